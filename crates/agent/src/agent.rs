@@ -16,37 +16,37 @@ use crate::journal::{ConversationJournal, JournalError};
 use crate::observer::AgentObserver;
 use crate::parent_agent::ParentAgent;
 
-/// What a model must be told of its session.
+/// Builds text about the session for the model; `None` if there is nothing to
+/// add.
 pub type SessionReminder = Arc<dyn Fn(&Session) -> Option<String> + Send + Sync>;
 
-/// What an agent is made of.
+/// Components of an agent.
 pub struct AgentParts {
-    /// Runs its calls.
+    /// Engine that runs the tool calls.
     pub engine: Engine,
-    /// For whom they are made.
+    /// Caller that the tool calls are made for.
     pub caller: Caller,
-    /// Answers it.
+    /// Model that generates the replies.
     pub model: Arc<dyn LanguageModel>,
-    /// The tools that the model is told of.
+    /// Tool definitions sent to the model.
     pub tools: Arc<[Value]>,
-    /// What the model is told before anything else. It stays the same for the
-    /// whole conversation, so that servers can keep what they read of it.
+    /// System prompt. It stays the same for the whole conversation to keep the
+    /// server's prompt cache valid.
     pub system: String,
-    /// Where what happens is written down.
+    /// Journal of the conversation.
     pub journal: Arc<dyn ConversationJournal>,
-    /// Who wants to see it.
+    /// Observer of the agent's events.
     pub observer: Arc<dyn AgentObserver>,
-    /// How it goes about its work.
+    /// Parameters of model requests.
     pub params: ModelParams,
-    /// What the model must be told again once a part of the conversation is
+    /// Text appended to a compaction summary, because the original messages are
     /// gone.
     pub reminder: Option<SessionReminder>,
-    /// What has happened meanwhile that the model should know; asked after
-    /// calls.
+    /// Notices for the model, queried after calls.
     pub news: Option<SessionReminder>,
-    /// What the project says that it works in.
+    /// Guidance files of the project.
     pub guidance: ProjectGuidance,
-    /// How many agents are above it.
+    /// Number of ancestor agents.
     pub depth: u8,
 }
 
@@ -60,21 +60,22 @@ impl std::fmt::Debug for AgentParts {
     }
 }
 
-/// How an agent goes about its work.
+/// Parameters of model requests.
 #[derive(Debug, Clone)]
 pub struct ModelParams {
-    /// The model, as its server names it.
+    /// Model name as the server knows it.
     pub model: String,
-    /// The most tokens of an answer.
+    /// Maximum tokens of a reply.
     pub max_tokens: Option<u64>,
-    /// How freely the model chooses its words.
+    /// Sampling temperature.
     pub temperature: Option<f64>,
-    /// How hard it thinks.
+    /// Reasoning effort.
     pub effort: Option<String>,
-    /// The share of the model's window, from 0 to 1, above which a
-    /// conversation is shortened.
+    /// Fraction of the model's context window, from 0 to 1, above which the
+    /// conversation is compacted.
     pub compaction_threshold: f64,
-    /// Whether the model asks for tools in its text, having no other way.
+    /// Whether the model writes tool calls in its text because it has no native
+    /// ones.
     pub text_tool_calls: bool,
 }
 
@@ -91,21 +92,20 @@ impl Default for ModelParams {
     }
 }
 
-/// An agent in a conversation.
+/// An agent with its conversation.
 pub struct Agent {
     pub(crate) parts: AgentParts,
     pub(crate) conversation: Conversation,
     pub(crate) interrupt: InterruptHandle,
     pub(crate) turns: u64,
-    /// Whether it was told that the price is not known.
+    /// Whether the unknown-price warning was shown.
     pub(crate) price_warning_shown: bool,
-    /// What was said to the model in a turn that ended before it could hear it.
+    /// User input queued in a turn that ended before the model received it.
     pub(crate) pending_input: Option<Vec<ContentPart>>,
 }
 
 impl Agent {
-    /// An agent that goes on with this conversation; what is damaged in it is
-    /// mended.
+    /// Creates an agent that continues `history` after repairing it.
     pub fn new(makeup: AgentParts, history: Vec<ChatMessage>) -> Self {
         let (history, _) = repair_history(history);
         Self {
@@ -118,40 +118,40 @@ impl Agent {
         }
     }
 
-    /// The conversation.
+    /// Returns the conversation.
     pub fn conversation(&self) -> &Conversation {
         &self.conversation
     }
 
-    /// What it is made of.
+    /// Returns the agent's components.
     pub fn parts(&self) -> &AgentParts {
         &self.parts
     }
 
-    /// The same, to be changed between turns: another model, other tools.
+    /// Returns the components mutably, to change model or tools between turns.
     pub fn parts_mut(&mut self) -> &mut AgentParts {
         &mut self.parts
     }
 
-    /// Goes on with another conversation, which is written down already.
+    /// Replaces the conversation with one that is already journaled.
     pub fn set_conversation(&mut self, history: Vec<ChatMessage>) {
         self.conversation = Conversation::new(repair_history(history).0);
         self.mark_context_replaced();
     }
 
-    /// The handle to stop or steer it.
+    /// Returns a handle to stop or steer the agent.
     pub fn interrupt(&self) -> InterruptHandle {
         self.interrupt.clone()
     }
 
-    /// Adds a message, once it is written down.
+    /// Journals a message, then appends it to the conversation.
     pub(crate) fn append_message(&mut self, message: ChatMessage) -> Result<(), JournalError> {
         self.parts.journal.write(crate::JournalEntry::Message(&message))?;
         self.conversation.push(message);
         Ok(())
     }
 
-    /// The model took this for something that becomes no message.
+    /// Journals token usage of a request that produced no message.
     pub(crate) fn journal_usage(&self, usage: &TokenUsage) -> Result<(), JournalError> {
         if *usage == TokenUsage::default() {
             return Ok(());
@@ -159,7 +159,7 @@ impl Agent {
         self.parts.journal.write(crate::JournalEntry::Spent(usage))
     }
 
-    /// The caller of this turn's calls.
+    /// Returns the caller for this turn's calls.
     pub(crate) fn turn_caller(&self, budget: &AgentBudget) -> Caller {
         let mut caller = self.parts.caller.clone();
         caller.deadline = caller.deadline.into_iter().chain(budget.deadline()).min();
@@ -180,7 +180,7 @@ impl Agent {
     }
 }
 
-/// A call as the engine takes it.
+/// Converts a requested call to an engine call.
 pub(crate) fn to_tool_call(asked: &hermes_llm::RequestedCall) -> ToolCall {
     let text = if asked.arguments.trim().is_empty() { "{}" } else { &asked.arguments };
     ToolCall::from_text(&asked.id, &asked.name, text)

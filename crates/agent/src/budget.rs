@@ -1,5 +1,5 @@
-//! How much an agent may use. A sub-agent gets a part of what is left, and
-//! what it uses is used for its parent as well.
+//! Budget of an agent. A sub-agent gets a part of what remains, and its usage
+//! also counts for the parent.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,35 +7,35 @@ use std::time::{Duration, Instant};
 use hermes_llm::TokenUsage;
 use parking_lot::{Mutex, MutexGuard};
 
-/// What may be used; none is as much as there is.
+/// Limits of a budget; `None` is unlimited.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct BudgetLimits {
-    /// How often the model is asked.
+    /// Maximum rounds of model requests.
     pub rounds: Option<u32>,
-    /// How many tool calls are made.
+    /// Maximum tool calls.
     pub calls: Option<u32>,
-    /// Tokens, sent and answered.
+    /// Maximum tokens, input and output.
     pub tokens: Option<u64>,
     /// Dollars.
     pub cost: Option<f64>,
-    /// How long it takes.
+    /// Maximum duration.
     pub time: Option<Duration>,
 }
 
-/// What was used.
+/// Usage of a budget.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct BudgetUsage {
-    /// How many of its rounds are used up.
+    /// Rounds used.
     pub rounds: u32,
-    /// How often a model was asked, by those below it, too.
+    /// Model requests, including those of sub-agents.
     pub requests: u32,
-    /// How many tool calls were made.
+    /// Tool calls made.
     pub calls: u32,
-    /// What the model took.
+    /// Token usage.
     pub usage: TokenUsage,
 }
 
-/// A budget. Clones are the same budget.
+/// A budget. Clones share one state.
 #[derive(Debug, Clone)]
 pub struct AgentBudget {
     inner: Arc<BudgetInner>,
@@ -50,12 +50,12 @@ struct BudgetInner {
 }
 
 impl AgentBudget {
-    /// A budget of its own.
+    /// Creates a budget without a parent.
     pub fn new(allowance: BudgetLimits) -> Self {
         Self::with_parent(allowance, None)
     }
 
-    /// A part of this one: never more than is left of it.
+    /// Creates a child budget, capped by what remains of this one.
     #[must_use]
     pub fn child(&self, wanted: BudgetLimits) -> Self {
         let left = self.remaining();
@@ -66,7 +66,7 @@ impl AgentBudget {
             (one, other) => one.or(other),
         };
         let time = wanted.time.into_iter().chain(left.time).min();
-        // How often a child asks its model is its own affair; the rest is not.
+        // Rounds are limited per agent; everything else is shared.
         let rounds = wanted.rounds;
         let calls = least(wanted.calls, left.calls);
         Self::with_parent(BudgetLimits { rounds, calls, tokens, cost, time }, Some(self.clone()))
@@ -82,19 +82,19 @@ impl AgentBudget {
         Self { inner: Arc::new(inner) }
     }
 
-    /// What was used.
+    /// Returns the usage so far.
     pub fn spent(&self) -> BudgetUsage {
         *self.lock()
     }
 
-    /// When its time is up.
+    /// Returns the deadline, the earliest of its own and its ancestors'.
     pub fn deadline(&self) -> Option<Instant> {
         let own = self.inner.limits.time.and_then(|time| self.inner.started_at.checked_add(time));
         let parent = self.inner.parent.as_ref().and_then(AgentBudget::deadline);
         own.into_iter().chain(parent).min()
     }
 
-    /// What is left.
+    /// Returns what remains.
     pub fn remaining(&self) -> BudgetLimits {
         let (may, spent) = (self.inner.limits, self.spent());
         let tokens = spent.usage.input + spent.usage.output;
@@ -107,7 +107,7 @@ impl AgentBudget {
         }
     }
 
-    /// What there is none left of, in words.
+    /// Returns which limit is exhausted, as text.
     pub fn exhausted_reason(&self) -> Option<String> {
         let (may, left) = (self.inner.limits, self.remaining());
         let own = if left.rounds == Some(0) {
@@ -125,13 +125,13 @@ impl AgentBudget {
         };
         own.or_else(|| {
             let parent = self.inner.parent.as_ref()?;
-            // A parent that waits for its children does not count their rounds.
+            // A parent waiting for its children does not count their rounds.
             (parent.remaining().rounds != Some(0)).then(|| parent.exhausted_reason())?
         })
     }
 
-    /// What there is too little left of for so many requests like this one, in
-    /// words. What a request costs that nobody knows the price of does not count.
+    /// Returns which limit is too low for `times` more requests like this one,
+    /// as text. Requests of unknown price do not count towards the cost.
     pub fn shortfall(&self, request: TokenUsage, times: u32) -> Option<String> {
         let (may, left) = (self.inner.limits, self.remaining());
         let tokens = (request.input + request.output).saturating_mul(u64::from(times));
@@ -154,14 +154,14 @@ impl AgentBudget {
         own.or_else(|| self.inner.parent.as_ref()?.shortfall(request, times))
     }
 
-    /// The model was asked.
+    /// Counts a round.
     pub fn spend_round(&self) {
         self.lock().rounds += 1;
         self.count_request();
     }
 
-    /// Rounds are each agent's own; what was asked is counted for the whole tree,
-    /// as calls and tokens are.
+    /// Counts a request in the whole tree, like calls and tokens. Rounds count
+    /// per agent.
     fn count_request(&self) {
         self.lock().requests += 1;
         if let Some(parent) = &self.inner.parent {
@@ -169,13 +169,13 @@ impl AgentBudget {
         }
     }
 
-    /// The last round does not count.
+    /// Refunds the last round.
     pub fn refund_round(&self) {
         let mut spent = self.lock();
         spent.rounds = spent.rounds.saturating_sub(1);
     }
 
-    /// Calls were made.
+    /// Counts tool calls.
     pub fn spend_calls(&self, calls: u32) {
         self.lock().calls += calls;
         if let Some(parent) = &self.inner.parent {
@@ -183,7 +183,7 @@ impl AgentBudget {
         }
     }
 
-    /// The model has taken this.
+    /// Adds token usage.
     pub fn spend_usage(&self, usage: TokenUsage) {
         self.lock().usage += usage;
         if let Some(parent) = &self.inner.parent {
@@ -196,12 +196,12 @@ impl AgentBudget {
     }
 }
 
-/// An amount of dollars with its cents, or as many digits as a small one needs.
+/// Formats dollars with cents, or with more digits for small amounts.
 fn format_dollars(amount: f64) -> String {
     if amount >= 0.1 || amount <= 0.0 {
         return format!("{amount:.2}");
     }
-    // Two digits that say something.
+    // Two significant digits.
     let digits = (1.0 - amount.log10().floor()).clamp(2.0, 9.0) as usize;
     let text = format!("{amount:.digits$}");
     let short = text.trim_end_matches('0');

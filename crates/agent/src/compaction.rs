@@ -1,5 +1,5 @@
-//! Making room: a conversation that fills the model's window is shortened, so
-//! that it can go on. No call loses its result, and what was decided stays.
+//! Compaction: shortens a conversation that fills the context window. Every
+//! call keeps its result, and decisions are kept.
 
 use hermes_llm::{ChatMessage, ContentPart, ModelErrorKind, ModelReply, ModelRequest, ToolChoice};
 use serde::{Deserialize, Serialize};
@@ -13,52 +13,51 @@ use crate::observer::AgentEvent;
 use crate::outcome::TurnEnd;
 use crate::turn::TurnStop;
 
-/// The window of a model that does not say.
+/// Context window assumed when the model does not report one.
 const DEFAULT_WINDOW_TOKENS: u64 = 128_000;
-/// The share of the window that the end of the conversation keeps word by word.
+/// Fraction of the window kept verbatim at the end of the conversation.
 const KEPT_WINDOW_SHARE: f64 = 0.25;
-/// A result that is longer is shortened first.
+/// Longer results are truncated first.
 const MAX_RESULT_BYTES: usize = 2_000;
-/// A summary is at most so long.
+/// Maximum bytes of a summary.
 const MAX_SUMMARY_BYTES: usize = 16_000;
-/// What a summary begins with.
+/// Header of a summary message; also used to recognize one.
 const SUMMARY_HEADER: &str = "[What happened before, summed up to make room]";
-const SUMMARY_PROMPT: &str = "\
-The conversation above is about to be cut to make room. Write down what whoever goes on with it must \
-know, in these parts: what the user wants, word for word where it matters; what was decided and why; \
-what was done, with the files, commands and values that matter; what failed and why; what is left to \
-do next. No preamble, no more than 800 words.";
+const SUMMARY_PROMPT: &str = "The conversation above is about to be compacted. Write down what \
+is needed to continue it, in these parts: what the user wants, verbatim where it matters; what \
+was decided and why; what was done, with the files, commands and values that matter; what \
+failed and why; what is left to do next. No preamble, no more than 800 words.";
 
-/// How often the context was made anew: what tools have shown before has then
-/// left it.
+/// Counts context replacements. Earlier tool output is no longer in the context
+/// after one.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct ContextGeneration {
     #[serde(default)]
     generation: u64,
 }
 
-/// How a conversation is shortened, in tokens.
+/// Token limits of a compaction.
 struct CompactionPlan {
-    /// How much of its end stays word by word.
+    /// Tokens kept verbatim at the end.
     kept_tokens: u64,
-    /// From how much of the rest a summary is made.
+    /// Tokens of the rest that the summary is made from.
     summary_input_tokens: u64,
-    /// What it may take in all before what the user has said goes to a file.
+    /// Total above which long user texts are spilled.
     max_tokens: u64,
-    /// Whether it must be shorter, with or without a summary.
+    /// Whether to compact even without a model summary.
     is_needed: bool,
 }
 
 impl Agent {
-    /// Shortens the conversation because somebody wants it; whether that was
-    /// possible. [`crate::InterruptHandle::stop_turn`] stops it.
+    /// Compacts the conversation on request; returns whether it became shorter.
+    /// [`crate::InterruptHandle::stop_turn`] cancels it.
     pub async fn compact(&mut self, budget: &AgentBudget) -> Result<bool, TurnEnd> {
         self.interrupt.begin_turn(Some(&self.parts.caller.cancel));
         let cut = CompactionPlan { is_needed: false, ..self.compaction_plan() };
         self.compact_with(cut, budget).await.map_err(TurnEnd::from)
     }
 
-    /// Shortens the conversation if it fills the window.
+    /// Compacts the conversation if it fills the window.
     pub(crate) async fn compact_if_full(&mut self, budget: &AgentBudget) -> Result<(), TurnStop> {
         let window = self.parts.model.window().unwrap_or(DEFAULT_WINDOW_TOKENS);
         let full = (window as f64 * self.parts.params.compaction_threshold) as u64;
@@ -67,8 +66,8 @@ impl Agent {
         if used <= full {
             return Ok(());
         }
-        // What the turn is about is not summed up, so that there is no use in trying
-        // before there is something else.
+        // The current turn's input is not summarized, so compaction is useless
+        // before there is anything else.
         let messages = self.conversation.messages();
         let asked = estimate_tokens(&ChatMessage::User {
             content: turn_user_parts(messages, messages.len()),
@@ -80,7 +79,7 @@ impl Agent {
         Ok(())
     }
 
-    /// How a conversation is shortened for the model's window.
+    /// Returns the limits for the model's window.
     fn compaction_plan(&self) -> CompactionPlan {
         let window = self.parts.model.window().unwrap_or(DEFAULT_WINDOW_TOKENS);
         let kept = (window as f64 * KEPT_WINDOW_SHARE) as u64;
@@ -93,8 +92,8 @@ impl Agent {
         }
     }
 
-    /// Shortens a conversation that the server finds too long, whatever the
-    /// window is said to be; whether that was possible.
+    /// Compacts a conversation that the server rejects as too long, whatever
+    /// the reported window; returns whether it became shorter.
     pub(crate) async fn compact_below_server_limit(
         &mut self,
         budget: &AgentBudget,
@@ -116,8 +115,8 @@ impl Agent {
         .await
     }
 
-    /// Keeps the end of the conversation and what the turn is about; the rest is
-    /// summed up. Whether that was possible.
+    /// Keeps the end of the conversation and the current turn's input, and
+    /// summarizes the rest. Returns whether it became shorter.
     async fn compact_with(
         &mut self,
         cut: CompactionPlan,
@@ -131,7 +130,7 @@ impl Agent {
         }
         let (old, recent) = messages.split_at(split_point(messages, kept));
         let mut opening = Vec::new();
-        // What the turn is about stays as it is; alone it needs no summary.
+        // The current turn's input stays unchanged; alone it needs no summary.
         if let [only @ ChatMessage::User { .. }] = old {
             opening.push(only.clone());
         } else if !old.is_empty() {
@@ -147,7 +146,7 @@ impl Agent {
             }
             let asked = turn_user_parts(messages, old.len());
             if !asked.is_empty() {
-                told.push_str("\n\n[What the user has asked for, word for word:]");
+                told.push_str("\n\n[The user's request, verbatim:]");
             }
             let content = std::iter::once(ContentPart::Text { text: told }).chain(asked).collect();
             opening.push(ChatMessage::User { content });
@@ -158,12 +157,12 @@ impl Agent {
         if total_tokens(&shorter) > kept * 3 {
             shorter.iter_mut().for_each(|message| shorten_message(message, each));
         }
-        // What the user has said goes to a file, and only if nothing else helps.
+        // Spill user texts only as a last resort.
         if total_tokens(&shorter) > cut.max_tokens {
             shorter.iter_mut().for_each(|message| self.spill_long_texts(message, each));
         }
-        // What saves next to nothing is not worth what it loses.
-        // Both by the same measure, so that they can be compared.
+        // Saving almost nothing is not worth the loss. Both sizes are
+        // estimates, so they are comparable.
         let (before, after) = (estimate, total_tokens(&shorter));
         let saved = before.saturating_sub(after);
         if saved == 0 || saved < estimate / 10 {
@@ -176,8 +175,8 @@ impl Agent {
         Ok(true)
     }
 
-    /// What was shown before has left the context. If that cannot be noted, a
-    /// tool may only say that something was shown already.
+    /// Marks earlier tool output as gone from the context. If that fails, a
+    /// tool may only report a result as already shown.
     pub(crate) fn mark_context_replaced(&self) {
         self.parts.engine.forget_shown_results(&self.parts.caller);
         let session = &self.parts.caller.session;
@@ -191,7 +190,7 @@ impl Agent {
         budget: &AgentBudget,
     ) -> Result<String, TurnStop> {
         let mut messages =
-            vec![ChatMessage::system("You sum up conversations so that work can go on.")];
+            vec![ChatMessage::system("You summarize conversations so work can continue.")];
         messages.push(ChatMessage::user(shorten_text(
             &transcript(old),
             tokens_to_bytes(cut.summary_input_tokens),
@@ -206,8 +205,8 @@ impl Agent {
         let stopped = self.interrupt.turn_token();
         let reply = stopped.run_until_cancelled(self.parts.model.reply(&request)).await;
         let reply: ModelReply = match reply.ok_or(TurnStop::Interrupted(None))? {
-            // Even that is too long for this server, or it cannot be asked now. A task goes
-            // on without, as long as it can.
+            // Too long even for this, or the request failed. Continue without a
+            // model summary where possible.
             Err(fault) if cut.is_needed || fault.kind == ModelErrorKind::ContextTooLong => {
                 return Ok(self.fallback_summary(old));
             }
@@ -221,18 +220,18 @@ impl Agent {
         }
     }
 
-    /// What stands for a summary that the model did not make, which is told.
+    /// Warns that the model gave no summary and returns an excerpt instead.
     fn fallback_summary(&self, old: &[ChatMessage]) -> String {
         self.emit(&AgentEvent::Warning(
-            "The model did not sum up what came before; the first request and the last steps stand \
-             for it.",
+            "The model did not summarize the conversation; the first request and the last \
+             steps are kept instead.",
         ));
         excerpt_summary(old)
     }
 }
 
-/// What the user has said in the turn under way, as far as it stands before
-/// this place; an earlier summary is not said by anybody.
+/// Returns the user input of the current turn before `cut`, without earlier
+/// summaries.
 fn turn_user_parts(messages: &[ChatMessage], cut: usize) -> Vec<ContentPart> {
     let is_answer = |message: &ChatMessage| matches!(message, ChatMessage::Assistant(reply) if reply.calls.is_empty());
     let until_last = &messages[..messages.len().saturating_sub(1)];
@@ -246,8 +245,7 @@ fn turn_user_parts(messages: &[ChatMessage], cut: usize) -> Vec<ContentPart> {
     said.flatten().filter(|part| !is_summary(part)).collect()
 }
 
-/// Shortens what is longer than so many bytes in a message, unless a user has
-/// said it.
+/// Truncates texts of a message to `most` bytes, except user input.
 fn shorten_message(message: &mut ChatMessage, most: usize) {
     match message {
         ChatMessage::System { .. } | ChatMessage::User { .. } => {}
@@ -263,7 +261,8 @@ fn shorten_message(message: &mut ChatMessage, most: usize) {
     }
 }
 
-/// Arguments with their long texts shortened: servers take only JSON.
+/// Truncates long argument values; the result stays JSON, which servers
+/// require.
 fn shorten_arguments(arguments: &str, most: usize) -> String {
     let Ok(Value::Object(mut arguments)) = serde_json::from_str(arguments) else {
         return "{}".to_owned();
@@ -281,18 +280,18 @@ fn shorten_arguments(arguments: &str, most: usize) -> String {
     Value::Object(arguments).to_string()
 }
 
-/// About how many tokens messages take.
+/// Estimates the tokens of messages.
 fn total_tokens(messages: &[ChatMessage]) -> u64 {
     messages.iter().map(estimate_tokens).sum()
 }
 
-/// About how many bytes so many tokens are.
+/// Estimates the bytes of this many tokens.
 pub(crate) fn tokens_to_bytes(tokens: u64) -> usize {
     usize::try_from(tokens.saturating_mul(4)).unwrap_or(usize::MAX)
 }
 
-/// Where the conversation is cut: what comes after takes at most so many
-/// tokens, and begins with what the user said or with an answer of the model.
+/// Returns where to split: the tail has at most `kept` tokens and starts with a
+/// user message or a reply.
 fn split_point(messages: &[ChatMessage], kept: u64) -> usize {
     let mut sum = 0;
     let mut cut = messages.len();
@@ -306,25 +305,25 @@ fn split_point(messages: &[ChatMessage], kept: u64) -> usize {
         }
     }
     if cut == messages.len() {
-        // Even the last step is too long: it alone stays.
+        // Even the last step is too long: keep only that one.
         let last = messages.iter().rposition(|message| !matches!(message, ChatMessage::Tool(_)));
         cut = last.unwrap_or(0);
     }
     cut
 }
 
-/// What stands for a summary that the model did not make: what the user wanted
-/// first, and what happened last.
+/// Returns a substitute for a model summary: the first request and the last
+/// steps.
 fn excerpt_summary(old: &[ChatMessage]) -> String {
     let wanted = old.iter().find(|message| matches!(message, ChatMessage::User { .. }));
     let wanted =
         wanted.map(|message| shorten_text(&message.text(), MAX_RESULT_BYTES)).unwrap_or_default();
     let all = transcript(old);
     let from = all.ceil_char_boundary(all.len().saturating_sub(MAX_RESULT_BYTES * 2));
-    format!("What the user wanted first: {wanted}\n\nWhat happened last:\n\n{}", &all[from..])
+    format!("First user request: {wanted}\n\nLast steps:\n\n{}", &all[from..])
 }
 
-/// The conversation as text, its long results shortened.
+/// Renders the conversation as text, with long results truncated.
 fn transcript(messages: &[ChatMessage]) -> String {
     let mut text = String::new();
     for message in messages {
@@ -351,7 +350,7 @@ fn transcript(messages: &[ChatMessage]) -> String {
     text
 }
 
-/// The beginning and the end of a text that is longer than so many bytes.
+/// Returns the head and tail of a text longer than `most` bytes.
 fn shorten_text(text: &str, most: usize) -> String {
     if text.len() <= most {
         return text.to_owned();

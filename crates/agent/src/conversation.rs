@@ -1,62 +1,63 @@
-//! A conversation, and about how much of a model's window it takes.
+//! A conversation and its estimated token count.
 
 use hermes_llm::{ChatMessage, ContentPart, TokenUsage};
 
-/// An image takes about so many tokens.
+/// Estimated tokens of an image.
 const IMAGE_TOKENS: u64 = 1_500;
-/// What a message takes beside its text.
+/// Estimated token overhead of a message.
 const MESSAGE_OVERHEAD_TOKENS: u64 = 8;
 
-/// What was said so far.
+/// Messages exchanged so far.
 #[derive(Debug, Clone, Default)]
 pub struct Conversation {
     messages: Vec<ChatMessage>,
-    /// How many messages the server has counted, and to what.
+    /// Number of messages in the server's last token count, and that count.
     counted: Option<(usize, u64)>,
 }
 
 impl Conversation {
-    /// One that goes on from here.
+    /// Creates a conversation that continues from these messages.
     pub fn new(messages: Vec<ChatMessage>) -> Self {
         Self { messages, counted: None }
     }
 
-    /// What was said.
+    /// Returns the messages.
     pub fn messages(&self) -> &[ChatMessage] {
         &self.messages
     }
 
-    /// Adds a message.
+    /// Appends a message.
     pub(crate) fn push(&mut self, message: ChatMessage) {
         self.messages.push(message);
     }
 
-    /// The server has counted what was sent.
+    /// Records the server's token count of a request.
     pub(crate) fn set_counted(&mut self, usage: &TokenUsage) {
         if usage.input > 0 {
             self.counted = Some((self.messages.len(), usage.input));
         }
     }
 
-    /// Puts other messages in place of all.
+    /// Replaces all messages.
     pub(crate) fn replace(&mut self, messages: Vec<ChatMessage>) {
         *self = Self::new(messages);
     }
 
-    /// Whether the server has counted, with what the model is told besides.
+    /// Whether the server's count, which includes system prompt and tools, is
+    /// known.
     pub(crate) fn is_counted(&self) -> bool {
         self.counted.is_some()
     }
 
-    /// About how many tokens it takes: what the server has counted, and an
-    /// estimate for what came after.
+    /// Estimates the tokens: the server's count plus an estimate for later
+    /// messages.
     pub fn tokens(&self) -> u64 {
         let (from, known) = self.counted.unwrap_or_default();
         known + self.messages.iter().skip(from).map(estimate_tokens).sum::<u64>()
     }
 }
 
-/// About how many tokens a message takes.
+/// Estimates the tokens of a message.
 pub(crate) fn estimate_tokens(message: &ChatMessage) -> u64 {
     let images = match message {
         ChatMessage::User { content } => {

@@ -1,6 +1,6 @@
-//! What a project tells agents about itself: files such as `AGENTS.md`. Those
-//! above the working folder are told at the beginning; those of a folder below
-//! when a call first touches it.
+//! Project guidance files such as `AGENTS.md`. Those from the project root to
+//! the working directory are shown at the start; those of a subdirectory when a
+//! call first touches it.
 
 use std::collections::HashSet;
 use std::fs;
@@ -14,25 +14,26 @@ use hermes_files::{WalkMode, open_file, real_path};
 use hermes_threats::{ScanLevel, scan};
 use serde_json::{Value, json};
 
-/// The names of such files. Of one folder the first that is there counts.
+/// Guidance file names. The first one found in a directory is used.
 const GUIDANCE_FILE_NAMES: [&str; 7] =
     [".hermes.md", "HERMES.md", "AGENTS.md", "agents.md", "CLAUDE.md", "claude.md", ".cursorrules"];
-/// Of a file at the beginning so many characters are told, and of one in between.
+/// Maximum characters of a file shown at the start, and of one shown with a
+/// call.
 const MAX_INITIAL_CHARS: usize = 20_000;
 const MAX_CALL_CHARS: usize = 8_000;
-/// So far up from a place that a call touches, folders are looked at.
+/// Ancestor directories checked for each path that a call touches.
 const MAX_ANCESTORS: usize = 5;
-/// What stands around that which is told with an answer.
+/// Tags around guidance shown with a result.
 const OPENING_TAG: &str = "<project>";
 const CLOSING_TAG: &str = "</project>";
-/// The most folders that are looked at for one call.
+/// Maximum directories checked per call.
 const MAX_DIRS_PER_CALL: usize = 20;
 
-/// Why a file, by its real place, may not be read; none if it may.
+/// Returns why a file, by its real path, may not be read; `None` if it may.
 pub type ReadGate = Arc<dyn Fn(&Path) -> Option<String> + Send + Sync>;
 
-/// The gate that judges as the tool that reads files is judged. Nobody is asked:
-/// what needs a yes is not read.
+/// Creates a gate that applies the policy for `read_file`. No user is asked: a
+/// read that needs approval is refused.
 pub fn policy_read_gate(engine: &Engine, session: &Session, cwd: &Path) -> ReadGate {
     let (engine, session, at) = (engine.clone(), session.clone(), WorkingDir::new(cwd, None));
     Arc::new(move |real| {
@@ -56,8 +57,8 @@ pub fn policy_read_gate(engine: &Engine, session: &Session, cwd: &Path) -> ReadG
     })
 }
 
-/// What a project says, and what of it has been told. By default it says
-/// nothing.
+/// Guidance of a project, and which directories were already shown. Empty by
+/// default.
 #[derive(Default)]
 pub struct ProjectGuidance {
     root: Option<PathBuf>,
@@ -74,21 +75,21 @@ impl std::fmt::Debug for ProjectGuidance {
 }
 
 impl ProjectGuidance {
-    /// That of the project around a folder: the repository that it is in, or
-    /// the folder alone. Of its files those are read that the gate lets through.
+    /// Creates the guidance of the repository that contains `cwd`, or of `cwd`
+    /// alone. Reads only files that the gate allows.
     pub fn for_project(cwd: &Path, gate: ReadGate) -> Self {
         let cwd = fs::canonicalize(cwd).unwrap_or_else(|_| cwd.to_owned());
         let root = cwd.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(&cwd);
         Self { root: Some(root.to_owned()), gate: Some(gate), cwd, ..Self::default() }
     }
 
-    /// What was not told and why, for the user; each is given once.
+    /// Takes the messages about files that were not shown, for the user.
     pub fn take_refused(&mut self) -> Vec<String> {
         std::mem::take(&mut self.refused)
     }
 
-    /// What is told at the beginning: from the root of the project down to the
-    /// working folder.
+    /// Returns the guidance from the project root down to the working
+    /// directory.
     pub fn initial_text(&mut self) -> Option<String> {
         let root = self.root.clone()?;
         let mut folders: Vec<PathBuf> =
@@ -97,8 +98,8 @@ impl ProjectGuidance {
         self.collect_guidance(&folders, MAX_INITIAL_CHARS)
     }
 
-    /// What is told with the answer to a call: what the folders say that it is
-    /// the first to touch.
+    /// Returns the guidance of directories that this call is the first to
+    /// touch.
     pub fn for_call(&mut self, arguments: &Value) -> Option<String> {
         let root = self.root.clone()?;
         let mut folders = Vec::new();
@@ -116,10 +117,11 @@ impl ProjectGuidance {
             }
         }
         let told = self.collect_guidance(&folders, MAX_CALL_CHARS)?;
-        // It ends where we say, not where it says itself.
+        // The file must not close the tag itself.
         let told = told.replace(CLOSING_TAG, "[/project]");
         Some(format!(
-            "{OPENING_TAG}\nWhat the project says about this place, not the user:\n\n{told}\n{CLOSING_TAG}"
+            "{OPENING_TAG}\nGuidance of the project for this location, not from the \
+             user:\n\n{told}\n{CLOSING_TAG}"
         ))
     }
 
@@ -141,23 +143,23 @@ impl ProjectGuidance {
                             break;
                         }
                         Some(finding) => format!(
-                            "it holds text that looks like an attack on the reader ({})",
+                            "it contains text that looks like a prompt injection ({})",
                             finding.id
                         ),
                     },
                     Err(why) => why,
                 };
                 told.push(format!("## {shown}\n\n[Not shown: {why}.]"));
-                self.refused.push(format!("{} is not told to the model: {why}.", path.display()));
+                self.refused.push(format!("{} is not shown to the model: {why}.", path.display()));
                 break;
             }
         }
         (!told.is_empty()).then(|| told.join("\n\n"))
     }
 
-    /// What a file says; none if it is not there or says nothing. A link may
-    /// lead to another file of the project, not out of it, and what is read is
-    /// the place that was judged.
+    /// Reads a guidance file; `None` if it is missing or blank. A symlink may
+    /// point to another file of the project, not outside it. The path that is
+    /// read is the one that was checked.
     fn read_guidance(
         &self,
         path: &Path,
@@ -165,13 +167,13 @@ impl ProjectGuidance {
         most: usize,
     ) -> Result<Option<String>, String> {
         match fs::metadata(path) {
-            // A pipe of that name would be waited for.
+            // Opening a FIFO of that name would block.
             Ok(found) if found.is_file() => {}
             _ => return Ok(None),
         }
         let Ok(real) = real_path(path) else { return Ok(None) };
         if !real.starts_with(root) {
-            return Err("it leads out of the project".to_owned());
+            return Err("it resolves to a path outside the project".to_owned());
         }
         if let Some(why) = self.gate.as_ref().and_then(|gate| gate(&real)) {
             let why = why.trim_end_matches('.');
@@ -188,7 +190,7 @@ impl ProjectGuidance {
     }
 }
 
-/// The beginning of a text; none if there is nothing in it.
+/// Returns the start of a text; `None` if it is blank.
 fn excerpt(bytes: &[u8], most: usize) -> Option<String> {
     let text = String::from_utf8_lossy(bytes);
     let text = text.trim_start_matches('\u{feff}');
@@ -197,13 +199,13 @@ fn excerpt(bytes: &[u8], most: usize) -> Option<String> {
     }
     let mut kept: String = text.chars().take(most).collect();
     if kept.len() < text.len() {
-        kept.push_str("\n[The rest is left out; read the file for it.]");
+        kept.push_str("\n[Truncated; read the file for the rest.]");
     }
     Some(kept)
 }
 
-/// The places that a call names: its paths, and words of a command that look
-/// like one.
+/// Returns the paths that a call names: path arguments, and words of a command
+/// that look like paths.
 fn mentioned_paths(arguments: &Value) -> Vec<&str> {
     let text = |name: &str| arguments.get(name).and_then(Value::as_str);
     let mut places: Vec<&str> =

@@ -1,4 +1,4 @@
-//! A journal that is a session of the history.
+//! Conversation journal backed by a session of the history store.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -8,26 +8,27 @@ use parking_lot::Mutex;
 
 use crate::journal::{ConversationJournal, JournalEntry, JournalError};
 
-/// Writes a conversation down as a session of the history. Clones are the same
+/// Journals a conversation as a session of the history. Clones share one
 /// journal.
 #[derive(Debug, Clone)]
 pub struct SessionJournal {
     store: Arc<HistoryStore>,
     session: Arc<str>,
-    /// The last message that was there when the conversation was read.
+    /// Id of the last message when the conversation was loaded.
     last_known_id: i64,
-    /// What was written since: another process may write to the session, too, and
-    /// a summary does not stand for what its writer has not seen.
+    /// Ids written since. Another process may write to the session too, and a
+    /// summary must not replace messages that its writer has not seen.
     own_ids: Arc<Mutex<HashSet<i64>>>,
 }
 
 impl SessionJournal {
-    /// For a session that has just begun.
+    /// Creates a journal for a new session.
     pub fn new(store: Arc<HistoryStore>, session: impl Into<Arc<str>>) -> Self {
         Self::resume_after(store, session, 0)
     }
 
-    /// For a session that goes on from this message, by its number.
+    /// Creates a journal for a session resumed after the message with id
+    /// `before`.
     pub fn resume_after(
         store: Arc<HistoryStore>,
         session: impl Into<Arc<str>>,
@@ -36,7 +37,7 @@ impl SessionJournal {
         Self { store, session: session.into(), last_known_id: before, own_ids: Arc::default() }
     }
 
-    /// The session's id.
+    /// Returns the session id.
     pub fn session(&self) -> &str {
         &self.session
     }

@@ -1,20 +1,19 @@
-//! A history that every server takes: each call has its one result right
-//! after it, each result its call, and the speakers take turns.
+//! Repairs a history so every server accepts it: each call is followed by
+//! exactly one result, each result has a call, and roles alternate.
 
 use std::collections::{HashMap, HashSet};
 
 use hermes_llm::{ChatMessage, ModelReply, ToolCallAnswer};
 
-/// What stands for a result that is not there.
+/// Placeholder for a missing result.
 const LOST_RESULT: &str = r#"{"error":"The result was lost; whether the call had an effect is not known","kind":"internal"}"#;
-/// What stands for the beginning of a conversation that is not there: servers
-/// want the user to speak first.
+/// Placeholder for a missing beginning: servers require a user message first.
 const LOST_BEGINNING: &str = "[The beginning of this conversation was lost.]";
-/// What stands for a tool whose name is not there.
+/// Placeholder for a missing tool name.
 const UNNAMED_TOOL: &str = "invalid_tool_call";
 
-/// The same history in a form that every server takes, and how many things
-/// were mended. Nothing that was said is left out.
+/// Returns the history in a form that every server accepts, and the number of
+/// repairs. Keeps all user and model text.
 pub fn repair_history(messages: Vec<ChatMessage>) -> (Vec<ChatMessage>, usize) {
     let mut mended = 0;
     let mut answers = first_answers(&messages);
@@ -24,7 +23,7 @@ pub fn repair_history(messages: Vec<ChatMessage>) -> (Vec<ChatMessage>, usize) {
     let total = messages.iter().filter(|message| matches!(message, ChatMessage::Tool(_))).count();
     for message in messages {
         match message {
-            // They come with their call.
+            // Results are inserted after their call.
             ChatMessage::Tool(_) => {}
             ChatMessage::Assistant(mut reply) => {
                 let before = reply.calls.len();
@@ -73,7 +72,7 @@ pub fn repair_history(messages: Vec<ChatMessage>) -> (Vec<ChatMessage>, usize) {
     (history, mended + (total - answered))
 }
 
-/// The first answer to each call.
+/// Returns the first result of each call.
 fn first_answers(messages: &[ChatMessage]) -> HashMap<String, ToolCallAnswer> {
     let mut answers = HashMap::new();
     for message in messages {
@@ -84,8 +83,8 @@ fn first_answers(messages: &[ChatMessage]) -> HashMap<String, ToolCallAnswer> {
     answers
 }
 
-/// Adds a reply; one that says nothing is left out, one after another that
-/// asked for nothing becomes part of that one.
+/// Appends a reply; returns the number of repairs. Drops an empty reply and
+/// merges one that follows a reply without calls.
 fn push_reply(history: &mut Vec<ChatMessage>, reply: ModelReply) -> usize {
     if reply.text.is_empty() && reply.calls.is_empty() {
         return 1;

@@ -1,4 +1,4 @@
-//! Images that come with a result, as the model sees them.
+//! Images attached to tool results, encoded for the model.
 
 use std::path::Path;
 
@@ -7,15 +7,15 @@ use base64::engine::general_purpose::STANDARD;
 use hermes_core::{Attachment, ToolResult};
 use hermes_llm::InlineImage;
 
-/// Servers take no larger ones.
+/// Largest image that servers accept.
 const MAX_IMAGE_BYTES: u64 = 5 * 1024 * 1024;
 
-/// The images of a result that can be shown.
+/// Returns the images of a result that a model can see.
 pub(crate) fn result_images(result: &ToolResult) -> Vec<InlineImage> {
     result.attachments.iter().filter_map(attachment_image).collect()
 }
 
-/// The image in a file, for a model to see; or why it cannot be shown.
+/// Loads an image file for a model; the error says why it is rejected.
 pub fn load_image(path: &Path) -> Result<InlineImage, String> {
     let size = std::fs::metadata(path).map_err(|error| error.to_string())?;
     if !size.is_file() {
@@ -30,7 +30,7 @@ pub fn load_image(path: &Path) -> Result<InlineImage, String> {
         [0xff, 0xd8, 0xff, ..] => "image/jpeg",
         [b'G', b'I', b'F', b'8', ..] => "image/gif",
         [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => "image/webp",
-        _ => return Err("it is no PNG, JPEG, GIF or WebP".to_owned()),
+        _ => return Err("it is not a PNG, JPEG, GIF or WebP image".to_owned()),
     };
     Ok(InlineImage { media_type: media_type.to_owned(), data: STANDARD.encode(bytes) })
 }

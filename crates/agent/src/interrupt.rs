@@ -1,4 +1,4 @@
-//! Stopping an agent, and telling it something while it works.
+//! Stopping and steering a running agent.
 
 use std::sync::Arc;
 
@@ -6,16 +6,16 @@ use hermes_core::CancellationToken;
 use hermes_llm::ContentPart;
 use parking_lot::{Mutex, MutexGuard};
 
-/// How much is stopped.
+/// What an interrupt stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InterruptScope {
-    /// The calls under way, or the answer; the model may go on.
+    /// The running calls; the model may continue.
     Calls,
-    /// The turn.
+    /// The whole turn.
     Turn,
 }
 
-/// A handle on a turn that runs, for whoever wants to stop or steer it.
+/// Handle to stop or steer a running turn.
 #[derive(Debug, Clone, Default)]
 pub struct InterruptHandle {
     inner: Arc<Mutex<InterruptState>>,
@@ -29,8 +29,8 @@ struct InterruptState {
 }
 
 impl InterruptHandle {
-    /// Stops the calls under way if there are any, else the turn; asked a
-    /// second time, the turn in any case. What was stopped.
+    /// Cancels the running calls if there are any, otherwise the turn. A second
+    /// call always cancels the turn. Returns what was stopped.
     pub fn stop(&self) -> InterruptScope {
         let inner = self.lock();
         match &inner.calls {
@@ -45,30 +45,30 @@ impl InterruptHandle {
         }
     }
 
-    /// Stops the turn, and what it has under way.
+    /// Cancels the turn and everything that runs in it.
     pub fn stop_turn(&self) {
         self.lock().turn.cancel();
     }
 
-    /// Says something to the model, which it gets with the next result: text,
-    /// and pictures that go with it.
+    /// Queues user input, text and images, which the model gets with the next
+    /// result.
     pub fn queue_input(&self, said: impl IntoIterator<Item = ContentPart>) {
         self.lock().queued_input.extend(said);
     }
 
-    /// Set when the turn is stopped.
+    /// Returns the token that is cancelled when the turn is stopped.
     pub fn turn_token(&self) -> CancellationToken {
         self.lock().turn.clone()
     }
 
-    /// A new turn begins.
+    /// Starts a new turn, cancelled together with `within`.
     pub(crate) fn begin_turn(&self, within: Option<&CancellationToken>) {
         let mut inner = self.lock();
         inner.turn = within.map_or_else(CancellationToken::new, CancellationToken::child_token);
         inner.calls = None;
     }
 
-    /// Calls begin; set when they are to stop.
+    /// Starts a batch of calls and returns the token that cancels them.
     pub(crate) fn begin_calls(&self) -> CancellationToken {
         let mut inner = self.lock();
         let calls = inner.turn.child_token();
@@ -76,12 +76,12 @@ impl InterruptHandle {
         calls
     }
 
-    /// The calls are through.
+    /// Marks the calls as finished.
     pub(crate) fn end_calls(&self) {
         self.lock().calls = None;
     }
 
-    /// What was said since this was last asked.
+    /// Takes the input queued since the last call.
     pub(crate) fn take_queued_input(&self) -> Option<Vec<ContentPart>> {
         let said = std::mem::take(&mut self.lock().queued_input);
         (!said.is_empty()).then_some(said)

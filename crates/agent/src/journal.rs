@@ -1,45 +1,43 @@
-//! Where a conversation is written down, before it has effects.
+//! Write-ahead journal of a conversation.
 
 use std::fmt;
 
 use hermes_llm::{ChatMessage, TokenUsage};
 
-/// Something that is written down.
+/// Entry of a conversation journal.
 #[derive(Debug, Clone, Copy)]
 pub enum JournalEntry<'a> {
-    /// A message was added.
+    /// A message was appended.
     Message(&'a ChatMessage),
-    /// A result takes the place of the one that was added for its call, and
-    /// stands at the end.
+    /// A result replaces the earlier one of its call and moves to the end.
     Revised(&'a ChatMessage),
-    /// What came before is from now on stood for by these; it is kept, but no
-    /// longer sent.
+    /// These messages replace all earlier ones, which are kept but no longer
+    /// sent.
     Compressed(&'a [ChatMessage]),
-    /// The model took this for something that is no message: a summary, an
-    /// answer that was asked for again.
+    /// Token usage that belongs to no message, such as that of a summary or a
+    /// discarded reply.
     Spent(&'a TokenUsage),
 }
 
-/// What happened cannot be written down.
+/// The journal could not be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JournalError(pub String);
 
 impl fmt::Display for JournalError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "The session cannot be written: {}", self.0)
+        write!(f, "Cannot write the session: {}", self.0)
     }
 }
 
 impl std::error::Error for JournalError {}
 
-/// Where a conversation is written down. What was written has survived a kill
-/// when this returns.
+/// Journal of a conversation. Entries survive a kill once `write` returns.
 pub trait ConversationJournal: Send + Sync {
-    /// Writes it down.
+    /// Writes an entry.
     fn write(&self, entry: JournalEntry<'_>) -> Result<(), JournalError>;
 }
 
-/// It is not written down.
+/// A journal that discards all entries.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NullJournal;
 

@@ -1,9 +1,9 @@
 //! The agent: a conversation with a model that has tools.
 //!
-//! An [`Agent`] holds a conversation. A turn begins with what the user says
-//! and ends with an answer that asks for no more tools, or with a reason why
-//! there is none ([`TurnOutcome`]). Whatever happens on the way is shown to a
-//! [`AgentObserver`] and written down in a [`ConversationJournal`] before it has effects.
+//! An [`Agent`] holds a conversation. A turn begins with user input and ends
+//! with a reply that requests no more tools, or with the reason why there is
+//! none ([`TurnOutcome`]). Every step is reported to an [`AgentObserver`] and
+//! written to a [`ConversationJournal`] before it takes effect.
 
 mod agent;
 mod budget;

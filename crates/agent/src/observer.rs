@@ -1,4 +1,4 @@
-//! Whoever wants to see what an agent does.
+//! Observer of an agent's events.
 
 use std::sync::Arc;
 
@@ -6,74 +6,74 @@ use hermes_core::{ProgressUpdate, ToolResult};
 use hermes_engine::{CallObserver, CallStarted};
 use hermes_llm::{RetryEvent, TokenUsage};
 
-/// Something that happens in a turn.
+/// Event of a turn.
 #[derive(Debug)]
 pub enum AgentEvent<'a> {
-    /// The model is asked.
+    /// A request is sent to the model.
     RoundStarted {
-        /// For the how-manieth time in this turn.
+        /// Number of the request within this turn, from 1.
         round: u32,
     },
-    /// More of its answer.
+    /// A piece of the reply.
     Text(&'a str),
-    /// More of what it thinks.
+    /// A piece of the model's reasoning.
     Thought(&'a str),
-    /// What was shown of this answer does not count: it is asked again.
+    /// The reply shown so far is discarded, and the request is retried.
     AnswerDiscarded {
         /// Why.
         why: &'a str,
     },
-    /// Its answer is complete.
+    /// The reply is complete.
     Answered {
-        /// The whole text.
+        /// Full text of the reply.
         text: &'a str,
-        /// What it took.
+        /// Token usage of the reply.
         usage: &'a TokenUsage,
     },
-    /// A call begins.
+    /// A call started.
     CallStarted(&'a CallStarted<'a>),
-    /// A call shows that it is alive.
+    /// A call reports progress.
     Progress {
-        /// The id of the call.
+        /// Id of the call.
         call: &'a str,
-        /// Its tool.
+        /// Name of the tool.
         tool: &'a str,
-        /// What it is doing.
+        /// Progress of the call.
         progress: &'a ProgressUpdate,
     },
-    /// A call has been answered.
+    /// A call ended.
     CallEnded {
         /// How.
         result: &'a ToolResult,
-        /// The call inside which it was made.
+        /// Id of the enclosing call, if the call is nested.
         parent: Option<&'a str>,
     },
-    /// The conversation was shortened.
+    /// The conversation was compacted.
     Compressed {
-        /// Tokens before, about.
+        /// Estimated tokens before.
         before: u64,
-        /// And after.
+        /// Estimated tokens after.
         after: u64,
     },
-    /// A trouble with the model, and what is done about it.
+    /// A model request failed, and how that is handled.
     Retry(&'a RetryEvent<'a>),
-    /// Something that the user should know.
+    /// A warning for the user.
     Warning(&'a str),
 }
 
-/// Whoever wants to see what an agent does.
+/// Receives an agent's events.
 pub trait AgentObserver: Send + Sync {
-    /// Called as it happens; it should not take long.
+    /// Called synchronously for each event; must return quickly.
     fn on_event(&self, notice: &AgentEvent<'_>);
 
-    /// Whether what was shown of an answer can be taken back, so that one which
-    /// breaks off may begin anew. People do not forget what they have read.
+    /// Whether the shown part of a reply can be retracted, so a broken reply
+    /// may restart. Text that a person has read cannot.
     fn can_retract(&self) -> bool {
         true
     }
 }
 
-/// Nobody wants to see it.
+/// An observer that ignores all events.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NullObserver;
 
@@ -81,7 +81,7 @@ impl AgentObserver for NullObserver {
     fn on_event(&self, _: &AgentEvent<'_>) {}
 }
 
-/// Shows a watcher the calls that the engine makes.
+/// Forwards the engine's call events to an [`AgentObserver`].
 pub(crate) struct CallForwarder(pub(crate) Arc<dyn AgentObserver>);
 
 impl CallObserver for CallForwarder {

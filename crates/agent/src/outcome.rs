@@ -1,51 +1,52 @@
-//! How a turn has ended.
+//! Outcome of a turn.
 
 use hermes_llm::{ModelError, TokenUsage};
 
-/// How a turn has ended.
+/// Outcome of a turn.
 #[derive(Debug, Clone)]
 pub struct TurnOutcome {
-    /// What the model said last.
+    /// Text of the last reply.
     pub text: String,
-    /// Why it is the last.
+    /// Why the turn ended.
     pub end: TurnEnd,
-    /// How often the model was asked.
+    /// Number of model requests.
     pub requests: u32,
-    /// How many calls it made.
+    /// Number of tool calls.
     pub calls: u32,
-    /// What it took.
+    /// Token usage.
     pub usage: TokenUsage,
 }
 
-/// Why a turn has ended.
+/// Why a turn ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TurnEnd {
-    /// The model had said all.
+    /// The model finished.
     Done,
-    /// The answer is cut off: the model had no room left.
+    /// The reply was truncated at the token limit.
     Truncated,
-    /// The answer broke off in the middle; why, in words.
+    /// The reply broke off; holds the cause.
     Broken(String),
-    /// The model or its server held the answer back.
+    /// The model or its server withheld the reply.
     Withheld,
-    /// The model has nothing to say, however often it is asked.
+    /// The model kept returning empty replies.
     EmptyAnswer,
-    /// There is nothing left of the budget; what, in words.
+    /// The budget is exhausted; holds the limit that was reached.
     Budget(String),
-    /// Somebody stopped it.
+    /// The turn was interrupted.
     Interrupted,
-    /// The model goes in circles; how, in words.
+    /// The loop guard stopped the turn; holds the reason.
     Halted(String),
-    /// The model asked again and again for what does not exist.
+    /// The model kept calling tools that do not exist.
     UnknownTools,
-    /// The model cannot be asked.
+    /// The model request failed.
     ModelError(ModelError),
-    /// What happened cannot be written down, so nothing more is done.
+    /// The journal could not be written, so the turn stopped.
     Journal(String),
 }
 
 impl TurnOutcome {
-    /// The model was not asked.
+    /// Creates the outcome of a turn whose input was rejected before any
+    /// request.
     pub(crate) fn refused(fault: ModelError) -> Self {
         let (text, usage) = (String::new(), TokenUsage::default());
         Self { text, end: TurnEnd::ModelError(fault), requests: 0, calls: 0, usage }
@@ -53,32 +54,37 @@ impl TurnOutcome {
 }
 
 impl TurnEnd {
-    /// Whether the turn came to its own end.
+    /// Whether the turn ended normally.
     pub fn is_done(&self) -> bool {
         matches!(self, Self::Done)
     }
 
-    /// Why it did not come to its own end, for people; none if it did.
+    /// Returns why the turn did not end normally, as text for the user; `None`
+    /// if it did.
     pub fn reason(&self) -> Option<String> {
         Some(match self {
             Self::Done => return None,
-            Self::Truncated => "The answer is cut off: the model had no room left.".to_owned(),
-            Self::Broken(why) => format!("The answer broke off: {why}."),
-            Self::Withheld => "The model or its server held the answer back.".to_owned(),
-            Self::EmptyAnswer => "The model has answered nothing.".to_owned(),
-            Self::Budget(what) => format!("Stopped: {what} are used up."),
+            Self::Truncated => {
+                "The reply was truncated: the model reached its token limit.".to_owned()
+            }
+            Self::Broken(why) => format!("The reply broke off: {why}."),
+            Self::Withheld => "The model or its server withheld the reply.".to_owned(),
+            Self::EmptyAnswer => "The model returned an empty reply.".to_owned(),
+            Self::Budget(what) => format!("Stopped: the budget is used up ({what})."),
             Self::Interrupted => "Stopped.".to_owned(),
-            Self::Halted(why) => format!("Stopped going in circles: {why}."),
-            Self::UnknownTools => "Stopped: the model asks for tools that do not exist.".to_owned(),
+            Self::Halted(why) => format!("Stopped a loop: {why}."),
+            Self::UnknownTools => {
+                "Stopped: the model keeps calling tools that do not exist.".to_owned()
+            }
             Self::ModelError(fault) => match &fault.hint {
                 Some(hint) => format!("{fault}. {hint}"),
                 None => fault.to_string(),
             },
-            Self::Journal(why) => format!("Stopped: the session cannot be written: {why}"),
+            Self::Journal(why) => format!("Stopped: cannot write the session: {why}"),
         })
     }
 
-    /// Its name, for programs.
+    /// Returns the stable name for machine-readable output.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Done => "done",

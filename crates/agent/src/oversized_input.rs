@@ -1,6 +1,6 @@
-//! What a user says that does not fit the model's window goes to a file; its
-//! ends stay, with a note that says where the whole is. It is never cut in
-//! silence: the model would answer for the rest as if it had read it.
+//! Spills user input that does not fit the context window to a file and keeps
+//! an excerpt with a note of the path. Input is never truncated silently: the
+//! model would answer as if it had read everything.
 
 use hermes_llm::{ChatMessage, ContentPart, ModelError, ModelErrorKind};
 
@@ -8,31 +8,32 @@ use crate::agent::Agent;
 use crate::conversation::estimate_tokens;
 use crate::observer::AgentEvent;
 
-/// A text that is shorter stays where it is.
+/// Minimum bytes kept of a spilled text.
 const MIN_EXCERPT_BYTES: usize = 2_000;
-/// The most bytes of the ends that stay.
+/// Maximum bytes kept of a spilled text.
 const MAX_EXCERPT_BYTES: usize = 16_000;
-/// The room for an answer where nothing was said.
+/// Tokens reserved for the reply when no limit is configured.
 const DEFAULT_ANSWER_TOKENS: u64 = 4_096;
-/// What the note begins with.
+/// Start of the note in an excerpt; also marks texts that are already spilled.
 const SPILL_NOTE: &str = "[… The whole does not fit here:";
 
 impl Agent {
-    /// About how many tokens a request takes beside the conversation.
+    /// Estimates the tokens of a request outside the conversation: system
+    /// prompt and tools.
     pub(crate) fn fixed_tokens(&self) -> u64 {
         let tools = self.parts.tools.iter().map(|tool| tool.to_string().len());
         (self.parts.system.len() + tools.sum::<usize>()) as u64 / 4
     }
 
-    /// How many tokens the conversation may take so that there is room for an
-    /// answer; none if the window is not known.
+    /// Returns the tokens available to the conversation, with room left for a
+    /// reply; `None` if the context window is unknown.
     pub(crate) fn available_tokens(&self) -> Option<u64> {
         let window = self.parts.model.window()?;
         let answer = self.parts.params.max_tokens.unwrap_or(DEFAULT_ANSWER_TOKENS).min(window / 4);
         Some(window.saturating_sub(self.fixed_tokens() + answer).max(window / 8))
     }
 
-    /// Makes what is said fit the model's window. An error if it cannot.
+    /// Spills input until it fits the context window, or fails.
     pub(crate) fn fit_to_window(&self, said: &mut Vec<ContentPart>) -> Result<(), ModelError> {
         let Some(room) = self.available_tokens() else { return Ok(()) };
         let ends = (crate::compaction::tokens_to_bytes(room) / 8)
@@ -48,10 +49,14 @@ impl Agent {
             shorter.ok_or_else(|| {
                 ModelError::new(
                     ModelErrorKind::ContextTooLong,
-                    format!("this takes about {taken} tokens, and the model has room for {room}"),
+                    format!(
+                        "the input takes about {taken} tokens, but the model has room for \
+                        {room}"
+                    ),
                 )
                 .with_hint(
-                    "say less, name a file that it can read, or use a model with a larger window",
+                    "shorten the input, name a file that the model can read, or use a model \
+                     with a larger window",
                 )
             })?;
         }
@@ -61,8 +66,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Sets the long texts of what a user has said aside, as far as that is
-    /// possible.
+    /// Spills the long user texts of a message, where possible.
     pub(crate) fn spill_long_texts(&self, message: &mut ChatMessage, ends: usize) {
         for text in user_texts(message).filter(|text| should_spill(text, ends)) {
             if let Some(shorter) = self.spill_text(text, ends) {
@@ -71,8 +75,8 @@ impl Agent {
         }
     }
 
-    /// Puts a text into a file; what stands in its place. None if the model could
-    /// not read it there.
+    /// Spills a text to a file and returns the excerpt; `None` if the model
+    /// could not read the file.
     fn spill_text(&self, text: &str, ends: usize) -> Option<String> {
         let engine = &self.parts.engine;
         engine.snapshot().get("read_file")?;
@@ -83,8 +87,8 @@ impl Agent {
         let path = engine.save_oversized_text("message", text).ok()?;
         let path = path.display();
         self.emit(&AgentEvent::Warning(&format!(
-            "What was said does not fit the model's window. The whole is in {path}, and the model is \
-             told to read it there."
+            "The input does not fit the model's context window. It was saved to {path}, and \
+             the model is asked to read it there."
         )));
         let head = text.floor_char_boundary(ends * 2 / 5);
         let tail = text.ceil_char_boundary(text.len() - ends * 3 / 5);
@@ -92,21 +96,21 @@ impl Agent {
         let tail = text.get(tail..).unwrap_or_default();
         let left_out = rest.len() - tail.len();
         Some(format!(
-            "{head}\n\n{SPILL_NOTE} {left_out} of {} bytes are left out between what stands above and below. \
-             All of it, {} lines, is in the file {path}. Read it there in pages with read_file (offset, \
-             limit), or search it, before you answer for it. …]\n\n{tail}",
+            "{head}\n\n{SPILL_NOTE} {left_out} of {} bytes are omitted between the text above \
+             and below. The full text, {} lines, is in the file {path}. Read it in pages with \
+             read_file (offset, limit), or search it, before you answer. …]\n\n{tail}",
             text.len(),
             text.lines().count(),
         ))
     }
 }
 
-/// Whether a text is worth a file, and is in none yet.
+/// Whether a text is long enough to spill and not yet spilled.
 fn should_spill(text: &str, ends: usize) -> bool {
     text.len() > ends.max(MIN_EXCERPT_BYTES) * 2 && !text.contains(SPILL_NOTE)
 }
 
-/// The texts of what a user has said.
+/// Returns the text parts of a user message.
 fn user_texts(message: &mut ChatMessage) -> impl Iterator<Item = &mut String> {
     let parts = match message {
         ChatMessage::User { content } => content.as_mut_slice(),

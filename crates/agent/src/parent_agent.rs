@@ -1,4 +1,4 @@
-//! What a call can know of the agent that makes it.
+//! The agent that makes a call, as its tools see it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,29 +10,29 @@ use crate::budget::AgentBudget;
 use crate::journal::{ConversationJournal, JournalEntry};
 use crate::observer::AgentObserver;
 
-/// The agent that a call is made by: a port of its calls, for tools that make
-/// agents in turn. Calls of anybody else have none.
+/// The agent that makes a call: a port for tools that start sub-agents. Calls
+/// not made by an agent have none.
 #[derive(Clone)]
 pub struct ParentAgent {
-    /// What it may use.
+    /// Budget of the agent.
     pub budget: AgentBudget,
-    /// How many agents are above it.
+    /// Number of ancestor agents.
     pub depth: u8,
-    /// The model that answers it.
+    /// Model that generates the agent's replies.
     pub model: Arc<dyn LanguageModel>,
-    /// How it goes about its work.
+    /// Parameters of model requests.
     pub params: ModelParams,
-    /// Who watches it.
+    /// Observer of the agent's events.
     pub observer: Arc<dyn AgentObserver>,
-    /// Where what happens is written down.
+    /// Journal of the conversation.
     pub journal: Arc<dyn ConversationJournal>,
 }
 
 impl ParentAgent {
-    /// A model took this for the agent, in no session of its own.
+    /// Charges a request made on the agent's behalf without a separate session.
     pub fn spend(&self, usage: TokenUsage) {
         self.budget.spend_usage(usage);
-        // What cannot be written down is noticed when the result is.
+        // A journal failure surfaces when the result is written.
         let _ = self.journal.write(JournalEntry::Spent(&usage));
     }
 }

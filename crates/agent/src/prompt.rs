@@ -1,30 +1,29 @@
-//! What a model is told before anything else. It is made once, when a session
-//! begins, so that servers can keep what they have read of it.
+//! System prompt. It is built once, when a session begins, to keep the server's
+//! prompt cache valid.
 
-/// What is said to the model at the beginning.
+/// Parts of the system prompt.
 #[derive(Debug, Clone, Default)]
 pub struct SystemPrompt {
-    /// Who it is; none for the usual words.
+    /// Identity of the agent; `None` for the default.
     pub identity: Option<String>,
-    /// Where it works, a line each.
+    /// Facts about the environment, one line each.
     pub environment: Vec<String>,
-    /// Whether there are tools at all, and whether some must be searched for.
+    /// Whether tools are available.
     pub has_tools: bool,
-    /// Whether some tools must be searched for.
+    /// Whether some tools are only found by `tool_search`.
     pub has_hidden_tools: bool,
-    /// Whether nobody can be asked meanwhile.
+    /// Whether no user can be asked.
     pub is_unattended: bool,
-    /// What the project says of itself.
+    /// Guidance of the project.
     pub project: Option<String>,
-    /// What is remembered of earlier sessions.
+    /// Memory of earlier sessions.
     pub memory: Option<String>,
-    /// What the user wants said besides.
+    /// Additional instructions of the user.
     pub extra: Option<String>,
 }
 
-const DEFAULT_IDENTITY: &str = "\
-You are Hermes, an assistant with hands: you read, change and run things through tools, and you \
-see a task through to its end.";
+const DEFAULT_IDENTITY: &str = "You are Hermes, an agent: you read, change and run things \
+through tools, and you see a task through to its end.";
 
 const TOOL_RULES: &str = "\
 - Look before you change: read a file before you edit it, and check a result before you build on it.
@@ -37,11 +36,11 @@ user has said so.
 const HIDDEN_TOOLS_RULE: &str = "\
 - There are more tools than you see: `tool_search` finds them, `tool_call` calls them.";
 
-const UNATTENDED_RULE: &str = "\
-- Nobody can be asked meanwhile: decide sensibly, and say in the end what you have assumed.";
+const UNATTENDED_RULE: &str = "- No user can be asked: decide sensibly, and state your \
+assumptions at the end.";
 
 impl SystemPrompt {
-    /// The whole of it.
+    /// Renders the prompt.
     pub fn render(&self) -> String {
         let identity = self.identity.as_deref().map_or(DEFAULT_IDENTITY, str::trim);
         let mut text = identity.to_owned();
@@ -60,12 +59,12 @@ impl SystemPrompt {
             text.push_str(&rules.join("\n"));
         }
         if !self.environment.is_empty() {
-            text.push_str("\n\n# Where you are\n\n");
+            text.push_str("\n\n# Environment\n\n");
             text.push_str(&self.environment.join("\n"));
         }
         let parts = [
-            ("# What the project says", &self.project),
-            ("# What you remember", &self.memory),
+            ("# Project guidance", &self.project),
+            ("# Memory", &self.memory),
             ("# Besides", &self.extra),
         ];
         for (title, part) in parts {

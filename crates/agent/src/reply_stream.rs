@@ -1,4 +1,4 @@
-//! Listening to one answer, as it comes.
+//! Streaming of one reply.
 
 use futures_util::StreamExt as _;
 use hermes_llm::{
@@ -11,17 +11,17 @@ use crate::observer::AgentEvent;
 use crate::text_calls::CallFilter;
 use crate::turn::TurnStop;
 
-/// An answer that was listened to.
+/// A streamed reply.
 pub(crate) struct StreamedReply {
     pub(crate) reply: ModelReply,
-    /// Why it broke off, if it did in the middle.
+    /// Why the stream broke off, if it did.
     pub(crate) break_cause: Option<ModelError>,
-    /// What was taken for beginnings that do not count.
+    /// Usage of partial replies that were discarded.
     pub(crate) discarded_usage: TokenUsage,
 }
 
 impl Agent {
-    /// Listens to one answer.
+    /// Streams one reply and emits its events.
     pub(crate) async fn stream_reply(
         &self,
         request: &ModelRequest,
@@ -76,7 +76,7 @@ impl Agent {
                         ReplyEvent::Restart => {
                             void += std::mem::take(&mut gathering).finish().usage;
                             aloud = request.text_tool_calls.then(CallFilter::default);
-                            self.emit(&AgentEvent::AnswerDiscarded { why: "the answer broke off" });
+                            self.emit(&AgentEvent::AnswerDiscarded { why: "the reply broke off" });
                         }
                         _ => {}
                     }
@@ -84,7 +84,8 @@ impl Agent {
                 }
                 Some(Err(fault)) => {
                     let reply = gathering.finish();
-                    // What was said stays said; half a call is asked for again.
+                    // Text already shown stays; an incomplete call is requested
+                    // again.
                     if fault.kind.is_transient()
                         && !(reply.text.is_empty() && reply.calls.is_empty())
                     {
@@ -100,18 +101,17 @@ impl Agent {
         }
     }
 
-    /// Waits until the time is up that there is for all of it.
+    /// Waits for the caller's deadline, then returns a timeout error.
     async fn deadline_fault(&self) -> ModelError {
         match self.parts.caller.deadline {
             None => std::future::pending().await,
             Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
         }
-        ModelError::new(ModelErrorKind::Timeout, "The time for this task is up")
+        ModelError::new(ModelErrorKind::Timeout, "The deadline of this task has passed")
     }
 }
 
-/// What was said of an answer that is not heard to its end; half a call is not
-/// kept.
+/// Returns the text of an interrupted reply, without incomplete calls.
 fn partial_reply(gathering: ReplyBuilder, speaks_calls: bool) -> Option<Box<ModelReply>> {
     let mut reply = gathering.finish();
     if speaks_calls {

@@ -1,5 +1,5 @@
-//! Results are written down as their calls end: whoever is killed in the
-//! middle of several calls loses only what had not ended.
+//! Journals each result as its call ends, so a kill during several calls loses
+//! only the unfinished ones.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,26 +12,26 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::journal::{ConversationJournal, JournalEntry, JournalError};
 use crate::observer::CallForwarder;
 
-/// Writes down what comes of the calls of one answer.
+/// Journals the results of one reply's calls.
 pub(crate) struct ResultJournal {
     calls: CallForwarder,
     journal: Arc<dyn ConversationJournal>,
-    /// Stops them: what cannot be written down does not go on.
+    /// Cancels the calls when the journal cannot be written.
     stop: CancellationToken,
     lines: Mutex<ResultJournalState>,
 }
 
 #[derive(Default)]
 struct ResultJournalState {
-    /// What was written, by call, with its place.
+    /// Written messages by call id, with their position.
     written: HashMap<String, (usize, ChatMessage)>,
     error: Option<JournalError>,
 }
 
-/// What was written while calls ran.
+/// Results journaled while the calls ran.
 pub(crate) struct JournaledResults {
     lines: HashMap<String, (usize, ChatMessage)>,
-    /// Whether all so far stand where they belong.
+    /// Whether all results so far are in call order.
     is_in_order: bool,
 }
 
@@ -44,7 +44,7 @@ impl ResultJournal {
         Self { calls, journal, stop, lines: Mutex::default() }
     }
 
-    /// What was written; an error if something could not be.
+    /// Returns what was written, or the first error.
     pub(crate) fn finish(&self) -> Result<JournaledResults, JournalError> {
         let ResultJournalState { written, error: trouble } = std::mem::take(&mut *self.lock());
         match trouble {
@@ -87,7 +87,7 @@ impl CallObserver for ResultJournal {
     }
 
     fn call_ended(&self, result: &ToolResult, parent: Option<&str>) {
-        // What a call calls in turn is part of its own result.
+        // A nested call is part of its parent's result.
         if parent.is_none() {
             self.write(result);
         }
@@ -96,9 +96,9 @@ impl CallObserver for ResultJournal {
 }
 
 impl JournaledResults {
-    /// The message of a result as it is sent, which stands in the journal at
-    /// its place when this returns. What was written before is written anew
-    /// if there is more to say, or if another call has ended before it.
+    /// Returns the final message of a result, which is journaled in order when
+    /// this returns. Rewrites the entry if text is added or if another call
+    /// ended first.
     pub(crate) fn finalize(
         &mut self,
         at: usize,

@@ -1,8 +1,6 @@
-//! Models that have no other way ask for tools in the middle of their text.
+//! Tool calls written in the reply text, for models without native tool calls.
 
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use hermes_core::CallArguments;
 use hermes_llm::{FinishReason, ModelReply, RequestedCall};
@@ -10,18 +8,18 @@ use hermes_protocol::{CallDialect, parse};
 use hermes_schema::parse_arguments;
 use serde_json::Value;
 
-/// What a call begins with.
+/// Opening tag of a call.
 const CALL_START_TAG: &str = "<tool_call>";
-/// And what it ends with.
+/// Closing tag of a call.
 const CALL_END_TAG: &str = "</tool_call>";
 
-/// What such a model is told about asking for tools.
+/// Prompt that explains the call syntax.
 const CALL_INSTRUCTIONS: &str = "\
 To call a tool, write a block like this, and nothing after it:\n\
 <tool_call>\n{\"name\": \"TOOL\", \"arguments\": {…}}\n</tool_call>\n\
 Several blocks in one answer call several tools. The results come back as <tool_response> blocks.";
 
-/// What such a model is told: its tools, and how to ask for them.
+/// Builds the prompt section with the tool definitions and the call syntax.
 pub(crate) fn tools_prompt(tools: &[Value]) -> String {
     let mut told = String::from("# Tools\n\nThese tools can be called:\n<tools>\n");
     for tool in tools {
@@ -33,19 +31,19 @@ pub(crate) fn tools_prompt(tools: &[Value]) -> String {
     told
 }
 
-/// Looks for the first call in a text that comes piece by piece. What stands in
-/// a block of code is quoted, and no call.
+/// Finds the first call in streamed text. A call inside a code block is a quote
+/// and is ignored.
 #[derive(Debug, Default)]
 struct CallFinder {
     text: String,
-    /// Where the last line begins.
+    /// Offset of the last line.
     line_start: usize,
-    /// What the block of code was opened with, if one is open.
+    /// Marker of the open code fence, if any.
     fence: Option<String>,
 }
 
 impl CallFinder {
-    /// More of the text; where the first call begins, if it is there.
+    /// Appends text; returns the offset of the first call, if found.
     fn push(&mut self, more: &str) -> Option<usize> {
         self.text.push_str(more);
         loop {
@@ -69,7 +67,7 @@ impl CallFinder {
     }
 }
 
-/// The mark that opens or closes a block of code, if a line begins with one.
+/// Returns the code fence marker that a line starts with.
 fn fence_marker(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let mark = line.chars().next().filter(|first| matches!(first, '`' | '~'))?;
@@ -81,32 +79,32 @@ fn closes_fence(open: &str, mark: &str, line: &str) -> bool {
     mark.starts_with(open) && line.trim() == mark
 }
 
-/// Where a call begins in a line, unless it stands in a span of code.
+/// Returns the offset of a call in a line, unless it is in a code span.
 fn find_unquoted_call(line: &str) -> Option<usize> {
     line.match_indices(CALL_START_TAG).map(|(at, _)| at).find(|at| !line[..*at].ends_with('`'))
 }
 
-/// Where the first call of an answer begins.
+/// Returns the offset of the first call in a reply.
 pub(crate) fn find_call(text: &str) -> Option<usize> {
     CallFinder::default().push(text)
 }
 
-/// Whether an answer quotes a call and makes none.
+/// Whether a reply quotes a call and makes none.
 pub(crate) fn only_quotes_call(text: &str) -> bool {
     text.contains(CALL_START_TAG) && find_call(text).is_none()
 }
 
-/// What of an answer is said to the user, as it comes: not the calls in it.
+/// Filters calls out of streamed text that is shown to the user.
 #[derive(Debug, Default)]
 pub(crate) struct CallFilter {
     finder: CallFinder,
-    /// How much of it is said.
+    /// Bytes already shown.
     shown_bytes: usize,
     in_call: bool,
 }
 
 impl CallFilter {
-    /// More of the answer; what of it can be shown by now.
+    /// Appends text; returns what can be shown so far.
     pub(crate) fn push(&mut self, text: &str) -> String {
         if self.in_call {
             return String::new();
@@ -114,7 +112,7 @@ impl CallFilter {
         let found = self.finder.push(text);
         self.in_call = found.is_some();
         let heard = &self.finder.text;
-        // What may be the beginning of a call is held back.
+        // Hold back a possible start of a call.
         let may_begin = |at: &usize| CALL_START_TAG.starts_with(&heard[*at..]);
         let from = heard.ceil_char_boundary(heard.len().saturating_sub(CALL_START_TAG.len() - 1));
         let held = || {
@@ -127,7 +125,7 @@ impl CallFilter {
         said
     }
 
-    /// The answer is complete; what was held back of it.
+    /// Ends the reply; returns the text that was held back.
     pub(crate) fn finish(self) -> String {
         match self.in_call {
             true => String::new(),
@@ -141,7 +139,7 @@ pub(crate) fn ends_with_call(text: &str) -> bool {
     text.contains(CALL_START_TAG) && text.trim_end().ends_with(CALL_END_TAG)
 }
 
-/// Takes the calls out of the text of an answer.
+/// Moves the calls from the reply text to `reply.calls`.
 pub(crate) fn take_calls(reply: &mut ModelReply) {
     let Some(start) = find_call(&reply.text) else { return };
     let Ok(request) = parse(&repair_blocks(&reply.text[start..]), Some(CallDialect::HermesText))
@@ -149,7 +147,7 @@ pub(crate) fn take_calls(reply: &mut ModelReply) {
         return;
     };
     reply.calls = request.calls.iter().map(to_requested_call).collect();
-    // What comes before is said to the user; what comes after is made up.
+    // Text before the calls is for the user; text after them is hallucinated.
     reply.text.truncate(start);
     reply.text.truncate(reply.text.trim_end().len());
     if reply.finish == FinishReason::Stop {
@@ -157,8 +155,8 @@ pub(crate) fn take_calls(reply: &mut ModelReply) {
     }
 }
 
-/// The blocks with what is nearly JSON made JSON, as it is with arguments. What
-/// would have to be guessed stays as it is, and is answered with what is wrong.
+/// Repairs blocks that are almost JSON, as is done for arguments. Ambiguous
+/// ones stay unchanged and get an error.
 fn repair_blocks(text: &str) -> Cow<'_, str> {
     let mut mended = String::new();
     let mut rest = text;
@@ -184,7 +182,7 @@ fn repair_blocks(text: &str) -> Cow<'_, str> {
     mended.into()
 }
 
-/// With quotes around a name that has none: what it is cannot be mistaken.
+/// Quotes a bare value of `name`, which is unambiguous.
 fn quote_bare_name(body: &str) -> Cow<'_, str> {
     let quoted = || {
         let (before, after) = body.split_once("name")?;
@@ -204,13 +202,6 @@ fn to_requested_call(call: &hermes_core::ToolCall) -> RequestedCall {
         CallArguments::Text(text) => text.clone(),
     };
     RequestedCall { id: String::new(), name: call.name.clone(), arguments }
-}
-
-/// A word for ids that no other call of this program has.
-pub(crate) fn unique_suffix() -> String {
-    static NEXT_SUFFIX: AtomicU64 = AtomicU64::new(0);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    format!("{:x}{:x}", now.as_micros() & 0xffff_ffff, NEXT_SUFFIX.fetch_add(1, Ordering::Relaxed))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! One turn: the model is asked, its calls are made, it is asked again.
+//! One turn: request a reply, run its calls, repeat.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -20,34 +20,34 @@ use crate::outcome::{TurnEnd, TurnOutcome};
 use crate::reply_stream::StreamedReply;
 use crate::result_journal::ResultJournal;
 
-/// How often an answer that was cut off in the middle of a call is asked for
-/// again, each time with more room.
+/// Retries of a reply truncated inside a call, each with a higher token limit.
 const MAX_TRUNCATED_RETRIES: u32 = 4;
-/// How often one that broke off there, which its model has tried to mend before.
+/// Retries of a reply that broke off inside a call, which the model layer has
+/// already retried.
 const MAX_BROKEN_RETRIES: u32 = 1;
-/// How often a conversation is shortened that the server finds too long.
+/// Compactions of a conversation that the server rejects as too long.
 const MAX_COMPACTIONS: u32 = 3;
-/// The room for an answer where nothing was said, and the most.
+/// Token limit of a reply when none is configured, and the maximum for retries.
 const DEFAULT_ANSWER_TOKENS: u64 = 4_096;
 const MAX_ANSWER_TOKENS: u64 = 32_768;
-/// What a model is told that may not call tools any more.
+/// Asks for a summary when the budget is exhausted.
 const BUDGET_SUMMARY_PROMPT: &str = "\
 The budget of this task is used up, so no more tools can be called. Say in a few sentences what was \
 done, what was found, and what is left to do.";
-/// The same for one that goes in circles.
+/// Asks for a summary when the loop guard stops the turn.
 const LOOP_SUMMARY_PROMPT: &str = "\
 The same tool keeps failing, so no more tools can be called. Say in a few sentences what was done, what \
 fails and why, and what could be tried instead.";
-/// How often in a row a model may ask for nothing but what does not exist.
+/// Consecutive rounds that may call only unknown tools.
 const MAX_UNKNOWN_TOOL_ROUNDS: u32 = 3;
-/// How often in a turn an answer that says nothing is asked for again.
+/// Retries of empty replies per turn.
 const MAX_EMPTY_RETRIES: u32 = 2;
-/// The same for one with a call that its server cannot read.
+/// Retries per turn of replies with a call that the server cannot parse.
 const MAX_MALFORMED_RETRIES: u32 = 3;
 
-/// Why a turn does not go on.
+/// Why a turn stops early.
 pub(crate) enum TurnStop {
-    /// With what the model had said by then.
+    /// Holds the partial reply, if any.
     Interrupted(Option<Box<ModelReply>>),
     ModelError(ModelError),
     Journal(JournalError),
@@ -69,18 +69,18 @@ impl From<JournalError> for TurnStop {
     }
 }
 
-/// What the model is asked for.
+/// Purpose of a model request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RequestGoal {
-    /// To go on.
+    /// Continue the work.
     Work,
-    /// To say what came of it, with the tools in sight, asked in these words.
+    /// Summarize with this prompt; tools are listed but disabled.
     Summary(&'static str),
-    /// The same, without any.
+    /// Summarize with this prompt, without tools.
     BareSummary(&'static str),
 }
 
-/// What has come of a turn so far.
+/// Running totals of a turn.
 #[derive(Default)]
 struct TurnTally {
     text: String,
@@ -90,23 +90,23 @@ struct TurnTally {
     empty: u32,
     malformed: u32,
     usage: TokenUsage,
-    /// What the last answer took.
+    /// Usage of the last reply.
     last_usage: TokenUsage,
-    /// Why the last answer broke off.
+    /// Why the last reply broke off.
     break_cause: Option<ModelError>,
-    /// What a model has said that has paused.
+    /// Text of a paused reply so far.
     paused: String,
 }
 
 impl TurnTally {
     fn broken_off(&mut self) -> TurnEnd {
         let why = self.break_cause.take().map(|fault| fault.message);
-        TurnEnd::Broken(why.unwrap_or_else(|| "nobody says why".to_owned()))
+        TurnEnd::Broken(why.unwrap_or_else(|| "unknown cause".to_owned()))
     }
 }
 
 impl Agent {
-    /// Says something to the model, and sees it through to the end.
+    /// Sends the input to the model and runs the turn to its end.
     pub async fn run_turn(
         &mut self,
         mut said: Vec<ContentPart>,
@@ -118,7 +118,7 @@ impl Agent {
             return TurnOutcome::refused(fault);
         }
         if let Some(before) = self.pending_input.take() {
-            let text = "[Said before, while you were at work:]".to_owned();
+            let text = "[Said earlier, while you were working:]".to_owned();
             let until = ContentPart::Text { text: "[Said now:]".to_owned() };
             let before = std::iter::once(ContentPart::Text { text }).chain(before);
             said.splice(0..0, before.chain([until]));
@@ -131,7 +131,7 @@ impl Agent {
             Err(error) => Err(error.into()),
         };
         let end = match end {
-            // What was shown was said, and the model must know that.
+            // The user saw the partial reply, so the conversation keeps it.
             Err(TurnStop::Interrupted(Some(said))) => {
                 tally.text.clone_from(&said.text);
                 self.append_message(ChatMessage::Assistant(*said))
@@ -141,7 +141,7 @@ impl Agent {
             end => end,
         };
         let end = end.unwrap_or_else(TurnEnd::from);
-        // What came too late for this turn is for the next.
+        // Input that came too late is for the next turn.
         self.pending_input = self.interrupt.take_queued_input();
         let TurnTally { text, requests: asked, calls, usage, .. } = tally;
         TurnOutcome { text, end, requests: asked, calls, usage }
@@ -153,7 +153,8 @@ impl Agent {
         tally: &mut TurnTally,
     ) -> Result<TurnEnd, TurnStop> {
         loop {
-            // What is left must do for this request and for the closing one.
+            // The remaining budget must cover this request and the final
+            // summary.
             let next = self.estimate_next_usage(tally.last_usage);
             if let Some(what) = budget.exhausted_reason().or_else(|| budget.shortfall(next, 2)) {
                 return self
@@ -176,7 +177,7 @@ impl Agent {
             if is_empty && tally.empty < MAX_EMPTY_RETRIES {
                 tally.empty += 1;
                 self.journal_usage(&reply.usage)?;
-                self.emit(&AgentEvent::AnswerDiscarded { why: "the answer was empty" });
+                self.emit(&AgentEvent::AnswerDiscarded { why: "the reply was empty" });
                 continue;
             }
             if calls.is_empty() {
@@ -185,19 +186,19 @@ impl Agent {
                 match finish {
                     FinishReason::Length => return Ok(TurnEnd::Truncated),
                     FinishReason::Malformed => {
-                        let why = "the model writes tool calls that its server cannot read";
+                        let why = "the server cannot parse the model's tool calls";
                         return Ok(TurnEnd::Broken(why.to_owned()));
                     }
                     FinishReason::Broken => return Ok(tally.broken_off()),
                     FinishReason::Filtered => return Ok(TurnEnd::Withheld),
-                    // It is asked to go on where it is.
+                    // Ask it to continue.
                     FinishReason::Paused if !is_silent => {
                         tally.paused.clone_from(&tally.text);
                         continue;
                     }
                     _ => {}
                 }
-                // What somebody said meanwhile is for the next round.
+                // Input queued meanwhile starts another round.
                 match self.interrupt.take_queued_input() {
                     Some(content) => self.append_message(ChatMessage::User { content })?,
                     None if is_empty => return Ok(TurnEnd::EmptyAnswer),
@@ -238,7 +239,7 @@ impl Agent {
         }
     }
 
-    /// Asks the model until its answer can be used.
+    /// Requests replies until one is usable.
     async fn ask_model(
         &mut self,
         budget: &AgentBudget,
@@ -258,11 +259,11 @@ impl Agent {
                 Err(TurnStop::ModelError(fault))
                     if fault.kind == ModelErrorKind::ContextTooLong && !is_shortest =>
                 {
-                    // The server knows better how long the conversation is.
+                    // The server knows the length of the conversation better.
                     if attempt < MAX_COMPACTIONS && self.compact_below_server_limit(budget).await? {
                         continue;
                     }
-                    // Another model may have a larger window.
+                    // A fallback model may have a larger window.
                     if !self.parts.model.has_fallback() {
                         return Err(TurnStop::ModelError(fault));
                     }
@@ -273,10 +274,10 @@ impl Agent {
                     if fault.kind == ModelErrorKind::NoTools
                         && !self.parts.params.text_tool_calls =>
                 {
-                    // It has no other way, so it asks in its text from now on.
+                    // Without native tool calls, use text calls from now on.
                     self.parts.params.text_tool_calls = true;
                     self.emit(&AgentEvent::Warning(
-                        "The model has no tool calls of its own; it asks for tools in its text.",
+                        "The model has no native tool calls; it writes them in its text.",
                     ));
                     continue;
                 }
@@ -302,7 +303,7 @@ impl Agent {
                     tally.malformed += 1;
                     self.journal_usage(&reply.usage)?;
                     self.emit(&AgentEvent::AnswerDiscarded {
-                        why: "the model wrote a call that cannot be read",
+                        why: "the model wrote a malformed tool call",
                     });
                     continue;
                 }
@@ -318,14 +319,15 @@ impl Agent {
                 {
                     self.journal_usage(&reply.usage)?;
                     self.emit(&AgentEvent::AnswerDiscarded {
-                        why: "the answer was cut off in a tool call",
+                        why: "the reply was truncated in a tool call",
                     });
-                    // Where nobody said how much there is, it is what was used up.
+                    // Without a configured limit, the limit was at least the
+                    // tokens used.
                     let had = room.unwrap_or(DEFAULT_ANSWER_TOKENS).max(reply.usage.output);
                     room = Some((had * 2).min(MAX_ANSWER_TOKENS.max(had)));
                     continue;
                 }
-                // Half a call is not made.
+                // Drop incomplete calls.
                 let reply = ModelReply { calls: Vec::new(), ..reply };
                 return Ok(reply);
             }
@@ -339,7 +341,7 @@ impl Agent {
         let manner = &self.parts.params;
         let (history, _) = repair_history(self.conversation.messages().to_vec());
         let system = ChatMessage::system(self.system_text());
-        // Nobody has said this, so it is no part of the conversation.
+        // The user did not write this, so it is not part of the conversation.
         let last_word = match wish {
             RequestGoal::Work => None,
             RequestGoal::Summary(words) | RequestGoal::BareSummary(words) => {
@@ -362,8 +364,7 @@ impl Agent {
         }
     }
 
-    /// What the model is told first; one that asks for tools in its text is
-    /// told of them there.
+    /// Returns the system prompt, with the tool definitions for text calls.
     fn system_text(&self) -> String {
         let mut system = self.parts.system.clone();
         if self.parts.params.text_tool_calls && !self.parts.tools.is_empty() {
@@ -373,7 +374,7 @@ impl Agent {
         system
     }
 
-    /// Makes the calls of an answer. Each gets its one result, whatever happens.
+    /// Runs the calls of a reply. Each gets exactly one result.
     async fn run_calls(
         &mut self,
         asked: &[RequestedCall],
@@ -397,7 +398,7 @@ impl Agent {
         let last = results.len().saturating_sub(1);
         for (at, (call, result)) in asked.iter().zip(&results).enumerate() {
             let mut besides = Vec::new();
-            // What a folder says helps nobody who may not look into it.
+            // Show guidance of a directory only after a successful access.
             if result.is_success()
                 && let Ok(arguments) = serde_json::from_str(&call.arguments)
             {
@@ -413,15 +414,15 @@ impl Agent {
             let message = written.finalize(at, result, &besides, &*journal)?;
             self.conversation.push(message);
         }
-        // In their own voice, which nothing that a tool shows can take on.
+        // As a user message, which tool output cannot forge.
         if let Some(content) = self.interrupt.take_queued_input() {
             self.append_message(ChatMessage::User { content })?;
         }
         Ok(results)
     }
 
-    /// About what the next request takes: what the last one took, and more by
-    /// as much as the conversation is longer.
+    /// Estimates the next request's usage from the last one, scaled by the
+    /// growth of the conversation.
     fn estimate_next_usage(&self, last: TokenUsage) -> TokenUsage {
         if last.input == 0 {
             return last;
@@ -431,8 +432,8 @@ impl Agent {
         TokenUsage { input, cost: last.cost.map(|cost| cost * growth), ..last }
     }
 
-    /// It does not go on: one more answer without tools, so that what was found
-    /// out is not lost; unless there is no money or time for even that.
+    /// Ends the turn with a summary without tools, to keep what was found out,
+    /// unless the budget does not allow it.
     async fn finish_with_summary(
         &mut self,
         end: TurnEnd,
@@ -453,9 +454,9 @@ impl Agent {
         Ok(end)
     }
 
-    /// The closing answer. The tools stay in the request, because it is the
-    /// longest beginning that a server has kept, and are forbidden; a server that
-    /// does not know how to forbid them is asked once more without any.
+    /// Requests the final summary. The tools stay in the request to hit the
+    /// server's prompt cache, but are disabled. If the server ignores that, the
+    /// request is repeated without tools.
     async fn request_summary(
         &mut self,
         words: &'static str,
@@ -470,7 +471,7 @@ impl Agent {
         let is_late = budget.deadline().is_some_and(|end| end <= Instant::now());
         if !is_late && budget.shortfall(next, 1).is_none() {
             self.journal_usage(&reply.usage)?;
-            self.emit(&AgentEvent::AnswerDiscarded { why: "there was no summary in the answer" });
+            self.emit(&AgentEvent::AnswerDiscarded { why: "the reply contained no summary" });
             match self.ask_model(budget, tally, RequestGoal::BareSummary(words)).await {
                 Ok(reply) if !reply.text.trim().is_empty() => return Ok(reply),
                 Ok(_) | Err(TurnStop::ModelError(_)) => {}
@@ -481,9 +482,9 @@ impl Agent {
         Ok(reply)
     }
 
-    /// An answer with its calls as they will be taken. The model reads them again
-    /// with every request and goes by what it sees, so that a name or arguments
-    /// that had to be mended must not stand beside a result as if they were right.
+    /// Replaces calls with their repaired form. The model rereads them with
+    /// every request, so a wrong name or argument must not appear beside a
+    /// result as if it had been right.
     fn normalize_calls(&self, mut reply: ModelReply) -> ModelReply {
         let AgentParts { engine, caller, .. } = &self.parts;
         for call in &mut reply.calls {
@@ -499,8 +500,8 @@ impl Agent {
         reply
     }
 
-    /// A call that was only spoken is not made unless that is how this model asks:
-    /// it may be quoted.
+    /// Warns about a call in the text that was not run, because it may be a
+    /// quote.
     fn warn_about_text_calls(&self, text: &str) {
         if self.parts.tools.is_empty() {
             return;
@@ -508,26 +509,27 @@ impl Agent {
         if self.parts.params.text_tool_calls {
             if crate::text_calls::only_quotes_call(text) {
                 self.emit(&AgentEvent::Warning(
-                    "The model has written a tool call into a block of code, which quotes it, and it \
-                     was not made.",
+                    "The model wrote a tool call in a code block; it counts as a quote and was \
+                     not run.",
                 ));
             }
         } else if crate::text_calls::ends_with_call(text) {
             self.emit(&AgentEvent::Warning(
-                "The model has written a tool call into its answer, and it was not made. If that is \
-                 how it asks for tools, set model.tool_calls to text in config.yaml.",
+                "The model wrote a tool call in its text; it was not run. If the model calls \
+                 tools this way, set model.tool_calls to text in config.yaml.",
             ));
         }
     }
 
-    /// What costs nobody knows what cannot be kept within a budget.
+    /// Warns once that a dollar budget cannot be enforced without a known
+    /// price.
     fn warn_about_unknown_price(&mut self, budget: &AgentBudget, usage: &TokenUsage) {
         let is_unknown = usage.cost.is_none() && usage.input + usage.output > 0;
         if is_unknown && budget.remaining().cost.is_some() && !self.price_warning_shown {
             self.price_warning_shown = true;
             self.emit(&AgentEvent::Warning(
-                "What this model costs is not known, so the budget in dollars does not count. Set \
-                 model.prices in config.yaml, or bound the turns.",
+                "The price of this model is unknown, so the dollar budget is not enforced. Set \
+                 model.prices in config.yaml, or limit the turns.",
             ));
         }
     }
@@ -537,8 +539,7 @@ impl Agent {
     }
 }
 
-/// An answer without calls that are there twice, and with those that were only
-/// spoken.
+/// Removes duplicate calls and extracts calls from the text.
 fn normalize_reply(
     mut reply: ModelReply,
     speaks_calls: bool,
@@ -549,17 +550,17 @@ fn normalize_reply(
     }
     let mut seen = HashSet::new();
     reply.calls.retain(|call| seen.insert((call.name.clone(), call.arguments.clone())));
-    // Some servers begin to count anew with every answer.
+    // Some servers restart call ids with every reply.
     let mut ids: HashSet<String> = earlier.iter().flat_map(call_ids).collect();
     for (at, call) in reply.calls.iter_mut().enumerate() {
         if call.id.is_empty() || !ids.insert(call.id.clone()) {
-            call.id = format!("call_{}_{at}", crate::text_calls::unique_suffix());
+            call.id = format!("call_{}_{at}", hermes_core::ids::random_hex(12));
         }
     }
     reply
 }
 
-/// The ids of the calls that a message asks for.
+/// Returns the ids of the calls in a message.
 fn call_ids(message: &ChatMessage) -> Vec<String> {
     match message {
         ChatMessage::Assistant(reply) => reply.calls.iter().map(|call| call.id.clone()).collect(),

@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use hermes_core::ToolError;
+use hermes_core::text::excerpt;
 
 use crate::limits::MAX_DIR_LEVELS;
 
@@ -114,10 +115,7 @@ impl SafeName {
 }
 
 fn unsafe_name_error(raw: &[u8], why: &str) -> ToolError {
-    let mut shown = String::from_utf8_lossy(raw).into_owned();
-    if shown.chars().count() > 200 {
-        shown = shown.chars().take(200).chain("…".chars()).collect();
-    }
+    let shown = excerpt(&String::from_utf8_lossy(raw), 200).into_owned();
     ToolError::denied(format!("The archive has an entry whose name {why}: {shown:?}"))
         .with("rule", "unsafe-entry")
         .with("entry", shown)

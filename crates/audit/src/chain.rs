@@ -1,26 +1,28 @@
-//! The form of a line, and the hash that ties it to the line before.
+//! Line format of the log, and the keyed hash that links each line to the
+//! previous one.
 //!
 //! A line is `{"seq":…,"time":"…",` the entry's own fields
-//! `,"prev":"…","hash":"…"}`. The hash covers every byte before `,"hash"`.
-//! Of its 256 bits 128 are kept: whoever has no key can only guess, and whoever
-//! has it needs no collision. That saves 64 bytes a line.
+//! `,"prev":"…","hash":"…"}`. The hash covers every byte before `,"hash"`. It
+//! is truncated from 256 to 128 bits: without the key an attacker can only
+//! guess, and with the key no collision is needed. That saves 64 bytes per
+//! line.
 
 use std::fmt;
 
 use jiff::Timestamp;
 
-/// The letters of a hash.
+/// Number of hex digits in a hash.
 const HASH_CHARS: usize = 32;
 
 /// `,"prev":"…","hash":"…"}`
 const TRAILER_BYTES: usize = 9 + HASH_CHARS + 10 + HASH_CHARS + 2;
 
-/// A hash as it is written.
+/// A hash in its written form.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ChainHash([u8; HASH_CHARS]);
 
 impl ChainHash {
-    /// What the first line names as the hash of the line before.
+    /// The `prev` value of the first line.
     pub(crate) const GENESIS: Self = Self([b'0'; HASH_CHARS]);
 
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {
@@ -45,7 +47,7 @@ impl fmt::Debug for ChainHash {
     }
 }
 
-/// What the hashes are made with.
+/// The key of the chain hashes.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct LogKey([u8; 32]);
 
@@ -68,7 +70,7 @@ impl LogKey {
         &self.0
     }
 
-    /// What tells one key from another, and nothing about it.
+    /// Returns a value that identifies the key without revealing it.
     pub(crate) fn fingerprint(&self) -> String {
         format!("{}\n", self.digest(b"anchor"))
     }
@@ -80,7 +82,8 @@ impl LogKey {
     }
 }
 
-/// Adds a line to `out`. `fields` is the inside of the entry's object.
+/// Appends a line to `out`. `fields` is the content of the entry's object,
+/// without braces.
 pub(crate) fn compose(
     out: &mut Vec<u8>,
     key: &LogKey,
@@ -91,7 +94,7 @@ pub(crate) fn compose(
 ) -> ChainHash {
     use std::io::Write as _;
     let start = out.len();
-    // Writing to memory does not fail.
+    // Writing to a `Vec` does not fail.
     let _ = write!(out, "{{\"seq\":{seq},\"time\":\"{time:.3}\"");
     if !fields.is_empty() {
         out.push(b',');
@@ -107,12 +110,12 @@ pub(crate) fn compose(
     hash
 }
 
-/// A line that has the form of one of ours; it may still have been changed.
+/// A line in the log's format; its content is not verified.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LogLine<'a> {
     pub(crate) seq: u64,
     pub(crate) time: &'a str,
-    /// The inside of the entry's object.
+    /// Content of the entry's object, without braces.
     pub(crate) fields: &'a [u8],
     pub(crate) prev: ChainHash,
     pub(crate) hash: ChainHash,
@@ -120,7 +123,7 @@ pub(crate) struct LogLine<'a> {
 }
 
 impl<'a> LogLine<'a> {
-    /// Reads a line without its line break.
+    /// Parses a line without its line break.
     pub(crate) fn parse(line: &'a [u8]) -> Option<Self> {
         let (start, end) = line.split_at_checked(line.len().checked_sub(TRAILER_BYTES)?)?;
         let (prev, rest) = end.strip_prefix(b",\"prev\":\"")?.split_at_checked(HASH_CHARS)?;
@@ -144,12 +147,12 @@ impl<'a> LogLine<'a> {
         })
     }
 
-    /// The hash that the line should have.
+    /// Returns the hash that the line should have.
     pub(crate) fn expected_hash(&self, key: &LogKey) -> ChainHash {
         key.digest(self.signed)
     }
 
-    /// Whether it is as it was written.
+    /// Whether the line is unmodified.
     pub(crate) fn is_intact(&self, key: &LogKey) -> bool {
         self.expected_hash(key) == self.hash
     }

@@ -1,30 +1,30 @@
-//! From line to line along the chain.
+//! Verifies the chain line by line.
 
 use serde_json::Value;
 
 use crate::chain::{ChainHash, LogKey, LogLine};
 use crate::verify::{LogFault, VerifyReport};
 
-/// Where a check has come to.
+/// State of a verification.
 #[derive(Debug)]
 pub(crate) struct ChainVerifier {
     key: Option<LogKey>,
-    /// Where the chain should begin.
+    /// Sequence number at which the chain should start.
     begin_seq: u64,
-    /// The number of the last line of the chain.
+    /// Sequence number of the last line of the chain.
     pub(crate) seq: u64,
-    /// What the next line may name as the hash before it: the hash that the
-    /// last line shows, and the one that it should have had. A changed line
-    /// is then one fault, not two.
+    /// Accepted `prev` values of the next line: the hash that the last line
+    /// shows, and the one it should have. A changed line then counts as one
+    /// fault, not two.
     accepted_prevs: Vec<ChainHash>,
-    /// The first line: its place, its number, what it names as before it.
+    /// The first line: its position, sequence number and `prev`.
     pub(crate) first: Option<((String, u64), (u64, ChainHash))>,
-    /// The last place that was looked at.
+    /// Position of the last line checked.
     pub(crate) position: (String, u64),
-    /// The entry that the head names, and the hash of it that was found.
+    /// The entry that the head names, and its hash as found in the log.
     head_seq: Option<u64>,
     pub(crate) hash_at_head: Option<ChainHash>,
-    /// Lines that cannot be placed since the last one that could.
+    /// Lines since the last linked one that do not belong to the chain.
     strays: Vec<StrayLine>,
     stray_count: u64,
 }
@@ -39,7 +39,7 @@ struct StrayLine {
     what: &'static str,
 }
 
-/// More of them in a row are one fault.
+/// Further consecutive strays are merged into one fault.
 const MAX_STRAYS: usize = 100;
 
 const CHANGED_LINE: &str = "it was changed, or written with another key";
@@ -61,7 +61,7 @@ impl ChainVerifier {
         }
     }
 
-    /// Takes the next line, with its line break if it has one.
+    /// Checks the next line, including its line break if it has one.
     pub(crate) fn check_line(
         &mut self,
         file: &str,
@@ -91,7 +91,7 @@ impl ChainVerifier {
         }
     }
 
-    /// Puts a line behind the last one of the chain.
+    /// Links a line to the end of the chain.
     fn link_line(
         &mut self,
         file: &str,
@@ -108,15 +108,16 @@ impl ChainVerifier {
         if self.first.is_none() {
             self.first = Some(((file.to_owned(), number), (line.seq, line.prev)));
         } else if line.seq <= self.seq {
-            fault(format!("entry {} stands after entry {}", line.seq, self.seq));
+            fault(format!("entry {} follows entry {}", line.seq, self.seq));
             return;
         } else if line.seq - self.seq > 1 {
-            // As many strays as numbers are missing are those entries.
+            // If there are as many strays as missing numbers, the strays are
+            // those entries.
             if line.seq - self.seq - 1 != strays {
                 fault(missing_entries(self.seq + 1, line.seq - 1));
             }
         } else if intact && !self.accepted_prevs.contains(&line.prev) {
-            fault("it does not follow the line before".to_owned());
+            fault("its `prev` does not match the hash of the line before".to_owned());
         }
         self.seq = line.seq;
         self.accepted_prevs = vec![line.hash];
@@ -142,8 +143,8 @@ impl ChainVerifier {
         }
     }
 
-    /// Tells of the strays before a line, and how many there are. One that
-    /// the line accounts for was left by a crash and does not count.
+    /// Reports the strays before a line and returns their number. A stray that
+    /// the line accounts for was left by a crash and is not counted.
     fn settle_strays(&mut self, line: Option<&LogLine<'_>>, report: &mut VerifyReport) -> u64 {
         let unkept = self.stray_count - self.strays.len() as u64;
         let torn = line.and_then(torn_digest).filter(|_| unkept == 0);
@@ -151,7 +152,7 @@ impl ChainVerifier {
             && let Some(stray) = self.strays.pop_if(|s| s.digest.is_none_or(|d| d == torn))
         {
             self.stray_count -= 1;
-            let what = "an entry was not written to its end; the log goes on after it";
+            let what = "an entry is truncated; the log continues after it";
             report.notes.push(LogFault::new(stray.file, stray.line, what));
         }
         let count = std::mem::take(&mut self.stray_count);
@@ -166,15 +167,15 @@ impl ChainVerifier {
         count
     }
 
-    /// Tells of what stands after the last line. A last line without an end
-    /// is the work of a crash; the next writer ends it.
+    /// Reports what follows the last line. An unterminated last line is left by
+    /// a crash; the next writer terminates it.
     pub(crate) fn finish(&mut self, report: &mut VerifyReport) {
         if self.strays.last().is_some_and(|stray| !stray.has_newline && stray.what == NO_ENTRY)
             && self.stray_count == self.strays.len() as u64
             && let Some(stray) = self.strays.pop()
         {
             self.stray_count -= 1;
-            let what = "the last entry was not written to its end";
+            let what = "the last entry is truncated";
             report.notes.push(LogFault::new(stray.file, stray.line, what));
         }
         self.settle_strays(None, report);
@@ -197,7 +198,8 @@ pub(crate) fn missing_entries(from: u64, to: u64) -> String {
     }
 }
 
-/// What a line says of the torn one before it.
+/// Returns the digest of the torn line before this one, as recorded in this
+/// line.
 fn torn_digest(line: &LogLine<'_>) -> Option<ChainHash> {
     let fields = own_event(line)?;
     if fields.get("event")? != "torn" {
@@ -206,7 +208,7 @@ fn torn_digest(line: &LogLine<'_>) -> Option<ChainHash> {
     ChainHash::parse(fields.get("of")?.as_str()?.as_bytes())
 }
 
-/// The fields of a line that the log itself has written, perhaps.
+/// Returns the fields of a line if it may be an event of the log itself.
 fn own_event(line: &LogLine<'_>) -> Option<Value> {
     if !line.fields.starts_with(b"\"event\":") {
         return None;
@@ -215,7 +217,7 @@ fn own_event(line: &LogLine<'_>) -> Option<Value> {
     serde_json::from_slice(&text).ok()
 }
 
-/// Tells of what the log says about itself.
+/// Reports an event that the log recorded about itself.
 fn report_event(file: &str, number: u64, line: &LogLine<'_>, report: &mut VerifyReport) {
     let Some(fields) = own_event(line) else { return };
     match fields.get("event").and_then(Value::as_str) {
@@ -229,7 +231,7 @@ fn report_event(file: &str, number: u64, line: &LogLine<'_>, report: &mut Verify
         }
         Some("dropped") => {
             let count = fields.get("count").and_then(Value::as_u64).unwrap_or(0);
-            let what = format!("{count} entries were not written for want of room");
+            let what = format!("{count} entries were dropped because the queue was full");
             report.notes.push(LogFault::new(file, number, what));
         }
         _ => {}

@@ -1,22 +1,23 @@
-//! What an entry looks like inside its line.
+//! Encodes the fields of an entry.
 
 use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-/// An entry that is longer loses its long fields.
+/// Longer entries lose their long fields.
 const MAX_ENTRY_BYTES: usize = 4 << 20;
 
-/// A field that is no longer than this stays.
+/// Fields up to this size are kept.
 const SHORT_FIELD_BYTES: usize = 4096;
 
-/// As much as such fields may take together.
+/// Limit on the total size of the fields kept.
 const MAX_SHORT_FIELDS_BYTES: usize = 1 << 20;
 
-/// The log's own fields.
+/// Fields reserved for the log.
 const RESERVED_FIELDS: [&str; 4] = ["seq", "time", "prev", "hash"];
 
-/// The inside of an entry's object, on one line, without the log's own fields.
+/// Returns the content of an entry's object on one line, with reserved field
+/// names prefixed.
 pub(crate) fn entry_fields(text: &[u8]) -> Cow<'_, [u8]> {
     if text.len() <= MAX_ENTRY_BYTES && is_plain(text) {
         return Cow::Borrowed(object_contents(text));
@@ -28,8 +29,8 @@ fn object_contents(object: &[u8]) -> &[u8] {
     object.get(1..object.len().saturating_sub(1)).unwrap_or_default().trim_ascii()
 }
 
-/// Whether an entry can be taken as it is. What might be in the way is looked
-/// for anywhere; to be wrong costs only time.
+/// Whether an entry can be written unchanged. The checks search the whole text;
+/// a false negative only costs time.
 fn is_plain(text: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(text) else { return false };
     text.starts_with('{')

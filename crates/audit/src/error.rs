@@ -1,36 +1,36 @@
-//! Why the log could not be written or read.
+//! Errors of the audit log.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What can go wrong with the log.
+/// An error of the audit log.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogError {
-    /// The operating system refused.
+    /// An I/O operation failed.
     #[error("Cannot {action} {}: {source}", .path.display())]
     Io {
-        /// What was tried: `read`, `write`, `lock` …
+        /// The operation: `read`, `write`, `lock` …
         action: &'static str,
-        /// On which file or folder.
+        /// The file or directory.
         path: PathBuf,
-        /// Its answer.
+        /// The underlying error.
         source: io::Error,
     },
-    /// The entries are still in memory.
+    /// The entries could not be written; they are still in memory.
     #[error("The audit log cannot be written: {why}")]
     NotWritten {
-        /// What stands in the way.
+        /// The reason.
         why: String,
     },
-    /// The entries may still be written, but not in the time that was given.
+    /// The entries were not written in time; they may still be written later.
     #[error("The audit log was not written within {} ms", .0.as_millis())]
     Timeout(Duration),
 }
 
 impl LogError {
-    /// For `map_err`.
+    /// Returns a closure for `map_err`.
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io { action, path, source }

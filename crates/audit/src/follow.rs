@@ -1,4 +1,4 @@
-//! New entries as they come, from one file to the next.
+//! Follows new entries across file rotations.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -11,35 +11,36 @@ use crate::error::LogError;
 use crate::log_files::{self, LogFileId};
 use crate::query::{AuditEntry, AuditQuery, query};
 
-/// How often to look.
+/// Interval between polls.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// As much as is read at once.
+/// Maximum bytes per read.
 const READ_CHUNK_BYTES: u64 = 1 << 20;
 
-/// Reads on where the log ends.
+/// Reads entries as they are appended to the log.
 #[derive(Debug)]
 pub struct LogFollower {
     folder: PathBuf,
-    /// The last entry that was given.
+    /// Sequence number of the last entry returned.
     last_seq: u64,
     file: Option<FollowedFile>,
-    /// The name of the last file that was read to its end.
+    /// First sequence number of the last file that was read completely.
     finished_file: Option<u64>,
-    /// The beginning of a line whose end is not there yet.
+    /// Start of a line that is not complete yet.
     partial_line: Vec<u8>,
 }
 
-/// The file that is being read.
+/// The file being read.
 #[derive(Debug)]
 struct FollowedFile {
     file: File,
-    /// The number in its name, unless it was the one that grows.
+    /// The sequence number in its name; `None` if it was the current file when
+    /// opened.
     first_seq: Option<u64>,
 }
 
-/// Follows the log from after the entry of that number; without one, from
-/// where it ends now.
+/// Follows the log from the entry after `after`, or from its current end if
+/// `after` is `None`.
 pub fn follow(folder: &Path, after: Option<u64>) -> Result<LogFollower, LogError> {
     let seq = match after {
         Some(seq) => seq,
@@ -55,8 +56,8 @@ pub fn follow(folder: &Path, after: Option<u64>) -> Result<LogFollower, LogError
 }
 
 impl LogFollower {
-    /// The entries that have come since, oldest first. Waits for one, but not
-    /// longer than that; then there are none.
+    /// Returns new entries, oldest first. Waits up to `wait` for one; the
+    /// result is empty on timeout.
     pub fn next_entries(&mut self, wait: Duration) -> Result<Vec<AuditEntry>, LogError> {
         let until = Instant::now() + wait;
         loop {
@@ -79,7 +80,7 @@ impl LogFollower {
             let path = self.folder.join(log_files::CURRENT_FILE);
             let cannot = |e| LogError::io("read", &path)(e);
             let identity = log_files::file_id(&open.file.metadata().map_err(cannot)?);
-            // Asked before reading: nothing is added once a file is aside.
+            // Check before reading: a rotated file no longer grows.
             let grows = log_files::file_id_at(&path)? == Some(identity);
             let more = self.read_available(&mut entries).map_err(cannot)?;
             if !entries.is_empty() || (grows && !more) {
@@ -91,7 +92,7 @@ impl LogFollower {
         }
     }
 
-    /// Remembers which file is done.
+    /// Records that the current file has been read completely.
     fn finish_file(&mut self, identity: LogFileId) -> Result<(), LogError> {
         let Some(open) = self.file.take() else { return Ok(()) };
         let mut first = open.first_seq;
@@ -107,7 +108,7 @@ impl LogFollower {
         Ok(())
     }
 
-    /// Reads what is there. Whether there may be more.
+    /// Reads available data and returns whether there may be more.
     fn read_available(&mut self, entries: &mut Vec<AuditEntry>) -> std::io::Result<bool> {
         let Some(open) = &mut self.file else { return Ok(false) };
         let start = self.partial_line.len();
@@ -131,11 +132,11 @@ impl LogFollower {
         Ok(read as u64 == READ_CHUNK_BYTES)
     }
 
-    /// The file with the entry that comes next.
+    /// Opens the file that contains the next entry.
     fn next_file(&self) -> Result<Option<FollowedFile>, LogError> {
         loop {
             let current = log_files::open_if_exists(&self.folder.join(log_files::CURRENT_FILE))?;
-            // Listed after the opening, lest one put aside in between be missed.
+            // List after opening, so a file rotated in between is not missed.
             let older = log_files::rotated_files(&self.folder)?;
             let next = match self.finished_file {
                 Some(past) => older.iter().find(|file| file.first_seq > past),
@@ -147,7 +148,7 @@ impl LogFollower {
             let Some(next) = next else {
                 return Ok(current.map(|file| FollowedFile { file, first_seq: None }));
             };
-            // One that was removed meanwhile is not in the next list.
+            // A file removed in the meantime is absent from the next listing.
             if let Some(file) = log_files::open_if_exists(&next.path)? {
                 return Ok(Some(FollowedFile { file, first_seq: Some(next.first_seq) }));
             }

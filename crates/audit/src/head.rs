@@ -1,5 +1,5 @@
-//! The head: the last line that was written, kept apart from the log, so that
-//! a log that ends too early is noticed.
+//! The head: a record of the last line written, stored outside the log so
+//! truncation is detected.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -13,20 +13,20 @@ use crate::chain::{ChainHash, LogKey};
 use crate::error::LogError;
 use crate::log_files;
 
-/// The length of the head file, whatever it says.
+/// Fixed size of the head file.
 const HEAD_FILE_BYTES: usize = 256;
 
-/// What the head file says.
+/// Content of the head file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LogHead {
-    /// The number of the last line. The log may be ahead of it by whole lines
-    /// after a crash, never behind.
+    /// Sequence number of the last line. After a crash the log may be ahead of
+    /// it by whole lines, never behind.
     pub(crate) seq: u64,
     pub(crate) hash: ChainHash,
     pub(crate) chain_start: ChainStart,
 }
 
-/// Where the chain may begin: older files are removed in time.
+/// Where the chain may start; old files are removed over time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ChainStart {
     pub(crate) seq: u64,
@@ -37,11 +37,11 @@ impl ChainStart {
     pub(crate) const GENESIS_START: Self = Self { seq: 1, prev: ChainHash::GENESIS };
 }
 
-/// What was found in the place of the head.
+/// Result of reading the head file.
 #[derive(Debug)]
 pub(crate) enum HeadState {
     Good(LogHead),
-    /// It can be read, but was not written with this key.
+    /// Parsed, but not written with this key.
     WrongKey(LogHead),
     Unreadable,
     Missing,
@@ -58,7 +58,7 @@ struct HeadRecord {
 }
 
 impl LogHead {
-    /// The head of a log without lines.
+    /// Returns the head of an empty log.
     pub(crate) fn new() -> Self {
         Self { seq: 0, hash: ChainHash::GENESIS, chain_start: ChainStart::GENESIS_START }
     }
@@ -100,10 +100,10 @@ impl LogHead {
         text
     }
 
-    /// Writes the head; only for whoever holds the lock. It is written in
-    /// place and within one sector, so that it is the old one or the new,
-    /// needs no room on a full disk, and costs a fraction of a file's
-    /// replacement.
+    /// Writes the head. The caller must hold the lock. The write is in place
+    /// and within one sector, so a reader sees either the old head or the new
+    /// one; it needs no space on a full disk and is much cheaper than replacing
+    /// the file.
     pub(crate) fn write(&self, folder: &Path, key: &LogKey) -> Result<(), LogError> {
         let path = folder.join(log_files::HEAD_FILE);
         let bytes = self.render(key);

@@ -1,4 +1,5 @@
-//! The log on disk: one batch at a time, alone among all processes.
+//! Writes the log to disk, one batch at a time under a lock shared by all
+//! processes.
 
 use std::collections::VecDeque;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
@@ -18,13 +19,13 @@ use crate::log::{LogOptions, PendingEntry};
 use crate::log_files::{self, LogFileId};
 use crate::reverse_lines::ReverseLineReader;
 
-/// As much as is written at once. Others wait meanwhile.
+/// Maximum bytes per batch. Other processes wait for the lock meanwhile.
 const MAX_BATCH_BYTES: u64 = 4 << 20;
 
-/// What the log's own fields take of a line, about.
+/// Approximate size of the log's own fields in a line.
 const LINE_OVERHEAD_BYTES: u64 = 140;
 
-/// A log that is being written.
+/// Writer of a log directory.
 #[derive(Debug)]
 pub(crate) struct AuditJournal {
     folder: PathBuf,
@@ -34,29 +35,29 @@ pub(crate) struct AuditJournal {
     active: Option<ActiveFile>,
 }
 
-/// The file that grows, as this process left it.
+/// The current file in the state in which this process left it.
 #[derive(Debug)]
 struct ActiveFile {
     file: File,
     file_id: LogFileId,
     len: u64,
-    /// The last line of the chain, and where the chain begins.
+    /// The last line of the chain, and where the chain starts.
     head: LogHead,
-    /// What must be told in the log before anything else.
+    /// Events to log before any other entry.
     events: Vec<Value>,
-    /// The file ends within a line.
+    /// Whether the file ends in an incomplete line.
     ends_mid_line: bool,
 }
 
-/// The end of the log, as it was found.
+/// The end of the log as found on disk.
 #[derive(Debug, Default)]
 struct LogTail {
     last: Option<(u64, ChainHash)>,
-    /// What stands after the last line break.
+    /// Bytes after the last line break.
     torn_line: Vec<u8>,
-    /// The last line lacks its line break and nothing else.
+    /// The last line is complete except for its line break.
     lacks_newline: bool,
-    /// Lines after the last one that is whole.
+    /// Number of lines after the last intact one.
     damaged_lines: u64,
 }
 
@@ -69,8 +70,8 @@ impl AuditJournal {
         self.folder.join(name)
     }
 
-    /// Appends the first entries of `batch`, at least one, and takes off what
-    /// is in the file, even if it then fails.
+    /// Appends the first entries of `batch`, at least one. Removes from `batch`
+    /// what reached the file, even on failure.
     pub(crate) fn write(
         &mut self,
         batch: &mut VecDeque<PendingEntry>,
@@ -84,7 +85,7 @@ impl AuditJournal {
         outcome
     }
 
-    /// Waits for the lock, for as long as it takes.
+    /// Acquires the lock, waiting without a timeout.
     fn acquire_lock(&mut self, waiting: &dyn Fn(bool)) -> Result<File, LogError> {
         let path = self.path(log_files::LOCK_FILE);
         loop {
@@ -102,8 +103,8 @@ impl AuditJournal {
                 }
                 Err(TryLockError::Error(error)) => return Err(LogError::io("lock", &path)(error)),
             }
-            // Somebody may have removed the file, or the folder; then others
-            // lock another file of that name.
+            // If the file or directory was removed, other processes lock a new
+            // file of the same name.
             let held = file.metadata().map_err(LogError::io("read", &path))?;
             if log_files::file_id_at(&path)? == Some(log_files::file_id(&held)) {
                 return Ok(file);
@@ -114,7 +115,7 @@ impl AuditJournal {
     fn open_lock(&self, path: &Path) -> Result<File, LogError> {
         let mut builder = DirBuilder::new();
         let made = builder.recursive(true).mode(0o700).create(&self.folder);
-        made.map_err(LogError::io("make the folder", &self.folder))?;
+        made.map_err(LogError::io("create the directory", &self.folder))?;
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).write(true).mode(0o600);
         options.open(path).map_err(LogError::io("open", path))
@@ -169,12 +170,12 @@ impl AuditJournal {
         open.ends_mid_line = false;
         open.head = head;
         open.head.write(&self.folder, &key)?;
-        // After a failure what is on disk is looked at anew.
+        // Only set on success: after a failure the state on disk is read again.
         self.active = Some(open);
         Ok(())
     }
 
-    /// The key, and whether the log was there before it.
+    /// Returns the key, and whether a new one was created for an existing log.
     fn load_or_create_key(&mut self) -> Result<(LogKey, bool), LogError> {
         let path = self.path(log_files::KEY_FILE);
         let found = log_files::read_if_exists(&path)?.and_then(|bytes| LogKey::from_bytes(&bytes));
@@ -190,7 +191,7 @@ impl AuditJournal {
             write_atomic(&path, key.as_bytes(), 0o600).map_err(LogError::io("write", &path))
         };
         if let Some(key) = &self.key {
-            // It was removed under our hands.
+            // The key file was removed while the log was open.
             save(key)?;
             return Ok((key.clone(), false));
         }
@@ -204,8 +205,8 @@ impl AuditJournal {
         let lost = head > 0 || current || !log_files::rotated_files(&self.folder)?.is_empty();
         let key = LogKey::new(random_key()?);
         if !lost {
-            // The head comes first: a key without a head is then never the
-            // work of a crash.
+            // Write the head first, so a crash never leaves a key without a
+            // head.
             LogHead::new().write(&self.folder, &key)?;
         }
         save(&key)?;
@@ -214,8 +215,8 @@ impl AuditJournal {
         Ok((key, lost))
     }
 
-    /// Says beside the folder which log it is, unless something is said there:
-    /// a log that was begun anew is not the one that was.
+    /// Writes the key's fingerprint next to the directory, unless an anchor
+    /// exists: a log that was recreated is not the original one.
     fn write_anchor(&self, key: &LogKey) -> Result<(), LogError> {
         let path = log_files::anchor_path(&self.folder);
         if log_files::file_id_at(&path)?.is_some() {
@@ -225,7 +226,8 @@ impl AuditJournal {
             .map_err(LogError::io("write", &path))
     }
 
-    /// The file to append to. It is looked at only if it is not as we left it.
+    /// Returns the file to append to. Reads its tail only if it changed since
+    /// the last write.
     fn open_active(&mut self, key: &LogKey, key_lost: bool) -> Result<ActiveFile, LogError> {
         let path = self.path(log_files::CURRENT_FILE);
         let now = match fs::metadata(&path) {
@@ -245,7 +247,7 @@ impl AuditJournal {
         let mut tail = self.read_tail(key, key_lost)?;
         let found = LogHead::read(&self.folder, Some(key))?;
         if tail.last.is_none() && matches!(found, HeadState::WrongKey(_)) {
-            // Nothing here was written with this key: it is not the old one.
+            // Nothing here was written with this key, so it is a new key.
             key_lost = true;
             tail = self.read_tail(key, key_lost)?;
         }
@@ -260,8 +262,8 @@ impl AuditJournal {
         })
     }
 
-    /// The end of the log: in the file that grows or, just after it was begun,
-    /// in the one before.
+    /// Reads the end of the log: from the current file or, right after a
+    /// rotation, from the previous one.
     fn read_tail(&self, key: &LogKey, key_lost: bool) -> Result<LogTail, LogError> {
         let current = self.path(log_files::CURRENT_FILE);
         let mut tail = LogTail::default();
@@ -299,7 +301,7 @@ impl AuditJournal {
         Ok(tail)
     }
 
-    /// Puts the full file aside and begins a new one.
+    /// Rotates the full file and starts a new one.
     fn rotate(&self, key: &LogKey, open: ActiveFile) -> Result<ActiveFile, LogError> {
         let path = self.path(log_files::CURRENT_FILE);
         let ActiveFile { mut head, events, .. } = open;
@@ -316,7 +318,7 @@ impl AuditJournal {
         Ok(ActiveFile { file, file_id: identity, len, head, events, ends_mid_line: false })
     }
 
-    /// Removes the oldest files. The head tells of it first: a crash between
+    /// Removes the oldest files. The head is updated first: a crash in between
     /// leaves too many files, never a gap.
     fn prune(&self, key: &LogKey, head: &mut LogHead) -> Result<(), LogError> {
         let older = log_files::rotated_files(&self.folder)?;
@@ -326,8 +328,7 @@ impl AuditJournal {
             return Ok(());
         }
         let Some(oldest) = kept.first() else { return Ok(()) };
-        // A file that cannot be read is kept with what is before it, for
-        // whoever looks into it.
+        // Keep a file that cannot be read, and those before it, for inspection.
         let Some(begin) = read_chain_start(&oldest.path)? else { return Ok(()) };
         head.chain_start = begin;
         head.write(&self.folder, key)?;
@@ -338,7 +339,7 @@ impl AuditJournal {
     }
 }
 
-/// Where to go on, and what has to be told first.
+/// Returns where to continue, and the events to log first.
 fn resume_point(
     tail: &LogTail,
     found: HeadState,
@@ -366,13 +367,13 @@ fn resume_point(
     if seq >= head.seq {
         (head.seq, head.hash) = (seq, hash);
     } else {
-        // The numbers go on after those that were cut off, so that the gap
-        // can be seen for ever.
+        // Continue numbering after the entries that were cut off, so the gap
+        // stays visible.
         events.push(json!({ "event": "missing", "from": seq + 1, "to": head.seq }));
     }
     if !tail.torn_line.is_empty() {
         let of = key.digest(&tail.torn_line).to_string();
-        // First, right after the line that it speaks of.
+        // First, directly after the line it describes.
         events.insert(0, json!({ "event": "torn", "bytes": tail.torn_line.len(), "of": of }));
     }
     (head, events)
@@ -388,7 +389,7 @@ fn open_log_file(path: &Path) -> Result<File, LogError> {
     options.open(path).map_err(LogError::io("open", path))
 }
 
-/// Takes away what a failed write has left; how much of it stays.
+/// Removes what a failed write left and returns how many bytes remain.
 fn truncate_to(file: &File, len: u64) -> u64 {
     match file.set_len(len) {
         Ok(()) => 0,
@@ -396,7 +397,7 @@ fn truncate_to(file: &File, len: u64) -> u64 {
     }
 }
 
-/// Where a file's part of the chain begins.
+/// Returns where a file's part of the chain starts.
 fn read_chain_start(path: &Path) -> Result<Option<ChainStart>, LogError> {
     let Some(file) = log_files::open_if_exists(path)? else { return Ok(None) };
     let mut line = Vec::new();

@@ -1,21 +1,21 @@
-//! The record of every call: JSON lines that are only ever appended, each
-//! tied to the one before by a keyed hash, shared by many processes.
+//! Append-only record of every call: JSON lines, each linked to the previous
+//! one by a keyed hash, shared by many processes.
 //!
-//! What is in the folder:
+//! Files in the directory:
 //!
-//! | file | what it is |
+//! | file | content |
 //! |---|---|
 //! | `audit.jsonl` | the lines: `seq`, `time`, the fields as given, `prev`, `hash` |
 //! | `audit-<first seq>.jsonl` | older lines, oldest first by name |
-//! | `audit.head` | the last line that was written, and where the chain begins |
+//! | `audit.head` | the last line written, and where the chain starts |
 //! | `audit.key` | the key of the hashes |
-//! | `audit.lock` | held by whoever writes |
+//! | `audit.lock` | held by the current writer |
 //!
-//! [`verify`] finds lines that were changed, removed, added or moved, and a
-//! log that was cut or replaced. It cannot find what is done by somebody who
-//! has read the key, nor a folder put back as a whole to an earlier state:
-//! against those, send the lines to another machine with [`follow`]. A loss of
-//! power may take entries with it and then looks like a log that was cut;
+//! [`verify`] detects lines that were changed, removed, added or moved, and a
+//! log that was truncated or replaced. It cannot detect changes by an attacker
+//! who has read the key, or a directory restored as a whole to an earlier
+//! state: against those, send the lines to another machine with [`follow`]. A
+//! power failure may lose entries, which looks like truncation;
 //! [`LogOptions::sync`] prevents it.
 
 mod chain;

@@ -1,4 +1,4 @@
-//! The side of the log that callers see: a queue that never makes them wait.
+//! Public handle of the log: a queue that never blocks its callers.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -13,28 +13,29 @@ use serde::Serialize;
 use crate::error::LogError;
 use crate::writer;
 
-/// How long a log that is dropped waits for the disk.
+/// How long dropping a log waits for pending writes.
 const DROP_FLUSH_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// A wait for the lock that is longer than this is told.
+/// A longer wait for the lock is reported as a problem.
 const LOCK_WAIT_WARNING: Duration = Duration::from_secs(2);
 
-/// What an entry costs beside its text.
+/// Memory cost of a queued entry besides its text.
 const ENTRY_OVERHEAD_BYTES: usize = 64;
 
-/// The sizes of a log.
+/// Limits of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogOptions {
-    /// A file that would grow beyond this is put aside, and a new one begun.
+    /// A file that would exceed this size is rotated.
     pub rotate_bytes: u64,
-    /// How many files put aside are kept, at least one.
+    /// Number of rotated files to keep, at least one.
     pub keep_files: usize,
-    /// Whether to wait for the disk after every write. Entries then outlive
-    /// a loss of power, at the price of some milliseconds each time.
+    /// Whether to sync to disk after every write. Entries then survive a power
+    /// failure, at a cost of some milliseconds per write.
     pub sync: bool,
-    /// How many entries may wait for the disk; what comes then is only counted.
+    /// Maximum number of queued entries; further entries are dropped and
+    /// counted.
     pub queue_entries: usize,
-    /// How much memory those may take.
+    /// Maximum memory of the queued entries.
     pub queue_bytes: usize,
 }
 
@@ -50,8 +51,8 @@ impl Default for LogOptions {
     }
 }
 
-/// A log to append to. Several logs, of this process or of others, may share
-/// a folder.
+/// A log to append to. Several logs, in this process or others, may share a
+/// directory.
 pub struct AuditLog {
     shared: Arc<SharedLog>,
 }
@@ -62,7 +63,7 @@ impl fmt::Debug for AuditLog {
     }
 }
 
-/// An entry on its way to the disk.
+/// An entry waiting to be written.
 #[derive(Debug)]
 pub(crate) struct PendingEntry {
     pub(crate) time: SystemTime,
@@ -81,29 +82,29 @@ impl PendingEntry {
     }
 }
 
-/// What the callers and the writer have in common.
+/// State shared by callers and the writer thread.
 #[derive(Debug)]
 pub(crate) struct SharedLog {
     pub(crate) folder: PathBuf,
     pub(crate) options: LogOptions,
     state: Mutex<QueueState>,
-    /// Work for the writer.
+    /// Wakes the writer.
     work: Condvar,
-    /// News for those who flush.
+    /// Wakes callers of `flush`.
     flushed: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct QueueState {
     queue: VecDeque<PendingEntry>,
-    /// Entries that are queued or in the writer's hands, and their cost.
+    /// Entries that are queued or being written, and their memory cost.
     unwritten: usize,
     unwritten_bytes: usize,
-    /// Entries there was no room for, not yet told in the log.
+    /// Number of dropped entries not yet recorded in the log.
     dropped: u64,
     appended: u64,
     written: u64,
-    /// How often the writer has failed.
+    /// Number of failed writes.
     failures: u64,
     problem: Option<String>,
     lock_since: Option<Instant>,
@@ -121,7 +122,8 @@ impl QueueState {
         self.queue.push_back(pending);
     }
 
-    /// Puts the number of entries that were lost where they are missing.
+    /// Queues an event with the number of dropped entries at the point where
+    /// they are missing.
     fn push_dropped_notice(&mut self) {
         if self.dropped > 0 {
             let count = std::mem::take(&mut self.dropped);
@@ -131,12 +133,12 @@ impl QueueState {
 }
 
 impl AuditLog {
-    /// The log in that folder. Nothing is made there before the first entry.
+    /// Opens the log in a directory. Creates nothing before the first entry.
     pub fn open(folder: PathBuf) -> Self {
         Self::open_with(folder, LogOptions::default())
     }
 
-    /// [`AuditLog::open`] with sizes of one's own.
+    /// [`AuditLog::open`] with custom limits.
     pub fn open_with(folder: PathBuf, options: LogOptions) -> Self {
         let shared = SharedLog {
             folder,
@@ -148,9 +150,9 @@ impl AuditLog {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Hands an entry to the writer; it is on disk a little later. An entry
-    /// should be an object; `seq`, `time`, `prev` and `hash` are the log's own
-    /// fields, and an entry's of those names get a `_` before them.
+    /// Queues an entry for the writer thread. An entry should be an object.
+    /// `seq`, `time`, `prev` and `hash` are reserved for the log; entry fields
+    /// with these names are prefixed with `_`.
     pub fn append(&self, entry: impl Serialize) {
         let time = SystemTime::now();
         let text = serde_json::to_vec(&entry).unwrap_or_else(|error| {
@@ -188,12 +190,13 @@ impl AuditLog {
         if let Err(error) = started {
             let mut state = self.shared.lock();
             state.running = false;
-            state.problem = Some(format!("its writer cannot be started: {error}"));
+            state.problem = Some(format!("the writer thread cannot be started: {error}"));
         }
     }
 
-    /// Waits until everything appended so far is in the file. It is then safe
-    /// from the death of this process; see [`LogOptions::sync`] for more.
+    /// Waits until everything appended so far is in the file. The entries then
+    /// survive the end of this process; for power failures see
+    /// [`LogOptions::sync`].
     pub fn flush(&self, wait: Duration) -> Result<(), LogError> {
         let until = Instant::now() + wait;
         let mut state = self.shared.lock();
@@ -212,7 +215,8 @@ impl AuditLog {
                 return Ok(());
             }
             if state.failures > failures || !state.running {
-                let why = state.problem.clone().unwrap_or_else(|| "its writer has ended".into());
+                let why =
+                    state.problem.clone().unwrap_or_else(|| "the writer thread has ended".into());
                 return Err(LogError::NotWritten { why });
             }
             let left = until.saturating_duration_since(Instant::now());
@@ -223,7 +227,8 @@ impl AuditLog {
         }
     }
 
-    /// Why the log cannot be written at present, in a sentence for the user.
+    /// Returns why the log cannot currently be written, as a sentence for the
+    /// user.
     pub fn problem(&self) -> Option<String> {
         let state = self.shared.lock();
         if let Some(why) = &state.problem {
@@ -245,14 +250,14 @@ impl Drop for AuditLog {
             state.running
         };
         if running {
-            // Nobody is left to be told.
+            // No caller is left to handle the error.
             let _ = self.flush(DROP_FLUSH_TIMEOUT);
             self.shared.work.notify_one();
         }
     }
 }
 
-/// Notes the end of the writer, even by a panic.
+/// Records the end of the writer thread, even after a panic.
 struct WriterExitGuard<'a>(&'a SharedLog);
 
 impl Drop for WriterExitGuard<'_> {
@@ -267,8 +272,8 @@ impl SharedLog {
         self.state.lock()
     }
 
-    /// Waits for entries, then a moment more for those that come with them.
-    /// Nothing is left and nothing will come if `batch` is empty afterwards.
+    /// Waits for entries, then up to `linger` for more to batch with them.
+    /// `batch` stays empty if the log is closing and nothing is left.
     pub(crate) fn take_batch(&self, batch: &mut VecDeque<PendingEntry>, linger: Duration) {
         let mut state = self.lock();
         while state.queue.is_empty() && state.dropped == 0 {
@@ -287,8 +292,8 @@ impl SharedLog {
         std::mem::swap(batch, &mut state.queue);
     }
 
-    /// Tells how a write went that has taken `count` entries off the batch.
-    /// Whether the writer shall go on.
+    /// Records the outcome of a write that took `count` entries off the batch.
+    /// Returns whether the writer should continue.
     pub(crate) fn record_write(
         &self,
         count: usize,
@@ -309,12 +314,12 @@ impl SharedLog {
         !lost
     }
 
-    /// Notes that the writer has to wait for another process, or no more.
+    /// Records whether the writer is waiting for another process.
     pub(crate) fn set_lock_wait(&self, waiting: bool) {
         self.lock().lock_since = waiting.then(Instant::now);
     }
 
-    /// Waits before the next try, unless somebody is in a hurry.
+    /// Waits before a retry; a flush or close ends the wait early.
     pub(crate) fn wait_before_retry(&self, time: Duration) {
         let mut state = self.lock();
         let quiet = |state: &mut QueueState| !state.hurry && !state.closing;

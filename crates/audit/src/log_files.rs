@@ -1,4 +1,4 @@
-//! The names of the files, and which of them are there.
+//! Names of the log files, and access to them.
 
 use std::fs::{self, File};
 use std::io;
@@ -12,8 +12,9 @@ pub(crate) const HEAD_FILE: &str = "audit.head";
 pub(crate) const KEY_FILE: &str = "audit.key";
 pub(crate) const LOCK_FILE: &str = "audit.lock";
 
-/// Beside the folder: by which key the log was begun, so that a folder which is
-/// gone, or was begun anew, is noticed.
+/// Returns the path of the anchor, a file next to the directory. It identifies
+/// the key the log was started with, so a missing or recreated directory is
+/// detected.
 pub(crate) fn anchor_path(folder: &Path) -> PathBuf {
     let mut name = folder.as_os_str().to_owned();
     name.push(".anchor");
@@ -23,14 +24,14 @@ pub(crate) fn anchor_path(folder: &Path) -> PathBuf {
 /// Longer lines are neither written nor read.
 pub(crate) const MAX_LINE_BYTES: usize = 8 << 20;
 
-/// An older file and the number of its first line.
+/// A rotated file and the sequence number of its first line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RotatedFile {
     pub(crate) first_seq: u64,
     pub(crate) path: PathBuf,
 }
 
-/// The path of an older file.
+/// Returns the path of a rotated file.
 pub(crate) fn rotated_path(folder: &Path, first: u64) -> PathBuf {
     folder.join(format!("audit-{first:020}.jsonl"))
 }
@@ -41,7 +42,7 @@ fn parse_first_seq(name: &str) -> Option<u64> {
     if plain { digits.parse().ok() } else { None }
 }
 
-/// The older files, oldest first.
+/// Lists the rotated files, oldest first.
 pub(crate) fn rotated_files(folder: &Path) -> Result<Vec<RotatedFile>, LogError> {
     let cannot = |e| LogError::io("read", folder)(e);
     let entries = match fs::read_dir(folder) {
@@ -60,9 +61,9 @@ pub(crate) fn rotated_files(folder: &Path) -> Result<Vec<RotatedFile>, LogError>
     Ok(found)
 }
 
-/// Opens a file that need not be there.
+/// Opens a file; `None` if it does not exist.
 pub(crate) fn open_if_exists(path: &Path) -> Result<Option<File>, LogError> {
-    // A pipe in the file's place would make us wait for ever.
+    // Opening a FIFO in place of the file would block.
     let plain = |found: fs::Metadata| {
         if found.is_file() { File::open(path) } else { Err(io::ErrorKind::InvalidInput.into()) }
     };
@@ -73,7 +74,7 @@ pub(crate) fn open_if_exists(path: &Path) -> Result<Option<File>, LogError> {
     }
 }
 
-/// The content of a small file that need not be there.
+/// Reads a small file; `None` if it does not exist.
 pub(crate) fn read_if_exists(path: &Path) -> Result<Option<Vec<u8>>, LogError> {
     use io::Read as _;
     let Some(file) = open_if_exists(path)? else { return Ok(None) };
@@ -82,14 +83,14 @@ pub(crate) fn read_if_exists(path: &Path) -> Result<Option<Vec<u8>>, LogError> {
     Ok(Some(bytes))
 }
 
-/// What tells one file from another, whatever its name.
+/// Identity of a file independent of its name: device and inode.
 pub(crate) type LogFileId = (u64, u64);
 
 pub(crate) fn file_id(metadata: &fs::Metadata) -> LogFileId {
     (metadata.dev(), metadata.ino())
 }
 
-/// Which file has that name now.
+/// Returns the identity of the file currently at `path`.
 pub(crate) fn file_id_at(path: &Path) -> Result<Option<LogFileId>, LogError> {
     match fs::metadata(path) {
         Ok(metadata) => Ok(Some(file_id(&metadata))),
@@ -98,7 +99,7 @@ pub(crate) fn file_id_at(path: &Path) -> Result<Option<LogFileId>, LogError> {
     }
 }
 
-/// The name of a file, for messages.
+/// Returns the name of a file for messages.
 pub(crate) fn display_name(path: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }

@@ -1,4 +1,4 @@
-//! Looking for entries, from the newest back.
+//! Searches entries, newest first.
 
 use std::path::Path;
 
@@ -13,19 +13,20 @@ use crate::reverse_lines::ReverseLineReader;
 /// One entry of the log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AuditEntry {
-    /// Its number.
+    /// Sequence number.
     pub seq: u64,
-    /// When it was made.
+    /// When the entry was appended.
     pub time: Timestamp,
-    /// Its own fields.
+    /// The entry's own fields.
     pub fields: Map<String, Value>,
     /// The whole line.
     pub line: String,
 }
 
 impl AuditEntry {
-    /// Reads a line. Lines that are no entries are left to [`crate::verify`];
-    /// an entry nested too deep to be read is there, without its fields.
+    /// Parses a line. Returns `None` for lines that are not entries;
+    /// [`crate::verify`] reports those. If the fields cannot be parsed, for
+    /// example because they are nested too deeply, the entry has none of them.
     pub(crate) fn parse(line: &[u8]) -> Option<Self> {
         let parsed = LogLine::parse(line)?;
         let text = [b"{", parsed.fields, b"}"].concat();
@@ -38,12 +39,12 @@ impl AuditEntry {
         })
     }
 
-    /// A field that is a text.
+    /// Returns a string field.
     pub fn text_field(&self, field: &str) -> Option<&str> {
         self.fields.get(field)?.as_str()
     }
 
-    /// Scope and resource of every effect.
+    /// Returns scope and resource of every effect.
     pub fn effects(&self) -> impl Iterator<Item = (&str, &str)> {
         let effects = self.fields.get("effects").and_then(Value::as_array);
         effects.into_iter().flatten().map(|effect| {
@@ -53,34 +54,34 @@ impl AuditEntry {
     }
 }
 
-/// Which entries are wanted: those for which everything that is given is true.
+/// Filter for entries; all given conditions must match.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AuditQuery {
-    /// Not older than this.
+    /// Entries at or after this time.
     pub since: Option<Timestamp>,
-    /// Older than this.
+    /// Entries before this time.
     pub until: Option<Timestamp>,
     /// Calls of this tool.
     pub tool: Option<String>,
     /// Calls of this session.
     pub session: Option<String>,
-    /// The call of this id.
+    /// The call with this id.
     pub call: Option<String>,
-    /// Calls that ended so.
+    /// Calls with this status.
     pub status: Option<String>,
-    /// Calls that were judged so.
+    /// Calls with this verdict.
     pub verdict: Option<String>,
     /// Calls with an effect of this scope.
     pub scope: Option<String>,
-    /// Calls with an effect on a resource that has this in it, of that scope
-    /// if one is given.
+    /// Calls with an effect whose resource contains this text and, if `scope`
+    /// is given, has that scope.
     pub resource: Option<String>,
-    /// Entries with this anywhere in them, in capitals or not.
+    /// Entries that contain this text anywhere, ignoring case.
     pub text: Option<String>,
 }
 
 impl AuditQuery {
-    /// Whether that entry is wanted.
+    /// Whether the entry matches.
     pub fn matches(&self, entry: &AuditEntry) -> bool {
         self.is_in_range(entry.time)
             && self.exact_fields().all(|(field, wanted)| entry.text_field(field) == Some(wanted))
@@ -114,8 +115,8 @@ impl AuditQuery {
         })
     }
 
-    /// Whether a line is worth a closer look. Most are not, and to read them
-    /// as JSON would take ten times as long.
+    /// Cheap pre-filter: whether a line may match. Parsing every line as JSON
+    /// would take ten times as long.
     fn may_match(&self, line: &[u8]) -> bool {
         let Some(parsed) = LogLine::parse(line) else { return false };
         if self.since.is_some() || self.until.is_some() {
@@ -125,13 +126,13 @@ impl AuditQuery {
             }
         }
         let Ok(text) = std::str::from_utf8(parsed.fields) else { return false };
-        // Letters of this kind are written as they are.
+        // JSON writes these characters unescaped.
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
         self.exact_fields().all(|(_, wanted)| !wanted.chars().all(plain) || text.contains(wanted))
     }
 }
 
-/// Whether `needle` is in the entry as it is written, or in one of its texts.
+/// Whether the written line or one of its strings contains `needle`.
 fn contains_text(entry: &AuditEntry, needle: &str) -> bool {
     if entry.line.to_lowercase().contains(needle) {
         return true;
@@ -148,14 +149,14 @@ fn contains_text(entry: &AuditEntry, needle: &str) -> bool {
     false
 }
 
-/// The newest entries that are wanted, at most `limit`, the newest first.
-/// A folder without a log has none.
+/// Returns the newest matching entries, at most `limit`, newest first. Empty if
+/// the directory contains no log.
 pub fn query(folder: &Path, query: &AuditQuery, limit: usize) -> Result<Vec<AuditEntry>, LogError> {
     let mut found: Vec<AuditEntry> = Vec::new();
     let current = folder.join(log_files::CURRENT_FILE);
     let mut open = log_files::open_if_exists(&current)?;
-    // Listed after the file that grows was opened: one that is put aside in
-    // between is then seen twice, not never.
+    // List after opening the current file: a file rotated in between is then
+    // read twice rather than missed.
     let mut older = log_files::rotated_files(folder)?;
     let mut path = current;
     loop {

@@ -1,4 +1,4 @@
-//! The lines of a file from the last to the first.
+//! Reads the lines of a file from last to first.
 
 use std::fs::File;
 use std::io;
@@ -8,11 +8,11 @@ use crate::log_files::MAX_LINE_BYTES;
 
 const READ_CHUNK_BYTES: u64 = 64 << 10;
 
-/// Reads a file from its end.
+/// Reads a file backwards, line by line.
 #[derive(Debug)]
 pub(crate) struct ReverseLineReader {
     file: File,
-    /// Everything before this is still to be read.
+    /// Offset up to which the file is still unread.
     unread_bytes: u64,
     buffer: Vec<u8>,
     done: bool,
@@ -23,8 +23,8 @@ impl ReverseLineReader {
         Self { file, unread_bytes: len, buffer: Vec::new(), done: false }
     }
 
-    /// What stands after the last line break that was not yet passed. The
-    /// first answer is thus the line that is not ended; it is mostly empty.
+    /// Returns the previous line. The first result is the text after the last
+    /// line break, which is usually empty.
     pub(crate) fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
         if self.done {
             return Ok(None);
@@ -49,8 +49,8 @@ impl ReverseLineReader {
         }
     }
 
-    /// Puts more before the buffer; how much. It doubles, so that a long line
-    /// is not moved once per chunk.
+    /// Prepends more data to the buffer and returns its length. The size
+    /// doubles, so a long line is not moved once per chunk.
     fn fill(&mut self) -> io::Result<usize> {
         let size = self.unread_bytes.min(READ_CHUNK_BYTES.max(self.buffer.len() as u64));
         let from = self.unread_bytes - size;

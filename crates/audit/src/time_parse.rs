@@ -1,16 +1,16 @@
-//! Points in time as people write them.
+//! Parses times as users write them.
 
 use jiff::civil::{Date, DateTime};
 use jiff::{SignedDuration, Timestamp, Zoned};
 
-/// A text that names no point in time, such as `10m`, `2026-01-31` or
-/// `2026-01-31T12:00:00Z` do.
+/// A text that is not a valid time such as `10m`, `2026-01-31` or
+/// `2026-01-31T12:00:00Z`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no point in time")]
+#[error("`{0}` is not a valid time; use for example `10m`, `2026-01-31` or `2026-01-31T12:00:00Z`")]
 pub struct TimeParseError(String);
 
-/// A point in time: so long ago (`90s`, `10m`, `2h`, `3d`, `1w`), a date, or
-/// a date and time, here unless a zone is given.
+/// Parses a time: an age (`90s`, `10m`, `2h`, `3d`, `1w`), a date, or a date
+/// and time, local unless a zone is given.
 pub fn parse_time(text: &str) -> Result<Timestamp, TimeParseError> {
     parse_time_at(text, &Zoned::now())
 }

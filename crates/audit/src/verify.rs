@@ -1,4 +1,4 @@
-//! Whether the log is as it was written.
+//! Verifies the integrity of the log.
 
 use std::fmt;
 use std::fs::File;
@@ -15,48 +15,48 @@ use crate::error::LogError;
 use crate::head::{ChainStart, HeadState, LogHead};
 use crate::log_files::{self, RotatedFile};
 
-/// How long to wait for a moment in which nobody writes.
+/// How long to wait for the lock.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// More than anybody reads.
+/// Maximum number of faults listed in a report.
 const MAX_FAULTS: usize = 1000;
 
-/// What [`verify`] has found.
+/// Result of [`verify`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct VerifyReport {
-    /// How many lines have the form of an entry.
+    /// Number of lines in the format of an entry.
     pub entries: u64,
-    /// How many files there are.
+    /// Number of log files.
     pub files: usize,
-    /// When the oldest entry was made.
+    /// Time of the oldest entry.
     #[serde(serialize_with = "written")]
     pub first: Option<Timestamp>,
-    /// When the newest one was made.
+    /// Time of the newest entry.
     #[serde(serialize_with = "written")]
     pub last: Option<Timestamp>,
-    /// What somebody has done to the log, or the disk.
+    /// Signs of tampering or disk damage.
     pub faults: Vec<LogFault>,
-    /// How many faults there are beyond those.
+    /// Number of faults beyond those listed.
     pub more_faults: u64,
-    /// What is out of the ordinary, but accounted for.
+    /// Irregularities with a known cause.
     pub notes: Vec<LogFault>,
 }
 
-/// A time as the log has it.
+/// Serializes a time in the log's format.
 fn written<S: Serializer>(time: &Option<Timestamp>, serializer: S) -> Result<S::Ok, S::Error> {
     time.map(|time| format!("{time:.3}")).serialize(serializer)
 }
 
-/// A place in the log, and what is wrong there.
+/// A fault and its position in the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LogFault {
-    /// The name of the file.
+    /// Name of the file.
     pub file: String,
-    /// The line, from 1; 0 when the file as a whole is meant.
+    /// Line number, from 1; 0 means the whole file.
     pub line: u64,
-    /// The last line of which the same is true.
+    /// Last line with the same fault.
     pub last_line: u64,
-    /// What is wrong.
+    /// Description of the fault.
     pub what: String,
 }
 
@@ -84,12 +84,12 @@ impl fmt::Display for LogFault {
 }
 
 impl VerifyReport {
-    /// Whether nothing is wrong.
+    /// Whether there are no faults.
     pub fn is_clean(&self) -> bool {
         self.faults.is_empty()
     }
 
-    /// Adds a fault. The same one in a row of lines is one.
+    /// Adds a fault. The same fault on consecutive lines is merged.
     pub(crate) fn add_fault(&mut self, fault: LogFault) {
         let count = self.faults.len();
         match self.faults.last_mut() {
@@ -114,9 +114,10 @@ impl fmt::Display for VerifyReport {
             write!(f, ", from {first:.3} to {last:.3}")?;
         }
         match self.faults.len() {
-            // Whoever took it all away took what would tell as well.
+            // Removing everything also removes the evidence, so do not claim an
+            // intact chain.
             0 if self.files == 0 => write!(f, ": there is no log to verify")?,
-            0 => write!(f, "; the chain is whole")?,
+            0 => write!(f, "; the chain is intact")?,
             n => write!(f, "; {}", plural(n as u64, "fault", "faults"))?,
         }
         for fault in &self.faults {
@@ -132,7 +133,7 @@ impl fmt::Display for VerifyReport {
     }
 }
 
-/// The log at one moment.
+/// Open handles on the log at one moment.
 struct LogSnapshot {
     key: Option<LogKey>,
     head: HeadState,
@@ -140,8 +141,8 @@ struct LogSnapshot {
     files: Vec<(PathBuf, File, u64)>,
 }
 
-/// Checks every line, the chain from line to line and file to file, and that
-/// it reaches as far as the head says. Others may go on writing meanwhile.
+/// Checks every line, the chain across lines and files, and that it reaches the
+/// entry named by the head. Writers may continue meanwhile.
 pub fn verify(folder: &Path) -> VerifyReport {
     let mut report = VerifyReport::default();
     match take_snapshot(folder) {
@@ -149,7 +150,8 @@ pub fn verify(folder: &Path) -> VerifyReport {
             report.files = picture.files.len();
             let anchored = check_anchor(folder, &picture);
             verify_snapshot(picture, &mut report);
-            // Lines that were written with another key tell of it, too.
+            // Reported only if nothing else is: lines written with another key
+            // imply it.
             if let Some(fault) = anchored.filter(|_| report.is_clean()) {
                 report.add_fault(fault);
             }
@@ -167,8 +169,8 @@ fn unreadable_fault(error: &LogError) -> LogFault {
     LogFault::new(file, 0, error.to_string())
 }
 
-/// Opens everything while nobody writes. A process that was stopped with the
-/// lock in its hands is not waited for: nothing changes then either.
+/// Opens all files while no process writes. Does not wait for a process
+/// suspended while holding the lock: nothing changes then either.
 fn take_snapshot(folder: &Path) -> Result<LogSnapshot, LogError> {
     let lock = log_files::open_if_exists(&folder.join(log_files::LOCK_FILE))?;
     let until = Instant::now() + LOCK_TIMEOUT;
@@ -186,12 +188,12 @@ fn take_snapshot(folder: &Path) -> Result<LogSnapshot, LogError> {
         let older = log_files::rotated_files(folder)?;
         let picture = open_all(folder, &older)?;
         tries -= 1;
-        // Without the lock, files may be put aside and the head be written
-        // meanwhile.
+        // Without the lock, files may be rotated and the head rewritten in the
+        // meantime.
         let steady = log_files::rotated_files(folder)? == older
             && matches!(picture.head, HeadState::Good(_));
         if tries == 0 || steady {
-            // Closing its file lets go of the lock.
+            // Dropping the file releases the lock.
             return Ok(picture);
         }
     }
@@ -200,7 +202,7 @@ fn take_snapshot(folder: &Path) -> Result<LogSnapshot, LogError> {
 fn open_all(folder: &Path, older: &[RotatedFile]) -> Result<LogSnapshot, LogError> {
     let key = log_files::read_if_exists(&folder.join(log_files::KEY_FILE))?
         .and_then(|bytes| LogKey::from_bytes(&bytes));
-    // Before the log, which may be ahead of it but never behind.
+    // Read before the log, which may be ahead of the head but never behind.
     let head = LogHead::read(folder, key.as_ref())?;
     let paths = older.iter().map(|older| older.path.clone());
     let mut opened = Vec::new();
@@ -244,8 +246,8 @@ fn verify_snapshot(picture: LogSnapshot, report: &mut VerifyReport) {
     }
 }
 
-/// What stands beside the folder must speak of this log. Logs from before there
-/// was such a thing have none.
+/// Checks that the anchor next to the directory refers to this log. Logs
+/// created before anchors existed have none.
 fn check_anchor(folder: &Path, picture: &LogSnapshot) -> Option<LogFault> {
     let path = log_files::anchor_path(folder);
     let said = match log_files::read_if_exists(&path) {
@@ -253,16 +255,17 @@ fn check_anchor(folder: &Path, picture: &LogSnapshot) -> Option<LogFault> {
         Err(error) => return Some(unreadable_fault(&error)),
     };
     let what = match &picture.key {
-        None => "the log that it speaks of is gone",
+        None => "the log it refers to is missing",
         Some(key) if said != key.fingerprint().as_bytes() => {
-            "the log that it speaks of is gone, and another was begun; remove it if you did that"
+            "the log it refers to is missing, and another one was started; delete this file if \
+             you did that"
         }
         Some(_) => return None,
     };
     Some(LogFault::new(log_files::display_name(&path), 0, what))
 }
 
-/// The head, if its word can be taken.
+/// Returns the head if it can be trusted.
 fn check_head(picture: &LogSnapshot, report: &mut VerifyReport) -> Option<LogHead> {
     let fault = |what: &str| LogFault::new(log_files::HEAD_FILE, 0, what);
     let begun = !picture.files.is_empty();
@@ -273,7 +276,7 @@ fn check_head(picture: &LogSnapshot, report: &mut VerifyReport) -> Option<LogHea
             HeadState::Missing => false,
         };
         if begun || used {
-            let what = "the key is missing, so no line can be checked against it";
+            let what = "the key is missing, so no line can be verified";
             report.add_fault(LogFault::new(log_files::KEY_FILE, 0, what));
         }
     }
@@ -285,15 +288,15 @@ fn check_head(picture: &LogSnapshot, report: &mut VerifyReport) -> Option<LogHea
         }
         HeadState::Unreadable => report.add_fault(fault("it cannot be read")),
         HeadState::Missing if begun || picture.key.is_some() => {
-            report.add_fault(fault("it is missing, so a log that was cut cannot be told"));
+            report.add_fault(fault("it is missing, so truncation of the log cannot be detected"));
         }
         HeadState::Missing => {}
     }
     None
 }
 
-/// The chain must not begin later than the head allows. It may begin earlier
-/// where a crash has kept old files from being removed.
+/// Checks that the chain does not start later than the head allows. It may
+/// start earlier if a crash kept old files from being removed.
 fn check_chain_start(
     (file, line): (String, u64),
     (seq, prev): (u64, ChainHash),
@@ -308,7 +311,7 @@ fn check_chain_start(
     {
         report
             .faults
-            .insert(0, LogFault::new(file, line, "it does not begin the chain of this log"));
+            .insert(0, LogFault::new(file, line, "it does not start the chain of this log"));
     }
 }
 
@@ -323,7 +326,7 @@ fn check_chain_end(head: &LogHead, walk: &ChainVerifier, empty: bool, report: &m
             format!("the log ends at entry {}, but entry {} was written", walk.seq, head.seq);
         report.add_fault(LogFault::new(file, line, what));
     } else if head.seq > 0 && walk.hash_at_head != Some(head.hash) {
-        let what = format!("entry {} is not the one that was written last", head.seq);
+        let what = format!("its hash of entry {} does not match the log", head.seq);
         report.add_fault(LogFault::new(log_files::HEAD_FILE, 0, what));
     }
 }

@@ -1,5 +1,5 @@
-//! The thread that writes: it takes what has gathered, tries until it is on
-//! disk, and ends with its log.
+//! The writer thread: takes queued entries, retries until they are on disk, and
+//! ends with its log.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -7,12 +7,12 @@ use std::time::Duration;
 use crate::journal::AuditJournal;
 use crate::log::{PendingEntry, SharedLog};
 
-/// How long entries gather before they are written together. Callers in a
-/// burst then wake the writer once, not once each. Who makes calls one after the
-/// other, thousands in a second, is such a burst too.
+/// How long to collect entries before writing them together. A burst of calls
+/// then wakes the writer once, not once per call. Sequential calls at thousands
+/// per second count as a burst too.
 const BATCH_DELAY: Duration = Duration::from_millis(5);
 
-/// How long to wait after a failure, at first and at most.
+/// Delay before a retry after a failure, initially and at most.
 const FIRST_RETRY_DELAY: Duration = Duration::from_millis(50);
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(2);
 

@@ -1,5 +1,5 @@
-//! The folder of a batch: who works in it, how it was begun, and lines that
-//! are on the disk before anybody relies on them.
+//! The directory of a batch: its lock, its plan, and its output lines, which
+//! are synced to disk before the batch relies on them.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
@@ -10,23 +10,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::BatchError;
 
-/// How a batch was begun. Going on differently would mix two batches.
+/// Parameters of a batch. Resuming with different ones would mix two batches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BatchPlan {
-    /// Draws the toolsets.
+    /// Seed for drawing toolsets.
     pub seed: u64,
-    /// The chances of the toolsets.
+    /// The toolset distribution, by name or definition.
     pub distribution: String,
     /// The model.
     pub model: Option<String>,
-    /// How often it is asked at most.
+    /// Maximum number of model requests per conversation.
     pub max_turns: Option<u32>,
-    /// How many prompts share a file.
+    /// Number of prompts per output file.
     pub batch_size: usize,
 }
 
 impl BatchPlan {
-    /// What is different, if anything.
+    /// Fails if a parameter differs.
     fn ensure_same(&self, now: &Self) -> Result<(), BatchError> {
         let show = |value: &Option<String>| value.clone().unwrap_or_else(|| "the usual".into());
         let turns = |value: &Option<u32>| show(&value.map(|n| n.to_string()));
@@ -45,7 +45,7 @@ impl BatchPlan {
     }
 }
 
-/// The folder of a batch, ours as long as this lasts.
+/// The directory of a batch, locked while this value exists.
 #[derive(Debug)]
 pub(crate) struct BatchDir {
     path: PathBuf,
@@ -53,7 +53,7 @@ pub(crate) struct BatchDir {
 }
 
 impl BatchDir {
-    /// Begins a batch, or goes on with one.
+    /// Starts a batch, or resumes one.
     pub(crate) fn open(path: &Path, plan: &BatchPlan, resume: bool) -> Result<Self, BatchError> {
         std::fs::create_dir_all(path).map_err(|e| BatchError::io("make", path, e))?;
         let lock = path.join(".lock");
@@ -92,7 +92,7 @@ impl BatchDir {
         &self.path
     }
 
-    /// The files with lines, in order.
+    /// Lists the output files in order.
     pub(crate) fn batch_files(&self) -> Result<Vec<PathBuf>, BatchError> {
         let entries =
             std::fs::read_dir(&self.path).map_err(|e| BatchError::io("list", &self.path, e))?;
@@ -107,7 +107,7 @@ impl BatchDir {
         Ok(found.into_iter().map(|(_, path)| path).collect())
     }
 
-    /// Adds a line; when this returns, it is on the disk.
+    /// Appends a line and syncs it to disk.
     pub(crate) fn append(&self, name: &str, value: &impl Serialize) -> Result<(), BatchError> {
         let path = self.path.join(name);
         let wrong = |e| BatchError::io("write", &path, e);
@@ -118,7 +118,7 @@ impl BatchDir {
         let before = file.metadata().map_err(wrong)?.len();
         let written = file.write_all(&line).and_then(|()| file.sync_data());
         if let Err(error) = written {
-            // A full disk must not leave half a line for the next one to follow.
+            // A full disk must not leave a partial line before the next one.
             let _ = file.set_len(before);
             return Err(wrong(error));
         }
@@ -128,7 +128,7 @@ impl BatchDir {
         Ok(())
     }
 
-    /// Takes a line off the end that a crash has torn.
+    /// Truncates an incomplete last line left by a crash.
     pub(crate) fn truncate_torn_line(&self, path: &Path) -> Result<(), BatchError> {
         let wrong = |e| BatchError::io("mend", path, e);
         let mut file = OpenOptions::new().read(true).write(true).open(path).map_err(wrong)?;
@@ -153,7 +153,7 @@ impl BatchDir {
         Ok(())
     }
 
-    /// Replaces a file as a whole.
+    /// Replaces a file atomically.
     pub(crate) fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), BatchError> {
         let path = self.path.join(name);
         let mut bytes = serde_json::to_vec_pretty(value)
@@ -162,7 +162,7 @@ impl BatchDir {
         write_atomic(&path, &bytes, 0o644).map_err(|e| BatchError::io("write", &path, e))
     }
 
-    /// Removes a file that need not be there.
+    /// Removes a file if it exists.
     pub(crate) fn remove(&self, name: &str) -> Result<(), BatchError> {
         let path = self.path.join(name);
         match std::fs::remove_file(&path) {

@@ -1,4 +1,4 @@
-//! What a batch has done so far, read from its lines.
+//! Reads the completed prompts of a batch from its output lines.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fs::File;
@@ -10,7 +10,7 @@ use crate::batch_dir::BatchDir;
 use crate::prompt::PromptFile;
 use crate::row::{RowSummary, ToolStats};
 
-/// Where the line of a prompt is.
+/// Location of a prompt's output line.
 #[derive(Debug)]
 struct RowLocation {
     file: usize,
@@ -19,26 +19,26 @@ struct RowLocation {
     mark: RowSummary,
 }
 
-/// What is done.
+/// The prompts completed so far.
 #[derive(Debug, Default)]
 pub(crate) struct CompletedPrompts {
     files: Vec<PathBuf>,
-    /// By the place of the prompt.
+    /// Keyed by prompt index.
     locations: BTreeMap<usize, RowLocation>,
-    /// Lines of prompts that are not in the file any more, or have changed.
+    /// Number of lines whose prompt is no longer in the file, or has changed.
     pub(crate) unmatched: usize,
 }
 
-/// A conversation that is not in the whole file.
+/// A conversation excluded from the combined file.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct ExcludedConversation {
-    /// The place of its prompt.
+    /// Index of its prompt.
     pub prompt_index: usize,
     /// Why.
     pub why: String,
 }
 
-/// The sums over all lines.
+/// Totals over all lines.
 #[derive(Debug, Default, serde::Serialize)]
 pub(crate) struct BatchTotals {
     pub(crate) conversations: usize,
@@ -54,7 +54,7 @@ pub(crate) struct BatchTotals {
 }
 
 impl CompletedPrompts {
-    /// Reads the lines of a batch; torn ones are cut off.
+    /// Reads the output lines of a batch and truncates incomplete ones.
     pub(crate) fn read(folder: &BatchDir, prompts: &PromptFile) -> Result<Self, BatchError> {
         let mut found = Vec::new();
         let mut done = Self { files: folder.batch_files()?, ..Self::default() };
@@ -83,15 +83,15 @@ impl CompletedPrompts {
         Ok(done)
     }
 
-    /// Which prompt each line is about: the one with the same text. Its number has
-    /// changed if lines were added or taken out before it.
+    /// Matches each line to the prompt with the same text. The index of a
+    /// prompt changes when lines are added or removed before it.
     fn match_prompts(&mut self, found: Vec<RowLocation>, prompts: &PromptFile) {
         let mut open: HashMap<&str, VecDeque<usize>> = HashMap::new();
         for prompt in &prompts.prompts {
             open.entry(&prompt.hash).or_default().push_back(prompt.index);
         }
-        // Those first that are where they were, so that lines of the same text do not
-        // trade places.
+        // Match unmoved lines first, so lines with the same text do not swap
+        // places.
         let mut moved = Vec::new();
         for place in found {
             let index = place.mark.prompt_index;
@@ -110,14 +110,14 @@ impl CompletedPrompts {
         for place in moved {
             match open.get_mut(place.mark.metadata.prompt_hash.as_str()).map(VecDeque::pop_front) {
                 Some(Some(index)) => drop(self.locations.insert(index, place)),
-                // It is there already.
+                // A duplicate of a line already matched.
                 Some(None) => {}
                 None => self.unmatched += 1,
             }
         }
     }
 
-    /// Whether a prompt is done.
+    /// Whether a prompt is completed.
     pub(crate) fn is_done(&self, index: usize) -> bool {
         self.locations.contains_key(&index)
     }
@@ -126,9 +126,9 @@ impl CompletedPrompts {
         self.locations.len()
     }
 
-    /// Writes all lines into one file, in the order of the prompts, and adds
-    /// them up. Left out are those with tools that nobody knows and, if they
-    /// are not wanted, those without thoughts.
+    /// Writes all lines into one file, in prompt order, and returns the totals.
+    /// Excludes conversations with unknown tools and, if `needs_reasoning` is
+    /// set, those without reasoning.
     pub(crate) fn combine(
         &self,
         folder: &BatchDir,
@@ -145,9 +145,9 @@ impl CompletedPrompts {
             let is_known = |name: &String| known.is_empty() || known.contains(name);
             let mut used = place.mark.tool_stats.iter().filter(|(_, stats)| stats.count > 0);
             let why = match used.find(|(name, _)| !is_known(name)) {
-                Some((name, _)) => Some(format!("it calls '{name}', which is no tool")),
+                Some((name, _)) => Some(format!("it calls '{name}', which is not a known tool")),
                 None if needs_reasoning && !place.mark.metadata.has_reasoning => {
-                    Some("it has no thoughts".to_owned())
+                    Some("it has no reasoning".to_owned())
                 }
                 None => None,
             };
@@ -179,7 +179,7 @@ impl CompletedPrompts {
     }
 }
 
-/// A line with the number that its prompt has now, which stands at its beginning.
+/// Replaces the prompt index at the start of a line.
 fn renumber(line: Vec<u8>, before: usize, now: usize) -> Vec<u8> {
     let start = |index: usize| format!("{{\"prompt_index\":{index},").into_bytes();
     match line.strip_prefix(start(before).as_slice()) {

@@ -1,39 +1,39 @@
-//! Why a batch cannot be run.
+//! Errors of a batch.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A batch cannot be run, or not on.
+/// A batch cannot be started or continued.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BatchError {
-    /// The operating system refused.
+    /// An I/O operation failed.
     #[error("Cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// The operation.
         action: &'static str,
-        /// On which file.
+        /// The file or directory.
         path: PathBuf,
-        /// Its answer.
+        /// The underlying error.
         source: io::Error,
     },
-    /// There is a batch in the folder already.
-    #[error("{} holds a batch already", .0.display())]
+    /// The directory already contains a batch.
+    #[error("{} already contains a batch", .0.display())]
     AlreadyExists(PathBuf),
-    /// Another process works in the folder.
+    /// Another process is using the directory.
     #[error("Another process is running a batch in {}", .0.display())]
     Busy(PathBuf),
-    /// The batch in the folder was begun differently.
-    #[error("The batch was begun with {what} {before}, not {now}")]
+    /// The batch in the directory was started with different parameters.
+    #[error("The batch was started with {what} {before}, not {now}")]
     PlanMismatch {
-        /// What is different.
+        /// The parameter that differs.
         what: &'static str,
-        /// What it was.
+        /// Its value in the existing batch.
         before: String,
-        /// What it is.
+        /// The requested value.
         now: String,
     },
-    /// No toolset of the distribution is there.
+    /// No toolset of the distribution is available.
     #[error("{0}")]
     NoToolset(String),
 }

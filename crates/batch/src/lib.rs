@@ -1,9 +1,10 @@
-//! Many prompts, each a conversation of its own, written down for training.
+//! Runs many prompts as separate conversations and records them as training
+//! data.
 //!
-//! A [`ConversationWorker`] holds the conversations; [`run`] has several of them at work,
-//! draws the tools of each prompt by a seed, and writes every conversation down
-//! before the next one is begun in its place. What a crash interrupts goes on
-//! from there, with no prompt twice and none left out.
+//! A [`ConversationWorker`] runs the conversations. [`run`] runs several at a
+//! time, draws the toolsets of each prompt from a seed, and records every
+//! conversation before starting the next one in its place. After a crash a
+//! batch resumes without repeating or skipping a prompt.
 
 mod batch_dir;
 mod completed;

@@ -1,4 +1,4 @@
-//! The prompts: a JSON object a line, with `prompt` in it.
+//! Prompt files: one JSON object per line, with a `prompt` field.
 
 use std::io::{BufRead as _, BufReader, Read};
 use std::path::Path;
@@ -7,27 +7,27 @@ use serde::Deserialize;
 
 use crate::BatchError;
 
-/// The longest line that is read.
+/// Maximum length of a line.
 const MAX_LINE_BYTES: u64 = 16 * 1024 * 1024;
 
 /// One prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BatchPrompt {
-    /// Its place in the file, from 0. Lines that are no prompts are counted, so
-    /// that mending one moves no other.
+    /// Index in the file, from 0. Invalid lines count too, so fixing one shifts
+    /// no other.
     pub index: usize,
-    /// What is asked.
+    /// The prompt text.
     pub text: String,
-    /// The folder to work in, if it names one.
+    /// Working directory, if given.
     pub cwd: Option<String>,
-    /// What tells its content from that of others.
+    /// Hash of text and working directory.
     pub hash: String,
 }
 
-/// A line that is no prompt.
+/// A line that is not a valid prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadLine {
-    /// The line, from 1.
+    /// Line number, from 1.
     pub line: usize,
     /// What is wrong with it.
     pub why: String,
@@ -36,9 +36,9 @@ pub struct BadLine {
 /// A file of prompts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PromptFile {
-    /// Those that can be read.
+    /// The valid prompts.
     pub prompts: Vec<BatchPrompt>,
-    /// The lines that cannot.
+    /// The invalid lines.
     pub bad: Vec<BadLine>,
 }
 
@@ -54,13 +54,13 @@ struct PromptRecord {
 }
 
 impl PromptFile {
-    /// Reads a file.
+    /// Reads a prompt file.
     pub fn load(path: &Path) -> Result<Self, BatchError> {
         let file = std::fs::File::open(path).map_err(|e| BatchError::io("open", path, e))?;
         Self::read(file).map_err(|e| BatchError::io("read", path, e))
     }
 
-    /// Reads lines. Blank ones are passed over.
+    /// Reads prompts, skipping blank lines.
     pub fn read(from: impl Read) -> std::io::Result<Self> {
         let mut from = BufReader::new(from);
         let mut all = Self::default();
@@ -92,7 +92,8 @@ impl PromptFile {
 
 fn parse_prompt(index: usize, line: &[u8]) -> Result<BatchPrompt, String> {
     let read: PromptRecord = serde_json::from_slice(line).map_err(|e| match e.classify() {
-        // The line is ours to tell; the parser knows only this one.
+        // Drop the parser's line number, which is always 1; the caller adds the
+        // real one.
         serde_json::error::Category::Data => {
             let told = e.to_string();
             told.split(" at line ").next().unwrap_or(&told).to_owned()
@@ -102,7 +103,7 @@ fn parse_prompt(index: usize, line: &[u8]) -> Result<BatchPrompt, String> {
     if read.prompt.trim().is_empty() {
         return Err("the prompt is blank".into());
     }
-    // Run without them, it would be another task.
+    // Without the image it would be a different task.
     for (name, value) in [("image", read.image), ("docker_image", read.docker_image)] {
         if value.is_some_and(|value| !value.is_null()) {
             return Err(format!("'{name}' is not supported"));
@@ -117,7 +118,7 @@ fn parse_prompt(index: usize, line: &[u8]) -> Result<BatchPrompt, String> {
     Ok(BatchPrompt { index, text: read.prompt, cwd, hash })
 }
 
-/// Reads on to the line's end, keeping nothing.
+/// Discards input up to the end of the line.
 fn skip_line(from: &mut BufReader<impl Read>) -> std::io::Result<()> {
     loop {
         let piece = from.fill_buf()?;

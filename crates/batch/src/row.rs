@@ -1,4 +1,4 @@
-//! A line of the output: a conversation, and what can be counted of it.
+//! Output lines: a conversation with its statistics.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use crate::prompt::BatchPrompt;
 use crate::trajectory::{TrajectoryTurn, has_reasoning, is_failure, turns};
 use crate::worker::RecordedConversation;
 
-/// How often a tool was called.
+/// Call counts of a tool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolStats {
-    /// In all.
+    /// All calls.
     pub count: u64,
-    /// With an answer.
+    /// Successful calls.
     pub success: u64,
-    /// With a failure.
+    /// Failed calls.
     pub failure: u64,
 }
 
@@ -47,7 +47,7 @@ struct RowMetadata {
     output_tokens: u64,
 }
 
-/// What of a line is needed to know what it is about.
+/// The part of a line needed to match it to a prompt and add it to the totals.
 #[derive(Debug, Deserialize)]
 pub(crate) struct RowSummary {
     pub(crate) prompt_index: usize,
@@ -74,8 +74,8 @@ pub(crate) struct RowSummaryMetadata {
 }
 
 impl TrajectoryRow {
-    /// The line for a conversation. Every tool that is known has its place, so
-    /// that all lines have the same shape.
+    /// Builds the line for a conversation. Every known tool is listed, so all
+    /// lines have the same shape.
     pub(crate) fn new(
         prompt: &BatchPrompt,
         batch_num: usize,

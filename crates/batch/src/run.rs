@@ -1,4 +1,4 @@
-//! A batch from its beginning, or from where it was left, to its end.
+//! Runs a batch from the start or from where it was interrupted.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,73 +16,74 @@ use crate::prompt::{BatchPrompt, PromptFile};
 use crate::row::TrajectoryRow;
 use crate::worker::{ConversationWorker, RecordedConversation, WorkerError};
 
-/// What is to be done.
+/// Description of a batch run.
 #[derive(Debug, Clone)]
 pub struct BatchJob {
     /// The prompts.
     pub prompts: PromptFile,
-    /// Where the output goes.
+    /// Output directory.
     pub output: PathBuf,
-    /// How it is begun.
+    /// Parameters fixed at the start of the batch.
     pub plan: BatchPlan,
-    /// Whether to go on with what is in the folder.
+    /// Whether to resume the batch in the directory.
     pub resume: bool,
-    /// How many conversations at once.
+    /// Number of concurrent conversations.
     pub workers: usize,
-    /// The chances of the toolsets.
+    /// Probabilities of the toolsets.
     pub distribution: ToolsetDistribution,
-    /// The toolsets that can be drawn.
+    /// The available toolsets.
     pub toolsets: Vec<String>,
-    /// Every tool that there is.
+    /// The known tools.
     pub tools: Vec<String>,
-    /// Whether conversations without thoughts are left out of the whole.
+    /// Whether conversations without reasoning are excluded from the combined
+    /// file.
     pub needs_reasoning: bool,
 }
 
-/// How far it is.
+/// Progress of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BatchProgress {
-    /// How many prompts there are.
+    /// Number of prompts.
     pub total: usize,
-    /// How many are done, with those of earlier.
+    /// Number of completed prompts, including earlier runs.
     pub done: usize,
-    /// How many have failed this time.
+    /// Number of failed prompts in this run.
     pub failed: usize,
-    /// How many are being worked on.
+    /// Number of prompts being processed.
     pub running: usize,
 }
 
-/// How it ended.
+/// Outcome of a batch run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BatchSummary {
-    /// How many prompts there are.
+    /// Number of prompts.
     pub prompts: usize,
-    /// How many were done before.
+    /// Number of prompts completed by earlier runs.
     pub done_before: usize,
-    /// How many are done now, with those.
+    /// Number of completed prompts, including earlier runs.
     pub done: usize,
-    /// How many have failed; they are tried again when the batch is resumed.
+    /// Number of failed prompts; resuming the batch retries them.
     pub failed: usize,
-    /// How many lines were no prompts.
+    /// Number of invalid lines in the prompt file.
     pub bad_lines: usize,
-    /// How many lines of the output are about other prompts.
+    /// Number of output lines that match no prompt.
     pub strange: usize,
-    /// How many conversations the whole file has.
+    /// Number of conversations in the combined file.
     pub trajectories: usize,
-    /// How many are left out of it.
+    /// Number of conversations excluded from it.
     pub left_out: usize,
-    /// Which, and why.
+    /// The excluded conversations, with reasons.
     pub left_out_why: Vec<ExcludedConversation>,
-    /// Whether it was stopped.
+    /// Whether the run was cancelled.
     pub stopped: bool,
 }
 
 type PromptOutcome = (BatchPrompt, Vec<String>, Result<RecordedConversation, WorkerError>);
 
-/// Runs a batch. `watch` is told of every step.
+/// Runs a batch. Calls `watch` on every change of progress.
 ///
 /// # Errors
-/// When the folder cannot be used, or no toolset can be drawn.
+/// If the directory cannot be used, or no toolset can be drawn.
 pub async fn run(
     batch: BatchJob,
     worker: Arc<dyn ConversationWorker>,
@@ -125,7 +126,8 @@ pub async fn run(
                 folder.append("failures.jsonl", &line)?;
                 progress.failed += 1;
             }
-            // Its own panic is caught where it is; this one is ours.
+            // `run_prompt` catches worker panics; this is a panic in
+            // `run_prompt` itself.
             Err(_) => progress.failed += 1,
         }
     }
@@ -133,7 +135,7 @@ pub async fn run(
     batch.finish(&folder, before, progress, stopped)
 }
 
-/// Has one conversation; a worker that crashes harms nobody else.
+/// Runs one conversation; a worker panic does not affect the others.
 async fn run_prompt(
     worker: Arc<dyn ConversationWorker>,
     prompt: BatchPrompt,
@@ -146,8 +148,8 @@ async fn run_prompt(
 }
 
 impl BatchJob {
-    /// The toolsets of a prompt: the same for the same seed, whichever prompts
-    /// came before.
+    /// Draws the toolsets of a prompt. They depend only on seed and index, not
+    /// on earlier prompts.
     fn draw_toolsets(&self, index: usize) -> Result<Vec<String>, BatchError> {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&self.plan.seed.to_le_bytes());
@@ -172,8 +174,8 @@ impl BatchJob {
         folder.append(&format!("batch_{number}.jsonl"), &row)
     }
 
-    /// The whole file, the sums, and how it ended. Everything is read anew:
-    /// what counts is what is on the disk.
+    /// Writes the combined file and the totals, and returns the summary. Reads
+    /// everything from disk again, because only what is on disk counts.
     fn finish(
         &self,
         folder: &BatchDir,

@@ -1,5 +1,5 @@
-//! A conversation in the form that models are trained on: who speaks, and what
-//! they say, with thoughts, calls and answers marked in the text.
+//! Converts a conversation to the training format: turns with a speaker and
+//! text, with reasoning, calls and results marked by tags.
 
 use hermes_llm::{ChatMessage, ContentPart, ModelReply, ToolCallAnswer};
 use serde::{Deserialize, Serialize};
@@ -10,18 +10,18 @@ use serde_json::{Value, json};
 pub struct TrajectoryTurn {
     /// `system`, `human`, `gpt` or `tool`.
     pub from: String,
-    /// What is said.
+    /// The text.
     pub value: String,
 }
 
-/// The turns of a conversation. The first tells of the tools; answers of tools
-/// that follow one another are one turn.
+/// Returns the turns of a conversation. The first describes the tools;
+/// consecutive tool results form one turn.
 pub fn turns(tools: &[Value], messages: &[ChatMessage]) -> Vec<TrajectoryTurn> {
     let mut turns = vec![turn("system", system_text(tools))];
     for message in messages {
         match message {
-            // What the model was told first is how it was run, not what it
-            // should learn.
+            // The system prompt is how the model was run, not what it should
+            // learn.
             ChatMessage::System { .. } => {}
             ChatMessage::User { content } => turns.push(turn("human", user_text(content))),
             ChatMessage::Assistant(reply) => turns.push(turn("gpt", assistant_text(reply))),
@@ -40,7 +40,7 @@ pub fn turns(tools: &[Value], messages: &[ChatMessage]) -> Vec<TrajectoryTurn> {
     turns
 }
 
-/// Whether the model thought aloud anywhere.
+/// Whether any reply contains reasoning.
 pub(crate) fn has_reasoning(messages: &[ChatMessage]) -> bool {
     messages.iter().any(|message| match message {
         ChatMessage::Assistant(reply) => !split_reasoning(reply).0.is_empty(),
@@ -48,7 +48,7 @@ pub(crate) fn has_reasoning(messages: &[ChatMessage]) -> bool {
     })
 }
 
-/// Whether an answer tells of a failure.
+/// Whether a tool result reports a failure.
 pub(crate) fn is_failure(answer: &ToolCallAnswer) -> bool {
     if answer.is_error {
         return true;
@@ -83,7 +83,8 @@ fn system_text(tools: &[Value]) -> String {
     )
 }
 
-/// Name, description and parameters, in whatever shape they were sent.
+/// Returns name, description and parameters of a definition in any provider's
+/// shape.
 fn tool_definition(tool: &Value) -> Value {
     let inner = tool.get("function").unwrap_or(tool);
     let parameters = inner.get("parameters").or_else(|| inner.get("input_schema"));
@@ -105,7 +106,7 @@ fn user_text(content: &[ContentPart]) -> String {
     parts.join("\n")
 }
 
-/// What was thought, and what was said besides.
+/// Splits a reply into reasoning and other text.
 fn split_reasoning(reply: &ModelReply) -> (String, String) {
     let mut text = reply.text.clone();
     let mut thoughts = Vec::new();
@@ -154,7 +155,7 @@ fn assistant_text(reply: &ModelReply) -> String {
 }
 
 fn tool_response(answer: &ToolCallAnswer) -> String {
-    // A number or a word that happens to be JSON stays text.
+    // Only objects and arrays are embedded as JSON; other values stay text.
     let content = match serde_json::from_str::<Value>(&answer.content) {
         Ok(content @ (Value::Object(_) | Value::Array(_))) => content,
         _ => Value::String(answer.content.clone()),

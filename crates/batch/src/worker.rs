@@ -1,4 +1,4 @@
-//! Whoever holds the conversations.
+//! Interface for running conversations.
 
 use hermes_core::BoxFuture;
 use hermes_llm::{ChatMessage, TokenUsage};
@@ -6,10 +6,9 @@ use serde_json::Value;
 
 use crate::prompt::BatchPrompt;
 
-/// Whoever holds the conversations. Each is on its own: nothing of one can be
-/// seen in another.
+/// Runs conversations, isolated from one another.
 pub trait ConversationWorker: Send + Sync + 'static {
-    /// Has a conversation about a prompt, with the tools of these toolsets.
+    /// Runs a conversation for a prompt with the tools of the given toolsets.
     fn run<'a>(
         &'a self,
         prompt: &'a BatchPrompt,
@@ -17,32 +16,31 @@ pub trait ConversationWorker: Send + Sync + 'static {
     ) -> BoxFuture<'a, Result<RecordedConversation, WorkerError>>;
 }
 
-/// A conversation that is over.
+/// A finished conversation.
 #[derive(Debug, Clone, Default)]
 pub struct RecordedConversation {
-    /// The definitions that the model was shown, each with a name, a
-    /// description and parameters.
+    /// The definitions shown to the model, each with a name, a description and
+    /// parameters.
     pub tools: Vec<Value>,
-    /// What was said, without what the model was told first.
+    /// The messages, without the system prompt.
     pub messages: Vec<ChatMessage>,
-    /// Whether it came to its own end.
+    /// Whether the conversation ended on its own.
     pub completed: bool,
-    /// How often the model was asked.
+    /// Number of model requests.
     pub api_calls: u32,
     /// The model.
     pub model: String,
-    /// What it took.
+    /// Token usage.
     pub usage: TokenUsage,
-    /// The session that keeps it.
+    /// The session that stores the conversation.
     pub session: Option<String>,
 }
 
-/// Why there is no conversation. The prompt is tried again when the batch is
-/// resumed.
+/// Why there is no conversation. Resuming the batch retries the prompt.
 #[derive(Debug, Clone)]
 pub enum WorkerError {
-    /// It was stopped.
+    /// The conversation was cancelled.
     Stopped,
-    /// It went wrong; how.
+    /// The conversation failed with this message.
     Error(String),
 }

@@ -1,4 +1,4 @@
-//! What the thread that draws is told.
+//! Commands to the render thread.
 
 use std::time::Duration;
 
@@ -6,44 +6,44 @@ use tokio::sync::oneshot;
 
 use crate::{QuestionAnswer, UserQuestion};
 
-/// What the last row says.
+/// Content of the status row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StatusLine {
-    /// The model that answers.
+    /// Name of the model.
     pub model: String,
-    /// Tokens of context in use.
+    /// Context tokens in use.
     pub context_used: u64,
-    /// Tokens of context there are; 0 if unknown.
+    /// Size of the context window in tokens; 0 if unknown.
     pub context_total: u64,
-    /// What the conversation cost so far, in dollars; none if nobody knows.
+    /// Cost of the conversation so far in dollars; `None` if unknown.
     pub cost: Option<f64>,
-    /// More, each with a dot before it: a mode, a folder, a count.
+    /// Further parts, separated by dots: a mode, a directory, a count.
     pub extra: Vec<String>,
 }
 
-/// One line of a plan.
+/// One item of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TodoLine {
-    /// How far it is.
+    /// Its state.
     pub state: TodoState,
-    /// What is to be done.
+    /// Its description.
     pub text: String,
 }
 
-/// How far a line of a plan is.
+/// State of a plan item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TodoState {
-    /// Not begun.
+    /// Not started.
     Open,
-    /// Being done.
+    /// In progress.
     Doing,
     /// Done.
     Done,
-    /// Given up.
+    /// Abandoned.
     Dropped,
 }
 
-/// The weight of a message.
+/// Severity of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MessageLevel {
     Note,
@@ -51,7 +51,7 @@ pub(crate) enum MessageLevel {
     Error,
 }
 
-/// One thing to show, to ask, or to do.
+/// A command to the render thread.
 #[derive(Debug)]
 pub(crate) enum ScreenCommand {
     Text(String),
@@ -86,7 +86,7 @@ pub(crate) enum ScreenCommand {
         answer: oneshot::Sender<Option<QuestionAnswer>>,
     },
     WithdrawQuestion(u64),
-    /// The terminal was taken away and given back: draw everything anew.
+    /// The terminal was released and must be acquired again: redraw everything.
     Reacquire,
     Close,
 }

@@ -1,29 +1,30 @@
-//! What the person did.
+//! User events.
 
 use std::path::PathBuf;
 
 use tokio::sync::mpsc::UnboundedReceiver;
 
-/// One thing that the person did.
+/// A user action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UserEvent {
-    /// A line was sent; while an answer is under way it is meant to steer it.
+    /// A submitted line; while a reply is in progress it steers the model.
     Line {
-        /// The whole text, pastes included.
+        /// The whole text, including pastes.
         text: String,
-        /// Files that were pasted or dropped; their paths are in the text as well.
+        /// Pasted or dropped files; their paths are also in the text.
         attachments: Vec<PathBuf>,
     },
-    /// Shift-Tab, where no menu takes it: the next mode, or whatever else the program has it for.
+    /// Shift-Tab outside a menu; the application decides its meaning, for
+    /// example the next mode.
     ShiftTab,
-    /// Ctrl-C with nothing typed, or SIGINT: stop what is going on.
+    /// Ctrl-C on an empty line, or SIGINT: stop the current work.
     Interrupt,
-    /// Ctrl-D with nothing typed, or the end of the input.
+    /// Ctrl-D on an empty line, or end of input.
     Quit,
-    /// SIGTERM, SIGHUP, or a terminal that is gone. It is restored already: keep what must be
-    /// kept, and leave.
+    /// SIGTERM, SIGHUP, or a closed terminal. The terminal is already restored:
+    /// save state and exit.
     Terminated,
-    /// The terminal has another size; only of interest to those who measure it.
+    /// The terminal size changed; relevant only to callers that measure it.
     Resized,
 }
 
@@ -32,13 +33,13 @@ pub enum UserEvent {
 pub struct EventStream(pub(crate) UnboundedReceiver<UserEvent>);
 
 impl EventStream {
-    /// Waits for the next event; none when the screen is closed. May be dropped at any time
-    /// without losing one.
+    /// Waits for the next event; returns `None` once the screen is closed.
+    /// Cancel-safe.
     pub async fn next(&mut self) -> Option<UserEvent> {
         self.0.recv().await
     }
 
-    /// The next event, if there is one already.
+    /// Returns the next event if one is pending.
     pub fn try_next(&mut self) -> Option<UserEvent> {
         self.0.try_recv().ok()
     }

@@ -1,24 +1,25 @@
-//! The terminal of a conversation: what is typed, what is shown, what is asked.
+//! Terminal interface of a conversation: input, output and questions.
 //!
-//! A [`ChatScreen`] is written to from any thread; [`EventStream`] tell what the person did. Whether there
-//! is a terminal to draw on, a dumb one, or a pipe, is decided when the screen is opened; whoever
-//! uses it does not notice. What is finished is printed into the normal scrollback. Only the last
-//! few rows are redrawn: what is going on, the line that is typed, the status.
+//! Any thread can write to a [`ChatScreen`]; an [`EventStream`] delivers the
+//! user's actions. The screen chooses its mode when it is opened (a full
+//! terminal, a dumb one, or a pipe), and callers use it the same way in each.
+//! Finished output is printed to the normal scrollback. Only the last few rows
+//! are redrawn: current activity, the input line, the status.
 //!
 //! ```no_run
 //! # async fn conversation() -> std::io::Result<()> {
-//! use hermes_chat::{Event, Look, Screen};
+//! use hermes_chat::{ChatScreen, ScreenOptions, UserEvent};
 //!
-//! let (screen, mut events) = Screen::open(Look::default())?;
+//! let (screen, mut events) = ChatScreen::open(ScreenOptions::default())?;
 //! while let Some(event) = events.next().await {
 //!     match event {
-//!         Event::Line { text, .. } => {
+//!         UserEvent::Line { text, .. } => {
 //!             screen.user(&text);
 //!             screen.text(&format!("You said **{text}**."));
 //!             screen.end_text();
 //!         }
-//!         Event::Quit | Event::Terminated => break,
-//!         Event::Interrupt | Event::ShiftTab | Event::Resized => {}
+//!         UserEvent::Quit | UserEvent::Terminated => break,
+//!         UserEvent::Interrupt | UserEvent::ShiftTab | UserEvent::Resized => {}
 //!     }
 //! }
 //! screen.close();

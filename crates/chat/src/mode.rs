@@ -1,4 +1,4 @@
-//! Which form a screen takes, and the thread that keeps it.
+//! Chooses the mode of a screen and starts its render thread.
 
 use std::io::{self, IsTerminal as _};
 use std::thread::JoinHandle;
@@ -10,29 +10,29 @@ use crate::plain::PlainScreen;
 use crate::rich::RichScreen;
 use crate::{ScreenOptions, UserEvent};
 
-/// The form that a screen took.
+/// The mode of a screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScreenMode {
-    /// A terminal that is drawn on.
+    /// A terminal with cursor control.
     Rich,
-    /// A terminal with a person at it, used line by start.
+    /// An interactive terminal used line by line.
     Plain,
-    /// Nobody is there: lines come from a file or a pipe, and questions are not answered. The
-    /// input may end while an answer is still wanted.
+    /// No user: lines come from a file or a pipe, and questions get no answer.
+    /// The input may end while a reply is still pending.
     Piped,
 }
 
-/// What the thread gets.
+/// Arguments of the render thread.
 pub(crate) struct RenderStart {
     pub(crate) options: ScreenOptions,
-    /// For those who interrupt: the panic hook.
+    /// For the panic hook.
     pub(crate) command_tx: UnboundedSender<ScreenCommand>,
     pub(crate) command_rx: UnboundedReceiver<ScreenCommand>,
     pub(crate) event_tx: UnboundedSender<UserEvent>,
 }
 
-/// Starts the thread that draws. It is a thread of its own because a slow terminal must hold up
-/// nobody else.
+/// Starts the render thread. It is separate because a slow terminal must not
+/// block other work.
 pub(crate) fn start(start: RenderStart) -> io::Result<(JoinHandle<()>, ScreenMode)> {
     let form = choose_mode(&start.options);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -1,23 +1,24 @@
-//! What a screen is opened with.
+//! Options of a screen.
 
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// How a screen is to look and to behave.
+/// Appearance and behavior of a screen.
 #[derive(Clone, Default)]
 pub struct ScreenOptions {
-    /// Where sent lines are remembered; none remembers them for this screen only.
+    /// History file; with `None` the history lasts only as long as the screen.
     pub history: Option<PathBuf>,
-    /// Completes what is typed.
+    /// Completer for the input line.
     pub completer: Option<Arc<dyn LineCompleter>>,
-    /// Shown in an empty line, for instance `/help for commands`.
+    /// Shown in an empty input line, for example `/help for commands`.
     pub placeholder: String,
-    /// Thoughts are printed as a whole, and not in one line that says how long they took.
+    /// Whether to print reasoning in full instead of one line with its
+    /// duration.
     pub whole_thoughts: bool,
-    /// The plain form, even on a terminal that can do more.
+    /// Whether to use the plain mode even on a capable terminal.
     pub plain: bool,
-    /// In the plain form, nothing is said beside answers but what failed.
+    /// Whether to suppress all output but replies and errors in plain mode.
     pub quiet: bool,
 }
 
@@ -34,29 +35,30 @@ impl fmt::Debug for ScreenOptions {
     }
 }
 
-/// Knows how a line may go on.
+/// Completes input lines.
 ///
-/// It is asked by the thread that draws, with every key in a line that starts with `/` and with
-/// Tab in any other, so it must answer at once.
+/// The render thread calls it on every key in a line that starts with `/`, and
+/// on Tab in any other line, so it must return immediately.
 pub trait LineCompleter: Send + Sync {
-    /// What could stand before the cursor, best first; `cursor` is a byte offset into `line`.
+    /// Returns completions for the text before the cursor, best first; `cursor`
+    /// is a byte offset into `line`.
     fn complete(&self, line: &str, cursor: usize) -> CompletionList;
 }
 
-/// Ways to go on.
+/// Completions of a line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CompletionList {
-    /// The byte offset from which the text before the cursor is replaced.
+    /// Byte offset at which the replaced text starts; it ends at the cursor.
     pub start: usize,
-    /// By what.
+    /// The candidates.
     pub candidates: Vec<CompletionCandidate>,
 }
 
-/// One way to go on.
+/// One completion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CompletionCandidate {
-    /// What is put in, with its space or slash at the end if it should have one.
+    /// Text to insert, including a trailing space or slash if wanted.
     pub text: String,
-    /// What is shown beside it in the menu; may be empty.
+    /// Text shown next to it in the menu; may be empty.
     pub note: String,
 }

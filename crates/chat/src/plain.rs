@@ -1,4 +1,4 @@
-//! The form for dumb terminals, files and pipes: lines in, lines out.
+//! Line-based screen for dumb terminals, files and pipes.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
@@ -16,39 +16,39 @@ use crate::signals::{SignalAction, SignalListener};
 use crate::transcript::{ChatTranscript, format_duration};
 use crate::{QuestionAnswer, UserEvent, UserQuestion};
 
-/// After this long without output the person is asked for the next line.
+/// Time without output after which the input prompt is shown.
 const PROMPT_DELAY: Duration = Duration::from_millis(150);
 
-/// A question that waits for a line.
+/// A question waiting for a line.
 struct QueuedQuestion {
     number: u64,
     question: UserQuestion,
     answer: oneshot::Sender<Option<QuestionAnswer>>,
 }
 
-/// The screen of those who have none.
+/// Screen without cursor control.
 pub(crate) struct PlainScreen {
     mode: ScreenMode,
-    /// Nothing is said beside answers but what failed.
+    /// Whether to suppress all output but replies and errors.
     quiet: bool,
     event_tx: UnboundedSender<UserEvent>,
     sanitizer: TextSanitizer,
-    /// The last character was not a line end.
+    /// Whether the last character written was not a line break.
     is_in_line: bool,
-    /// An answer is being printed.
+    /// Whether a reply is being printed.
     is_answering: bool,
     has_prompt: bool,
-    /// Calls that are under way: identity, emoji, name and summary.
+    /// Running calls: id, and header with emoji, name and summary.
     calls: Vec<(String, String)>,
     is_working: bool,
     questions: VecDeque<QueuedQuestion>,
-    /// Lines that end in a backslash.
+    /// Input lines that ended in a backslash.
     unfinished: String,
-    /// Standard output is this terminal as well.
+    /// Whether standard output is this terminal too.
     shares_terminal: bool,
-    /// Makes Markdown readable, where that can be shown.
+    /// Renders Markdown if the output supports it.
     transcript: Option<ChatTranscript>,
-    /// What is typed is not shown.
+    /// Disables terminal echo while held.
     echo_guard: Option<NoEchoGuard>,
 }
 
@@ -117,7 +117,7 @@ impl PlainScreen {
         self.mode == ScreenMode::Plain && !self.has_prompt && !is_busy && self.questions.is_empty()
     }
 
-    /// Where the person looks, even if answers go elsewhere.
+    /// Shows a prompt on the terminal, even if replies go elsewhere.
     fn prompt(&mut self, text: &str) {
         self.end_line();
         if self.shares_terminal {
@@ -217,7 +217,8 @@ impl PlainScreen {
                 }
             }
             ScreenCommand::WithdrawQuestion(number) => self.withdraw(number),
-            // Nothing to see: what was typed is on the terminal, and there is no status row.
+            // Not shown: the terminal echoes the input, and there is no status
+            // row.
             ScreenCommand::Thought(_)
             | ScreenCommand::CallProgress { .. }
             | ScreenCommand::User(_)
@@ -253,7 +254,7 @@ impl PlainScreen {
         self.sanitizer = TextSanitizer::default();
     }
 
-    /// What is written next begins a line.
+    /// Makes the next output start on a new line.
     fn end_line(&mut self) {
         if std::mem::take(&mut self.is_in_line) || (self.has_prompt && self.shares_terminal) {
             let _ = writeln!(io::stdout());
@@ -263,7 +264,7 @@ impl PlainScreen {
         self.has_prompt = false;
     }
 
-    /// Says something beside the answer.
+    /// Prints a message besides the reply, unless in quiet mode.
     fn print_note(&mut self, text: &str) {
         if self.quiet {
             self.end_answer();
@@ -272,7 +273,7 @@ impl PlainScreen {
         }
     }
 
-    /// Says what nobody may miss.
+    /// Prints a message even in quiet mode.
     fn print_message(&mut self, text: &str) {
         self.end_answer();
         self.end_line();
@@ -309,7 +310,7 @@ impl PlainScreen {
         let Some(waiting) = self.questions.front() else { return };
         let answer = parse_answer(&waiting.question, line);
         if answer.is_none() && !line.trim().is_empty() {
-            self.print_note("one of the keys above, or an empty line for no answer");
+            self.print_note("type one of the keys above, or an empty line for no answer");
             self.prompt("? ");
             return;
         }
@@ -330,7 +331,7 @@ impl PlainScreen {
     }
 }
 
-/// A terminal that does not show what is typed, until this is dropped.
+/// Disables terminal echo until dropped.
 struct NoEchoGuard(Termios);
 
 impl NoEchoGuard {
@@ -350,7 +351,7 @@ impl Drop for NoEchoGuard {
     }
 }
 
-/// Whether standard output shows styles: a terminal, and nobody who wants none.
+/// Whether standard output shows styles: a capable terminal without `NO_COLOR`.
 fn can_render() -> bool {
     let wants_none = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let is_dumb = is_dumb(std::env::var("TERM").ok().as_deref());
@@ -371,7 +372,7 @@ fn take_rendered(transcript: &mut ChatTranscript) -> String {
     text
 }
 
-/// What a line answers: a key, a label, or in words.
+/// Parses a line as an answer: a key, a label, or free text.
 fn parse_answer(question: &UserQuestion, line: &str) -> Option<QuestionAnswer> {
     let line = line.trim();
     let mut keys = line.chars();
@@ -389,7 +390,7 @@ fn parse_answer(question: &UserQuestion, line: &str) -> Option<QuestionAnswer> {
     }
 }
 
-/// Lines of standard input, from a thread that may wait for them as long as it takes.
+/// Reads lines of standard input on a separate thread, which may block.
 fn read_lines() -> UnboundedReceiver<String> {
     let (send, lines) = unbounded_channel();
     std::thread::spawn(move || {

@@ -1,34 +1,35 @@
-//! Questions to the person, and their answers.
+//! Questions to the user, and their answers.
 
-/// A question that is answered with a key, from a list, or in words.
+/// A question answered with a key, from a list, or as free text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UserQuestion {
-    /// One line: what is asked.
+    /// The question, on one line.
     pub title: String,
-    /// What it is about, line by line: a command, a difference, a reason.
+    /// Details, line by line: a command, a diff, a reason.
     pub body: Vec<String>,
-    /// The ways to answer. The first one is preselected.
+    /// The possible answers. The first one is preselected.
     pub choices: Vec<QuestionChoice>,
-    /// An answer in words is possible as well.
+    /// Whether a free-text answer is also accepted.
     pub free_text: bool,
-    /// What is typed is not shown and not remembered: a password.
+    /// Whether input is hidden and kept out of the history, for example a
+    /// password.
     pub secret: bool,
 }
 
-/// One way to answer.
+/// One possible answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuestionChoice {
-    /// The key that chooses it.
+    /// The key that selects it.
     pub key: char,
-    /// What it means.
+    /// Its label.
     pub label: String,
-    /// Other keys and words that mean the same.
+    /// Other keys and words that select it.
     pub aliases: Vec<String>,
 }
 
 impl UserQuestion {
-    /// The choice that a whole line means: its key, its label, or one of its
-    /// words. A line that only begins with one means none.
+    /// Returns the choice that a whole line selects: by key, label, or alias. A
+    /// mere prefix selects none.
     pub fn choice_for_line(&self, line: &str) -> Option<&QuestionChoice> {
         let line = line.trim().to_lowercase();
         let is_other = |choice: &QuestionChoice| {
@@ -41,8 +42,8 @@ impl UserQuestion {
             .or_else(|| self.choices.iter().find(|choice| is_other(choice)))
     }
 
-    /// The choice that one key means. Where a capital means something else, it
-    /// is not taken for the small letter.
+    /// Returns the choice that a single key selects. If upper and lower case
+    /// select different choices, the case must match.
     pub(crate) fn choice_for_key(&self, key: char) -> Option<&QuestionChoice> {
         let same_letter =
             |choice: &&QuestionChoice| choice.key.to_lowercase().eq(key.to_lowercase());
@@ -58,12 +59,12 @@ impl UserQuestion {
 }
 
 impl QuestionChoice {
-    /// A choice with its key.
+    /// Creates a choice with its key.
     pub fn new(key: char, label: impl Into<String>) -> Self {
         Self { key, label: label.into(), aliases: Vec::new() }
     }
 
-    /// The same with other keys and words that mean it.
+    /// Adds other keys and words that select it.
     #[must_use]
     pub fn with_aliases(mut self, words: &[&str]) -> Self {
         self.aliases.extend(words.iter().map(|word| (*word).to_owned()));
@@ -71,11 +72,11 @@ impl QuestionChoice {
     }
 }
 
-/// What was answered.
+/// An answer to a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum QuestionAnswer {
     /// The choice with this key.
     Key(char),
-    /// In words.
+    /// Free text.
     Text(String),
 }

@@ -1,11 +1,11 @@
-//! Rows of styled text, and how they are written to a terminal.
+//! Rows of styled text and their terminal output.
 
 use std::fmt::Write as _;
 
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthStr as _;
 
-/// One of the terminal's own colours, so that its theme decides how they look.
+/// A colour of the terminal's palette, so its theme applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AnsiColour {
     Red = 31,
@@ -16,7 +16,7 @@ pub(crate) enum AnsiColour {
     Cyan = 36,
 }
 
-/// How a piece of text looks.
+/// Style of a span of text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TextStyle {
     pub(crate) colour: Option<AnsiColour>,
@@ -28,7 +28,7 @@ pub(crate) struct TextStyle {
     pub(crate) reversed: bool,
 }
 
-/// Nothing special.
+/// Default style.
 pub(crate) const PLAIN_STYLE: TextStyle = TextStyle {
     colour: None,
     bold: false,
@@ -38,27 +38,27 @@ pub(crate) const PLAIN_STYLE: TextStyle = TextStyle {
     struck: false,
     reversed: false,
 };
-/// In the background.
+/// Style for secondary text.
 pub(crate) const DIM_STYLE: TextStyle = TextStyle { dim: true, ..PLAIN_STYLE };
-/// In the foreground.
+/// Style for emphasized text.
 pub(crate) const BOLD_STYLE: TextStyle = TextStyle { bold: true, ..PLAIN_STYLE };
 
 impl AnsiColour {
-    /// Text in this colour.
+    /// Returns the style for text in this colour.
     pub(crate) const fn style(self) -> TextStyle {
         TextStyle { colour: Some(self), ..PLAIN_STYLE }
     }
 
-    /// Bold text in this colour.
+    /// Returns the style for bold text in this colour.
     pub(crate) const fn bold(self) -> TextStyle {
         TextStyle { colour: Some(self), ..BOLD_STYLE }
     }
 }
 
-/// How much of a style may be written.
+/// Which parts of a style may be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ColourSupport {
-    /// No escape sequences at all.
+    /// No escape sequences.
     Unstyled,
     /// Bold, dim and the like, but no colours.
     NoColour,
@@ -73,7 +73,7 @@ pub(crate) struct StyledSpan {
     pub(crate) style: TextStyle,
 }
 
-/// Text without line ends.
+/// Styled text without line breaks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StyledRow {
     pub(crate) spans: Vec<StyledSpan>,
@@ -86,7 +86,7 @@ impl StyledRow {
         row
     }
 
-    /// Appends text; it must be clean.
+    /// Appends text, which must be sanitized.
     pub(crate) fn push(&mut self, text: &str, style: TextStyle) {
         match self.spans.last_mut() {
             _ if text.is_empty() => {}
@@ -115,7 +115,7 @@ impl StyledRow {
         self.spans.iter().map(|span| span.text.as_str()).collect()
     }
 
-    /// At most `most` columns; what is cut off leaves an ellipsis.
+    /// Truncates the row to `most` columns, ending in an ellipsis if cut.
     pub(crate) fn clipped(self, most: usize) -> StyledRow {
         if self.width() <= most {
             return self;
@@ -126,7 +126,7 @@ impl StyledRow {
         kept
     }
 
-    /// What is before a column, and what is from there on.
+    /// Splits the row at a column.
     pub(crate) fn split(&self, column: usize) -> (StyledRow, StyledRow) {
         let (mut before, mut after) = (StyledRow::default(), StyledRow::default());
         let mut left = column;
@@ -140,7 +140,7 @@ impl StyledRow {
         (before, after)
     }
 
-    /// Writes the row, and leaves the terminal's style as it was.
+    /// Writes the row and resets the style at its end.
     pub(crate) fn write(&self, out: &mut String, palette: ColourSupport) {
         let mut current = PLAIN_STYLE;
         for span in &self.spans {
@@ -175,12 +175,12 @@ fn write_style(style: TextStyle, palette: ColourSupport, out: &mut String) {
     out.push('m');
 }
 
-/// The columns that a text takes.
+/// Returns the number of columns that a text occupies.
 pub(crate) fn width(text: &str) -> usize {
     if text.bytes().all(|byte| (0x20..0x7f).contains(&byte)) { text.len() } else { text.width() }
 }
 
-/// The byte offset of the first character that does not fit into so many columns.
+/// Returns the length in bytes of the longest prefix that fits into `columns`.
 pub(crate) fn fitting_prefix(text: &str, columns: usize) -> usize {
     let mut used = 0;
     for (at, character) in text.grapheme_indices(true) {

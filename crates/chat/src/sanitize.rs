@@ -1,13 +1,13 @@
-//! Text of strangers, made harmless for a terminal.
+//! Makes untrusted text safe for a terminal.
 //!
-//! Escape sequences are taken out whole, also when they come in pieces; control characters, marks
-//! that turn the direction of writing, and characters that nobody can see are left out. What stays
-//! can only ever be seen.
+//! Removes whole escape sequences, even when split across pieces, control
+//! characters, bidirectional formatting characters, and invisible characters.
+//! What remains can only be displayed.
 
-/// Past this many characters a sequence that does not end was none.
+/// A sequence longer than this is not an escape sequence.
 const MAX_ESCAPE_CHARS: usize = 4096;
 
-/// Cleans a stream of pieces.
+/// Sanitizes a stream of text.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TextSanitizer {
     state: SanitizerState,
@@ -23,14 +23,15 @@ enum SanitizerState {
     Escape,
     /// `ESC [` and its parameters.
     Csi,
-    /// `ESC ]` and the like: a text that BEL or ST ends.
+    /// `ESC ]` and similar: a string terminated by BEL or ST.
     Osc,
-    /// ESC inside such a text.
+    /// ESC inside such a string.
     OscEscape,
 }
 
 impl TextSanitizer {
-    /// Appends what is harmless in `piece` to `clean`. Line ends become `\n`; tabs stay.
+    /// Appends the safe part of `piece` to `clean`. Line breaks become `\n`;
+    /// tabs are kept.
     pub(crate) fn push(&mut self, piece: &str, clean: &mut String) {
         clean.reserve(piece.len());
         for c in piece.chars() {
@@ -105,15 +106,16 @@ impl TextSanitizer {
     }
 }
 
-/// The whole of a text, made harmless for a terminal: without escape sequences, control characters,
-/// marks that turn the direction of writing, and characters that nobody can see.
+/// Makes a text safe for a terminal: removes escape sequences, control
+/// characters, bidirectional formatting characters, and invisible characters.
 pub fn sanitize(text: &str) -> String {
     let mut clean = String::new();
     TextSanitizer::default().push(text, &mut clean);
     clean
 }
 
-/// A text for one row: line ends and tabs are spaces, and many of them are one.
+/// Sanitizes a text for one row, collapsing whitespace and line breaks to
+/// single spaces.
 pub(crate) fn one_line(text: &str) -> String {
     let mut row = String::new();
     for word in sanitize(text).split_whitespace() {
@@ -125,18 +127,20 @@ pub(crate) fn one_line(text: &str) -> String {
     row
 }
 
-/// Whether a character may be shown as it is.
+/// Whether a character may be shown unchanged.
 pub(crate) fn is_displayable(c: char) -> bool {
     !matches!(c,
         '\0'..='\x1f' | '\x7f'..='\u{9f}'
         // Soft hyphen: terminals disagree on its width.
         | '\u{ad}'
-        // Direction of writing: embeddings, overrides, isolates, and the Arabic letter mark.
+        // Bidirectional formatting: embeddings, overrides, isolates, and the
+        // Arabic letter mark.
         | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{206f}'
         // Invisible: zero width space, word joiner and operators, byte order mark, annotations.
         | '\u{200b}' | '\u{2060}'..='\u{2065}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
         | '\u{2028}' | '\u{2029}'
-        // Tags, by which text is hidden from people; and what this crate itself uses.
+        // Tag characters, which can hide text from users, and private-use
+        // characters, which this crate uses as tokens.
         | '\u{e0000}'..='\u{e0fff}' | '\u{f0000}'..='\u{10ffff}')
 }
 

@@ -1,4 +1,4 @@
-//! The handle by which everything is shown and asked.
+//! The handle for output and questions.
 
 use std::io;
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use crate::{EventStream, QuestionAnswer, ScreenOptions, StatusLine, TodoLine, Us
 
 /// The screen of a conversation: cheap to clone, usable from any thread.
 ///
-/// Nothing here waits for the terminal, except [`ChatScreen::close`]. When the last clone is dropped
-/// the screen is closed.
+/// No method waits for the terminal, except [`ChatScreen::close`]. Dropping the
+/// last clone closes the screen.
 #[derive(Clone, Debug)]
 pub struct ChatScreen(Arc<ScreenHandle>);
 
@@ -30,12 +30,13 @@ struct ScreenHandle {
 }
 
 impl ChatScreen {
-    /// Takes the terminal, if standard input and output are one and it can place its cursor.
-    /// Otherwise lines are read from standard input; answers go to standard output, and what is
-    /// said beside them to standard error.
+    /// Opens the screen. Acquires the terminal if standard input and output are
+    /// one with cursor control. Otherwise reads lines from standard input and
+    /// writes replies to standard output and other messages to standard error.
     ///
     /// # Errors
-    /// The terminal's settings cannot be read or changed, or no thread can be started.
+    /// If the terminal's settings cannot be read or changed, or no thread can
+    /// be started.
     pub fn open(look: ScreenOptions) -> io::Result<(Self, EventStream)> {
         let (orders, ordered) = unbounded_channel();
         let (tell, told) = unbounded_channel();
@@ -55,34 +56,34 @@ impl ChatScreen {
         Ok((Self(Arc::new(shared)), EventStream(told)))
     }
 
-    /// What kind of terminal there is, if any.
+    /// Returns the mode of the screen.
     #[must_use]
     pub fn mode(&self) -> ScreenMode {
         self.0.mode
     }
 
-    /// A piece of an answer, in Markdown, as it comes.
+    /// Appends a piece of a reply, in Markdown.
     pub fn text(&self, piece: &str) {
         self.send(ScreenCommand::Text(piece.to_owned()));
     }
 
-    /// The answer, or this part of it, is complete. Anything else that is shown ends it as well.
+    /// Ends the reply, or this part of it. Any other output ends it as well.
     pub fn end_text(&self) {
         self.send(ScreenCommand::EndText);
     }
 
-    /// A piece of what the model thinks before it answers.
+    /// Appends a piece of the model's reasoning.
     pub fn thought(&self, piece: &str) {
         self.send(ScreenCommand::Thought(piece.to_owned()));
     }
 
-    /// Something is going on that shows nothing yet, for instance a model that was asked; none
-    /// when that is over.
+    /// Shows an activity without output yet, for example a pending model
+    /// request; `None` ends it.
     pub fn working(&self, label: Option<&str>) {
         self.send(ScreenCommand::Working(label.map(str::to_owned)));
     }
 
-    /// A call began. It has a live row until it ends.
+    /// Shows that a call started. It has a live row until it ends.
     pub fn call_began(&self, id: &str, emoji: &str, name: &str, summary: &str) {
         self.send(ScreenCommand::CallBegan {
             id: id.to_owned(),
@@ -92,56 +93,58 @@ impl ChatScreen {
         });
     }
 
-    /// How far a call is: in words, and as a fraction of 1 if that is known.
+    /// Shows the progress of a call: a message and, if known, a fraction of 1.
     pub fn call_progress(&self, id: &str, message: &str, fraction: Option<f64>) {
         let (id, message) = (id.to_owned(), message.to_owned());
         self.send(ScreenCommand::CallProgress { id, message, fraction });
     }
 
-    /// A call ended; its row is printed for good, with a note if there is one.
+    /// Shows that a call ended; its row is printed permanently, with a note if
+    /// not empty.
     pub fn call_ended(&self, id: &str, ok: bool, duration: Duration, note: &str) {
         let (id, note) = (id.to_owned(), note.to_owned());
         self.send(ScreenCommand::CallEnded { id, ok, duration, note });
     }
 
-    /// A remark, in any number of lines; spaces and line ends stay.
+    /// Prints a note of any number of lines, preserving whitespace.
     pub fn note(&self, text: &str) {
         self.send(ScreenCommand::Message(MessageLevel::Note, text.to_owned()));
     }
 
-    /// Something to beware of.
+    /// Prints a warning.
     pub fn warn(&self, text: &str) {
         self.send(ScreenCommand::Message(MessageLevel::Warning, text.to_owned()));
     }
 
-    /// Something that failed.
+    /// Prints an error.
     pub fn error(&self, text: &str) {
         self.send(ScreenCommand::Message(MessageLevel::Error, text.to_owned()));
     }
 
-    /// What the person said; a line is not shown again by itself when it is sent.
+    /// Prints a user message; submitted lines are not echoed automatically.
     pub fn user(&self, text: &str) {
         self.send(ScreenCommand::User(text.to_owned()));
     }
 
-    /// A plan, as it is now.
+    /// Prints the current state of a plan.
     pub fn todo(&self, plan: &[TodoLine]) {
         self.send(ScreenCommand::Todo(plan.to_vec()));
     }
 
-    /// What the status row says from now on.
+    /// Sets the status row.
     pub fn status(&self, status: StatusLine) {
         self.send(ScreenCommand::Status(status));
     }
 
-    /// Puts a text into the line that is typed, for instance a message that is to be changed.
+    /// Puts a text into the input line, for example a message to edit.
     pub fn fill(&self, text: &str) {
         self.send(ScreenCommand::FillPrompt(text.to_owned()));
     }
 
-    /// Asks, and waits for the answer. Questions wait for one another; what is being typed is
-    /// kept. None if the person presses Esc, if there is nobody to ask, or when the screen is
-    /// closed. Dropping the future takes the question back.
+    /// Asks a question and waits for the answer. Questions are queued; the
+    /// current input is kept. Returns `None` if the user presses Esc, if there
+    /// is no user, or when the screen is closed. Dropping the future withdraws
+    /// the question.
     pub async fn ask(&self, question: UserQuestion) -> Option<QuestionAnswer> {
         let number = self.0.questions.fetch_add(1, Ordering::Relaxed);
         let (answer, answered) = oneshot::channel();
@@ -150,14 +153,14 @@ impl ChatScreen {
         answered.await.ok().flatten()
     }
 
-    /// Shows what is left to show and gives the terminal back. What is ordered later is lost. The
-    /// signals that were listened for (INT, TERM, HUP) do not end the program by themselves again.
+    /// Prints pending output and restores the terminal. Later output is lost.
+    /// Handled signals (INT, TERM, HUP) do not regain their default action.
     pub fn close(&self) {
         self.0.close();
     }
 
     fn send(&self, order: ScreenCommand) {
-        // Nobody listens after the close; then there is nothing to show it on.
+        // Fails only after the close, when there is nothing to show it on.
         let _ = self.0.command_tx.send(order);
     }
 }
@@ -178,7 +181,7 @@ impl Drop for ScreenHandle {
     }
 }
 
-/// A question that is on its way, or on the screen.
+/// Withdraws a question when dropped.
 struct QuestionGuard<'a> {
     screen: &'a ChatScreen,
     number: u64,

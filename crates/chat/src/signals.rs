@@ -1,4 +1,4 @@
-//! The signals that concern a terminal.
+//! Signals that concern a terminal.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -6,23 +6,23 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal as Number;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// So long the program may take to leave by itself.
+/// How long the program may take to exit after a termination signal.
 const EXIT_GRACE: Duration = Duration::from_secs(1);
 
-/// What a signal wants.
+/// Action requested by a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SignalAction {
-    /// Stop what is going on.
+    /// Stop the current work.
     Interrupt,
     /// Leave.
     Terminate,
-    /// The terminal has another size.
+    /// The terminal size changed.
     Resize,
-    /// The program was stopped and goes on.
+    /// The process was stopped and is continued.
     Continue,
 }
 
-/// Listens for them.
+/// Listens for signals.
 pub(crate) struct SignalListener {
     interrupt: Signal,
     terminate: Signal,
@@ -30,7 +30,7 @@ pub(crate) struct SignalListener {
     quit: Signal,
     resize: Signal,
     resume: Signal,
-    /// When the first wish to leave came.
+    /// When the first termination signal arrived.
     since: Option<Instant>,
 }
 
@@ -47,13 +47,13 @@ impl SignalListener {
         })
     }
 
-    /// Waits until the program goes on after it was stopped.
+    /// Waits until the process is continued after a stop.
     pub(crate) async fn wait_continued(&mut self) {
         self.resume.recv().await;
     }
 
-    /// The next one. Whoever asks again to leave, some time after the first, need not wait: that
-    /// ends the process.
+    /// Waits for the next signal. A second termination signal, some time after
+    /// the first, kills the process.
     pub(crate) async fn next(&mut self) -> SignalAction {
         let wish = tokio::select! {
             _ = self.interrupt.recv() => SignalAction::Interrupt,
@@ -63,7 +63,7 @@ impl SignalListener {
             _ = self.resize.recv() => SignalAction::Resize,
             _ = self.resume.recv() => SignalAction::Continue,
         };
-        // Supervisors send several signals at once; that is one wish.
+        // Supervisors send several signals at once; they count as one.
         if wish == SignalAction::Terminate
             && self.since.get_or_insert_with(Instant::now).elapsed() > EXIT_GRACE
         {

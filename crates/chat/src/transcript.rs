@@ -1,4 +1,4 @@
-//! What was said and done, as rows that are printed for good.
+//! Renders the conversation as rows that are printed permanently.
 
 use std::time::{Duration, Instant};
 
@@ -10,16 +10,16 @@ use crate::row::{
 use crate::sanitize::{TextSanitizer, one_line, sanitize};
 use crate::wrap::{RowIndent, wrap};
 
-/// Of what the person said, so many rows are shown again.
+/// Maximum number of rows when echoing a user message.
 const MAX_ECHO_ROWS: usize = 20;
-/// So much of a thought is held for its live row.
+/// Amount of reasoning kept for its live row.
 const THOUGHT_TAIL_BYTES: usize = 4096;
-/// Of text that is not complete, so much can be seen.
+/// Amount of incomplete text shown.
 const LIVE_TAIL_BYTES: usize = 16 * 1024;
-/// Of what is asked about, so many lines are printed.
+/// Maximum number of lines printed of a question's body.
 const MAX_QUESTION_LINES: usize = 2_000;
 
-/// What was shown last; other things stand apart from it.
+/// Kind of the last output; other kinds are separated by a blank row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LastSection {
     Nothing,
@@ -30,7 +30,7 @@ enum LastSection {
     Other,
 }
 
-/// A call that ended.
+/// A finished call.
 #[derive(Debug)]
 pub(crate) struct FinishedCall<'a> {
     pub(crate) emoji: &'a str,
@@ -48,7 +48,7 @@ struct OpenThought {
     text: String,
 }
 
-/// Gathers rows in the order in which they are to be printed.
+/// Collects rows in printing order.
 #[derive(Debug)]
 pub(crate) struct ChatTranscript {
     columns: usize,
@@ -77,12 +77,12 @@ impl ChatTranscript {
         self.columns = columns;
     }
 
-    /// The rows since this was last asked.
+    /// Takes the rows collected since the last call.
     pub(crate) fn take_rows(&mut self) -> Vec<StyledRow> {
         std::mem::take(&mut self.rows)
     }
 
-    /// Text that is not complete yet: at most so many of its last rows.
+    /// Returns the last rows of incomplete text, at most `most`.
     pub(crate) fn unfinished(&self, most: usize) -> Vec<StyledRow> {
         let Some(mut block) = self.blocks.unfinished() else { return Vec::new() };
         if let MarkdownBlock::Markdown { text, .. } | MarkdownBlock::Line(text) = &mut block {
@@ -100,17 +100,17 @@ impl ChatTranscript {
         rows
     }
 
-    /// Whether calls would stand apart from what is above them.
+    /// Whether a blank row separates calls from the output above.
     pub(crate) fn separates_calls(&self) -> bool {
         self.wants_gap(LastSection::Calls)
     }
 
-    /// Whether anything was shown.
+    /// Whether anything was printed.
     pub(crate) fn has_output(&self) -> bool {
         self.last != LastSection::Nothing
     }
 
-    /// Since when there are thoughts, and their last line.
+    /// Returns when the current reasoning started, and its last line.
     pub(crate) fn thinking(&self) -> Option<(Instant, String)> {
         let thought = self.thought.as_ref()?;
         let line = thought.text.lines().rev().find(|line| !line.trim().is_empty());
@@ -163,7 +163,7 @@ impl ChatTranscript {
         }
     }
 
-    /// Thoughts are over: what remains of them is printed.
+    /// Ends the reasoning and prints its summary or full text.
     pub(crate) fn end_thought(&mut self) {
         let Some(thought) = self.thought.take() else { return };
         self.begin_section(LastSection::Other);
@@ -242,7 +242,7 @@ impl ChatTranscript {
         }
     }
 
-    /// A question that was answered.
+    /// Prints an answered question.
     pub(crate) fn answered(&mut self, title: &str, answer: &str) {
         self.end_section();
         self.begin_section(LastSection::Messages);
@@ -253,7 +253,7 @@ impl ChatTranscript {
         self.rows.push(row.clipped(self.columns));
     }
 
-    /// Lines as they are, for instance the whole of what is asked about.
+    /// Prints lines verbatim, for example the whole body of a question.
     pub(crate) fn quoted(&mut self, title: &str, body: &[String]) {
         self.end_section();
         self.begin_section(LastSection::Other);
@@ -268,7 +268,7 @@ impl ChatTranscript {
         }
     }
 
-    /// Ends what is being said, so that something else can follow.
+    /// Ends the current text or reasoning.
     pub(crate) fn end_section(&mut self) {
         self.end_thought();
         self.end_text();
@@ -298,7 +298,7 @@ impl ChatTranscript {
     }
 }
 
-/// Cuts off the beginning of a text that is longer than it may be.
+/// Keeps the last `most` bytes of a text.
 fn keep_tail(text: &mut String, most: usize) {
     let mut from = text.len().saturating_sub(most);
     while !text.is_char_boundary(from) {
@@ -307,7 +307,7 @@ fn keep_tail(text: &mut String, most: usize) {
     text.drain(..from);
 }
 
-/// The beginning of the row of a call.
+/// Returns the header of a call's row.
 pub(crate) fn call_head(emoji: &str, name: &str, summary: &str) -> StyledRow {
     let mut row = StyledRow::default();
     for (text, style) in [(emoji, PLAIN_STYLE), (name, BOLD_STYLE), (summary, DIM_STYLE)] {
@@ -322,7 +322,7 @@ pub(crate) fn call_head(emoji: &str, name: &str, summary: &str) -> StyledRow {
     row
 }
 
-/// A time that people can read at a glance.
+/// Formats a duration for display.
 pub(crate) fn format_duration(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {

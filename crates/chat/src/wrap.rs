@@ -1,13 +1,13 @@
-//! Styled text, broken into rows by the columns it takes.
+//! Wraps styled text into rows by display width.
 
 use unicode_segmentation::UnicodeSegmentation as _;
 
 use crate::row::{PLAIN_STYLE, StyledRow, StyledSpan, TextStyle, fitting_prefix, width};
 
-/// A tab is this wide.
+/// Replacement for a tab.
 const TAB_SPACES: &str = "    ";
 
-/// What stands before the first row and before the others.
+/// Prefix of the first row and of the others.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RowIndent {
     pub(crate) first: StyledRow,
@@ -15,20 +15,21 @@ pub(crate) struct RowIndent {
 }
 
 impl RowIndent {
-    /// The same before every row.
+    /// Uses the same prefix for every row.
     pub(crate) fn all(row: StyledRow) -> Self {
         Self { first: row.clone(), rest: row }
     }
 
-    /// A mark before the first row, and as many spaces before the others.
+    /// Uses a mark for the first row and equal indentation for the others.
     pub(crate) fn hanging(mark: StyledRow) -> Self {
         let rest = StyledRow::new(&" ".repeat(mark.width()), PLAIN_STYLE);
         Self { first: mark, rest }
     }
 }
 
-/// Breaks a text into rows of at most `most` columns, at spaces and between ideographs; what has
-/// no such place is broken anywhere. Spaces at the beginning of a line stay.
+/// Wraps a text into rows of at most `most` columns, at spaces and between
+/// ideographs; longer words are broken anywhere. Keeps spaces at the start of a
+/// line.
 pub(crate) fn wrap(spans: &[StyledSpan], most: usize, indent: &RowIndent) -> Vec<StyledRow> {
     let mut wrapper = RowWrapper::new(most, indent);
     for span in spans {
@@ -45,12 +46,12 @@ struct RowWrapper<'a> {
     rows: Vec<StyledRow>,
     row: StyledRow,
     used: usize,
-    /// Spaces that are only written when something follows them in the same row.
+    /// Spaces that are written only if something follows in the same row.
     gap: StyledRow,
     gap_width: usize,
     word: StyledRow,
     word_width: usize,
-    /// Nothing but spaces so far in this line.
+    /// Whether the line contains only spaces so far.
     is_fresh: bool,
     previous: CharClass,
 }
@@ -59,7 +60,7 @@ struct RowWrapper<'a> {
 enum CharClass {
     Narrow,
     Wide,
-    /// Wide, and never alone at the end of a row.
+    /// Wide, and never last in a row.
     Opening,
 }
 
@@ -85,7 +86,7 @@ impl<'a> RowWrapper<'a> {
     fn begin(&mut self) {
         let indent = if self.rows.is_empty() { &self.indent.first } else { &self.indent.rest };
         self.row = indent.clone();
-        // A text that is indented past the edge would never get anywhere.
+        // An indent past the edge would leave no room for progress.
         self.used = indent.width().min(self.most.saturating_sub(2));
     }
 
@@ -184,7 +185,7 @@ impl<'a> RowWrapper<'a> {
                 continue;
             }
             if taken == 0 {
-                // Wider than the whole row: nothing to be done about it.
+                // Wider than the whole row and cannot be split.
                 break;
             }
             self.row.append(&head);
@@ -210,7 +211,7 @@ impl<'a> RowWrapper<'a> {
 
     fn finish(mut self) -> Vec<StyledRow> {
         self.end_word();
-        // A line end at the end begins no row.
+        // A trailing line break starts no row.
         if self.rows.is_empty() || self.row != self.indent.rest {
             self.rows.push(self.row);
         }
@@ -218,7 +219,7 @@ impl<'a> RowWrapper<'a> {
     }
 }
 
-/// Cuts a line that is shown as it is into rows; spaces stay where they are.
+/// Breaks a line into rows at the exact width, preserving spaces.
 pub(crate) fn hard_wrap(
     text: &str,
     most: usize,

@@ -1,7 +1,6 @@
-//! What a file or a folder carries besides its content: owner, access lists and
-//! other extended attributes. A file that is brought back takes them over from the
-//! one in its place, but for what is to be undone of them; if there is none, it
-//! gets what was kept.
+//! Metadata of files and directories: owner, ACLs and other extended
+//! attributes. A restored file takes them from the file it replaces, except for
+//! those to be undone; if there is no such file, it gets the saved ones.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -17,36 +16,36 @@ use crate::names::{hex, unhex};
 use crate::path_handle::{PathHandle, PathStat};
 use crate::state::AttributeMask;
 
-/// Extended attributes that are larger than this together are not kept.
+/// Limit on the total size of saved extended attributes.
 const MAX_XATTR_BYTES: usize = 16 * 1024;
 
-/// The extended attribute of a folder that is the access list of what is made
-/// in it.
+/// Extended attribute with a directory's default ACL.
 const DEFAULT_ACL_XATTR: &str = "system.posix_acl_default";
 
-/// What was kept of a file or a folder besides its content.
+/// Saved metadata of a file or directory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SavedAttributes<'a> {
     pub(crate) mode: u32,
     /// User and group.
     pub(crate) owner: Option<(u32, u32)>,
-    /// As [`kept_attributes`] gives them.
+    /// As returned by [`read_xattrs`].
     pub(crate) attributes: &'a BTreeMap<String, String>,
-    /// What of it counts more than what is there.
+    /// Which saved values take precedence over those on disk.
     pub(crate) overrides: AttributeMask,
 }
 
-/// The file in whose place another is put.
+/// The file being replaced.
 #[derive(Debug)]
 pub(crate) struct ReplacedFile {
     pub(crate) stat: PathStat,
-    /// Open, if that was possible.
+    /// The open file, if it could be opened.
     pub(crate) file: Option<File>,
 }
 
 impl SavedAttributes<'_> {
-    /// Makes a new file like the one in its place and like what was kept, the
-    /// mode last. Says what could not be kept, in words.
+    /// Applies the metadata of the replaced file and the saved metadata to a
+    /// new file, the mode last. Returns the names of attributes that could not
+    /// be set.
     pub(crate) fn apply_to(
         &self,
         new: &File,
@@ -62,19 +61,20 @@ impl SavedAttributes<'_> {
             Some(there) => unlike.copy_xattrs(there.file.as_ref(), new),
             None => remove_acl(new),
         }
-        // The one who has changed an access list since has the last word.
+        // An ACL changed since the checkpoint is kept.
         let is_open = there.is_some_and(|there| there.file.is_some());
         let passes = |name: &str| self.overrides.attributes || !is_open || name != ACL_XATTR;
         self.set_xattrs(new, &mut unlike, passes);
         self.finish(new, unlike)
     }
 
-    /// Whether there is nothing to it but the mode.
+    /// Whether only the mode is to be restored.
     pub(crate) fn is_plain(&self) -> bool {
         self.overrides == AttributeMask::default()
     }
 
-    /// Gives a file or a folder that has its content back what else counts of it.
+    /// Restores the overriding metadata of a file or directory whose content is
+    /// already restored.
     pub(crate) fn reapply_to(&self, file: &File) -> io::Result<Vec<String>> {
         let mut unlike = LostAttributes::default();
         if let Some(owner) = self.owner.filter(|_| self.overrides.owner) {
@@ -88,7 +88,8 @@ impl SavedAttributes<'_> {
         if self.overrides.attributes {
             let there = read_xattrs(to);
             for name in there.keys().filter(|name| !self.attributes.contains_key(*name)) {
-                // One that stays is seen by the next look.
+                // An attribute that could not be removed is found by the next
+                // check.
                 let _ = rustix::fs::fremovexattr(to, name.as_str());
             }
         }
@@ -103,8 +104,8 @@ impl SavedAttributes<'_> {
     }
 }
 
-/// The user's extended attributes and the access lists, each value in
-/// hexadecimal; those that cannot be had are left out.
+/// Returns the `user.` extended attributes and the ACLs, with values in
+/// hexadecimal; skips those that cannot be read.
 pub(crate) fn read_xattrs(file: impl AsFd) -> BTreeMap<String, String> {
     let mut room = MAX_XATTR_BYTES;
     let mut kept = BTreeMap::new();
@@ -120,8 +121,8 @@ pub(crate) fn read_xattrs(file: impl AsFd) -> BTreeMap<String, String> {
     kept
 }
 
-/// [`kept_attributes`] of a folder; none if nobody can tell. Nearly every folder
-/// has none, and that is seen without opening it.
+/// [`read_xattrs`] for a directory; `None` if unknown. Nearly every directory
+/// has none, which is detected without opening it.
 pub(crate) fn read_dir_xattrs(path: &Path) -> Option<BTreeMap<String, String>> {
     let mut list = [0; 512];
     match rustix::fs::llistxattr(path, &mut list) {
@@ -139,7 +140,7 @@ pub(crate) fn read_dir_xattrs(path: &Path) -> Option<BTreeMap<String, String>> {
     }
 }
 
-/// It is known that there are none.
+/// Known to have none.
 fn no_xattrs() -> Option<BTreeMap<String, String>> {
     Some(BTreeMap::new())
 }

@@ -1,5 +1,5 @@
-//! What a call itself tells of its changes, while it holds the files: the
-//! account that counts when others are at the same files.
+//! Changes as reported by a call while it holds the files. These reports are
+//! authoritative when other processes change the same files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,7 +14,7 @@ use crate::state::{ContentHash, SavedState};
 use crate::store::{CheckpointStore, now_nanos};
 use crate::turn::{TurnRecord, call_line};
 
-/// What a call has left at a place, the places being real.
+/// What a call left at a path; paths are canonical.
 #[derive(Debug)]
 pub(crate) enum ReportedContent {
     Absent,
@@ -24,9 +24,9 @@ pub(crate) enum ReportedContent {
 }
 
 impl TurnRecord {
-    /// Keeps what is at places that a call holds and is about to change. What
-    /// was seen there before the call held them does not count any more,
-    /// unless the turn had changed it already.
+    /// Saves the state of paths that a call holds and is about to change. This
+    /// replaces what was seen there before the call held them, unless the turn
+    /// has already changed it.
     pub(crate) fn record_before(
         &mut self,
         store: &CheckpointStore,
@@ -88,7 +88,7 @@ impl TurnRecord {
         Ok(())
     }
 
-    /// Writes down what a call has left at places.
+    /// Records what a call left at paths.
     pub(crate) fn record_after(
         &mut self,
         store: &CheckpointStore,
@@ -112,7 +112,7 @@ impl TurnRecord {
             .map(|(path, _)| path.clone())
             .collect();
         let mut look = |path: &Path| match changes.get(path) {
-            // Its content is told; there is no need to read it.
+            // The call reports the content, so there is no need to read it.
             _ if written.contains(path) => capture.state_without_content(path),
             Some(change) => capture.state_since(path, &change.before),
             None => capture.state(path),
@@ -122,7 +122,7 @@ impl TurnRecord {
             seen.insert(path.clone(), look(path)?);
         }
         for (path, left) in made {
-            // A link is written through; what it leads to has the content.
+            // Writes follow a symlink, so the content is at its target.
             let is_link = matches!(held.get(&path), Some(SavedState::Link { .. }));
             let path = match left {
                 ReportedContent::Content { .. } if is_link => {
@@ -152,8 +152,8 @@ impl TurnRecord {
         self.write(store, lines)
     }
 
-    /// A place that is changed, the folders that are made for it, and what it
-    /// leads to if it is a link.
+    /// Returns a changed path, the directories created for it, and the target
+    /// if it is a symlink.
     fn affected_paths(&self, place: &Path) -> Vec<PathBuf> {
         let is_made = |above: &&Path| match self.manifest.changes.get(*above) {
             Some(change) => change.before == SavedState::Absent,
@@ -171,7 +171,7 @@ impl TurnRecord {
     }
 }
 
-/// What a call left, by its own word and by what is found there now.
+/// Combines what a call reported with what is on disk now.
 fn reconcile(
     found: SavedState,
     left: &ReportedContent,
@@ -187,7 +187,7 @@ fn reconcile(
         },
     };
     match found {
-        // Too large to be compared.
+        // Too large to compare.
         SavedState::Unkept { .. } => found,
         SavedState::File { mode, owner, attributes, linked, .. } => {
             SavedState::File { hash, len, mode, owner, attributes, linked }

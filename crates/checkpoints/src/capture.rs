@@ -1,4 +1,4 @@
-//! Looking at files as they are now, and keeping their contents.
+//! Captures the current state of files and saves their contents.
 
 use std::fs::{self, File};
 use std::io;
@@ -13,27 +13,27 @@ use crate::objects::ObjectStore;
 use crate::path_handle::{PathHandle, PathStat};
 use crate::state::{ContentHash, SavedState, UnsavedReason};
 
-/// Looks at files; with a place for contents, keeps them as well.
+/// Inspects files; with an object store, also saves their contents.
 #[derive(Debug)]
 pub(crate) struct FileCapture<'a> {
     objects: Option<&'a ObjectStore>,
     limits: CheckpointLimits,
-    /// Bytes of content that were kept so far.
+    /// Bytes of content saved so far.
     stored_bytes: u64,
 }
 
 impl<'a> FileCapture<'a> {
-    /// One that keeps what it sees.
+    /// Creates a capture that saves contents.
     pub(crate) fn storing(objects: &'a ObjectStore, limits: CheckpointLimits) -> Self {
         Self { objects: Some(objects), limits, stored_bytes: 0 }
     }
 
-    /// One that only looks.
+    /// Creates a capture that only inspects.
     pub(crate) fn inspecting(limits: CheckpointLimits) -> Self {
         Self { objects: None, limits, stored_bytes: 0 }
     }
 
-    /// What is at a path that has no links on the way.
+    /// Returns the state of a path without symlinks in its parents.
     pub(crate) fn state(&mut self, path: &Path) -> io::Result<SavedState> {
         let Some(spot) = PathHandle::resolve(path)? else { return Ok(SavedState::Absent) };
         let Some(found) = spot.stat()? else { return Ok(SavedState::Absent) };
@@ -43,8 +43,8 @@ impl<'a> FileCapture<'a> {
         self.classify(&spot, found)
     }
 
-    /// [`Self::state`], compared with what it was: something that was not read
-    /// then is not read now, if it looks untouched.
+    /// [`Self::state`], given an earlier state: something that was not read
+    /// then is not read now if it looks unchanged.
     pub(crate) fn state_since(
         &mut self,
         path: &Path,
@@ -59,8 +59,8 @@ impl<'a> FileCapture<'a> {
         if found.stamp == *stamp { Ok(earlier.clone()) } else { self.classify(&spot, found) }
     }
 
-    /// [`Self::state`] of a place whose content is known: a file is not read,
-    /// and its hash says nothing.
+    /// [`Self::state`] of a path whose content is known: a file is not read,
+    /// and its hash is meaningless.
     pub(crate) fn state_without_content(&mut self, path: &Path) -> io::Result<SavedState> {
         let Some(spot) = PathHandle::resolve(path)? else { return Ok(SavedState::Absent) };
         let Some(found) = spot.stat()? else { return Ok(SavedState::Absent) };
@@ -129,25 +129,27 @@ fn unsaved_state(why: UnsavedReason, found: PathStat) -> SavedState {
     SavedState::Unkept { why, len: found.stamp.len, mode: found.mode, stamp: found.stamp }
 }
 
-/// Why a content found no room, if that is what went wrong.
+/// Returns the reason for an unsaved content if the disk is full.
 fn out_of_space_reason(error: &io::Error) -> Option<UnsavedReason> {
     let is_full = matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
     is_full.then_some(UnsavedReason::DiskFull)
 }
 
-/// A folder that was not kept with all that is in it, and why not.
+/// Returns the state of a directory that was not saved with its contents, with
+/// the reason.
 pub(crate) fn unsaved_dir_state(path: &Path, why: UnsavedReason) -> io::Result<SavedState> {
     let found = PathHandle::resolve(path)?.map_or(Ok(None), |spot| spot.stat())?;
     Ok(found.map_or(SavedState::Absent, |found| unsaved_state(why, found)))
 }
 
-/// Everything below a folder, folders before what is in them; links are not
-/// followed. None if that is more than `most`.
+/// Returns everything below a directory, directories before their contents;
+/// does not follow symlinks. `None` if there are more than `most` entries.
 pub(crate) fn descendants(folder: &Path, most: usize) -> Option<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut open = vec![folder.to_path_buf()];
     while let Some(folder) = open.pop() {
-        // One that cannot be listed cannot be changed below either.
+        // What is below a directory that cannot be listed cannot be changed
+        // either.
         let Ok(entries) = fs::read_dir(&folder) else { continue };
         for entry in entries.flatten() {
             if found.len() >= most {

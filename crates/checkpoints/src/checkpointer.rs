@@ -1,4 +1,4 @@
-//! Who is told of calls that may change files, and keeps what they change.
+//! Checkpoint hooks that save files before calls change them.
 
 use std::collections::HashMap;
 use std::io;
@@ -24,34 +24,34 @@ use crate::tracked::IndexCache;
 use crate::tree::{TreeLister, TreeListing};
 use crate::turn::{ActiveCall, RecordedTree, TurnRecord};
 
-/// Turns that are kept in memory after their last call.
+/// Idle turns cached in memory.
 const MAX_CACHED_TURNS: usize = 32;
 
-/// Trees that are kept in memory; the others are read again.
+/// Tree listings cached in memory; others are reloaded from the store.
 const MAX_CACHED_TREES: usize = 8;
 
-/// Problems that are told apart.
+/// Maximum number of distinct problems recorded.
 const MAX_PROBLEMS: usize = 100;
 
-/// Keeps what calls are about to change. Cheap to share; one for a process.
+/// Saves what calls are about to change. Cheap to share; one per process.
 #[derive(Debug)]
 pub struct FileCheckpointer {
     store: Arc<CheckpointStore>,
-    /// Folders of our own, which are in no snapshot.
+    /// Directories owned by hermes, excluded from snapshots.
     private_dirs: Vec<PathBuf>,
     turns: Mutex<HashMap<CheckpointId, Arc<Mutex<TurnRecord>>>>,
-    /// The tree of each workspace, as it was last seen.
+    /// The last recorded tree of each workspace.
     trees: Mutex<HashMap<PathBuf, RecordedTree>>,
     problems: Mutex<Vec<String>>,
-    /// What git tracks in the workspaces.
+    /// Parsed git indexes of the workspaces.
     indexes: IndexCache,
-    /// Where changes of several files are written down.
+    /// Journals of multi-file changes.
     journals: Option<Arc<JournalDir>>,
 }
 
 impl FileCheckpointer {
-    /// One that keeps in `store`. What is in `private` is in no snapshot of a
-    /// tree.
+    /// Creates a checkpointer that writes to `store` and excludes the paths in
+    /// `private` from tree snapshots.
     pub fn new(store: Arc<CheckpointStore>, private: Vec<PathBuf>) -> Self {
         let real = |path: PathBuf| hermes_files::real_path(&path).unwrap_or(path);
         Self {
@@ -65,14 +65,13 @@ impl FileCheckpointer {
         }
     }
 
-    /// Has a change that somebody was killed at taken back before a tree is
-    /// kept.
+    /// Rolls back interrupted multi-file changes before each tree snapshot.
     #[must_use]
     pub fn with_rollback(self, journals: Arc<JournalDir>) -> Self {
         Self { journals: Some(journals), ..self }
     }
 
-    /// Why something could not be kept, if that has happened.
+    /// Returns the first recorded problem and the number of further ones.
     pub fn problem(&self) -> Option<String> {
         let problems = self.problems.lock();
         let first = problems.first()?;
@@ -98,7 +97,7 @@ impl FileCheckpointer {
         })
     }
 
-    /// The turn of a call, found or begun.
+    /// Returns the cached turn of a call, or loads or creates it.
     fn turn(
         &self,
         id: &str,
@@ -110,7 +109,7 @@ impl FileCheckpointer {
             return Arc::clone(turn);
         }
         if turns.len() >= MAX_CACHED_TURNS {
-            // A turn that is locked is in use.
+            // A locked turn is in use.
             turns.retain(|_, turn| turn.try_lock().is_none_or(|turn| turn.is_running()));
         }
         let turn = TurnRecord::load_or_new(&self.store, id, change, workspace);
@@ -137,7 +136,8 @@ impl FileCheckpointer {
             if place.starts_with(store.root()) {
                 continue;
             }
-            // All that commands may change, so it is kept as for a command.
+            // The workspace root covers everything a command may change, so it
+            // is snapshotted as for a command.
             if place == workspace {
                 whole = true;
                 continue;
@@ -168,7 +168,7 @@ impl FileCheckpointer {
         }
         let tree = match whole.then(|| self.snapshot_tree(change, workspace, &mut capture)) {
             None => None,
-            // What the call names can be kept all the same.
+            // The paths that the call names can still be saved.
             Some(Err(error))
                 if error.kind() == ErrorKind::Limit && !(met.is_empty() && inner.is_empty()) =>
             {
@@ -177,7 +177,8 @@ impl FileCheckpointer {
             }
             Some(kept) => Some(kept?),
         };
-        // A tree is without what git ignores, and git brings none of that back.
+        // Tree snapshots omit git-ignored files, which git cannot restore
+        // either.
         let listing = tree.as_ref().map(|tree| &*tree.listing);
         let spared = self.skipped_paths(change);
         for place in inner.iter().filter(|place| !spared.iter().any(|own| place.starts_with(own))) {
@@ -188,7 +189,7 @@ impl FileCheckpointer {
             .map_err(|error| store.io_error("write in", store.root(), &error))
     }
 
-    /// Keeps the whole tree of a workspace.
+    /// Snapshots the whole tree of a workspace.
     fn snapshot_tree(
         &self,
         change: &PendingChange<'_>,
@@ -197,10 +198,11 @@ impl FileCheckpointer {
     ) -> Result<RecordedTree, ToolError> {
         if shared_dirs::is_shared_dir(workspace, change.working_dir.home()) {
             return Err(ToolError::limit(format!(
-                "{} is not kept as a whole, so what commands change there cannot be undone",
+                "{} is not snapshotted as a whole, so changes that commands make there cannot \
+                 be undone",
                 workspace.display()
             ))
-            .with_hint("Work in a project folder."));
+            .with_hint("Work in a project directory."));
         }
         if let Some(journals) = &self.journals {
             journals.recover();
@@ -222,7 +224,7 @@ impl FileCheckpointer {
         let none = TreeListing::default();
         let listing = ground.list(capture, known.as_ref().map_or(&none, |known| &known.listing))?;
         let sight = match known {
-            // As it was: it is kept already.
+            // Unchanged, so already stored.
             Some(known) if known.generation == generation && *known.listing == listing => {
                 RecordedTree { started, skipped: inner, ..known }
             }
@@ -237,14 +239,14 @@ impl FileCheckpointer {
         Ok(sight)
     }
 
-    /// How long a tree may be looked at before the call: not so long that it
-    /// has no time left for itself.
+    /// Time limit for walking the tree before the call; at most half of the
+    /// call's remaining time.
     fn walk_timeout(&self, change: &PendingChange<'_>) -> Duration {
         let left = change.deadline.map(|at| at.saturating_duration_since(Instant::now()) / 2);
         left.map_or(self.store.limits.walk_timeout, |left| left.min(self.store.limits.walk_timeout))
     }
 
-    /// The tree as it was last seen, by us or another process.
+    /// Returns the last recorded tree, from this or another process.
     fn last_tree(&self, workspace: &Path, folder: &Path, generation: u64) -> Option<RecordedTree> {
         if let Some(sight) = self.trees.lock().get(workspace)
             && sight.generation == generation
@@ -254,7 +256,7 @@ impl FileCheckpointer {
         let pointer = self.store.pointer(folder)?;
         let mut listing = TreeListing::load(&self.store.objects, pointer.listing).ok()?;
         if pointer.generation != generation {
-            // Contents were cleared away since.
+            // Contents were pruned since.
             listing.verify(&self.store.objects);
         }
         let (hash, generation) = (pointer.listing, pointer.generation);
@@ -288,14 +290,15 @@ impl FileCheckpointer {
         } else {
             for place in change.paths {
                 let place = resolve_place(place)?;
-                // Two sights of the tree tell of what is in it.
+                // The tree comparison covers paths inside the workspace.
                 if call.tree.is_some() && place != workspace && place.starts_with(workspace) {
                     continue;
                 }
                 turn.compare_place(&place, &mut capture, store.limits, &mut seen)
                     .map_err(|error| ToolError::io(place.display(), &error))?;
             }
-            // What was made in a folder that the tree does not know, too.
+            // Also records what was created in directories outside the tree
+            // snapshot.
             for place in change.output_dirs {
                 let bounded = store.limits.for_disposable();
                 let place = resolve_place(place)?;
@@ -307,7 +310,8 @@ impl FileCheckpointer {
                     self.compare_tree(change, workspace, turn, before, &mut capture, &mut seen)?;
             }
         }
-        // Of two commands that end at once only one may have what both saw.
+        // When two commands end at once, only one may claim a change that both
+        // saw.
         let mut _alone = None;
         if !call.reports_changes && seen.iter().any(|(_, change)| !change.is_unchanged()) {
             let folder = store.workspace_dir(workspace);
@@ -325,7 +329,7 @@ impl FileCheckpointer {
             seen.iter().map(|(path, _)| path.clone()).chain(call.reported).collect();
         for path in &gone {
             self.record_problem(format!(
-                "{}: git ignores it, so it was not kept",
+                "{}: git ignores it, so it was not saved",
                 path_to_text(path)
             ));
         }
@@ -335,8 +339,8 @@ impl FileCheckpointer {
         Ok(())
     }
 
-    /// What an open-ended call has made of the tree that it began with, and
-    /// what it has deleted of what was not kept.
+    /// Compares the tree with its state before an open-ended call, and returns
+    /// the deleted paths that were not saved.
     fn compare_tree(
         &self,
         change: &PendingChange<'_>,
@@ -349,14 +353,14 @@ impl FileCheckpointer {
         let most = self.store.limits.tree_entries;
         if before.listing.is_partial {
             self.record_problem(format!(
-                "{} holds more than {most} files and folders, or more than can be kept in {} s, of \
-                 which not all are kept",
+                "{} holds more than {most} files and directories, or more than can be saved in \
+                 {} s; not all of it is saved",
                 workspace.display(),
                 self.store.limits.walk_timeout.as_secs()
             ));
         }
         let spared = self.skipped_paths(change);
-        // The call is through; stopping it does not stop this.
+        // The call has ended, so its cancellation does not apply here.
         let cancel = hermes_core::CancellationToken::new();
         let until = Instant::now().checked_add(self.store.limits.walk_timeout);
         let (root, indexes) = (workspace, &self.indexes);
@@ -371,8 +375,8 @@ impl FileCheckpointer {
         let after = ground.list(capture, &before.listing)?;
         if ground.is_past_deadline() {
             self.record_problem(format!(
-                "{} takes too long to be looked through, so not all that the command changed there \
-                 can be undone",
+                "{} takes too long to scan, so not all changes that the command made there can \
+                 be undone",
                 workspace.display()
             ));
         }
@@ -381,22 +385,21 @@ impl FileCheckpointer {
         Ok(turn.deleted_ignored(workspace, &before.listing, &after))
     }
 
-    /// Clears away what is old when a checkpoint begins.
+    /// Prunes old checkpoints when a new one begins.
     fn prune_old(&self, turn: &mut TurnRecord, workspace: &Path) {
         self.store.objects.add(turn.take_added());
         if turn.is_new() {
             let tidied = self
                 .store
                 .prune_after_begin(&self.store.workspace_dir(workspace), turn.sibling_count() + 1);
-            let tidied =
-                tidied.map_err(|e| self.store.io_error("clear away in", self.store.root(), &e));
-            // The call is kept all the same.
+            let tidied = tidied.map_err(|e| self.store.io_error("prune", self.store.root(), &e));
+            // A failed prune does not fail the call.
             let _ = self.recording_problem(tidied);
         }
     }
 
-    /// What was changed and not kept before is a reason to warn, and so is
-    /// what was made that an undo could not keep.
+    /// Warns about changed paths whose previous state was not saved, or whose
+    /// new state an undo could not save.
     fn warn_unsaved(&self, turn: &TurnRecord, touched: impl IntoIterator<Item = PathBuf>) {
         for path in touched {
             match turn.manifest.changes.get(&path) {
@@ -431,11 +434,12 @@ impl CheckpointHooks for FileCheckpointer {
         let mut turn = turn.lock();
         let Some(call) = turn.end_call(change.call_id) else { return Ok(()) };
         let settled = self.recording_problem(self.finish_call(change, workspace, &mut turn, call));
-        // What became of many files is more than was written before.
+        // Recording the results of many files can add more bytes than the
+        // call's start did.
         let store = &*self.store;
         store.objects.add(turn.take_added());
         let weighed =
-            store.count_after_call().map_err(|e| store.io_error("clear away in", store.root(), &e));
+            store.count_after_call().map_err(|e| store.io_error("prune", store.root(), &e));
         let _ = self.recording_problem(weighed);
         settled
     }
@@ -497,7 +501,7 @@ impl CheckpointHooks for FileCheckpointer {
                 .map_err(|error| store.io_error("write in", store.root(), &error))
         };
         self.recording_problem(leave())?;
-        // All that it held is told of; it may announce more.
+        // All paths it held are reported; it may announce more.
         if let Some(call) = turn.end_call(change.call_id) {
             self.warn_unsaved(&turn, call.reported);
         }
@@ -508,23 +512,23 @@ impl CheckpointHooks for FileCheckpointer {
     }
 }
 
-/// The folder that the turn of a call works in. The call may make it another
-/// one on the way: by beginning a repository, for one.
+/// Returns the directory that the turn of a call works in. Fixed on first use,
+/// since the call itself may change it, for example with `git init`.
 fn turn_workspace<'a>(change: &PendingChange<'a>) -> &'a Path {
     let workplace = change.working_dir;
     change.workspace.get_or_init(|| workspace_for(workplace.cwd(), workplace.home()))
 }
 
 fn resolve_place(place: &Path) -> Result<PathBuf, ToolError> {
-    // The link itself may be what is removed, so its own place is kept as well.
+    // The symlink itself may be removed, so its own path is saved as well.
     match hermes_files::real_entry(place) {
-        // Nothing can be there.
+        // A symlink loop: nothing can exist there.
         Err(error) if hermes_files::is_loop(&error) => Ok(place.to_path_buf()),
         found => found.map_err(|error| save_error(place, &error)),
     }
 }
 
-/// A path as it is written in a warning, which is to be read.
+/// Shortens a path for display in a warning.
 fn shorten_path(path: &Path) -> String {
     const MAX_PATH_CHARS: usize = 1000;
     let text = path_to_text(path);
@@ -535,5 +539,5 @@ fn shorten_path(path: &Path) -> String {
 }
 
 fn save_error(place: &Path, error: &io::Error) -> ToolError {
-    ToolError::io(format!("{} cannot be kept", place.display()), error)
+    ToolError::io(format!("{} cannot be saved", place.display()), error)
 }

@@ -1,5 +1,5 @@
-//! What other turns did to the files of a command while it ran. They have told
-//! so themselves, and it is not taken for the command's.
+//! Changes that other turns made to the same files while a command ran. Those
+//! turns recorded them, so they are not attributed to the command.
 
 use std::collections::HashMap;
 use std::fs;
@@ -13,24 +13,24 @@ use crate::state::SavedState;
 use crate::store::{CheckpointStore, logs};
 use crate::turn::TurnRecord;
 
-/// What others did, by path and in the order of time.
+/// Changes of other turns, by path and in chronological order.
 #[derive(Debug, Default)]
 pub(crate) struct ConcurrentChanges {
     changes: HashMap<PathBuf, Vec<PathChange>>,
 }
 
-/// What is left of a change for the command.
+/// The part of a change that is attributed to the command.
 enum ChangeShare {
     Nothing,
     All,
-    /// Up to this state; then others went on.
+    /// The change up to this state; other turns made the rest.
     UpTo(SavedState),
-    /// All of it, with what others did in between.
+    /// The whole change, interleaved with changes of other turns.
     Mixed,
 }
 
 impl CheckpointStore {
-    /// What turns other than this one have done since a moment.
+    /// Returns the changes that turns other than `id` made since `since`.
     pub(crate) fn concurrent_since(
         &self,
         id: &str,
@@ -39,7 +39,7 @@ impl CheckpointStore {
         let mut turns: Vec<CheckpointManifest> = Vec::new();
         for folder in self.workspace_dirs()? {
             let there = logs(&folder).map_err(|error| self.io_error("list", &folder, &error))?;
-            // Times of files lag behind, so that what was done before never counts.
+            // File times lag behind the clock, so earlier changes never count.
             let is_recent = |path: &PathBuf| {
                 fs::metadata(path).is_ok_and(|found| {
                     let at = found.mtime().saturating_mul(1_000_000_000);
@@ -64,7 +64,7 @@ impl CheckpointStore {
 }
 
 impl ConcurrentChanges {
-    /// Whether others have told of all that was done to a path.
+    /// Whether other turns recorded the whole change of a path.
     pub(crate) fn accounts_for(
         &self,
         path: &Path,
@@ -77,7 +77,7 @@ impl ConcurrentChanges {
         })
     }
 
-    /// Takes out of what a call of a turn has made what others have.
+    /// Removes changes that other turns made from the changes seen by a call.
     pub(crate) fn subtract_from(&self, turn: &TurnRecord, seen: &mut Vec<(PathBuf, PathChange)>) {
         seen.retain_mut(|(path, change)| {
             let (Some(theirs), Some(after)) = (self.changes.get(path), &change.after) else {
@@ -96,7 +96,7 @@ impl ConcurrentChanges {
     }
 }
 
-/// What of a change from one state to another is not told by others.
+/// Returns the part of a change that other turns have not recorded.
 fn remaining_share(theirs: &[PathChange], before: &SavedState, after: &SavedState) -> ChangeShare {
     let mut from = before;
     let mut is_first = true;
@@ -105,7 +105,7 @@ fn remaining_share(theirs: &[PathChange], before: &SavedState, after: &SavedStat
             is_first = false;
             match &change.after {
                 Some(after) => from = after,
-                // Whoever is at it tells when it is done.
+                // The other turn records the change when it finishes.
                 None => return ChangeShare::Nothing,
             }
         }
@@ -121,7 +121,7 @@ fn remaining_share(theirs: &[PathChange], before: &SavedState, after: &SavedStat
     }
     match is_first {
         _ if to.is_identical(from) => ChangeShare::Nothing,
-        // Nobody has kept what others left there before.
+        // The intermediate state that other turns left was not saved.
         false => ChangeShare::Mixed,
         true if to.is_identical(after) => ChangeShare::All,
         true => ChangeShare::UpTo(to.clone()),

@@ -1,5 +1,5 @@
-//! Checkpoints that cannot be read. Nobody knows what they changed, so nothing
-//! older is undone as if they were not there.
+//! Checkpoints that cannot be read. What they changed is unknown, so nothing
+//! older is undone as if they did not exist.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,9 +15,9 @@ use crate::store::{CheckpointStore, logs};
 /// A checkpoint that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DamagedCheckpoint {
-    /// Its name.
+    /// Checkpoint id.
     pub id: String,
-    /// Its log.
+    /// Path of its log.
     pub path: PathBuf,
     /// What is wrong with it.
     pub why: String,
@@ -26,11 +26,12 @@ pub struct DamagedCheckpoint {
 }
 
 impl DamagedCheckpoint {
-    /// The log at a path, if it is one.
+    /// Returns the damaged checkpoint at a log path, or `None` if the log is
+    /// readable.
     fn from_log(path: &Path) -> Option<Self> {
         let why = match CheckpointManifest::load(path) {
             Ok(Some(_)) => return None,
-            // Somebody has cleared it away.
+            // Another process has pruned it.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
             Ok(None) => "it is empty".to_owned(),
             Err(error) if error.kind() == io::ErrorKind::InvalidData => "it is damaged".to_owned(),
@@ -38,22 +39,22 @@ impl DamagedCheckpoint {
         };
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let id = name.split_once('-').map_or(&*name, |(_, id)| id).to_owned();
-        // One of unknown age may be the newest.
+        // If the time is unknown, assume that it is the newest.
         let at = log_time(path).unwrap_or(i64::MAX);
         Some(Self { id, path: path.to_path_buf(), why, at })
     }
 
-    /// When it was begun.
+    /// When the checkpoint was started.
     pub fn started_at(&self) -> SystemTime {
         UNIX_EPOCH + Duration::from_nanos(u64::try_from(self.at).unwrap_or(0))
     }
 
-    /// Which one it is and what is wrong, in words.
+    /// Describes the checkpoint and its damage.
     pub fn describe(&self) -> String {
         format!("{} ({}: {})", self.id, self.path.display(), self.why)
     }
 
-    /// Whether an undo has gone past it by force.
+    /// Whether a forced undo has gone past it.
     fn was_forced_past(&self, all: &[CheckpointManifest]) -> bool {
         let is_older = |id: &String| all.iter().any(|m| m.id() == id && m.at_nanos() < self.at);
         all.iter().filter(|m| m.is_finished && m.at_nanos() > self.at).any(|m| match m.kind() {
@@ -64,12 +65,12 @@ impl DamagedCheckpoint {
 }
 
 impl CheckpointStore {
-    /// The checkpoints of one workspace that cannot be read, the oldest first.
+    /// Returns the unreadable checkpoints of one workspace, oldest first.
     pub fn damaged(&self, workspace: &Path) -> Result<Vec<DamagedCheckpoint>, ToolError> {
         self.damaged_in(&self.workspace_dir(workspace))
     }
 
-    /// All that cannot be read, the oldest first.
+    /// Returns all unreadable checkpoints, oldest first.
     pub fn all_damaged(&self) -> Result<Vec<DamagedCheckpoint>, ToolError> {
         let mut all = Vec::new();
         for folder in self.workspace_dirs()? {
@@ -84,7 +85,7 @@ impl CheckpointStore {
         Ok(there.iter().filter_map(|path| DamagedCheckpoint::from_log(path)).collect())
     }
 
-    /// Those that are newer than a moment and that nobody has gone past yet.
+    /// Returns those newer than `since` that no forced undo has gone past.
     pub(crate) fn damaged_since(
         &self,
         workspace: &Path,
@@ -97,7 +98,7 @@ impl CheckpointStore {
     }
 }
 
-/// What says that a plan would go past checkpoints that cannot be read.
+/// Error for a plan that would go past unreadable checkpoints.
 pub(crate) fn damage_error(
     damaged: &[DamagedCheckpoint],
     kind: Option<&CheckpointKind>,
@@ -106,7 +107,7 @@ pub(crate) fn damage_error(
         Some(CheckpointKind::Undo(turns)) if turns.len() > 1 => {
             "One of the newest turns cannot be read"
         }
-        Some(CheckpointKind::Redo(_)) => "What was done last cannot be read",
+        Some(CheckpointKind::Redo(_)) => "The last operation cannot be read",
         Some(CheckpointKind::Restore(_)) => "A later turn cannot be read",
         _ => "The newest turn cannot be read",
     };

@@ -1,5 +1,5 @@
-//! Folders whose path is longer than the system takes: what is in them can
-//! neither be kept nor brought back. That it was changed can be seen.
+//! Directories whose path exceeds the system limit. Their contents can neither
+//! be saved nor restored, but changes can be detected.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -13,25 +13,25 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use crate::path_handle::{PathHandle, PathStat, file_stat};
 use crate::state::{FileStamp, SavedState, UnsavedReason};
 
-/// Bytes of a path that the system takes.
+/// Maximum length of a path in bytes.
 const MAX_PATH_BYTES: usize = 4095;
 
-/// Entries that are looked at.
+/// Maximum number of entries included in a digest.
 const MAX_DIGEST_ENTRIES: usize = 50_000;
 
 pub(crate) fn is_too_deep(path: &Path) -> bool {
     path.as_os_str().as_bytes().len() > MAX_PATH_BYTES
 }
 
-/// Such a folder with all that is below it: its stamp is another one when
-/// anything there was touched.
+/// State of such a directory. Its stamp is a digest of everything below, so it
+/// changes when anything there does.
 pub(crate) fn deep_dir_state(spot: &PathHandle, found: PathStat) -> SavedState {
     let modified = spot.open_dir().and_then(|folder| digest(&folder)).unwrap_or_default();
     let stamp = FileStamp { modified, changed: 0, ..found.stamp };
     SavedState::Unkept { why: UnsavedReason::TooDeep, len: 0, mode: found.mode, stamp }
 }
 
-/// The order in which entries come says nothing, so they are added up.
+/// Digests all entries by summing their hashes, since entry order is arbitrary.
 fn digest(top: &File) -> io::Result<i64> {
     let mut sum = 0_i64;
     let mut seen = 0;

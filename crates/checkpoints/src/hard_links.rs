@@ -1,5 +1,5 @@
-//! Files that had several names. Those names that are brought back together
-//! are names of one file again; where others are missing, that is told.
+//! Restores hard links. Names that are restored together share one file again;
+//! missing links are reported.
 
 use std::collections::HashMap;
 use std::io;
@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use crate::path_handle::PathHandle;
 use crate::state::{ContentHash, HardLinks, SavedState};
 
-/// What is said to be lost of a file that had more names.
+/// Label reported for a file that lost hard links.
 const HARD_LINK_LABEL: &str = "hard link";
 
-/// The names that were brought back so far.
+/// Names restored so far.
 #[derive(Debug, Default)]
 pub(crate) struct RestoredLinks {
-    /// By what they were: what is a name of it now.
+    /// Restored names by their original link group and content.
     files: HashMap<(HardLinks, ContentHash), Vec<RestoredName>>,
 }
 
@@ -25,8 +25,8 @@ struct RestoredName {
 }
 
 impl RestoredLinks {
-    /// Brings a file back: as another name of one that is back already, or by
-    /// putting it there. Says what it could not be given.
+    /// Restores a file, as a hard link to one restored already or by calling
+    /// `put`. Returns the attributes that could not be restored.
     pub(crate) fn restore(
         &mut self,
         path: &Path,
@@ -51,7 +51,7 @@ impl RestoredLinks {
         Ok(lost)
     }
 
-    /// One that was brought back before: it is a name like the others.
+    /// Registers a file restored earlier, so later names can link to it.
     pub(crate) fn note_restored(&mut self, path: &Path, state: &SavedState) {
         if let SavedState::File { hash, linked: Some(linked), .. } = state
             && let Ok(Some(spot)) = PathHandle::resolve(path)
@@ -62,7 +62,7 @@ impl RestoredLinks {
         }
     }
 
-    /// Adds those to what is told that have fewer names than they had.
+    /// Adds the files that have fewer hard links than before to `without`.
     pub(crate) fn report_missing(self, without: &mut Vec<(PathBuf, Vec<String>)>) {
         for ((was, _), back) in self.files {
             for RestoredName { path, .. } in

@@ -1,26 +1,26 @@
-//! What can be undone and what can be done again, as in an editor: an undo
-//! takes a turn off, a redo puts it back, and a new turn ends the redoing.
+//! Undo and redo history, as in an editor: an undo removes a turn, a redo
+//! reapplies it, and a new turn clears the redo stack.
 
 use serde::{Deserialize, Serialize};
 
 use crate::manifest::CheckpointManifest;
 
-/// What made the changes of a checkpoint.
+/// The operation that made the changes of a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckpointKind {
     /// The calls of a turn.
     Turn,
-    /// These turns were undone, the newest first.
+    /// These turns were undone, newest first.
     Undo(Vec<String>),
-    /// This undo was taken back.
+    /// This undo was reverted.
     Redo(String),
-    /// Files were brought back to this checkpoint.
+    /// Files were restored to this checkpoint.
     Restore(String),
 }
 
 impl CheckpointKind {
-    /// The command that does it, if it is no turn.
+    /// Returns the command that performs it, or `None` for a turn.
     pub fn command_name(&self) -> Option<&'static str> {
         match self {
             Self::Turn => None,
@@ -31,20 +31,20 @@ impl CheckpointKind {
     }
 }
 
-/// What can be undone and redone in a workspace, each the newest first, as
-/// positions in the list that it was made from.
+/// What can be undone and redone in a workspace, newest first, as indexes into
+/// the list of checkpoints.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UndoStack {
-    /// Turns and restores that are in force.
+    /// Turns and restores in effect.
     pub undoable: Vec<usize>,
-    /// Undos that can be taken back.
+    /// Undos that can be redone.
     pub redoable: Vec<usize>,
 }
 
 impl UndoStack {
-    /// From a workspace's checkpoints, the oldest first. What an undo or a redo
-    /// that did not get to its end was to do is still to be done; an undo and
-    /// a restore can be taken back all the same.
+    /// Builds the stack from a workspace's checkpoints, oldest first. An
+    /// interrupted undo or redo leaves its turns where they were; an
+    /// interrupted undo or restore can still be reverted.
     pub fn from_checkpoints(checkpoints: &[CheckpointManifest]) -> Self {
         let mut history = Self::default();
         let at = |id: &str| checkpoints.iter().position(|m| m.id() == id);

@@ -1,6 +1,5 @@
-//! What git ignores, from one folder to the next. Where there is no repository
-//! nothing is ignored, whatever a `.gitignore` says; and what git tracks is not
-//! ignored either.
+//! Git ignore rules, applied directory by directory. Outside a repository
+//! nothing is ignored, even with a `.gitignore`, and neither are tracked files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,27 +9,27 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use crate::tracked::{IndexCache, TrackedFiles};
 
-/// The rules that hold in a folder.
+/// The ignore rules in effect in a directory.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct GitIgnoreRules {
     repository: Option<Arc<GitWorkTree>>,
-    /// Those of the innermost file.
+    /// Rules of the innermost ignore file.
     innermost: Option<Arc<IgnoreFileLayer>>,
-    /// Whether the folder is ignored with all that is in it.
+    /// Whether the directory and everything in it is ignored.
     is_ignored: bool,
 }
 
-/// A repository whose rules hold.
+/// A repository whose rules apply.
 #[derive(Debug)]
 struct GitWorkTree {
     top: PathBuf,
-    /// The folder of git's own.
+    /// Its git directory.
     git_dir: PathBuf,
-    /// What it tracks, once somebody has asked.
+    /// Tracked files, loaded on first use.
     tracked: OnceLock<Arc<TrackedFiles>>,
 }
 
-/// The rules of one file; those further out count where it says nothing.
+/// Rules of one ignore file; outer ones apply where it has no match.
 #[derive(Debug)]
 struct IgnoreFileLayer {
     rules: Gitignore,
@@ -38,7 +37,7 @@ struct IgnoreFileLayer {
 }
 
 impl GitIgnoreRules {
-    /// The rules that a folder has from those above it.
+    /// Returns the rules that a directory inherits from its ancestors.
     pub(crate) fn inherited(folder: &Path) -> Self {
         let is_top = |at: &Path| at.join(".git").exists();
         let above: Vec<&Path> = folder.ancestors().skip(1).collect();
@@ -48,7 +47,7 @@ impl GitIgnoreRules {
         })
     }
 
-    /// The rules in a folder that these lead to.
+    /// Returns the rules inside `folder`, given those of its parent.
     pub(crate) fn enter(&self, folder: &Path, has_git: bool, has_rules: bool) -> Self {
         let mut rules = if has_git { Self::for_repository(folder) } else { self.clone() };
         if rules.repository.is_some() && has_rules {
@@ -57,7 +56,7 @@ impl GitIgnoreRules {
         rules
     }
 
-    /// A repository of its own, with what only its owner ignores.
+    /// Starts a new repository with the rules of its `info/exclude`.
     fn for_repository(folder: &Path) -> Self {
         let git = git_dir_of(folder);
         let shared = common_git_dir(&git);
@@ -79,12 +78,12 @@ impl GitIgnoreRules {
         }
     }
 
-    /// The rules that lead to a folder in this one.
+    /// Returns the rules to pass to a subdirectory.
     pub(crate) fn child(&self, is_ignored: bool) -> Self {
         Self { is_ignored, ..self.clone() }
     }
 
-    /// Whether git tracks something that is ignored, or something in it.
+    /// Whether git tracks an ignored path, or anything below it.
     pub(crate) fn is_tracked(&self, path: &Path, is_folder: bool, indexes: &IndexCache) -> bool {
         let Some(repository) = self.repository.as_deref() else { return false };
         let Ok(name) = path.strip_prefix(&repository.top) else { return false };
@@ -92,7 +91,7 @@ impl GitIgnoreRules {
         tracked.contains(name, is_folder)
     }
 
-    /// Whether a rule says that something in the folder is ignored.
+    /// Whether a rule ignores a path in this directory.
     pub(crate) fn is_path_ignored(&self, path: &Path, is_folder: bool) -> bool {
         if self.is_ignored {
             return true;
@@ -109,15 +108,15 @@ impl GitIgnoreRules {
     }
 }
 
-/// The folder of git's own for a working tree.
+/// Returns the git directory of a working tree.
 fn git_dir_of(folder: &Path) -> PathBuf {
     let git = folder.join(".git");
-    // A working tree beside the first one, and a submodule, have a file that
-    // says where.
+    // In linked worktrees and submodules, `.git` is a file that names the
+    // directory.
     read_pointer(&git, "gitdir:").map_or(git, |own| folder.join(own))
 }
 
-/// The folder of a repository that all its working trees share.
+/// Returns the git directory that all worktrees of a repository share.
 fn common_git_dir(own: &Path) -> PathBuf {
     read_pointer(&own.join("commondir"), "").map_or(own.into(), |shared| own.join(shared))
 }

@@ -1,5 +1,5 @@
-//! Undos, redos and restores that were cut off. What they have left half done
-//! is nobody else's work: it can go on, and it can be taken back.
+//! Interrupted undos, redos and restores. Their partial changes are not
+//! mistaken for foreign ones: they can be continued and reverted.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -11,11 +11,11 @@ use crate::manifest::{CheckpointManifest, PathChange};
 use crate::path_handle;
 use crate::state::SavedState;
 
-/// From what to what one of them was bringing a path.
+/// The states between which an interrupted operation was moving a path.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct InterruptedStep<'a> {
     pub(crate) from: &'a SavedState,
-    /// None if it was not written down.
+    /// `None` if it was not recorded.
     pub(crate) to: Option<&'a SavedState>,
 }
 
@@ -24,33 +24,33 @@ impl<'a> InterruptedStep<'a> {
         Self { from: &change.before, to: change.after.as_ref() }
     }
 
-    /// Whether it may have left this, `wanted` being what is to be there in
-    /// the end. A mode, an owner and attributes come after the content.
+    /// Whether the operation may have left `now` on the way to `wanted`. Mode,
+    /// owner and attributes are applied after the content.
     pub(crate) fn could_produce(&self, now: &SavedState, wanted: &SavedState) -> bool {
         let ends = || [Some(self.from), self.to, Some(wanted)].into_iter().flatten();
-        // A folder goes before a file takes its place, and the other way round.
+        // A directory is removed before a file replaces it, and vice versa.
         let gives_way = ends().any(SavedState::is_dir) && !ends().all(SavedState::is_dir);
         ends().any(|end| now.has_same_content(end)) || (*now == SavedState::Absent && gives_way)
     }
 }
 
-/// What those that were cut off have left in a workspace, by path.
+/// Partial changes of interrupted operations in a workspace, by path.
 #[derive(Debug, Default)]
 pub(crate) struct InterruptedRestores<'a> {
-    /// What nobody has told of since.
+    /// Steps that no later checkpoint has superseded.
     latest: HashMap<&'a Path, InterruptedStep<'a>>,
-    /// All of it.
+    /// All steps.
     all: HashMap<&'a Path, Vec<InterruptedStep<'a>>>,
 }
 
 impl<'a> InterruptedRestores<'a> {
-    /// From a workspace's checkpoints, the oldest first.
+    /// Collects the steps from a workspace's checkpoints, oldest first.
     pub(crate) fn from_checkpoints(all: &'a [CheckpointManifest]) -> Self {
         let mut halfway = Self::default();
         let cut_off: HashSet<&str> =
             all.iter().filter(|m| m.is_interrupted()).map(CheckpointManifest::id).collect();
         for manifest in all {
-            // One that takes another back goes over the same ground.
+            // A redo that reverts an interrupted undo covers the same paths.
             let goes_back =
                 matches!(manifest.kind(), CheckpointKind::Redo(id) if cut_off.contains(&**id));
             for (path, change) in &manifest.changes {
@@ -71,18 +71,18 @@ impl<'a> InterruptedRestores<'a> {
         halfway
     }
 
-    /// How far a path was brought, if nobody has told of it since.
+    /// Returns the step of a path, unless a later checkpoint changed it.
     pub(crate) fn step_at(&self, path: &Path) -> Option<InterruptedStep<'a>> {
         self.latest.get(path).copied()
     }
 
-    /// Whether one of them may have left this for those who came later.
+    /// Whether an interrupted operation may have left `found` at a path.
     pub(crate) fn could_have_left(&self, path: &Path, found: &SavedState) -> bool {
         let ways = self.all.get(path);
         ways.is_some_and(|ways| ways.iter().any(|way| way.could_produce(found, way.from)))
     }
 
-    /// The folders that were made to get to a path.
+    /// Yields the parent directories that were created for a path.
     pub(crate) fn created_parents(
         &self,
         path: &'a Path,
@@ -95,13 +95,13 @@ impl<'a> InterruptedRestores<'a> {
     }
 }
 
-/// Those of a workspace's checkpoints that a new one makes needless: all that
-/// they were at is told by it, or by others since.
+/// Returns the interrupted checkpoints that a new one makes redundant: all
+/// their paths are recorded by it or by later ones.
 pub(crate) fn superseded<'a>(
     all: &'a [CheckpointManifest],
     new: &CheckpointManifest,
 ) -> Vec<&'a CheckpointManifest> {
-    // What an undo of it began with is told by it alone.
+    // Only this checkpoint records the state before the undo.
     let is_named = |id: &str| {
         all.iter().chain([new]).any(|by| match by.kind() {
             CheckpointKind::Undo(turns) => turns.iter().any(|turn| turn == id),
@@ -122,7 +122,7 @@ pub(crate) fn superseded<'a>(
     needless
 }
 
-/// Removes what one that was cut off has left half-written.
+/// Removes temporary files of an interrupted operation.
 pub(crate) fn remove_leftovers(manifest: &CheckpointManifest) {
     let folders: HashSet<&Path> = manifest.changes.keys().filter_map(|p| p.parent()).collect();
     for entry in folders.into_iter().filter_map(|f| fs::read_dir(f).ok()).flatten().flatten() {

@@ -1,5 +1,5 @@
-//! Commands that were cut off: nobody came to look what they left. What their
-//! tree was is known, so it is held against what became of it.
+//! Interrupted commands, whose results were never recorded. The tree saved
+//! before them is compared with its current state.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,25 +18,26 @@ use crate::tracked::IndexCache;
 use crate::tree::{TreeLister, TreeListing};
 use crate::turn::FILE_TIME_GRANULARITY_NANOS;
 
-/// One tree of a turn that was cut off, then and now.
+/// One tree of an interrupted turn, before and now.
 struct InterruptedTree<'a> {
     tree: &'a TreeLine,
     then: TreeListing,
     now: TreeListing,
-    /// What was done afterwards, the oldest first.
+    /// Later checkpoints, oldest first.
     later: &'a [CheckpointManifest],
-    /// The trees that were kept afterwards.
+    /// Trees saved later.
     later_trees: Vec<TreeListing>,
 }
 
 impl CheckpointStore {
-    /// Adds to the checkpoints of one workspace, the oldest first, what those
-    /// of them that were cut off have left.
+    /// Adds the changes left by interrupted turns to the checkpoints of one
+    /// workspace, oldest first.
     pub(crate) fn complete_interrupted(
         &self,
         all: &mut [CheckpointManifest],
     ) -> Result<(), ToolError> {
-        // What a later one found is what an earlier one left.
+        // Newest first: the state a later turn found is what an earlier one
+        // left.
         for at in (0..all.len()).rev() {
             let (earlier, later) = all.split_at_mut(at + 1);
             let Some(turn) = earlier.last_mut().filter(|turn| turn.is_cut_off()) else { continue };
@@ -53,7 +54,7 @@ impl CheckpointStore {
         Ok(())
     }
 
-    /// Those of which nobody can tell what they changed.
+    /// Returns the turns whose changes cannot be determined.
     pub(crate) fn unrecoverable_among(
         &self,
         turns: &[&CheckpointManifest],
@@ -62,14 +63,14 @@ impl CheckpointStore {
         lost.map(|turn| DamagedCheckpoint {
             id: turn.id().to_owned(),
             path: self.workspace_dir(turn.workspace()),
-            why: "it was cut off, and the tree that it began with is gone or damaged".into(),
+            why: "it was interrupted, and the tree saved before it is missing or damaged".into(),
             at: turn.at_nanos(),
         })
         .collect()
     }
 
-    /// What is not as it was when a turn was cut off, and what it was before;
-    /// none if a tree that it began with is gone.
+    /// Returns the paths that an interrupted turn changed and their previous
+    /// states, or `None` if a saved tree is missing.
     fn changes_left_by(
         &self,
         turn: &CheckpointManifest,
@@ -98,7 +99,7 @@ impl CheckpointStore {
         Ok(Some(left))
     }
 
-    /// The same tree as it is now.
+    /// Lists the same tree in its current state.
     fn relist(&self, tree: &TreeLine, then: &TreeListing) -> Result<TreeListing, ToolError> {
         let cancel = CancellationToken::new();
         let ground = TreeLister {
@@ -125,7 +126,7 @@ impl CheckpointStore {
             let after = match (remains.next_known_state(&place), remains.now.entries.get(path)) {
                 (Some(state), _) => state.clone(),
                 (None, Some(leaf)) => leaf.state.clone(),
-                // It may be there and ignored now.
+                // It may exist and be ignored now.
                 (None, None) => capture
                     .state_since(&place, before)
                     .map_err(|error| ToolError::io(place.display(), &error))?,
@@ -139,21 +140,21 @@ impl CheckpointStore {
 }
 
 impl InterruptedTree<'_> {
-    /// What was there, and what was made since.
+    /// Paths that existed before or were created since.
     fn paths(&self) -> BTreeSet<&PathBuf> {
         let mut paths: BTreeSet<&PathBuf> = self.then.entries.keys().collect();
-        // Of a part nobody knows what is new.
+        // With a partial listing, new paths cannot be determined.
         if !self.then.is_partial {
             paths.extend(self.now.entries.keys().filter(|path| self.is_new(path)));
-            // What is gone again by now.
+            // Paths that were created and have been deleted since.
             let kept = self.later_trees.iter().flat_map(|listing| listing.entries.keys());
             paths.extend(kept.filter(|path| !self.now.entries.contains_key(*path)));
         }
         paths
     }
 
-    /// Whether it came after the tree was kept: what is older was passed over
-    /// then, since git ignored it.
+    /// Whether a path was created after the tree was saved. Older ones were
+    /// skipped then because git ignored them.
     fn is_new(&self, path: &Path) -> bool {
         if self.then.has_ignored(path) == Some(true) {
             return false;
@@ -165,7 +166,7 @@ impl InterruptedTree<'_> {
         changed >= self.tree.at - FILE_TIME_GRANULARITY_NANOS
     }
 
-    /// What the next one found there, if one has told.
+    /// Returns the state that the next checkpoint found at a path, if recorded.
     fn next_known_state(&self, place: &Path) -> Option<&SavedState> {
         self.later.iter().find_map(|turn| Some(&turn.changes.get(place)?.before))
     }

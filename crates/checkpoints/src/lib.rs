@@ -1,15 +1,15 @@
-//! What files were before they were changed, so that it can be undone.
+//! Saves the state of files before they are changed, so changes can be undone.
 //!
-//! A [`FileCheckpointer`] is told by the engine of every call that may change files. It
-//! keeps what the call is about to change in a [`CheckpointStore`]: contents by their
-//! hash, and one log for each turn and workspace that says what each file was
-//! before and after. A call that holds its files tells it again when it changes
-//! them, so that what others do to them meanwhile is not taken for its own.
-//! [`CheckpointStore::plan`] and [`CheckpointStore::carry_out`] bring files back,
-//! and keep what they replace in the same way.
+//! The engine calls a [`FileCheckpointer`] before every call that may change
+//! files. It saves what the call is about to change in a [`CheckpointStore`]:
+//! contents by their hash, and one log per turn and workspace with the state of
+//! each file before and after. A call that holds its files reports again when
+//! it changes them, so concurrent changes are not attributed to it.
+//! [`CheckpointStore::plan`] and [`CheckpointStore::apply_plan`] restore files,
+//! and save what they replace in the same way.
 //!
-//! Nothing is synced to the disk: what was kept outlives the process, not a
-//! power cut. What a power cut damages is found by its hash.
+//! Nothing is synced to disk: checkpoints survive the process, not a power
+//! failure. Damage from a power failure is detected by hash.
 
 mod attributes;
 mod call_reports;

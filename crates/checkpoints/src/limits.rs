@@ -1,32 +1,33 @@
-//! How much is kept, and for how long.
+//! Size and age limits of checkpoints.
 
 use std::time::Duration;
 
-/// How much is kept, and for how long.
+/// Size and age limits of checkpoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CheckpointLimits {
-    /// Checkpoints of one workspace.
+    /// Maximum number of checkpoints per workspace.
     pub per_workspace: usize,
-    /// Bytes of everything that is kept, as it lies on the disk.
+    /// Maximum bytes on disk for the whole store.
     pub total_bytes: u64,
-    /// Bytes of a file; a larger one is not kept.
+    /// Maximum bytes of a file; larger files are not saved.
     pub file_bytes: u64,
-    /// How old a checkpoint may become.
+    /// Maximum age of a checkpoint.
     pub max_age: Duration,
-    /// Files and folders of a tree; of a larger one not all are kept.
+    /// Maximum number of files and directories in a tree; larger trees are
+    /// saved in part.
     pub tree_entries: usize,
-    /// How long a call waits while a tree is looked at; of one that takes
-    /// longer not all is kept.
+    /// How long a call waits for a tree walk; a tree that takes longer is saved
+    /// in part.
     pub walk_timeout: Duration,
 }
 
-/// Entries below a folder of which not all will be lost, or that was built and
-/// can be built again.
+/// Maximum entries saved below a directory that is only partly replaced or can
+/// be rebuilt.
 const MAX_DISPOSABLE_ENTRIES: usize = 2_000;
 
 impl CheckpointLimits {
-    /// For what git ignores, and for folders in which something is replaced:
-    /// keeping much of them would take longer than it is worth.
+    /// Limits for git-ignored paths and output directories, where saving more
+    /// would take longer than it is worth.
     pub(crate) fn for_disposable(self) -> Self {
         Self { tree_entries: self.tree_entries.min(MAX_DISPOSABLE_ENTRIES), ..self }
     }

@@ -1,5 +1,5 @@
-//! The log of one checkpoint: a line of JSON for each thing that is known. It
-//! only ever grows, so that a process that dies leaves what it had written.
+//! The log of one checkpoint, in JSON lines. It is append-only, so a process
+//! that dies leaves everything it had written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
@@ -14,13 +14,14 @@ use crate::names;
 use crate::objects::PART_PREFIX;
 use crate::state::{ContentHash, SavedState};
 
-/// The format that is written, and the latest that is read.
+/// The format version written, and the newest one supported.
 const FORMAT_VERSION: u32 = 3;
 
-/// Since this format the log tells which calls got to their end.
+/// First version that records the end of calls.
 const CALL_ENDS_VERSION: u32 = 2;
 
-/// Ends a line that a process which died left half: no line of ours has it.
+/// Marks a line left incomplete by a process that died; never part of a valid
+/// line.
 const TORN_LINE_MARK: u8 = 0x18;
 
 /// The first line.
@@ -40,38 +41,39 @@ pub(crate) struct LogHeader {
 /// A call that changed files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallLine {
-    /// The caller's id for it.
+    /// The caller's id of the call.
     pub id: String,
-    /// The tool.
+    /// Name of the tool.
     pub tool: String,
-    /// The task.
+    /// Id of the task.
     pub task: String,
 }
 
-/// One line.
+/// One line of the log.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum CheckpointLine {
     Checkpoint(LogHeader),
     Call(CallLine),
-    /// What was there before the turn.
+    /// State of a path before the turn.
     Before(PathRecord),
-    /// What was there right before the turn first changed it; what was said
-    /// of it before was seen too early.
+    /// State of a path right before the turn first changed it; replaces a
+    /// `Before` that was taken too early.
     Anew(PathRecord),
-    /// What somebody else had made of it before the turn changed it again.
+    /// State of a path that another writer left before the turn changed it
+    /// again.
     Broken(PathRecord),
-    /// What a call made of it.
+    /// State of a path after a call.
     After(PathRecord),
     /// When the turn first changed something.
     Begun(i64),
-    /// Everything below a folder, as it was before an open-ended call.
+    /// Everything below a directory before an open-ended call.
     Tree(TreeLine),
-    /// What an open-ended call has made of its tree was looked at.
+    /// The tree was compared after this open-ended call.
     Through(String),
-    /// What an open-ended call has deleted although it was not kept.
+    /// A path that an open-ended call deleted and that was not saved.
     Gone(#[serde(with = "names")] PathBuf),
-    /// Whoever made the changes has made them all.
+    /// Whether all changes have been made.
     Finished(bool),
 }
 
@@ -87,32 +89,32 @@ pub(crate) struct TreeLine {
     #[serde(with = "names")]
     pub(crate) root: PathBuf,
     pub(crate) listing: ContentHash,
-    /// There was more than is kept.
+    /// Whether only a part of the tree was saved.
     #[serde(default)]
     pub(crate) is_partial: bool,
-    /// The call that it was kept for.
+    /// The call that it was saved for.
     #[serde(default)]
     pub(crate) call: String,
     /// When the walk began.
     #[serde(default)]
     pub(crate) at: i64,
-    /// What was passed over with everything below.
+    /// Paths skipped with everything below.
     #[serde(default, with = "names::several")]
     pub(crate) spared: Vec<PathBuf>,
-    /// Whether nobody came to look what became of it. It is not written down:
-    /// whoever reads the log finds out.
+    /// Whether the tree was never compared after the call. Not written, but
+    /// derived when the log is read.
     #[serde(skip)]
     pub(crate) is_open: bool,
 }
 
-/// What is known of one path.
+/// The recorded change of one path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathChange {
-    /// What was there before the turn.
+    /// State before the turn.
     pub before: SavedState,
-    /// What was there after it; none if nobody came to look.
+    /// State after the turn; `None` if it was not recorded.
     pub after: Option<SavedState>,
-    /// Whether somebody else has changed it between two calls of the turn.
+    /// Whether another writer changed it between two calls of the turn.
     pub is_interleaved: bool,
 }
 
@@ -121,7 +123,7 @@ impl PathChange {
         Self { before, after, is_interleaved: false }
     }
 
-    /// Whether the turn left the path as it was.
+    /// Whether the turn left the path unchanged.
     pub fn is_unchanged(&self) -> bool {
         self.after.as_ref().is_some_and(|after| after.is_identical(&self.before))
     }
@@ -131,17 +133,18 @@ impl PathChange {
 #[derive(Debug, Clone)]
 pub struct CheckpointManifest {
     pub(crate) header: LogHeader,
-    /// The calls that it is about.
+    /// The calls of the turn.
     pub calls: Vec<CallLine>,
-    /// What they touched.
+    /// Changes by path.
     pub(crate) changes: BTreeMap<PathBuf, PathChange>,
     pub(crate) trees: Vec<TreeLine>,
     pub(crate) is_finished: bool,
-    /// When the turn first changed something, if a call has told.
+    /// When the turn first changed something, if recorded.
     pub(crate) first_change_at: Option<i64>,
-    /// What commands have deleted that git ignores, and that was not kept.
+    /// Git-ignored paths that commands deleted and that were not saved.
     pub(crate) deleted_unsaved: BTreeSet<PathBuf>,
-    /// A command was cut off, and the tree that it began with is gone.
+    /// Whether a command was interrupted and the tree saved before it is
+    /// missing.
     pub(crate) is_lost: bool,
 }
 
@@ -168,70 +171,67 @@ impl CheckpointManifest {
         }
     }
 
-    /// The name of the checkpoint.
+    /// Returns the id of the checkpoint.
     pub fn id(&self) -> &str {
         &self.header.id
     }
 
-    /// The folder that the turn worked in.
+    /// Returns the directory that the turn worked in.
     pub fn workspace(&self) -> &Path {
         &self.header.workspace
     }
 
-    /// The session.
+    /// Returns the session.
     pub fn session(&self) -> &str {
         &self.header.session
     }
 
-    /// What made the changes.
+    /// Returns the operation that made the changes.
     pub fn kind(&self) -> &CheckpointKind {
         &self.header.kind
     }
 
-    /// When, in nanoseconds since 1970. Of turns that changed the same files
-    /// the one that changed them later is the later one, whichever began
-    /// earlier.
+    /// Time of the first change, or else of the start, in nanoseconds since
+    /// 1970. Orders turns by when they changed files, not by when they began.
     pub fn at_nanos(&self) -> i64 {
         self.first_change_at.unwrap_or(self.header.at)
     }
 
-    /// Whether a tree was kept in part only, since it holds too much.
+    /// Whether a tree was saved only in part because of its size.
     pub fn is_partial(&self) -> bool {
         self.trees.iter().any(|tree| tree.is_partial)
     }
 
-    /// Whether a command of it did not get to its end, or has not yet: nobody
-    /// has seen what it left. The same of an undo, a redo or a restore.
+    /// Whether a command, undo, redo or restore has not finished, so its
+    /// results are not recorded.
     pub fn is_cut_off(&self) -> bool {
         self.is_interrupted() || self.trees.iter().any(|tree| tree.is_open)
     }
 
-    /// Whether it is an undo, a redo or a restore that did not get to its end.
-    /// What its changes say of the time after it is what it was to make.
+    /// Whether it is an undo, redo or restore that did not finish. The `after`
+    /// states of its changes are then the intended ones.
     pub(crate) fn is_interrupted(&self) -> bool {
         self.header.kind != CheckpointKind::Turn && !self.is_finished
     }
 
-    /// When, as programs write it: `2026-01-31T10:20:30.123Z`.
+    /// Returns the time in RFC 3339 format: `2026-01-31T10:20:30.123Z`.
     pub fn timestamp(&self) -> String {
         let moment = jiff::Timestamp::from_millisecond(self.at_nanos() / 1_000_000);
         moment.map(|moment| moment.to_string()).unwrap_or_default()
     }
 
-    /// What was changed, or may have been: paths that are as they were are
-    /// left out.
+    /// Yields paths that were changed or may have been.
     pub fn changes(&self) -> impl Iterator<Item = (&Path, &PathChange)> {
         let changed = self.changes.iter().filter(|(_, change)| !change.is_unchanged());
         changed.map(|(path, change)| (path.as_path(), change))
     }
 
-    /// What it has deleted that git ignores and nobody kept, as far as it has
-    /// not come back since.
+    /// Yields git-ignored paths that were deleted unsaved and are still absent.
     pub fn missing_paths(&self) -> impl Iterator<Item = &Path> {
         self.deleted_unsaved.iter().map(PathBuf::as_path).filter(|path| is_absent(path))
     }
 
-    /// What changed the files: the tools, or `undo`, `redo`, `restore`.
+    /// Returns what changed the files: the tools, or `undo`, `redo`, `restore`.
     pub fn changed_by(&self) -> Vec<String> {
         if let Some(word) = self.header.kind.command_name() {
             return vec![word.to_owned()];
@@ -245,8 +245,7 @@ impl CheckpointManifest {
         tools
     }
 
-    /// Takes a line in. What was there before the turn is said once, and not
-    /// changed by what is said later.
+    /// Applies a line. The first `Before` of a path wins over later ones.
     pub(crate) fn apply_line(&mut self, line: CheckpointLine) {
         match line {
             CheckpointLine::Checkpoint(_) => {}
@@ -290,10 +289,10 @@ impl CheckpointManifest {
         }
     }
 
-    /// Reads a log; none if not even the first line is whole. A last line that
-    /// was cut off does not count, since nothing is changed before it is
-    /// written down. Any other that cannot be read may have been about
-    /// anything, so all of the log is damaged then.
+    /// Reads a log; `None` if not even the first line is complete. A truncated
+    /// last line is ignored, since no change is made before its line is
+    /// written. Any other unreadable line damages the whole log, since it could
+    /// concern any path.
     pub(crate) fn load(path: &Path) -> io::Result<Option<Self>> {
         let bytes = fs::read(path)?;
         let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
@@ -303,7 +302,7 @@ impl CheckpointManifest {
         let Some(first) = whole.next() else { return Ok(None) };
         let CheckpointLine::Checkpoint(head) = serde_json::from_slice(first).map_err(damaged)?
         else {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "it has no heading"));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "it has no header"));
         };
         if head.version > FORMAT_VERSION {
             let newer = "it was written by a newer hermes";
@@ -329,36 +328,36 @@ impl CheckpointManifest {
         {
             return Err(damaged(error));
         }
-        // Who has told of changes then had got to the end.
+        // Older versions wrote changes only after the call had ended.
         if manifest.header.version < CALL_ENDS_VERSION && !manifest.changes.is_empty() {
             manifest.trees.iter_mut().for_each(|tree| tree.is_open = false);
         }
-        // The first of what a turn is about to change comes with the heading.
+        // The header is written together with the first state of a turn.
         let is_bare = manifest.changes.is_empty() && manifest.trees.is_empty();
         if is_bare && manifest.header.kind == CheckpointKind::Turn {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "it has only its heading"));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "it has only a header"));
         }
         Ok(Some(manifest))
     }
 }
 
-/// Whether certainly nothing is there.
+/// Whether a path certainly does not exist.
 pub(crate) fn is_absent(path: &Path) -> bool {
     let absent = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
     fs::symlink_metadata(path).is_err_and(|error| absent.contains(&error.kind()))
 }
 
-/// A log that is open to be written on.
+/// A log open for appending.
 #[derive(Debug)]
 pub(crate) struct CheckpointLog {
     file: File,
     pub(crate) path: PathBuf,
-    /// Bytes that were added and not yet counted.
+    /// Bytes written and not yet counted.
     added: u64,
 }
 
 impl CheckpointLog {
-    /// A new log, with its first lines; it is there with them, or not at all.
+    /// Creates a log with its first lines, atomically.
     pub(crate) fn create(
         path: PathBuf,
         head: &LogHeader,
@@ -367,8 +366,8 @@ impl CheckpointLog {
         let part = path.with_file_name(format!("{PART_PREFIX}{}", head.id));
         let open = || OpenOptions::new().append(true).create_new(true).mode(0o600).open(&part);
         let file = match open() {
-            // It was left by a process that died: no two processes begin the
-            // same checkpoint.
+            // Left by a process that died: no two processes begin the same
+            // checkpoint.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 fs::remove_file(&part)?;
                 open()?
@@ -381,7 +380,7 @@ impl CheckpointLog {
         Ok(log)
     }
 
-    /// One that is there.
+    /// Opens an existing log.
     pub(crate) fn reopen(path: PathBuf) -> io::Result<Self> {
         let file = OpenOptions::new().read(true).append(true).open(&path)?;
         let mut log = Self { file, path, added: 0 };
@@ -396,7 +395,7 @@ impl CheckpointLog {
         Ok(log)
     }
 
-    /// Adds lines, all in one piece.
+    /// Appends lines with a single write.
     pub(crate) fn write<'l>(
         &mut self,
         lines: impl IntoIterator<Item = &'l CheckpointLine>,
@@ -410,7 +409,7 @@ impl CheckpointLog {
         self.file.write_all(&text)
     }
 
-    /// Bytes that were added since this was last asked.
+    /// Returns and resets the number of bytes written.
     pub(crate) fn take_added(&mut self) -> u64 {
         std::mem::take(&mut self.added)
     }

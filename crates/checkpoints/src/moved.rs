@@ -1,6 +1,6 @@
-//! What a call has moved here from where nothing is kept: git's own files,
-//! ignored ones, those of another folder. Nobody could bring it back there, so
-//! it must not be taken away here.
+//! Files that a call moved in from where nothing is saved: git's own files,
+//! ignored files, other directories. They could not be restored there, so an
+//! undo must not remove them here.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, Metadata};
@@ -13,11 +13,11 @@ use crate::state::{FileStamp, SavedState, UnsavedReason};
 use crate::tree::{ListingEntry, TreeListing};
 use crate::turn::FILE_TIME_GRANULARITY_NANOS;
 
-/// What a call began with.
+/// State at the start of a call.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CallStart<'a> {
     pub(crate) at: i64,
-    /// The tree that was kept, and where it is.
+    /// The saved tree, relative to `root`.
     pub(crate) tree: Option<&'a TreeListing>,
     pub(crate) root: &'a Path,
 }
@@ -27,16 +27,15 @@ impl CallStart<'_> {
         self.tree?.entries.get(path.strip_prefix(self.root).ok()?)
     }
 
-    /// Whether something that was kept may have been moved, and nobody can
-    /// tell whether it is this: what was only just written is known by its
-    /// content alone.
+    /// Whether a saved file may have been moved and cannot be identified by its
+    /// stamp: a file written just before is known only by its content.
     fn is_ambiguous(&self, seen: &[(PathBuf, PathChange)]) -> bool {
         seen.iter().any(|(path, change)| {
             let is_changed = change.after.as_ref() != Some(&change.before);
             let is_content = change.before != SavedState::Absent && !change.before.is_dir();
             let is_unknown = match self.entry_at(path) {
                 Some(leaf) => leaf.stamp == FileStamp::default(),
-                // It was not there when the call began.
+                // It did not exist when the call began.
                 None => self.tree.is_none(),
             };
             is_content && is_changed && is_unknown
@@ -44,14 +43,14 @@ impl CallStart<'_> {
     }
 }
 
-/// Writes down of what was moved here that it was not kept.
+/// Marks files that were moved in as not saved.
 pub(crate) fn mark_moved_in(
     seen: &mut Vec<(PathBuf, PathChange)>,
     manifest: &CheckpointManifest,
     from: CallStart<'_>,
 ) {
     let began = from.at;
-    // What is new, and whether it is a file that came from elsewhere.
+    // New paths, and whether each is a file that came from elsewhere.
     let mut new: BTreeMap<PathBuf, bool> = BTreeMap::new();
     for (path, change) in seen.iter() {
         let (SavedState::Absent, Some(after)) = (&change.before, &change.after) else { continue };
@@ -83,7 +82,7 @@ pub(crate) fn mark_moved_in(
     }
 }
 
-/// The topmost folder that was moved with it: all that is in there came along.
+/// Returns the topmost directory that was moved together with the file.
 fn moved_root(path: &Path, new: &BTreeMap<PathBuf, bool>, began: i64) -> PathBuf {
     let mut found = path;
     for above in path.ancestors().skip(1).take_while(|above| new.contains_key(*above)) {
@@ -99,8 +98,8 @@ fn moved_root(path: &Path, new: &BTreeMap<PathBuf, bool>, began: i64) -> PathBuf
     found.to_path_buf()
 }
 
-/// Whether it was made before that, under whatever name. A second name of a
-/// file can go: the first one stays.
+/// Whether a file was created before `began`, under any name. Files with
+/// several hard links do not count: removing one leaves the others.
 fn is_older_than(path: &Path, began: i64) -> bool {
     let born = |found: Metadata| {
         let alone = found.is_dir() || found.nlink() == 1;

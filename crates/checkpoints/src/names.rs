@@ -1,4 +1,4 @@
-//! Paths in JSON: as text where they are text, else byte by byte.
+//! JSON encoding of paths: as text if valid UTF-8, else as hexadecimal bytes.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -30,12 +30,12 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<PathBuf,
         EncodedPath::Text(text) => Ok(text.into()),
         EncodedPath::Bytes { bytes } => match unhex(&bytes) {
             Some(bytes) => Ok(OsString::from_vec(bytes).into()),
-            None => Err(serde::de::Error::custom("a path is damaged")),
+            None => Err(serde::de::Error::custom("invalid path encoding")),
         },
     }
 }
 
-/// Several of them.
+/// Encoding of path lists.
 pub(crate) mod several {
     use super::{Deserialize, Deserializer, PathBuf, Serialize, Serializer};
 
@@ -62,18 +62,18 @@ pub(crate) mod several {
     }
 }
 
-/// Two digits for each byte.
+/// Encodes bytes as hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     let mut text = String::with_capacity(bytes.len() * 2);
     for byte in bytes {
-        // Writing to a text cannot fail.
+        // Writing to a `String` cannot fail.
         let _ = write!(text, "{byte:02x}");
     }
     text
 }
 
-/// What [`hex`] was made from.
+/// Decodes the output of [`hex`].
 pub(crate) fn unhex(text: &str) -> Option<Vec<u8>> {
     let digit = |c: u8| char::from(c).to_digit(16).and_then(|d| u8::try_from(d).ok());
     let pairs = text.as_bytes().chunks(2).map(|pair| match pair {

@@ -1,4 +1,4 @@
-//! Contents, each once, by their hash: compressed, and checked when read.
+//! Content-addressed store: deduplicated, compressed, and verified on read.
 
 use std::collections::HashMap;
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
@@ -15,40 +15,40 @@ use crate::state::ContentHash;
 use crate::store::now_nanos;
 use crate::turn::FILE_TIME_GRANULARITY_NANOS;
 
-/// The fastest: a call waits for it.
+/// The fastest level, since a call waits for it.
 const COMPRESSION_LEVEL: i32 = 1;
 
-/// What is not larger is hashed before anything is written.
+/// Files up to this size are hashed before anything is written.
 const MAX_IN_MEMORY_BYTES: usize = 8 * 1024 * 1024;
 
-/// How many contents are known to be whole.
+/// Maximum number of verified objects remembered.
 const MAX_VERIFIED_OBJECTS: usize = 4096;
 
-/// Between two looks at what a reader thinks of it.
+/// Bytes read at a time.
 const READ_CHUNK_BYTES: usize = 128 * 1024;
 
-/// How many names are tried.
+/// Maximum number of temporary names tried.
 const MAX_NAME_ATTEMPTS: u64 = 64;
 
-/// How the name of a content begins that is not yet whole.
+/// Name prefix of incomplete files.
 pub(crate) const PART_PREFIX: &str = ".part-";
 
-/// Contents by their hash.
+/// Contents by hash.
 #[derive(Debug)]
 pub(crate) struct ObjectStore {
     folder: PathBuf,
-    /// Bytes that this process has added and nobody has counted.
+    /// Bytes that this process has added and not yet counted in the tally.
     added: AtomicU64,
-    /// The files that were read and found whole.
+    /// Objects read and found intact.
     verified: Mutex<HashMap<ContentHash, FileFingerprint>>,
 }
 
-/// What changes when a file is touched.
+/// Metadata that changes when a file is modified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FileFingerprint {
     inode: u64,
     len: u64,
-    /// Nanoseconds since 1970; nobody can put it back.
+    /// Nanoseconds since 1970; programs cannot set it back.
     changed: i64,
 }
 
@@ -69,23 +69,23 @@ impl ObjectStore {
         &self.folder
     }
 
-    /// Bytes that were added since they were last taken.
+    /// Returns the number of uncounted bytes added.
     pub(crate) fn added(&self) -> u64 {
         self.added.load(Ordering::Relaxed)
     }
 
-    /// Bytes that were added since they were last taken; who takes them
-    /// counts them.
+    /// Returns and resets the number of uncounted bytes; the caller counts
+    /// them.
     pub(crate) fn take_added(&self) -> u64 {
         self.added.swap(0, Ordering::Relaxed)
     }
 
-    /// Bytes that were added to something else.
+    /// Adds bytes written outside the object store.
     pub(crate) fn add(&self, bytes: u64) {
         self.added.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Keeps a content.
+    /// Stores a content.
     pub(crate) fn put(&self, bytes: &[u8]) -> io::Result<ContentHash> {
         let hash = ContentHash::for_content(bytes);
         if !self.has_verified(hash, bytes) {
@@ -97,7 +97,7 @@ impl ObjectStore {
         Ok(hash)
     }
 
-    /// Keeps the content of a file; its hash and how long it was.
+    /// Stores the content of a file; returns its hash and length.
     pub(crate) fn put_file(
         &self,
         file: &mut File,
@@ -129,14 +129,15 @@ impl ObjectStore {
         };
         let done: io::Result<(ContentHash, u64, u64)> = pack();
         let (hash, len, packed) = done.inspect_err(|_| discard(&part))?;
-        // In the place of one that may be damaged, since it is made anyway.
+        // Replaces an existing object, which may be damaged; the new one is
+        // already written.
         let known = fs::metadata(self.path(hash)).map_or(0, |found| found.len());
         self.commit_part(Ok(()), &part, hash, packed.saturating_sub(known))?;
         Ok((hash, len))
     }
 
-    /// Whether a content is there that somebody is about to rely on. It is
-    /// read, unless it was before and nobody has touched it since.
+    /// Whether an intact object exists. It is read, unless it was verified
+    /// before and is unmodified since.
     fn has_verified(&self, hash: ContentHash, bytes: &[u8]) -> bool {
         let path = self.path(hash);
         let Ok(found) = fs::metadata(&path) else { return false };
@@ -145,7 +146,7 @@ impl ObjectStore {
             return true;
         }
         let is_whole = decompresses_to(&path, bytes).unwrap_or(false);
-        // One that is younger may be touched again and look the same.
+        // A recent file could be modified again with the same ctime.
         if is_whole && print.changed < now_nanos().saturating_sub(FILE_TIME_GRANULARITY_NANOS) {
             let mut checked = self.verified.lock();
             if checked.len() >= MAX_VERIFIED_OBJECTS {
@@ -156,13 +157,13 @@ impl ObjectStore {
         is_whole
     }
 
-    /// Whether a content is there. One that a power cut has emptied is not.
+    /// Whether an object exists and is not empty, as after a power failure.
     pub(crate) fn has(&self, hash: ContentHash) -> bool {
         fs::metadata(self.path(hash)).is_ok_and(|found| found.len() > 0)
     }
 
-    /// Writes a content to somebody, and fails at the end if it is not the one
-    /// that was kept.
+    /// Copies a content to `to`, and fails at the end if its hash does not
+    /// match.
     pub(crate) fn copy_to(&self, hash: ContentHash, to: &mut dyn Write) -> io::Result<()> {
         let mut packed = zstd::stream::read::Decoder::new(File::open(self.path(hash))?)?;
         let mut hasher = blake3::Hasher::new();
@@ -176,24 +177,24 @@ impl ObjectStore {
         if ContentHash(hasher.finalize()) == hash {
             return Ok(());
         }
-        Err(io::Error::new(io::ErrorKind::InvalidData, "what was kept is damaged"))
+        Err(io::Error::new(io::ErrorKind::InvalidData, "the saved content is damaged"))
     }
 
-    /// A whole content.
+    /// Returns a whole content.
     pub(crate) fn get(&self, hash: ContentHash) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.copy_to(hash, &mut bytes)?;
         Ok(bytes)
     }
 
-    /// Where a content is.
+    /// Returns the path of an object.
     pub(crate) fn path(&self, hash: ContentHash) -> PathBuf {
         let hex = hash.to_hex();
         let (drawer, name) = hex.split_at(2);
         self.folder.join(drawer).join(name)
     }
 
-    /// A new file beside the place of `near`.
+    /// Creates a temporary file next to the object `near`.
     fn create_part(&self, near: ContentHash) -> io::Result<(File, PathBuf)> {
         let random = RandomState::new();
         for number in 0..MAX_NAME_ATTEMPTS {
@@ -232,7 +233,7 @@ impl ObjectStore {
     }
 }
 
-/// Makes a folder that only its owner can look into, and those above it.
+/// Creates a directory and its parents with mode 0700.
 pub(crate) fn create_private_dir(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
@@ -241,7 +242,7 @@ fn create(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
-/// Whether a file is packed from these bytes.
+/// Whether a file decompresses to these bytes.
 fn decompresses_to(path: &Path, bytes: &[u8]) -> io::Result<bool> {
     let mut packed = zstd::stream::read::Decoder::new(File::open(path)?)?;
     let mut chunk = vec![0; READ_CHUNK_BYTES];

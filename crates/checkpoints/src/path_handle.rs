@@ -1,5 +1,5 @@
-//! A name in a folder that is held open, reached without following a link:
-//! what is looked at or replaced is what was named, and nothing else.
+//! A name in an open directory, resolved without following symlinks, so
+//! inspection and replacement affect exactly the named path.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -16,30 +16,30 @@ use rustix::io::Errno;
 use crate::attributes::{ReplacedFile, SavedAttributes, read_xattrs};
 use crate::state::{FileStamp, HardLinks};
 
-/// How the name of a file begins that is being brought back.
+/// Name prefix of temporary files during a restore.
 pub(crate) const RESTORE_TEMP_PREFIX: &str = ".hermes-restore-";
 
-/// The place of one file, folder or link.
+/// Handle to the path of one file, directory or symlink.
 #[derive(Debug)]
 pub(crate) struct PathHandle {
     folder: OwnedFd,
     name: OsString,
 }
 
-/// What is there.
+/// Metadata of a path.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PathStat {
     pub(crate) kind: FileType,
     pub(crate) mode: u32,
-    /// User and group.
+    /// User and group id.
     pub(crate) owner: (u32, u32),
     pub(crate) stamp: FileStamp,
-    /// How many names it has.
+    /// Number of hard links.
     pub(crate) link_count: u64,
 }
 
 impl PathStat {
-    /// What is known of the other names of a file, if it has any.
+    /// Returns the hard link information of a file with several links.
     pub(crate) fn hard_links(&self) -> Option<HardLinks> {
         let linked = HardLinks { inode: self.stamp.inode, names: self.link_count };
         (self.link_count > 1).then_some(linked)
@@ -47,8 +47,8 @@ impl PathStat {
 }
 
 impl PathHandle {
-    /// The spot at an absolute path; none if the folder that it would be in is
-    /// not there, or only by way of a link.
+    /// Resolves an absolute path; `None` if its parent directory does not exist
+    /// or is reached through a symlink.
     pub(crate) fn resolve(path: &Path) -> io::Result<Option<Self>> {
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
             return Ok(Some(Self {
@@ -63,7 +63,7 @@ impl PathHandle {
         }
     }
 
-    /// What is there; a link is a link.
+    /// Reads the metadata without following symlinks.
     pub(crate) fn stat(&self) -> io::Result<Option<PathStat>> {
         match rustix::fs::statat(&self.folder, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(file_stat(&stat))),
@@ -72,25 +72,25 @@ impl PathHandle {
         }
     }
 
-    /// Where the link that is there leads.
+    /// Reads the target of the symlink.
     pub(crate) fn read_link(&self) -> io::Result<PathBuf> {
         let target = rustix::fs::readlinkat(&self.folder, &self.name, Vec::new())?;
         Ok(OsString::from_vec(target.into_bytes()).into())
     }
 
-    /// Opens the regular file that is there.
+    /// Opens the regular file.
     pub(crate) fn open(&self) -> io::Result<(File, PathStat)> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let file = rustix::fs::openat(&self.folder, &self.name, flags, Mode::empty())?;
         let found = file_stat(&rustix::fs::fstat(&file)?);
         if found.kind != FileType::RegularFile {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
         }
         Ok((file.into(), found))
     }
 
-    /// Puts a file there, whole or not at all, in place of a file or a link.
-    /// Says what it could not be given besides its content.
+    /// Atomically puts a file in place of a file or symlink. Returns the
+    /// attributes that could not be restored.
     pub(crate) fn put_file(
         &self,
         kept: SavedAttributes<'_>,
@@ -114,7 +114,7 @@ impl PathHandle {
         finish().inspect_err(|_| self.discard(&name))
     }
 
-    /// The regular file that is there.
+    /// Returns the existing regular file, if any.
     fn existing_file(&self) -> io::Result<Option<ReplacedFile>> {
         let found = self.stat()?.filter(|found| found.kind == FileType::RegularFile);
         Ok(found.map(|found| match self.open() {
@@ -123,8 +123,8 @@ impl PathHandle {
         }))
     }
 
-    /// Puts a link there, in place of a file or a link, for a user and a group.
-    /// Says which of them it could not be given to.
+    /// Puts a symlink in place of a file or symlink and sets its owner. Returns
+    /// which of owner and group could not be set.
     pub(crate) fn put_link(
         &self,
         target: &Path,
@@ -138,7 +138,8 @@ impl PathHandle {
         Ok(lost?)
     }
 
-    /// Gives a new link away. Only root can, but the group may be one's own.
+    /// Changes the owner of a new symlink. Only root can change the user, but
+    /// the group may be one of the caller's.
     fn chown_link(&self, name: &OsStr, (user, group): (u32, u32)) -> Result<Vec<String>, Errno> {
         let flags = AtFlags::SYMLINK_NOFOLLOW;
         let made = file_stat(&rustix::fs::statat(&self.folder, name, flags)?).owner;
@@ -153,9 +154,9 @@ impl PathHandle {
         Ok(lost)
     }
 
-    /// Gives the file at another spot this name as well, in place of a file or
-    /// a link. Says whether that could be done: not if another file than the
-    /// one that is meant is there by now.
+    /// Hard-links the file at `first` to this path, in place of a file or
+    /// symlink. Returns false if that fails or `first` no longer has this
+    /// inode.
     pub(crate) fn put_hard_link(&self, first: &Self, inode: u64) -> bool {
         let made = self.create_temporary(|name| {
             let (from, to) = (&first.folder, &self.folder);
@@ -165,12 +166,12 @@ impl PathHandle {
         let found = rustix::fs::statat(&self.folder, &name, AtFlags::SYMLINK_NOFOLLOW);
         let is_done = found.is_ok_and(|found| file_stat(&found).stamp.inode == inode)
             && rustix::fs::renameat(&self.folder, &name, &self.folder, &self.name).is_ok();
-        // Between two names of one file a rename does nothing.
+        // A rename between two links to one file does nothing.
         self.discard(&name);
         is_done
     }
 
-    /// Makes a folder there, if there is none.
+    /// Creates a directory if none exists.
     pub(crate) fn put_dir(&self) -> io::Result<()> {
         match rustix::fs::mkdirat(&self.folder, &self.name, Mode::from_raw_mode(0o700)) {
             Ok(()) => Ok(()),
@@ -181,14 +182,14 @@ impl PathHandle {
         }
     }
 
-    /// Changes the permission bits of the file or folder that is there.
+    /// Sets the permission bits of the file or directory.
     pub(crate) fn set_mode(&self, mode: u32) -> io::Result<()> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let mode = Mode::from_raw_mode(mode);
         match rustix::fs::openat(&self.folder, &self.name, flags, Mode::empty()) {
             Ok(opened) => Ok(rustix::fs::fchmod(opened, mode)?),
-            // One that cannot be read can still be changed by its owner; a
-            // link is refused, since its target would change.
+            // The owner can chmod an unreadable file. A symlink is refused,
+            // since its target would change.
             Err(Errno::ACCESS) if self.stat()?.is_some_and(|l| l.kind != FileType::Symlink) => {
                 Ok(rustix::fs::chmodat(&self.folder, &self.name, mode, AtFlags::empty())?)
             }
@@ -196,10 +197,10 @@ impl PathHandle {
         }
     }
 
-    /// Gives the file that is there what was kept of it besides its content.
-    /// Says what it could not be given.
+    /// Applies saved attributes to the file. Returns those that could not be
+    /// restored.
     pub(crate) fn apply_attributes(&self, kept: SavedAttributes<'_>) -> io::Result<Vec<String>> {
-        // What was made unreadable cannot be opened before.
+        // An unreadable file cannot be opened before its mode is reset.
         self.set_mode(kept.mode & 0o777)?;
         if kept.is_plain() {
             self.set_mode(kept.mode)?;
@@ -208,7 +209,7 @@ impl PathHandle {
         kept.reapply_to(&self.open()?.0)
     }
 
-    /// [`Self::dress`] for the folder that is there.
+    /// [`Self::apply_attributes`] for a directory.
     pub(crate) fn apply_dir_attributes(
         &self,
         kept: SavedAttributes<'_>,
@@ -227,19 +228,19 @@ impl PathHandle {
         kept.reapply_to(&folder)
     }
 
-    /// What the folder that is there has of extended attributes; none if it
-    /// cannot be opened.
+    /// Returns the extended attributes of the directory; `None` if it cannot be
+    /// opened.
     pub(crate) fn dir_xattrs(&self) -> Option<BTreeMap<String, String>> {
         self.open_dir().ok().map(read_xattrs)
     }
 
-    /// Opens the folder that is there.
+    /// Opens the directory.
     pub(crate) fn open_dir(&self) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(rustix::fs::openat(&self.folder, &self.name, flags, Mode::empty())?.into())
     }
 
-    /// Removes a file or a link, or an empty folder.
+    /// Removes a file, a symlink or an empty directory.
     pub(crate) fn remove(&self, is_folder: bool) -> io::Result<()> {
         let flags = if is_folder { AtFlags::REMOVEDIR } else { AtFlags::empty() };
         match rustix::fs::unlinkat(&self.folder, &self.name, flags) {
@@ -270,11 +271,11 @@ impl PathHandle {
     }
 }
 
-/// A folder by its path, on which there must be no link.
+/// Opens a directory whose path must not contain symlinks.
 fn open_dir_without_links(path: &Path) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     match rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
-        // An old kernel does not know the call, a filter may forbid it.
+        // Old kernels lack `openat2`, and seccomp filters may forbid it.
         Err(Errno::NOSYS | Errno::PERM) => {}
         opened => return opened,
     }
@@ -286,7 +287,7 @@ fn open_dir_without_links(path: &Path) -> Result<OwnedFd, Errno> {
 }
 
 pub(crate) fn file_stat(stat: &rustix::fs::Stat) -> PathStat {
-    // Widened first, since the fields differ from one machine to another.
+    // Widened first, since the field types differ between architectures.
     let moment = |seconds: i128, nanoseconds: i128| {
         i64::try_from(seconds * 1_000_000_000 + nanoseconds).unwrap_or(i64::MAX)
     };

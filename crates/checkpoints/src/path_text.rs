@@ -1,5 +1,5 @@
-//! Paths for people and programs, who read text: a path that is none is written
-//! as a `file://` address.
+//! Paths as text for users and programs: a non-UTF-8 path becomes a `file://`
+//! URL.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -9,7 +9,7 @@ use crate::names::unhex;
 
 const FILE_SCHEME: &str = "file://";
 
-/// A path as text, from which [`meant`] makes it again.
+/// Converts a path to text that [`path_from_text`] can parse.
 pub fn path_to_text(path: &Path) -> String {
     let Some(text) = path.to_str() else {
         let bytes = path.as_os_str().as_bytes().iter();
@@ -24,13 +24,14 @@ pub fn path_to_text(path: &Path) -> String {
     text.to_owned()
 }
 
-/// [`written`] from a folder on, if the path is in it and is text.
+/// [`path_to_text`] relative to a directory, if the path is inside it and valid
+/// UTF-8.
 pub fn relative_path_text(path: &Path, folder: &Path) -> String {
     let below = path.strip_prefix(folder).ok().and_then(Path::to_str);
     below.filter(|below| !below.is_empty()).map_or_else(|| path_to_text(path), str::to_owned)
 }
 
-/// The path that somebody wrote, maybe as an address.
+/// Parses a path or a `file://` URL.
 pub fn path_from_text(path: &Path) -> PathBuf {
     let address = path.to_str().and_then(|text| text.strip_prefix(FILE_SCHEME));
     let Some(address) = address.filter(|rest| rest.starts_with('/')) else {
@@ -39,7 +40,7 @@ pub fn path_from_text(path: &Path) -> PathBuf {
     let mut parts = address.split('%');
     let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
     for part in parts {
-        // Two digits are a byte; any other percent sign is one.
+        // `%` with two hexadecimal digits is a byte; any other `%` is literal.
         match part.get(..2).and_then(unhex) {
             Some(byte) => {
                 bytes.extend(byte);

@@ -1,4 +1,4 @@
-//! What it would take to bring files back, and what stands in the way.
+//! Plans for undo, redo and restore: the steps and their obstacles.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -14,33 +14,33 @@ use crate::state::{AttributeMask, SavedState, UnsavedReason};
 use crate::store::{CheckpointStore, logs};
 use crate::tree::TreeListing;
 
-/// What is wanted.
+/// The requested operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RestoreTarget<'a> {
-    /// The last turns of a workspace undone.
+    /// Undoes the last turns of a workspace.
     Undo {
         /// The workspace.
         workspace: &'a Path,
-        /// How many turns.
+        /// Number of turns.
         turns: usize,
     },
-    /// The last undo of a workspace taken back.
+    /// Reverts the last undo of a workspace.
     Redo {
         /// The workspace.
         workspace: &'a Path,
     },
-    /// Files as they were at a checkpoint.
+    /// Restores files to their state at a checkpoint.
     Restore {
-        /// Its name.
+        /// Checkpoint id.
         checkpoint: &'a str,
-        /// These files, and what is below these folders; everything that was
-        /// changed since if there are none.
+        /// Files to restore, and directories with everything below; if empty,
+        /// everything changed since.
         paths: &'a [PathBuf],
     },
 }
 
 impl RestoreTarget<'_> {
-    /// The command that does it.
+    /// Returns the command that performs it.
     pub fn command_name(&self) -> &'static str {
         match self {
             Self::Undo { .. } => "undo",
@@ -50,40 +50,40 @@ impl RestoreTarget<'_> {
     }
 }
 
-/// What would be done.
+/// The planned changes.
 #[derive(Debug, Clone)]
 pub struct RestorePlan {
-    /// What it is called in the list of checkpoints.
+    /// Kind of the checkpoint that will record it.
     pub kind: CheckpointKind,
     /// Where.
     pub workspace: PathBuf,
-    /// The checkpoints that it is about, the oldest first.
+    /// Ids of the affected checkpoints, oldest first.
     pub checkpoints: Vec<String>,
-    /// Path by path. Files that are already as wanted are not named.
+    /// One step per path that is not yet in its target state.
     pub steps: Vec<RestoreStep>,
-    /// What the turns have deleted that git ignores and nobody kept: it does
-    /// not come back.
+    /// Git-ignored paths that the turns deleted unsaved; they cannot be
+    /// restored.
     pub missing: Vec<PathBuf>,
-    /// The turns that it is about, in brief, the oldest first.
+    /// Summaries of the affected turns, oldest first.
     pub turns: Vec<CheckpointSummary>,
-    /// Checkpoints that it goes past, since they cannot be read.
+    /// Unreadable checkpoints that the plan goes past.
     pub damaged: Vec<DamagedCheckpoint>,
-    /// What is as wanted, of what was begun before and cut off.
+    /// Paths already in their target state because of an interrupted operation.
     pub(crate) already_done: Vec<RestoreStep>,
-    /// What it was made from.
+    /// The history that the plan is based on.
     pub(crate) history: WorkspaceHistory,
 }
 
-/// What was done in a workspace up to a moment.
+/// The history of a workspace at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WorkspaceHistory {
     logs: Vec<PathBuf>,
-    /// Those that did not get to their end, or have not yet.
+    /// Operations that were interrupted or are still running.
     interrupted: Vec<String>,
 }
 
 impl WorkspaceHistory {
-    /// From a workspace's logs and the checkpoints that were read from them.
+    /// Builds the history from a workspace's logs and their checkpoints.
     pub(crate) fn new(logs: Vec<PathBuf>, all: &[CheckpointManifest]) -> Self {
         let mut interrupted: Vec<String> =
             all.iter().filter(|m| m.is_interrupted()).map(|m| m.id().to_owned()).collect();
@@ -92,68 +92,68 @@ impl WorkspaceHistory {
     }
 }
 
-/// What would be done with one path.
+/// The planned change of one path.
 #[derive(Debug, Clone)]
 pub struct RestoreStep {
     /// Where.
     pub path: PathBuf,
-    /// What is there.
+    /// Current state.
     pub from: SavedState,
-    /// What will be there.
+    /// Target state.
     pub to: SavedState,
-    /// What of it besides content and mode has to come back as well, since the
-    /// turns have changed it. The rest is as it is now, whoever changed it.
+    /// Attributes besides content and mode to restore, because the turns
+    /// changed them. All others keep their current value.
     pub attributes: AttributeMask,
-    /// What stands in the way.
+    /// What prevents the step.
     pub obstacle: Option<RestoreObstacle>,
-    /// What was there when the same was begun before, and cut off.
+    /// State before an interrupted operation that this one resumes.
     pub(crate) resumed_from: Option<SavedState>,
 }
 
-/// What stands in the way.
+/// An obstacle to a restore step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RestoreObstacle {
-    /// What it is.
+    /// Why the step is blocked.
     pub reason: ObstacleReason,
-    /// Whether it can be done nevertheless.
+    /// Whether `force` overrides it.
     pub can_be_forced: bool,
 }
 
-/// Why a path is not simply brought back.
+/// Why a path cannot be restored directly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ObstacleReason {
-    /// Somebody else has changed it since.
+    /// Changed by another writer since.
     ChangedSince,
-    /// Somebody else has changed it between two of the turns.
+    /// Changed by another writer between two of the turns.
     ChangedBetween,
-    /// The turn was cut off, so nobody knows what it left.
+    /// The turn was interrupted, so its result is unknown.
     CutOff,
-    /// What was there was not kept.
+    /// The target state was not saved.
     NotKept(UnsavedReason),
-    /// What was kept is gone or damaged.
+    /// The saved content is missing or damaged.
     Lost,
-    /// What is there now cannot be kept, so this could not be undone.
+    /// The current state cannot be saved, so the step could not be undone.
     CannotBeKept(UnsavedReason),
-    /// There is a link on the way to it now.
+    /// A parent directory is now a symlink.
     LinkOnTheWay,
-    /// It cannot be looked at.
+    /// The path cannot be read.
     Unreadable,
 }
 
 impl ObstacleReason {
-    /// The reason in words.
+    /// Describes the reason.
     pub fn describe(self) -> String {
         match self {
             Self::ChangedSince => "it was changed since".into(),
-            Self::ChangedBetween => "somebody else has changed it in between".into(),
-            Self::CutOff => "the turn was cut off, so it is not known what it left".into(),
-            Self::NotKept(why) => format!("it was not kept: {}", why.describe()),
-            Self::Lost => "what was kept of it is gone or damaged".into(),
+            Self::ChangedBetween => "another program changed it in between".into(),
+            Self::CutOff => "the turn was interrupted, so its result is unknown".into(),
+            Self::NotKept(why) => format!("it was not saved: {}", why.describe()),
+            Self::Lost => "its saved content is gone or damaged".into(),
             Self::CannotBeKept(why) => {
-                format!("what is there now would be lost for good: {}", why.describe())
+                format!("its current content would be lost for good: {}", why.describe())
             }
-            Self::LinkOnTheWay => "there is a link on the way to it".into(),
-            Self::Unreadable => "it cannot be looked at".into(),
+            Self::LinkOnTheWay => "a parent directory is a symlink".into(),
+            Self::Unreadable => "it cannot be read".into(),
         }
     }
 
@@ -163,13 +163,13 @@ impl ObstacleReason {
 }
 
 impl RestoreStep {
-    /// Why what is there now would be lost for good, if it would be.
+    /// Returns why the current content would be permanently lost, if it would.
     pub fn loss_reason(&self) -> Option<UnsavedReason> {
         let can_be_done = self.obstacle.is_none_or(|obstacle| obstacle.can_be_forced);
         self.from.unsaved_reason().filter(|_| can_be_done)
     }
 
-    /// What stands in the way, in words.
+    /// Describes the obstacle.
     pub fn describe_obstacle(&self) -> Option<String> {
         let why = self.obstacle?.reason;
         Some(match self.loss_reason() {
@@ -186,12 +186,12 @@ impl RestoreStep {
 }
 
 impl RestorePlan {
-    /// The steps that something stands in the way of.
+    /// Yields the steps that have an obstacle.
     pub fn obstacles(&self) -> impl Iterator<Item = (&RestoreStep, RestoreObstacle)> {
         self.steps.iter().filter_map(|step| Some((step, step.obstacle?)))
     }
 
-    /// Whether a part of it was done before it was cut off.
+    /// Whether an interrupted operation already did a part of it.
     pub(crate) fn is_resumed(&self) -> bool {
         let is_moved =
             |step: &RestoreStep| step.resumed_from.as_ref().is_some_and(|b| !b.is_same(&step.from));
@@ -207,16 +207,16 @@ impl RestorePlan {
     }
 }
 
-/// A path that is not as it was when the plan was first carried out.
+/// A path that differs from its target state, or did before an interruption.
 enum PlannedPath {
-    /// It is to be brought back.
+    /// The path is to be restored.
     Pending(RestoreStep),
-    /// It is as wanted: what was cut off has brought it back already, or not
-    /// yet begun with it.
+    /// The path is in its target state: the interrupted operation restored it
+    /// or had not changed it yet.
     Done(RestoreStep),
 }
 
-/// What a plan is about.
+/// The context of a plan.
 struct PlanSubject<'a> {
     kind: CheckpointKind,
     workspace: &'a Path,
@@ -224,20 +224,20 @@ struct PlanSubject<'a> {
     interrupted: &'a InterruptedRestores<'a>,
 }
 
-/// What several checkpoints together say of a path.
+/// The combined change of a path over several checkpoints.
 struct StateSpan<'a> {
-    /// Before the first of them.
+    /// State before the first.
     first: &'a SavedState,
-    /// After the last.
+    /// State after the last.
     last: Option<&'a SavedState>,
-    /// Each began where the one before it ended.
+    /// Whether each began with the state that the previous one left.
     is_unbroken: bool,
-    /// What they have changed besides content and mode.
+    /// Attributes changed besides content and mode.
     attributes: AttributeMask,
 }
 
 impl<'a> StateSpan<'a> {
-    /// What none of the checkpoints has touched.
+    /// Span of a path that no checkpoint changed.
     fn unchanged(state: &'a SavedState) -> Self {
         let (first, carried) = (state, AttributeMask::default());
         Self { first, last: Some(state), is_unbroken: true, attributes: carried }
@@ -245,8 +245,8 @@ impl<'a> StateSpan<'a> {
 }
 
 impl CheckpointStore {
-    /// The past and the checkpoints of a workspace. What comes after the logs
-    /// were listed is found when the plan is carried out.
+    /// Loads the history and checkpoints of a workspace. Logs added after the
+    /// listing are detected when the plan is applied.
     fn load_history(
         &self,
         workspace: &Path,
@@ -257,7 +257,7 @@ impl CheckpointStore {
         Ok((WorkspaceHistory::new(there, &all), all))
     }
 
-    /// What it would take to get there. Nothing is changed.
+    /// Plans an operation without changing anything.
     pub fn plan(&self, target: RestoreTarget<'_>) -> Result<RestorePlan, ToolError> {
         match target {
             RestoreTarget::Undo { workspace, turns } => self.plan_undo(workspace, turns),
@@ -278,7 +278,8 @@ impl CheckpointStore {
             return self.plan_for(matter, &[redo], &|_| true);
         }
         let done = UndoStack::from_checkpoints(&all).undoable;
-        // What was cut off before it changed anything goes with the next one.
+        // Turns interrupted before any change are undone together with the next
+        // one.
         let (mut chosen, mut ids): (Vec<&CheckpointManifest>, Vec<String>) = Default::default();
         for turn in done.iter().filter_map(|at| all.get(*at)) {
             if chosen.len() >= turns.max(1) {
@@ -293,14 +294,14 @@ impl CheckpointStore {
         let mut damaged = self.damaged_since(workspace, oldest.unwrap_or(i64::MIN), &all)?;
         damaged.extend(self.unrecoverable_among(&chosen));
         if chosen.is_empty() && !damaged.is_empty() {
-            return Err(damage_error(&damaged, None).with_hint("No other turn is left to undo."));
+            return Err(damage_error(&damaged, None).with_hint("There is no other turn to undo."));
         }
         if chosen.is_empty() {
             return Err(ToolError::not_found(format!(
-                "Nothing is left to undo in {}",
+                "Nothing to undo in {}",
                 workspace.display()
             ))
-            .with_hint("`hermes checkpoints list --all` shows what was changed elsewhere."));
+            .with_hint("`hermes checkpoints list --all` shows changes in other workspaces."));
         }
         let kind = CheckpointKind::Undo(ids);
         let oldest_first: Vec<&CheckpointManifest> = chosen.into_iter().rev().collect();
@@ -308,8 +309,7 @@ impl CheckpointStore {
         Ok(RestorePlan { damaged, ..self.plan_for(matter, &oldest_first, &|_| true)? })
     }
 
-    /// Whether a turn was cut off before it had changed anything, or what it
-    /// had deleted is there again.
+    /// Whether a turn changed nothing, or all that it deleted exists again.
     fn is_empty_turn(turn: &CheckpointManifest) -> bool {
         let has_changed = turn.changes().next().is_some() || turn.missing_paths().next().is_some();
         *turn.kind() == CheckpointKind::Turn && !turn.is_lost && !has_changed
@@ -320,10 +320,10 @@ impl CheckpointStore {
         let undone = UndoStack::from_checkpoints(&all).redoable;
         let Some(undo) = undone.first().and_then(|at| all.get(*at)) else {
             return Err(ToolError::not_found(format!(
-                "Nothing is left to redo in {}",
+                "Nothing to redo in {}",
                 workspace.display()
             ))
-            .with_hint("An undo can be taken back until the next turn changes something."));
+            .with_hint("An undo can be reverted until the next turn changes something."));
         };
         let kind = CheckpointKind::Redo(undo.id().to_owned());
         let damaged = self.damaged_since(workspace, undo.at_nanos(), &all)?;
@@ -341,7 +341,7 @@ impl CheckpointStore {
         let workspace = wanted.workspace();
         let (past, all) = self.load_history(workspace)?;
         let halfway = &InterruptedRestores::from_checkpoints(&all);
-        // What was cut off goes on, or is still to be done.
+        // Interrupted operations are resumed or have not taken effect.
         let counts = |m: &&CheckpointManifest| !m.is_interrupted() || m.id() == wanted.id();
         let since = all.iter().filter(|m| m.at_nanos() >= wanted.at_nanos()).filter(counts);
         let since: Vec<&CheckpointManifest> = since.collect();
@@ -351,7 +351,7 @@ impl CheckpointStore {
         let matter = PlanSubject { kind, workspace, history: past, interrupted: halfway };
         let mut plan = self.plan_for(matter, &since, &is_chosen)?;
         let touched = |path: &Path| since.iter().any(|m| m.changes.contains_key(path));
-        // What nobody of ours has touched is brought back if it is asked for.
+        // Paths that no turn changed are restored on explicit request.
         for (path, state) in self.tree_states(&wanted, paths) {
             if !touched(&path) {
                 plan.push(self.plan_path(&path, &StateSpan::unchanged(&state), halfway));
@@ -364,19 +364,20 @@ impl CheckpointStore {
         };
         if let Some(unknown) = paths.iter().find(|path| !is_known(path)) {
             return Err(ToolError::not_found(format!(
-                "Checkpoint {} knows nothing of {}",
+                "Checkpoint {} has no record of {}",
                 wanted.id(),
                 unknown.display()
             ))
-            .with_hint(format!("`hermes checkpoints show {}` lists what it knows.", wanted.id())));
+            .with_hint(format!("`hermes checkpoints show {}` lists its files.", wanted.id())));
         }
-        // Nobody knows what else happened since.
+        // Damaged checkpoints may hide further changes since.
         plan.damaged = self.damaged_since(workspace, wanted.at_nanos(), &all)?;
         plan.damaged.extend(self.unrecoverable_among(&since));
         Ok(plan)
     }
 
-    /// What the trees of a checkpoint say of these paths and what is below.
+    /// Yields the states of these paths, and everything below, in the trees of
+    /// a checkpoint.
     fn tree_states<'a>(
         &'a self,
         manifest: &'a CheckpointManifest,
@@ -392,7 +393,7 @@ impl CheckpointStore {
         })
     }
 
-    /// What was at a path when a checkpoint was made, as far as it is known.
+    /// Returns the state of a path at a checkpoint, if known.
     pub fn state_at(
         &self,
         manifest: &CheckpointManifest,
@@ -424,7 +425,7 @@ impl CheckpointStore {
                 let last = change.after.as_ref();
                 let carried = match last {
                     Some(last) => last.attribute_differences(&change.before),
-                    // Nobody has seen what it left.
+                    // The result was never recorded.
                     None => AttributeMask::ALL,
                 };
                 spans
@@ -472,7 +473,7 @@ impl CheckpointStore {
         Ok(plan)
     }
 
-    /// What is to be done with one path; none if it is as wanted.
+    /// Plans the change of one path; `None` if it is in its target state.
     fn plan_path(
         &self,
         path: &Path,
@@ -496,7 +497,7 @@ impl CheckpointStore {
             }));
         };
         let way = halfway.step_at(path).filter(|way| way.could_produce(&from, &to));
-        // Who takes back what was cut off keeps what is there now.
+        // Reverting an interrupted operation saves the current state instead.
         let begun = way.map(|way| way.from).filter(|begun| !begun.is_same(&to)).cloned();
         let is_as_wanted = |now: &SavedState| {
             now.is_same(&to)
@@ -544,7 +545,7 @@ impl CheckpointStore {
             return Some(ObstacleReason::Lost);
         }
         let unkept = from.unsaved_reason().map(ObstacleReason::CannotBeKept);
-        // Nobody but us has left it like this.
+        // An interrupted operation of ours left this state.
         if way.is_some() {
             return unkept;
         }
@@ -552,14 +553,14 @@ impl CheckpointStore {
         if !span.is_unbroken {
             return Some(ObstacleReason::ChangedBetween);
         }
-        // Where a folder gave way to a file, or a file to a folder, and nothing
-        // is by now, nothing is lost.
+        // A directory was replaced by a file or vice versa, and neither exists
+        // now: nothing is lost.
         let is_gone = *from == SavedState::Absent && last.is_dir() != to.is_dir();
-        // Only what the turns have changed themselves would be overwritten.
+        // Only attributes that the turns changed would be overwritten.
         let others = from.attribute_differences(last).intersection(span.attributes);
         let is_theirs = from.is_same(last) && others == AttributeMask::default();
-        // A folder loses nothing, since it goes only when it is empty; one that
-        // stays may have been closed to somebody.
+        // Restoring a directory loses nothing, since only empty ones are
+        // removed. One that stays may have had its access restricted since.
         let is_closed = to.is_dir() && others.attributes;
         let are_folders = from.is_dir() && last.is_dir() && !is_closed;
         if !is_theirs && !are_folders && !is_gone {
@@ -570,8 +571,8 @@ impl CheckpointStore {
     }
 }
 
-/// A redo that was cut off, if it was the last that was done: until it is
-/// through or taken back, no turn before it can be undone.
+/// Returns the last operation if it is an interrupted redo: until it is
+/// completed or reverted, no earlier turn can be undone.
 fn interrupted_redo(all: &[CheckpointManifest]) -> Option<&CheckpointManifest> {
     let of = |redo: &CheckpointManifest| match redo.kind() {
         CheckpointKind::Redo(other) if redo.is_interrupted() => {
@@ -581,20 +582,20 @@ fn interrupted_redo(all: &[CheckpointManifest]) -> Option<&CheckpointManifest> {
     };
     let last = all.last()?;
     match of(last)? {
-        // Taking it back was cut off as well.
+        // Its reversal was interrupted as well.
         other if of(other).is_some() => Some(other),
-        // So was the undo: the turn was not undone in the first place.
+        // The undo was interrupted too, so the turn was never undone.
         other if other.is_interrupted() => None,
         _ => Some(last),
     }
 }
 
 fn redo_first_error() -> ToolError {
-    ToolError::conflict("Nothing was changed. A redo was cut off before this")
-        .with_hint("`hermes redo` goes on with it, `hermes undo` takes it back.")
+    ToolError::conflict("Nothing was changed. An earlier redo was interrupted")
+        .with_hint("`hermes redo` resumes it, `hermes undo` reverts it.")
 }
 
-/// Nothing is brought back by way of a link, unless the link itself gives way.
+/// Blocks steps below a symlink, unless the plan replaces that symlink.
 fn mark_link_obstacles(steps: &mut [RestoreStep]) {
     let going: BTreeSet<PathBuf> = steps.iter().map(|step| step.path.clone()).collect();
     let mut links: BTreeMap<PathBuf, bool> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! Clearing away: what is too old, too many or too much, and contents that
-//! nothing names any more.
+//! Pruning of checkpoints that exceed the age, count or size limits, and of
+//! unreferenced contents.
 
 use std::collections::HashSet;
 use std::fs;
@@ -16,26 +16,26 @@ use crate::state::{ContentHash, SavedState};
 use crate::store::{CheckpointStore, logs, now_nanos};
 use crate::tree::TreeListing;
 
-/// How often is cleared away without being asked: once an hour.
+/// Interval of automatic pruning: one hour.
 const PRUNE_INTERVAL_NANOS: i64 = 3_600_000_000_000;
 
-/// Less than this is not counted until the next clearing.
+/// Smaller additions are not counted until the next prune.
 const MIN_COUNTED_BYTES: u64 = 1_000_000;
 
-/// Less than this is not counted after a call that has taken its time anyway.
+/// Smaller additions are not counted after a call that took its time anyway.
 const MIN_COUNTED_AFTER_CALL: u64 = 64_000;
 
-/// What is counted is at least this part of what may be kept.
+/// Counting threshold as a fraction of the total size limit.
 const LIMIT_DIVISOR: u64 = 64;
 
-/// What was cleared away.
+/// What a prune removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PruneReport {
     /// Checkpoints.
     pub checkpoints: usize,
     /// Contents.
     pub objects: usize,
-    /// Bytes on the disk.
+    /// Bytes on disk.
     pub bytes: u64,
 }
 
@@ -50,10 +50,10 @@ impl PruneReport {
     }
 }
 
-/// How much there is.
+/// Disk usage of the store.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DiskUsage {
-    /// Folders that have checkpoints.
+    /// Workspaces that have checkpoints.
     pub workspaces: usize,
     /// Checkpoints.
     pub checkpoints: usize,
@@ -61,31 +61,31 @@ pub struct DiskUsage {
     pub damaged: usize,
     /// Contents.
     pub objects: usize,
-    /// Bytes of contents on the disk, what trees were among them.
+    /// Bytes of contents on disk, including tree listings.
     pub object_bytes: u64,
-    /// Bytes of the logs, and of what little there is besides.
+    /// Bytes of logs and other small files.
     pub log_bytes: u64,
 }
 
 impl DiskUsage {
-    /// Bytes of everything on the disk.
+    /// Returns the total number of bytes on disk.
     pub fn bytes(&self) -> u64 {
         self.object_bytes.saturating_add(self.log_bytes)
     }
 }
 
-/// What is known of the whole without looking at all of it.
+/// Running totals of the store, kept to avoid full scans.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct StoreTally {
-    /// Goes up when contents were removed.
+    /// Incremented when contents are removed.
     pub(crate) generation: u64,
-    /// Bytes of everything, as far as they were counted.
+    /// Total bytes counted so far.
     bytes: u64,
-    /// When was last cleared away.
+    /// Time of the last prune.
     at: i64,
 }
 
-/// Where a workspace's tree was last seen.
+/// Reference to the last listing of a workspace's tree.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct ListingPointer {
     pub(crate) listing: ContentHash,
@@ -96,7 +96,7 @@ pub(crate) struct ListingPointer {
 pub(crate) const LISTING_FILE: &str = "listing";
 
 impl CheckpointStore {
-    /// Clears away what the limits do not allow, and what nothing names.
+    /// Removes what exceeds the limits, and unreferenced contents.
     pub fn prune(&self) -> Result<PruneReport, ToolError> {
         let held =
             self.lock_exclusive().map_err(|error| self.io_error("lock", self.root(), &error))?;
@@ -105,7 +105,7 @@ impl CheckpointStore {
         pruned
     }
 
-    /// How much there is.
+    /// Measures the disk usage.
     pub fn usage(&self) -> Result<DiskUsage, ToolError> {
         let mut usage = DiskUsage::default();
         for folder in self.workspace_dirs()? {
@@ -123,7 +123,7 @@ impl CheckpointStore {
         Ok(usage)
     }
 
-    /// Bytes of everything but contents.
+    /// Returns the bytes of everything except contents.
     fn log_bytes(&self) -> Result<u64, ToolError> {
         let mut folders = self.workspace_dirs()?;
         folders.push(self.root().to_path_buf());
@@ -132,11 +132,11 @@ impl CheckpointStore {
         Ok(found.filter(fs::Metadata::is_file).map(|found| found.len()).sum())
     }
 
-    /// After a checkpoint was begun: the oldest of its workspace go, if there
-    /// are so many, and now and then everything is looked through.
+    /// Prunes after a checkpoint was begun: removes the oldest of its workspace
+    /// if there are too many, and periodically prunes the whole store.
     pub(crate) fn prune_after_begin(&self, folder: &Path, count: usize) -> io::Result<()> {
-        // To find out which ones go, they have to be opened: only if there are
-        // so many.
+        // Choosing which to remove requires reading the logs, so only do it
+        // above the limit.
         if count > self.limits.per_workspace {
             for path in self.surplus(&logs(folder)?) {
                 remove(path)?;
@@ -145,18 +145,19 @@ impl CheckpointStore {
         self.count_added(MIN_COUNTED_BYTES)
     }
 
-    /// After a call that may have left much in its log.
+    /// Counts what a call added to its log, if it is much.
     pub(crate) fn count_after_call(&self) -> io::Result<()> {
         let is_worth = self.objects.added() >= self.count_threshold(MIN_COUNTED_AFTER_CALL);
         if is_worth { self.count_added(MIN_COUNTED_AFTER_CALL) } else { Ok(()) }
     }
 
-    /// From how much on it is counted what was added.
+    /// Returns the number of added bytes from which on they are counted.
     fn count_threshold(&self, most: u64) -> u64 {
         most.min(self.limits.total_bytes / LIMIT_DIVISOR)
     }
 
-    /// Counts what was added, and clears away if that is too much or it is time.
+    /// Counts added bytes, and prunes if the limit is exceeded or a prune is
+    /// due.
     fn count_added(&self, worth: u64) -> io::Result<()> {
         let mut tally = self.tally();
         let added = self.objects.added();
@@ -170,7 +171,7 @@ impl CheckpointStore {
             }
             return Ok(());
         }
-        // Somebody who adds comes first; the next checkpoint tries again.
+        // Writers take precedence; the next checkpoint tries again.
         if let Some(_held) = self.try_lock_exclusive()? {
             self.objects.take_added();
             self.prune_locked().map_err(io::Error::other)?;
@@ -178,8 +179,8 @@ impl CheckpointStore {
         Ok(())
     }
 
-    /// Those of a workspace's logs that are more than are kept. Only turns and
-    /// restores count: an undo goes with the turns that it is about.
+    /// Returns the logs of a workspace beyond the limit. Only turns and
+    /// restores count: an undo is removed together with its turns.
     fn surplus<'a>(&self, there: &'a [PathBuf]) -> Vec<&'a PathBuf> {
         let most = self.limits.per_workspace.max(1);
         if there.len() <= most {
@@ -194,7 +195,7 @@ impl CheckpointStore {
         let mut over = heads.iter().filter(|(_, head)| counts(head)).count().saturating_sub(most);
         let mut kept: HashSet<&str> = HashSet::new();
         let mut going = Vec::new();
-        // The oldest first, so that what an undo is about comes before it.
+        // Oldest first, so turns come before the undos that refer to them.
         for (path, head) in &heads {
             let stays = match head.as_ref().map(|head| &head.kind) {
                 Some(CheckpointKind::Undo(turns)) => {
@@ -225,9 +226,9 @@ impl CheckpointStore {
         replace(&self.root().join("tally"), &serde_json::to_vec(tally)?)
     }
 
-    /// Needs to be alone.
+    /// Prunes; the caller must hold the exclusive lock.
     fn prune_locked(&self) -> Result<PruneReport, ToolError> {
-        let failed = |error: io::Error| self.io_error("clear away in", self.root(), &error);
+        let failed = |error: io::Error| self.io_error("prune", self.root(), &error);
         let mut pruned = PruneReport::default();
         let oldest = now_nanos()
             .saturating_sub(i64::try_from(self.limits.max_age.as_nanos()).unwrap_or(i64::MAX));
@@ -257,8 +258,8 @@ impl CheckpointStore {
         Ok(pruned)
     }
 
-    /// Lets go of the oldest quarter of all checkpoints, or else of the trees
-    /// that were last seen; whether there was anything to let go of.
+    /// Removes the oldest quarter of all checkpoints, or else the last-listing
+    /// pointers. Returns whether anything was removed.
     fn drop_oldest(&self, pruned: &mut PruneReport) -> io::Result<bool> {
         let mut all = Vec::new();
         let mut pointers = Vec::new();
@@ -268,7 +269,7 @@ impl CheckpointStore {
         }
         pointers.retain(|path| path.exists());
         all.sort_by_key(|path| log_time(path));
-        // The newest stays: it is about what is being done right now.
+        // Keep the newest: it belongs to the current turn.
         if all.len() <= 1 {
             pointers.iter().try_for_each(|path| remove(path))?;
             return Ok(!pointers.is_empty());
@@ -278,7 +279,7 @@ impl CheckpointStore {
         Ok(true)
     }
 
-    /// Removes the contents that nothing names; how many bytes are left.
+    /// Removes unreferenced contents; returns the number of bytes left.
     fn sweep(&self, pruned: &mut PruneReport) -> Result<u64, ToolError> {
         let named = self.referenced_hashes()?;
         let mut left = 0;
@@ -295,7 +296,7 @@ impl CheckpointStore {
         Ok(left)
     }
 
-    /// Every content that a checkpoint or a pointer names.
+    /// Returns all contents that a checkpoint or pointer refers to.
     fn referenced_hashes(&self) -> Result<HashSet<ContentHash>, ToolError> {
         let mut named = HashSet::new();
         let mut listings = HashSet::new();
@@ -321,7 +322,7 @@ impl CheckpointStore {
         Ok(named)
     }
 
-    /// Every file among the contents, and its size.
+    /// Lists all object files with their sizes.
     fn object_files(&self) -> Result<Vec<(PathBuf, u64)>, ToolError> {
         let list = |path: &Path| match fs::read_dir(path) {
             Ok(entries) => Ok(entries.flatten().collect()),
@@ -355,7 +356,7 @@ fn hash_from_path(path: &Path) -> Option<ContentHash> {
     ContentHash::from_hex(&format!("{drawer}{name}"))
 }
 
-/// What processes that died have left half-written.
+/// Removes incomplete files of processes that died.
 fn remove_leftovers(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)?.flatten() {
         if entry.file_name().as_encoded_bytes().starts_with(PART_PREFIX.as_bytes()) {
@@ -365,7 +366,7 @@ fn remove_leftovers(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// When a checkpoint was begun, by the name of its file.
+/// Returns the start time of a checkpoint, from its file name.
 pub(crate) fn log_time(log: &Path) -> Option<i64> {
     log.file_stem()?.to_str()?.split('-').next()?.parse().ok()
 }
@@ -376,7 +377,7 @@ fn is_old(path: &Path, oldest: i64) -> bool {
     i64::try_from(since.as_nanos()).unwrap_or(i64::MAX) < oldest
 }
 
-/// Removes a file; one that somebody else has removed is as good.
+/// Removes a file; a missing file is not an error.
 pub(crate) fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -384,7 +385,7 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Replaces a small file as a whole, without waiting for the disk.
+/// Replaces a small file atomically, without syncing.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     use std::hash::{BuildHasher as _, RandomState};
     use std::io::Write as _;

@@ -1,5 +1,5 @@
-//! Bringing files back. What is replaced is kept first, each file is replaced
-//! as a whole, and what was cut off can be carried out again.
+//! Applies restore plans. Replaced files are saved first, each file is replaced
+//! atomically, and an interrupted operation can be resumed.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,33 +25,33 @@ use crate::store::{
 };
 use crate::turn::create_log;
 
-/// The permission bits of a folder that had to be made to hold a file.
+/// Permission bits of parent directories created for a restored file.
 const DIR_MODE: u32 = 0o755;
 
-/// What was done.
+/// The outcome of an applied plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RestoreReport {
-    /// The checkpoint with which it can be undone; none if nothing was done,
-    /// and none for a redo, after which the turn itself can be undone again.
+    /// The checkpoint that undoes it; `None` if nothing was done, and for a
+    /// redo, after which the turn itself can be undone again.
     pub checkpoint: Option<CheckpointId>,
-    /// What was brought back.
+    /// Restored paths.
     pub restored: Vec<PathBuf>,
-    /// What was left as it is, and why.
+    /// Paths left unchanged, with the reason.
     pub skipped: Vec<(PathBuf, String)>,
-    /// Whether something is among it that should have been brought back. A
-    /// folder that holds something else by now is rightly left.
+    /// Whether `skipped` contains paths that should have been restored. A
+    /// directory that now holds other files is not one of them.
     pub is_partial: bool,
-    /// What was replaced or removed although it could not be kept, and why: it
-    /// is lost for good.
+    /// Paths that were replaced or removed although they could not be saved,
+    /// with the reason; their content is permanently lost.
     pub lost: Vec<(PathBuf, UnsavedReason)>,
-    /// What was brought back without its owner, its group, these extended
-    /// attributes or its other names.
+    /// Paths restored without their owner, group, these extended attributes or
+    /// hard links.
     pub missing_attributes: Vec<(PathBuf, Vec<String>)>,
 }
 
 impl CheckpointStore {
-    /// Carries a plan out. What stands in the way is an error, unless `force`
-    /// is given: then what can be done is done.
+    /// Applies a plan. Obstacles are an error unless `force` is set, which
+    /// applies all feasible steps.
     pub fn apply_plan(&self, plan: &RestorePlan, force: bool) -> Result<RestoreReport, ToolError> {
         check_plan(plan, force)?;
         let mut restored = RestoreReport::default();
@@ -65,7 +65,7 @@ impl CheckpointStore {
                 None => steps.push(step),
             }
         }
-        // An undo or a redo counts even if all files are as wanted already.
+        // An undo or redo counts even if all files are in their target state.
         let is_restore = matches!(plan.kind, CheckpointKind::Restore(_));
         if is_restore && steps.is_empty() && !plan.is_resumed() {
             return Ok(restored);
@@ -75,18 +75,18 @@ impl CheckpointStore {
         let _alone = lock_workspace(&folder).map_err(failed)?;
         let there = logs(&folder).map_err(failed)?;
         let earlier = self.load(&folder)?;
-        // Somebody may have done the same while this was planned.
+        // Another process may have changed the history since the plan was made.
         if WorkspaceHistory::new(there, &earlier) != plan.history {
             return Err(outdated_error(plan));
         }
         earlier.iter().filter(|m| m.is_interrupted()).for_each(remove_leftovers);
         let (mut manifest, mut log) = self.save_replaced(plan, &steps, force)?;
-        // Files go before the folders that they are in, and come after them.
+        // Files are removed before their directories, and created after them.
         steps.sort_by_key(|step| (step_phase(step), DepthOrder::for_step(step)));
         self.apply_steps(plan, &steps, force, &mut restored)?;
         restored.lost = lost_paths(&steps, &restored.restored, &manifest);
         if restored.restored.is_empty() && restored.is_partial && !plan.is_resumed() {
-            // The turn stands as it stood.
+            // Keep the turn in effect.
             remove(&log.path).map_err(failed)?;
             return Err(nothing_restored_error(&restored.skipped, &plan.kind));
         }
@@ -98,19 +98,19 @@ impl CheckpointStore {
         self.objects.add(log.take_added());
         restored.restored.sort();
         if let CheckpointKind::Redo(undo) = &plan.kind {
-            // Both together are nothing: the turn stands as it stood. The undo
-            // goes first, since alone it would say that the turn is undone.
+            // Undo and redo cancel out. The undo is removed first, since alone
+            // it would mark the turn as undone.
             remove_log(&folder, undo).map_err(failed)?;
             remove_log(&folder, manifest.id()).map_err(failed)?;
             return Ok(restored);
         }
         restored.checkpoint = Some(manifest.id().to_owned());
-        // Everything is in place; what is to be cleared away can wait.
+        // All files are restored, so a failed prune is ignored.
         let _ = logs(&folder).and_then(|there| self.prune_after_begin(&folder, there.len()));
         Ok(restored)
     }
 
-    /// Writes down what became of the files, where it is not what was meant.
+    /// Records the resulting states where they differ from the intended ones.
     fn record_result(
         &self,
         manifest: &mut CheckpointManifest,
@@ -159,10 +159,13 @@ impl CheckpointStore {
                     restored.skipped.push((step.path.clone(), error.to_string()));
                 }
                 Err(error) => {
-                    let what = format!("{} cannot be brought back", path_to_text(&step.path));
+                    let what = format!("{} cannot be restored", path_to_text(&step.path));
                     return Err(ToolError::io(what, &error)
                         .with("done", restored.restored.len())
-                        .with_hint("Remove the cause and run the same command again: it goes on where it stopped."));
+                        .with_hint(
+                            "Fix the cause and run the same command again; it resumes \
+                            where it stopped.",
+                        ));
                 }
             }
         }
@@ -170,8 +173,8 @@ impl CheckpointStore {
         Ok(())
     }
 
-    /// Keeps what is about to be replaced, and writes down what will be there:
-    /// so that who is cut off can be told from somebody else.
+    /// Saves what is about to be replaced and records the target states, to
+    /// distinguish an interrupted restore from foreign changes.
     fn save_replaced(
         &self,
         plan: &RestorePlan,
@@ -214,7 +217,7 @@ impl CheckpointStore {
         Ok((manifest, log))
     }
 
-    /// Keeps what a step replaces; it must be what was planned for.
+    /// Saves what a step replaces; it must still be in the planned state.
     fn save_one(
         &self,
         step: &RestoreStep,
@@ -224,7 +227,7 @@ impl CheckpointStore {
         let state = capture.state_since(&step.path, &step.from);
         let state = state.map_err(|error| ToolError::io(path_to_text(&step.path), &error))?;
         match state.unsaved_reason().filter(|_| step.from.unsaved_reason().is_none()) {
-            // It could be read, but there is no room for it.
+            // It is readable, but there is no space to save it.
             Some(why) if !force => return Err(out_of_space_error(&step.path, why)),
             Some(_) => {
                 let now = FileCapture::inspecting(self.limits).state(&step.path);
@@ -244,7 +247,7 @@ impl CheckpointStore {
     fn apply_step(&self, step: &RestoreStep, names: &mut RestoredLinks) -> io::Result<StepResult> {
         create_parents(&step.path)?;
         let Some(spot) = PathHandle::resolve(&step.path)? else {
-            return Ok(StepResult::Failed("the folder that it was in is gone"));
+            return Ok(StepResult::Failed("its parent directory does not exist"));
         };
         match &step.to {
             SavedState::Absent => {
@@ -260,7 +263,7 @@ impl CheckpointStore {
                     spot.remove(false)?;
                 }
                 spot.put_dir()?;
-                // Its own bits come last; until then it must take files.
+                // Its mode is applied last; until then it must be writable.
                 if matches!(step.from, SavedState::Folder { mode, .. } if mode & 0o300 != 0o300) {
                     spot.set_mode(0o700)?;
                 }
@@ -294,13 +297,13 @@ impl CheckpointStore {
                     return Ok(StepResult::DoneWithout(lost));
                 }
             }
-            SavedState::Unkept { .. } => return Ok(StepResult::Failed("it was not kept")),
+            SavedState::Unkept { .. } => return Ok(StepResult::Failed("it was not saved")),
         }
         Ok(StepResult::Done)
     }
 
-    /// Last, and from the inside out: a folder that may not be written to
-    /// could not be filled.
+    /// Applies directory attributes last, innermost first, since a read-only
+    /// directory could not be filled.
     fn apply_dir_attributes(&self, steps: &[&RestoreStep], restored: &mut RestoreReport) {
         let done: BTreeSet<PathBuf> = restored.restored.iter().cloned().collect();
         let none = BTreeMap::new();
@@ -308,14 +311,15 @@ impl CheckpointStore {
             if let SavedState::Folder { mode, owner, attributes } = &step.to
                 && let Ok(Some(spot)) = PathHandle::resolve(&step.path)
             {
-                // A new one has nothing of its own yet, but perhaps lists that
-                // the folder around it has given it.
+                // A new directory may have inherited default ACLs from its
+                // parent.
                 let meant = if step.from.is_dir() { step.attributes } else { AttributeMask::ALL };
                 let known =
                     AttributeMask { owner: owner.is_some(), attributes: attributes.is_some() };
                 let (mode, owner, carried) = (*mode, *owner, meant.intersection(known));
                 let attributes = attributes.as_ref().unwrap_or(&none);
-                // It is there with all that was in it; that counts.
+                // The directory and its contents are restored, so a failure
+                // here only counts as missing attributes.
                 let lost = spot.apply_dir_attributes(SavedAttributes {
                     mode,
                     owner,
@@ -333,20 +337,20 @@ impl CheckpointStore {
 
 enum StepResult {
     Done,
-    /// It is back, but for these of its attributes.
+    /// Restored, except for these attributes.
     DoneWithout(Vec<String>),
-    /// It could not be brought back.
+    /// Could not be restored.
     Failed(&'static str),
-    /// A folder that has come to hold something else is rightly there.
+    /// A directory that now holds other files stays in place.
     LeftInPlace(&'static str),
 }
 
-/// Whether only the mode, the owner or attributes are others.
+/// Whether only mode, owner or attributes differ.
 fn has_same_content(step: &RestoreStep) -> bool {
     matches!((&step.from, &step.to), (SavedState::File { hash: a, .. }, SavedState::File { hash: b, .. }) if a == b)
 }
 
-/// What was replaced without having been kept.
+/// Returns paths that were replaced without being saved.
 fn lost_paths(
     steps: &[&RestoreStep],
     done: &[PathBuf],
@@ -362,31 +366,31 @@ fn lost_paths(
         .collect()
 }
 
-/// A folder gives way to a file only if nothing is in it.
+/// Removes a directory that a file replaces; fails the step unless it is empty.
 fn clear_target(spot: &PathHandle, from: &SavedState) -> io::Result<Option<StepResult>> {
     if !from.is_dir() {
         return Ok(None);
     }
     match spot.remove(true) {
         Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
-            Ok(Some(StepResult::Failed("a folder that is not empty is in its place")))
+            Ok(Some(StepResult::Failed("a directory that is not empty is in its place")))
         }
         removed => removed.map(|()| None),
     }
 }
 
-/// What goes, then folders that come, then files and links.
+/// Removals first, then directories, then files and symlinks.
 fn step_phase(step: &RestoreStep) -> u8 {
     match &step.to {
         SavedState::Absent if !step.from.is_dir() => 0,
         SavedState::Absent => 1,
         SavedState::Folder { .. } => 2,
-        // In the place of a folder, which is empty by now.
+        // May replace a directory, which is empty at this point.
         _ => 3,
     }
 }
 
-/// From the inside out for what goes, from the outside in for what comes.
+/// Removals innermost first, creations outermost first.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum DepthOrder {
     Removal(Reverse<usize>),
@@ -404,13 +408,13 @@ impl DepthOrder {
     }
 }
 
-/// The folders on the way to a path that are not there.
+/// Returns the missing parent directories of a path.
 fn missing_parents(path: &Path) -> Vec<PathBuf> {
     let is_there = |path: &Path| path.symlink_metadata().is_ok();
     path.ancestors().skip(1).take_while(|above| !is_there(above)).map(PathBuf::from).collect()
 }
 
-/// A folder that is made to get to a path.
+/// State of a parent directory created for a path.
 fn created_dir_state() -> SavedState {
     SavedState::Folder { mode: DIR_MODE, owner: None, attributes: None }
 }
@@ -434,12 +438,12 @@ fn remove_log(folder: &Path, id: &str) -> io::Result<()> {
         .try_for_each(|path| remove(path))
 }
 
-/// What forbids a plan to be carried out.
+/// Checks whether a plan may be applied.
 fn check_plan(plan: &RestorePlan, force: bool) -> Result<(), ToolError> {
     if !force {
         if !plan.damaged.is_empty() {
             return Err(damage_error(&plan.damaged, Some(&plan.kind))
-                .with_hint("--force goes past it, to the turns before it."));
+                .with_hint("Use --force to skip it and continue with the turns before it."));
         }
         check_obstacles(plan)?;
     }
@@ -459,7 +463,7 @@ fn check_obstacles(plan: &RestorePlan) -> Result<(), ToolError> {
     }
     Err(ToolError::conflict(format!("Nothing was changed. {}", join_first_few(&told)))
         .with("files", told)
-        .with_hint("--preview shows everything; --force does what can be done."))
+        .with_hint("Use --preview to show everything, --force to apply all feasible steps."))
 }
 
 fn join_first_few(told: &[String]) -> String {
@@ -469,7 +473,8 @@ fn join_first_few(told: &[String]) -> String {
     if more > 0 { format!("{shown}; and {more} more") } else { shown }
 }
 
-/// What nothing can be done about, even by force, does not use a turn up.
+/// Rejects plans that cannot do anything, even with force, so no turn is used
+/// up.
 fn check_feasible(plan: &RestorePlan) -> Result<(), ToolError> {
     if let CheckpointKind::Undo(_) = plan.kind
         && !plan.missing.is_empty()
@@ -488,7 +493,7 @@ fn check_feasible(plan: &RestorePlan) -> Result<(), ToolError> {
     Err(nothing_restored_error(&left, &plan.kind))
 }
 
-/// All that the turns did was to delete what nobody had kept.
+/// Error for turns that only deleted unsaved files.
 fn deleted_error(plan: &RestorePlan) -> ToolError {
     let told: Vec<String> = plan.missing.iter().map(|path| path_to_text(path)).collect();
     let by: BTreeSet<&str> =
@@ -496,26 +501,26 @@ fn deleted_error(plan: &RestorePlan) -> ToolError {
     let by = by.into_iter().collect::<Vec<_>>().join(", ");
     let past = plan.turns.len() + 1;
     ToolError::conflict(format!(
-        "Nothing was changed. What was done last ({by}) has deleted what git ignores and was not \
-         kept, so it cannot be brought back: {}",
+        "Nothing was changed. The last turn ({by}) deleted git-ignored files that were not \
+         saved, so they cannot be restored: {}",
         join_first_few(&told)
     ))
     .with("files", told)
     .with_hint(format!("`hermes undo {past}` undoes the turn before it."))
 }
 
-/// Nothing could be done.
+/// Error for a plan of which no step succeeded.
 fn nothing_restored_error(left: &[(PathBuf, String)], kind: &CheckpointKind) -> ToolError {
     let told: Vec<String> =
         left.iter().map(|(path, why)| format!("{}: {why}", path_to_text(path))).collect();
     let error =
-        ToolError::conflict(format!("Nothing could be brought back. {}", join_first_few(&told)));
+        ToolError::conflict(format!("Nothing could be restored. {}", join_first_few(&told)));
     let error = error.with("files", told);
     match kind {
         CheckpointKind::Undo(turns) => {
             let past = turns.len() + 1;
             error.with_hint(format!(
-                "The turn was left as it is; `hermes undo {past} --force` goes past it."
+                "The turn is still in effect; use `hermes undo {past} --force` to skip it."
             ))
         }
         _ => error,
@@ -524,17 +529,17 @@ fn nothing_restored_error(left: &[(PathBuf, String)], kind: &CheckpointKind) -> 
 
 fn out_of_space_error(path: &Path, why: UnsavedReason) -> ToolError {
     ToolError::conflict(format!(
-        "Nothing was changed. {}: what is there now would be lost for good: {}",
+        "Nothing was changed. {}: its current content would be lost for good: {}",
         path_to_text(path),
         why.describe()
     ))
-    .with_hint("Make room, or use --force.")
+    .with_hint("Free disk space, or use --force.")
 }
 
-/// Something was done in the workspace after this was planned.
+/// Error for a workspace whose history changed after planning.
 fn outdated_error(plan: &RestorePlan) -> ToolError {
     ToolError::conflict(format!(
-        "Something else was done in {} just now; nothing was brought back",
+        "The history of {} was changed just now; nothing was restored",
         plan.workspace.display()
     ))
     .with_hint("Run the command again.")
@@ -542,7 +547,7 @@ fn outdated_error(plan: &RestorePlan) -> ToolError {
 
 fn changed_error(path: &Path) -> ToolError {
     ToolError::conflict(format!(
-        "{} was changed just now; nothing was brought back",
+        "{} was changed just now; nothing was restored",
         path_to_text(path)
     ))
     .with_hint("Run the command again.")

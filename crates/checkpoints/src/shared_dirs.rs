@@ -1,19 +1,19 @@
-//! Folders that belong to nobody in particular. What lies in them is mostly of
-//! others, so they are not kept as a whole.
+//! Directories shared by many programs and users. Most of their contents are
+//! unrelated, so they are not snapshotted as a whole.
 
 use std::env;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Where everybody puts things, apart from what the environment names.
+/// Shared directories, besides those named by the environment.
 const SHARED_DIRS: [&str; 8] =
     ["/tmp", "/var/tmp", "/dev/shm", "/run", "/usr/bin", "/home", "/proc", "/sys"];
 
-/// Everybody may write, and nobody may remove what is of others.
+/// World-writable and sticky: everyone may write, but not remove others' files.
 const STICKY_WORLD_WRITABLE: u32 = 0o1002;
 
-/// Whether a folder is one of those, or holds one of them, or the home folder.
+/// Whether a directory is shared, or contains a shared or the home directory.
 pub(crate) fn is_shared_dir(folder: &Path, home: Option<&Path>) -> bool {
     let holds =
         |place: &Path| hermes_files::real_path(place).is_ok_and(|real| real.starts_with(folder));

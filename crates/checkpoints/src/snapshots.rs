@@ -1,4 +1,4 @@
-//! What files were, for tools that ask.
+//! Read access to saved file states for tools.
 
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
@@ -9,12 +9,11 @@ use crate::manifest::CheckpointManifest;
 use crate::state::SavedState;
 use crate::store::CheckpointStore;
 
-/// Stands for the newest checkpoint, where a path is named for the newest that
-/// knows it.
+/// Selects the newest checkpoint, or the newest that covers the given path.
 pub const LATEST_CHECKPOINT: &str = "latest";
 
 impl CheckpointManifest {
-    /// The checkpoint in brief.
+    /// Summarizes the checkpoint.
     pub fn info(&self) -> CheckpointSummary {
         let since = Duration::from_nanos(u64::try_from(self.at_nanos()).unwrap_or(0));
         CheckpointSummary {
@@ -35,16 +34,16 @@ impl CheckpointReader for CheckpointStore {
             let mut all = self.all()?;
             let at = all.iter().rposition(|m| m.changes().any(|(known, _)| known == place));
             at.map(|at| all.swap_remove(at)).ok_or_else(|| {
-                ToolError::not_found(format!("No checkpoint knows {}", path.display()))
-                    .with_hint("Only files that hermes has changed are kept.")
+                ToolError::not_found(format!("No checkpoint has a record of {}", path.display()))
+                    .with_hint("Only files that hermes has changed are saved.")
             })?
         } else {
             self.find(checkpoint)?
         };
         let state = self.state_at(&manifest, &place)?.ok_or_else(|| {
             let id = manifest.id();
-            ToolError::not_found(format!("Checkpoint {id} knows nothing of {}", path.display()))
-                .with_hint(format!("`hermes checkpoints show {id}` lists what it knows."))
+            ToolError::not_found(format!("Checkpoint {id} has no record of {}", path.display()))
+                .with_hint(format!("`hermes checkpoints show {id}` lists its files."))
         })?;
         match state {
             SavedState::Absent => Ok(None),

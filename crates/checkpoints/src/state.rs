@@ -1,5 +1,5 @@
-//! What was at a path: nothing, a file, a folder, a link, or something that
-//! could not be kept.
+//! State of a path: absent, a file, a directory, a symlink, or something that
+//! could not be saved.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,22 +9,22 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::names;
 
-/// The hash of a content, by which it is found again.
+/// The hash that identifies a content.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ContentHash(pub(crate) blake3::Hash);
 
 impl ContentHash {
-    /// That of these bytes.
+    /// Hashes these bytes.
     pub fn for_content(bytes: &[u8]) -> Self {
         Self(blake3::hash(bytes))
     }
 
-    /// In hexadecimal digits.
+    /// Formats the hash as hexadecimal digits.
     pub fn to_hex(self) -> String {
         self.0.to_hex().to_string()
     }
 
-    /// From hexadecimal digits.
+    /// Parses hexadecimal digits.
     pub fn from_hex(text: &str) -> Option<Self> {
         blake3::Hash::from_hex(text).ok().map(Self)
     }
@@ -45,124 +45,122 @@ impl Serialize for ContentHash {
 impl<'de> Deserialize<'de> for ContentHash {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = String::deserialize(from)?;
-        Self::from_hex(&text).ok_or_else(|| serde::de::Error::custom("a hash is damaged"))
+        Self::from_hex(&text).ok_or_else(|| serde::de::Error::custom("invalid content hash"))
     }
 }
 
-/// What was at a path.
+/// The state of a path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum SavedState {
     /// Nothing.
     Absent,
-    /// A folder.
+    /// A directory.
     Folder {
         /// Its permission bits.
         mode: u32,
-        /// Its user and group, by number.
+        /// Its user and group id.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         owner: Option<(u32, u32)>,
-        /// As those of a file, and the access list of what is made in it; none
-        /// if nobody could tell.
+        /// Extended attributes and ACLs, including the default ACL; `None` if
+        /// they could not be read.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         attributes: Option<BTreeMap<String, String>>,
     },
     /// A regular file.
     File {
-        /// Its content.
+        /// Hash of its content.
         hash: ContentHash,
-        /// Bytes of content.
+        /// Length in bytes.
         len: u64,
         /// Its permission bits.
         mode: u32,
-        /// Its user and group, by number.
+        /// Its user and group id.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         owner: Option<(u32, u32)>,
-        /// The user's extended attributes and the access list, each value in
-        /// hexadecimal.
+        /// User extended attributes and the ACL, with hexadecimal values.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         attributes: BTreeMap<String, String>,
-        /// Its other names, if it has any.
+        /// Its hard links, if it has several.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         linked: Option<HardLinks>,
     },
     /// A symbolic link.
     Link {
-        /// Where it leads, as it is written.
+        /// Its target, unresolved.
         #[serde(with = "names")]
         target: PathBuf,
-        /// Its user and group, by number.
+        /// Its user and group id.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         owner: Option<(u32, u32)>,
     },
-    /// Something whose content is not kept.
+    /// Something whose content is not saved.
     Unkept {
-        /// Why not.
+        /// Why it is not saved.
         why: UnsavedReason,
-        /// Bytes of content.
+        /// Length in bytes.
         len: u64,
         /// Its permission bits.
         mode: u32,
-        /// Which version of it this was.
+        /// Identifies the version of the file.
         stamp: FileStamp,
     },
 }
 
-/// A file with more than one name.
+/// A file with several hard links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct HardLinks {
-    /// Which file it is.
+    /// Its inode.
     pub(crate) inode: u64,
-    /// How many names it has.
+    /// Number of hard links.
     pub(crate) names: u64,
 }
 
-/// Why a content is not kept.
+/// Why a content is not saved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UnsavedReason {
-    /// The file is larger than is kept.
+    /// The file exceeds the size limit.
     TooLarge,
-    /// As much as is kept was kept already.
+    /// The total size limit was reached.
     NoRoom,
-    /// The disk that checkpoints are on is full, or as much of it as the user
-    /// may have.
+    /// The disk that holds the checkpoints is full, or the user's quota is
+    /// exhausted.
     DiskFull,
-    /// It holds more files than are kept.
+    /// The directory holds too many files.
     TooMany,
     /// It could not be read.
     Unreadable,
     /// A pipe, a socket or a device.
     Special,
-    /// It was somewhere else, where nothing is kept.
+    /// It was moved in from where nothing is saved.
     Elsewhere,
-    /// A folder that everybody uses.
+    /// A shared directory.
     Shared,
-    /// A folder whose path is longer than the system takes.
+    /// A directory whose path exceeds the system limit.
     TooDeep,
 }
 
 impl UnsavedReason {
-    /// The reason in words.
+    /// Describes the reason.
     pub fn describe(self) -> &'static str {
         match self {
             Self::TooLarge => "it is larger than checkpoints.max_file_size_mb",
             Self::NoRoom => "checkpoints.max_total_size_mb was reached",
-            Self::DiskFull => "the disk that checkpoints are kept on is full",
+            Self::DiskFull => "the disk that holds the checkpoints is full",
             Self::TooMany => "it holds too many files",
             Self::Unreadable => "it could not be read",
-            Self::Special => "it is no regular file",
-            Self::Elsewhere => "it was moved here from where nothing is kept",
-            Self::Shared => "it is a folder that everybody uses",
-            Self::TooDeep => "its path is too long for what is in it to be kept",
+            Self::Special => "it is not a regular file",
+            Self::Elsewhere => "it was moved here from a location that is not saved",
+            Self::Shared => "it is a shared directory",
+            Self::TooDeep => "its path is too long to save its contents",
         }
     }
 }
 
 impl SavedState {
-    /// Whether a restore leaves one for the other: where somebody else has
-    /// changed the owner or extended attributes, what comes back takes them
-    /// over.
+    /// Whether a restore treats both as equal. Owner and extended attributes
+    /// are ignored, since a restored file keeps foreign changes to them.
     pub fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Folder { mode: a, .. }, Self::Folder { mode: b, .. }) => a == b,
@@ -178,7 +176,7 @@ impl SavedState {
         }
     }
 
-    /// Whether one is the other but for the mode, the owner and attributes.
+    /// Whether both differ at most in mode, owner and attributes.
     pub(crate) fn has_same_content(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Folder { .. }, Self::Folder { .. }) => true,
@@ -187,13 +185,13 @@ impl SavedState {
         }
     }
 
-    /// Whether nothing was changed between the two, not even the owner.
+    /// Whether both are equal, including the owner.
     pub fn is_identical(&self, other: &Self) -> bool {
         self.is_same(other) && self.attribute_differences(other) == AttributeMask::default()
     }
 
-    /// In what two of a kind differ besides content and mode, as far as
-    /// both are known.
+    /// Returns the attributes besides content and mode in which two states of
+    /// the same kind differ, as far as both are known.
     pub(crate) fn attribute_differences(&self, other: &Self) -> AttributeMask {
         let owner = match (self.owner(), other.owner()) {
             (Some(one), Some(other)) => one != other,
@@ -212,7 +210,7 @@ impl SavedState {
         AttributeMask { owner, attributes }
     }
 
-    /// Its user and group, as far as they are known.
+    /// Returns its user and group id, if known.
     pub(crate) fn owner(&self) -> Option<(u32, u32)> {
         match self {
             Self::File { owner, .. } | Self::Folder { owner, .. } | Self::Link { owner, .. } => {
@@ -222,7 +220,7 @@ impl SavedState {
         }
     }
 
-    /// Why it is not kept, if it is not.
+    /// Returns why it is not saved, if it is not.
     pub fn unsaved_reason(&self) -> Option<UnsavedReason> {
         match self {
             Self::Unkept { why, .. } => Some(*why),
@@ -230,12 +228,12 @@ impl SavedState {
         }
     }
 
-    /// Whether it is a folder.
+    /// Whether it is a directory.
     pub fn is_dir(&self) -> bool {
         matches!(self, Self::Folder { .. })
     }
 
-    /// What it is, in a word.
+    /// Returns a noun for the kind of state.
     pub fn noun(&self) -> &'static str {
         match self {
             Self::Absent => "nothing",
@@ -246,42 +244,42 @@ impl SavedState {
     }
 }
 
-/// What of a file or folder besides content and mode is meant.
+/// A selection of attributes besides content and mode.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AttributeMask {
-    /// Its user and group.
+    /// User and group.
     pub owner: bool,
-    /// The user's extended attributes and the access list.
+    /// User extended attributes and the ACL.
     pub attributes: bool,
 }
 
 impl AttributeMask {
-    /// All of it.
+    /// All attributes.
     pub(crate) const ALL: Self = Self { owner: true, attributes: true };
 
     pub(crate) fn union(self, other: Self) -> Self {
         Self { owner: self.owner || other.owner, attributes: self.attributes || other.attributes }
     }
 
-    /// What of it is meant by both.
+    /// Returns the attributes in both selections.
     pub(crate) fn intersection(self, other: Self) -> Self {
         Self { owner: self.owner && other.owner, attributes: self.attributes && other.attributes }
     }
 }
 
-/// What tells that a file has not been touched, without reading it.
+/// Metadata that identifies an unmodified file without reading it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileStamp {
     /// Bytes.
     #[serde(rename = "l")]
     pub(crate) len: u64,
-    /// When the content changed, in nanoseconds.
+    /// Modification time in nanoseconds.
     #[serde(rename = "m")]
     pub(crate) modified: i64,
-    /// When anything about it changed.
+    /// Status change time in nanoseconds.
     #[serde(rename = "c")]
     pub(crate) changed: i64,
-    /// Which file it is.
+    /// Inode of the file.
     #[serde(rename = "i")]
     pub(crate) inode: u64,
 }

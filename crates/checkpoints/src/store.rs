@@ -1,13 +1,13 @@
-//! Where checkpoints lie on the disk, and who may touch them when.
+//! Layout and locking of the checkpoint store.
 //!
 //! ```text
-//! lock            shared by those who add, alone for those who clear away
-//! tally           how much there is, and how often was cleared away
-//! objects/        contents, by their hash
+//! lock            shared by writers, exclusive for pruning
+//! tally           total size, and number of prunes
+//! objects/        contents, by hash
 //! workspaces/NAME/
 //!   TIME-ID.log   a checkpoint
-//!   listing       the tree as it was last seen
-//!   lock          held while files are brought back
+//!   listing       the last listing of the tree
+//!   lock          held during restores
 //! ```
 
 use std::collections::HashMap;
@@ -16,7 +16,6 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use hermes_core::ToolError;
 use parking_lot::Mutex;
@@ -26,36 +25,36 @@ use crate::manifest::{CheckpointManifest, LogHeader};
 use crate::objects::{ObjectStore, create_private_dir};
 use crate::state::{ContentHash, SavedState};
 
-/// Digits of a checkpoint's name.
+/// Number of digits in a checkpoint id.
 const ID_DIGITS: usize = 10;
 
-/// Digits that are enough to ask for one.
+/// Minimum number of digits in an id prefix.
 const MIN_ID_DIGITS: usize = 4;
 
-/// How many headings are remembered.
+/// Maximum number of cached headers.
 const MAX_CACHED_HEADERS: usize = 1024;
 
-/// How the file of a checkpoint ends.
+/// File extension of checkpoint logs.
 pub(crate) const LOG_EXTENSION: &str = "log";
 
-/// Checkpoints on the disk. Making one of these makes no file.
+/// Checkpoints on disk. Creating a store creates no files.
 #[derive(Debug)]
 pub struct CheckpointStore {
     root: PathBuf,
     pub(crate) objects: ObjectStore,
     pub(crate) limits: CheckpointLimits,
-    /// The headings of logs that were read, as they never change.
+    /// Cached log headers, which never change.
     headers: Mutex<HashMap<PathBuf, LogHeader>>,
 }
 
-/// Held until dropped. The system lets go of it when the process dies.
+/// A file lock, held until dropped. The kernel releases it if the process dies.
 #[derive(Debug)]
 pub(crate) struct StoreLock {
     _file: File,
 }
 
 impl CheckpointStore {
-    /// The checkpoints below a folder.
+    /// Opens the checkpoints below a directory.
     pub fn new(root: impl Into<PathBuf>, limits: CheckpointLimits) -> Self {
         let root = root.into();
         Self {
@@ -66,30 +65,30 @@ impl CheckpointStore {
         }
     }
 
-    /// Where it is.
+    /// Returns the root directory.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// How much it keeps.
+    /// Returns the limits.
     pub fn limits(&self) -> CheckpointLimits {
         self.limits
     }
 
-    /// The checkpoints of one workspace, the oldest first.
+    /// Returns the checkpoints of one workspace, oldest first.
     pub fn checkpoints(&self, workspace: &Path) -> Result<Vec<CheckpointManifest>, ToolError> {
         self.load_completed(&self.workspace_dir(workspace))
     }
 
-    /// The newest checkpoint of one workspace.
+    /// Returns the newest checkpoint of one workspace.
     pub fn newest(&self, workspace: &Path) -> Result<CheckpointManifest, ToolError> {
         self.checkpoints(workspace)?.pop().ok_or_else(|| {
-            ToolError::not_found(format!("There are no checkpoints of {}", workspace.display()))
-                .with_hint("`hermes checkpoints list --all` shows what was changed elsewhere.")
+            ToolError::not_found(format!("No checkpoints for {}", workspace.display()))
+                .with_hint("`hermes checkpoints list --all` shows changes in other workspaces.")
         })
     }
 
-    /// All checkpoints, the oldest first.
+    /// Returns all checkpoints, oldest first.
     pub fn all(&self) -> Result<Vec<CheckpointManifest>, ToolError> {
         let mut all = Vec::new();
         for folder in self.workspace_dirs()? {
@@ -99,14 +98,14 @@ impl CheckpointStore {
         Ok(all)
     }
 
-    /// [`Self::load`], with what turns that were cut off have left.
+    /// [`Self::load`], including changes left by interrupted turns.
     fn load_completed(&self, folder: &Path) -> Result<Vec<CheckpointManifest>, ToolError> {
         let mut all = self.load(folder)?;
         self.complete_interrupted(&mut all)?;
         Ok(all)
     }
 
-    /// The nearest folder at or above `folder` that has checkpoints.
+    /// Returns the nearest directory at or above `folder` that has checkpoints.
     pub fn nearest_workspace(&self, folder: &Path) -> Option<PathBuf> {
         let mut above = folder.ancestors();
         above
@@ -114,7 +113,7 @@ impl CheckpointStore {
             .map(PathBuf::from)
     }
 
-    /// The checkpoint of that name, or the only one whose name begins so.
+    /// Finds a checkpoint by its id or a unique prefix of it.
     pub fn find(&self, name: &str) -> Result<CheckpointManifest, ToolError> {
         let mut found = Vec::new();
         for folder in self.workspace_dirs()? {
@@ -128,13 +127,13 @@ impl CheckpointStore {
             (1, Some(manifest)) => Ok(manifest),
             (0, _) | (_, None) => Err(self.unknown_error(name)?),
             (several, _) => {
-                Err(ToolError::invalid(format!("{several} checkpoints begin with {name}"))
-                    .with_hint("Give more letters of the name."))
+                Err(ToolError::invalid(format!("{several} checkpoints match the prefix {name}"))
+                    .with_hint("Give more characters of the id."))
             }
         }
     }
 
-    /// What is said of a name under which nothing can be read.
+    /// Error for an id under which nothing can be read.
     fn unknown_error(&self, name: &str) -> Result<ToolError, ToolError> {
         let damaged = self.all_damaged()?;
         Ok(match damaged.iter().find(|damaged| matches_id(&damaged.id, name)) {
@@ -142,32 +141,32 @@ impl CheckpointStore {
                 "The checkpoint cannot be read: {}",
                 damaged.describe()
             )),
-            None => ToolError::not_found(format!("There is no checkpoint {name}")).with_hint(
-                "`hermes checkpoints list` shows them; four letters of a name are enough.",
+            None => ToolError::not_found(format!("No such checkpoint: {name}")).with_hint(
+                "`hermes checkpoints list` shows all ids; the first four characters are enough.",
             ),
         })
     }
 
-    /// The content that a state stands for.
+    /// Returns the content of a saved file.
     pub fn read_content(&self, state: &SavedState) -> Result<Vec<u8>, ToolError> {
         match state {
             SavedState::File { hash, .. } => self
                 .objects
                 .get(*hash)
                 .map_err(|error| self.io_error("read", &self.objects.path(*hash), &error)),
-            SavedState::Absent => Err(ToolError::not_found("There was no such file")),
-            SavedState::Folder { .. } => Err(ToolError::invalid("It was a folder")),
+            SavedState::Absent => Err(ToolError::not_found("The file did not exist")),
+            SavedState::Folder { .. } => Err(ToolError::invalid("It was a directory")),
             SavedState::Link { target, .. } => {
-                Err(ToolError::invalid(format!("It was a link to {}", target.display())))
+                Err(ToolError::invalid(format!("It was a symlink to {}", target.display())))
             }
             SavedState::Unkept { why, .. } => {
-                Err(ToolError::unavailable(format!("It was not kept: {}", why.describe()))
-                    .with_hint("Larger files are kept if the limits in config.yaml are raised."))
+                Err(ToolError::unavailable(format!("It was not saved: {}", why.describe()))
+                    .with_hint("Raise the limits in config.yaml to save larger files."))
             }
         }
     }
 
-    /// Whether what a state stands for can be had, and is what was kept.
+    /// Whether the content of a state exists and matches its hash.
     pub(crate) fn is_intact(&self, state: &SavedState) -> bool {
         match state {
             SavedState::File { hash, .. } => self.objects.copy_to(*hash, &mut io::sink()).is_ok(),
@@ -175,7 +174,8 @@ impl CheckpointStore {
         }
     }
 
-    /// The folder of a workspace's checkpoints: a readable part, and a digest.
+    /// Returns the directory of a workspace's checkpoints, named by a readable
+    /// part and a digest.
     pub(crate) fn workspace_dir(&self, workspace: &Path) -> PathBuf {
         let last = workspace.file_name().unwrap_or_default().to_string_lossy();
         let is_safe = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
@@ -185,7 +185,7 @@ impl CheckpointStore {
         self.root.join("workspaces").join(format!("{readable}~{digest}"))
     }
 
-    /// The folders of all workspaces.
+    /// Returns the directories of all workspaces.
     pub(crate) fn workspace_dirs(&self) -> Result<Vec<PathBuf>, ToolError> {
         let path = self.root.join("workspaces");
         let entries = match fs::read_dir(&path) {
@@ -196,7 +196,7 @@ impl CheckpointStore {
         Ok(entries.flatten().map(|entry| entry.path()).collect())
     }
 
-    /// The heading of a log; none if it cannot be read.
+    /// Returns the header of a log; `None` if it cannot be read.
     pub(crate) fn log_header(&self, log: &Path) -> Option<LogHeader> {
         if let Some(known) = self.headers.lock().get(log) {
             return Some(known.clone());
@@ -210,24 +210,24 @@ impl CheckpointStore {
         Some(head)
     }
 
-    /// The checkpoints in a folder; those that cannot be read are left out.
+    /// Loads the readable checkpoints in a directory.
     pub(crate) fn load(&self, folder: &Path) -> Result<Vec<CheckpointManifest>, ToolError> {
         let paths = logs(folder).map_err(|error| self.io_error("list", folder, &error))?;
-        // One that is gone or damaged takes nothing from the others.
+        // A missing or damaged log does not affect the others.
         let mut all: Vec<CheckpointManifest> =
             paths.iter().filter_map(|path| CheckpointManifest::load(path).ok().flatten()).collect();
         all.sort_by_key(CheckpointManifest::at_nanos);
         Ok(all)
     }
 
-    /// For those who add contents: nothing is cleared away meanwhile.
+    /// Locks the store for adding contents; prevents pruning meanwhile.
     pub(crate) fn lock_shared(&self) -> io::Result<StoreLock> {
         let file = open_lock(&self.root)?;
         file.lock_shared()?;
         Ok(StoreLock { _file: file })
     }
 
-    /// For those who clear away; none if somebody is adding.
+    /// Locks the store for pruning; `None` if it is locked by a writer.
     pub(crate) fn try_lock_exclusive(&self) -> io::Result<Option<StoreLock>> {
         let file = open_lock(&self.root)?;
         match file.try_lock() {
@@ -237,7 +237,7 @@ impl CheckpointStore {
         }
     }
 
-    /// [`Self::try_alone`] that waits.
+    /// [`Self::try_lock_exclusive`], but waits.
     pub(crate) fn lock_exclusive(&self) -> io::Result<StoreLock> {
         lock_workspace(&self.root)
     }
@@ -255,7 +255,7 @@ fn matches_id(id: &str, name: &str) -> bool {
     id == name || (name.len() >= MIN_ID_DIGITS && id.starts_with(name))
 }
 
-/// The log of a checkpoint, if there is one, and how many logs there are.
+/// Returns the log of a checkpoint, if it exists, and the number of logs.
 pub(crate) fn find_log(folder: &Path, id: &str) -> io::Result<(Option<PathBuf>, usize)> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -275,7 +275,7 @@ pub(crate) fn find_log(folder: &Path, id: &str) -> io::Result<(Option<PathBuf>, 
     Ok((found, count))
 }
 
-/// The logs in a folder, the oldest first.
+/// Lists the logs in a directory, oldest first.
 pub(crate) fn logs(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -285,7 +285,7 @@ pub(crate) fn logs(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let paths = entries.flatten().map(|entry| entry.path());
     let mut logs: Vec<PathBuf> =
         paths.filter(|path| path.extension().is_some_and(|end| end == LOG_EXTENSION)).collect();
-    // The names begin with the time.
+    // The names begin with the timestamp.
     logs.sort();
     Ok(logs)
 }
@@ -310,7 +310,7 @@ fn open_lock(folder: &Path) -> io::Result<File> {
     }
 }
 
-/// The name of the checkpoint of a turn in a workspace.
+/// Derives the checkpoint id of a turn in a workspace.
 pub(crate) fn make_checkpoint_id(session: &str, turn: &str, workspace: &Path) -> String {
     let mut hasher = blake3::Hasher::new();
     for part in [session.as_bytes(), turn.as_bytes(), workspace.as_os_str().as_bytes()] {
@@ -321,18 +321,17 @@ pub(crate) fn make_checkpoint_id(session: &str, turn: &str, workspace: &Path) ->
     hex.get(..ID_DIGITS).unwrap_or(&hex).to_owned()
 }
 
-/// Now, in nanoseconds since 1970.
+/// Returns the current time in nanoseconds since 1970.
 pub(crate) fn now_nanos() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+    i64::try_from(hermes_core::clock::unix_nanos()).unwrap_or(i64::MAX)
 }
 
-/// The folder that a turn works in, for one that happens in `cwd`: the top of
-/// the repository, or `cwd` itself.
+/// Returns the workspace of a turn in `cwd`: the root of the repository, or
+/// `cwd` itself.
 pub fn workspace_for(cwd: &Path, home: Option<&Path>) -> PathBuf {
     let cwd = hermes_files::real_path(cwd).unwrap_or_else(|_| cwd.to_path_buf());
     let home = home.and_then(|home| hermes_files::real_path(home).ok());
-    // A home folder under version control is not one project.
+    // A home directory under version control is not one project.
     let mut inner = cwd.ancestors().take_while(|at| Some(*at) != home.as_deref());
     let top = inner.find(|at| at.parent().is_some() && at.join(".git").exists());
     top.map_or_else(|| cwd.clone(), PathBuf::from)

@@ -1,5 +1,5 @@
-//! What git tracks: the names in the index of a repository. What is tracked is
-//! not ignored, whatever a `.gitignore` says.
+//! Files tracked by git, read from the index. Tracked files are not ignored,
+//! even if a `.gitignore` matches them.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -15,25 +15,24 @@ use crate::names::hex;
 use crate::state::FileStamp;
 use crate::tree::file_stamp;
 
-/// An index of more bytes is not read, as if there were none.
+/// Larger indexes are treated as missing.
 const MAX_INDEX_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Bytes of all names together, which the fourth version writes in fewer.
+/// Maximum bytes of all names, which version 4 stores prefix-compressed.
 const MAX_NAMES_BYTES: usize = 128 * 1024 * 1024;
 
-/// Indexes that are kept in memory; the others are read again.
+/// Indexes cached in memory; others are read again.
 const MAX_CACHED_INDEXES: usize = 16;
 
-/// The indexes of repositories, each of which is read once as long as nobody
-/// changes it.
+/// Cache of repository indexes, each reread only after it changes.
 #[derive(Debug, Default)]
 pub(crate) struct IndexCache {
     read: Mutex<HashMap<PathBuf, (FileStamp, Arc<TrackedFiles>)>>,
 }
 
 impl IndexCache {
-    /// What is tracked by the repository with this folder of git's own: nothing
-    /// if its index is not there, damaged or too large.
+    /// Returns the files tracked in this git directory: none if the index is
+    /// missing, damaged or too large.
     pub(crate) fn load(&self, git: &Path) -> Arc<TrackedFiles> {
         let path = git.join("index");
         let Some(stamp) = fs::metadata(&path).ok().map(|found| file_stamp(&found)) else {
@@ -54,17 +53,17 @@ impl IndexCache {
     }
 }
 
-/// The names that an index holds, from the top of the repository.
+/// Names in an index, relative to the root of the repository.
 #[derive(Debug, Default)]
 pub(crate) struct TrackedFiles {
-    /// One after the other.
+    /// All names, concatenated.
     text: Vec<u8>,
-    /// Where each is in it, in the order of the names.
+    /// Range of each name in `text`, sorted by name.
     spans: Vec<Range<usize>>,
 }
 
 impl TrackedFiles {
-    /// Whether a file is tracked, or something in a folder.
+    /// Whether a file, or anything in a directory, is tracked.
     pub(crate) fn contains(&self, path: &Path, is_folder: bool) -> bool {
         let mut name = path.as_os_str().as_bytes().to_vec();
         if self.first_at_or_after(&name) == Some(&name) {
@@ -74,7 +73,7 @@ impl TrackedFiles {
         is_folder && self.first_at_or_after(&name).is_some_and(|next| next.starts_with(&name))
     }
 
-    /// The first name that is not before this one.
+    /// Returns the first name not less than this one.
     fn first_at_or_after(&self, name: &[u8]) -> Option<&[u8]> {
         let at = self.spans.partition_point(|span| self.name(span) < name);
         self.spans.get(at).map(|span| self.name(span))
@@ -88,8 +87,8 @@ impl TrackedFiles {
         let bytes = read_index(path)?;
         let (mut tracked, shared) = parse(&bytes)?;
         if let Some(shared) = shared {
-            // What is deleted from there counts as tracked until git has
-            // written it anew: too much is kept rather than too little.
+            // Names deleted from the shared index count as tracked until git
+            // rewrites it: rather save too much than too little.
             let bytes = read_index(&path.with_file_name(format!("sharedindex.{}", hex(shared))))?;
             tracked.join(&parse(&bytes)?.0);
         }
@@ -106,8 +105,8 @@ impl TrackedFiles {
         other.spans.iter().for_each(|span| self.add(other.name(span)));
     }
 
-    /// Adds a name. An index that is split leaves out those that the other one
-    /// has.
+    /// Adds a name. Split indexes use empty names for entries of the shared
+    /// index.
     fn add(&mut self, name: &[u8]) {
         if !name.is_empty() {
             let start = self.text.len();
@@ -127,20 +126,20 @@ fn read_index(path: &Path) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The names in an index, and the hash of the one with which it shares them.
-/// None if it is damaged, or of a version that nobody knew yet.
+/// Parses the names in an index, and the hash of its shared index. `None` if it
+/// is damaged or of an unsupported version.
 fn parse(bytes: &[u8]) -> Option<(TrackedFiles, Option<&[u8]>)> {
-    // Nothing in it tells which of its hashes a repository uses.
+    // The index does not record which hash algorithm the repository uses.
     const SHA1_BYTES: usize = 20;
     const SHA256_BYTES: usize = 32;
     let of = |hash| IndexReader { rest: bytes, hash }.index();
     of(SHA1_BYTES).or_else(|| of(SHA256_BYTES))
 }
 
-/// An index from here on.
+/// Parser over the remaining bytes of an index.
 struct IndexReader<'a> {
     rest: &'a [u8],
-    /// Bytes of a hash.
+    /// Length of a hash in bytes.
     hash: usize,
 }
 
@@ -165,7 +164,7 @@ impl<'a> IndexReader<'a> {
         Some((tracked, shared))
     }
 
-    /// Reads one entry; the name holds that of the one before it.
+    /// Reads one entry; `name` holds the previous entry's name.
     fn entry(&mut self, version: u32, name: &mut Vec<u8>) -> Option<()> {
         const STAT_BYTES: usize = 40;
         const EXTENDED_FLAG: u16 = 0x4000;
@@ -189,15 +188,14 @@ impl<'a> IndexReader<'a> {
             return None;
         }
         if version < 4 {
-            // Up to the next eighth byte; one of it was the end of the name.
+            // Padded to a multiple of eight, including the terminating NUL.
             let end = fixed + name.len() + 1;
             self.take(end.next_multiple_of(8) - end)?;
         }
         Some(())
     }
 
-    /// Passes over what comes after the names; that of an index that is split
-    /// names another.
+    /// Skips the extensions; returns the shared index of a split index.
     fn extensions(&mut self) -> Option<Option<&'a [u8]>> {
         let mut shared = None;
         while self.rest.len() > self.hash {
@@ -222,7 +220,7 @@ impl<'a> IndexReader<'a> {
         Some(u32::from_be_bytes(self.take(4)?.try_into().ok()?))
     }
 
-    /// Seven bits in each byte, and one more for each byte after the first.
+    /// Offset varint: seven bits per byte, plus one for each continuation.
     fn varint(&mut self) -> Option<usize> {
         let mut value = 0_usize;
         loop {

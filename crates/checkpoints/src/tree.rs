@@ -1,5 +1,5 @@
-//! A whole tree as it is at a moment. What has not been touched since it was
-//! last seen is not read again.
+//! Listing of a whole tree. Files unmodified since the last listing are not
+//! read again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -23,49 +23,49 @@ use crate::state::{ContentHash, FileStamp, SavedState};
 use crate::store::now_nanos;
 use crate::tracked::IndexCache;
 
-/// A file that was changed less than this ago may be changed again without
-/// its times telling, since they are coarse.
+/// File times are coarse, so a file changed less than this ago could change
+/// again without a new timestamp.
 const STAMP_SETTLE_NANOS: i64 = 50_000_000;
 
-/// What is below a folder, by relative path. Files that git ignores and does
-/// not track, and git's own, are left out.
+/// Entries below a directory, by relative path. Excludes git's own files and
+/// those that are ignored and untracked.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TreeListing {
     #[serde(with = "entries")]
     pub(crate) entries: BTreeMap<PathBuf, ListingEntry>,
-    /// What git ignores and does not track: files, and folders with all that is in them. That they
-    /// were there is all that is known of them.
+    /// Ignored and untracked files, and directories with everything below. Only
+    /// their existence is recorded.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty", with = "names::several")]
     pub(crate) ignored: BTreeSet<PathBuf>,
-    /// There was more than is kept.
+    /// Whether entries were left out because of a limit.
     #[serde(default)]
     pub(crate) is_partial: bool,
 }
 
-/// What was at one path.
+/// State of one path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ListingEntry {
     pub(crate) state: SavedState,
     pub(crate) stamp: FileStamp,
 }
 
-/// What is walked, and what is passed over.
+/// Settings of a tree walk.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TreeLister<'a> {
     pub(crate) root: &'a Path,
-    /// Left out with everything below.
+    /// Paths skipped with everything below.
     pub(crate) skipped: &'a [PathBuf],
-    /// Entries at most.
+    /// Maximum number of entries.
     pub(crate) max_entries: usize,
-    /// When nobody waits any longer.
+    /// When to stop the walk.
     pub(crate) deadline: Option<Instant>,
     pub(crate) cancel: &'a CancellationToken,
-    /// What git tracks.
+    /// Indexes of tracked files.
     pub(crate) indexes: &'a IndexCache,
 }
 
 impl TreeLister<'_> {
-    /// Walks the tree. `known` is what was seen before.
+    /// Walks the tree. `known` is the previous listing.
     pub(crate) fn list(
         &self,
         capture: &mut FileCapture<'_>,
@@ -75,7 +75,7 @@ impl TreeLister<'_> {
         let device = fs::metadata(self.root).map(|found| found.dev()).unwrap_or_default();
         let mut ahead = vec![(self.root.to_path_buf(), GitIgnoreRules::inherited(self.root))];
         while let Some((folder, rules)) = ahead.pop() {
-            // What cannot be looked at cannot be kept; it is not seen.
+            // Unreadable directories cannot be saved and are skipped.
             let Ok(entries) = fs::read_dir(&folder) else { continue };
             let entries: Vec<DirEntry> = entries.flatten().collect();
             let has = |name: &str| entries.iter().any(|entry| entry.file_name() == name);
@@ -101,7 +101,7 @@ impl TreeLister<'_> {
                     continue;
                 }
                 listing.add(path, &place, &found, known, capture)?;
-                // Other file systems are left out.
+                // Other file systems are skipped.
                 if found.is_dir() && found.dev() == device {
                     ahead.push((place, rules.child(is_ignored)));
                 }
@@ -110,12 +110,13 @@ impl TreeLister<'_> {
         Ok(listing)
     }
 
-    /// Whether nobody waits any longer.
+    /// Whether the deadline has passed.
     pub(crate) fn is_past_deadline(&self) -> bool {
         self.deadline.is_some_and(|until| Instant::now() >= until)
     }
 
-    /// Whether it is never kept: git's own, ours, and what cannot be written.
+    /// Whether an entry is never saved: git's own files, ours, and unwritable
+    /// paths.
     fn is_excluded(&self, entry: &DirEntry) -> bool {
         let name = entry.file_name();
         let is_it = |path: &PathBuf| path.file_name() == Some(&name) && *path == entry.path();
@@ -125,8 +126,8 @@ impl TreeLister<'_> {
 }
 
 impl TreeListing {
-    /// Whether something was there and ignored; of what was in an ignored folder
-    /// nobody knows.
+    /// Whether a path existed and was ignored; `None` inside ignored
+    /// directories, which are not listed.
     pub(crate) fn has_ignored(&self, path: &Path) -> Option<bool> {
         if self.ignored.contains(path) {
             return Some(true);
@@ -135,8 +136,8 @@ impl TreeListing {
         if is_inside { None } else { Some(false) }
     }
 
-    /// Adds what is at a path. What was not touched since it was known is not
-    /// read again.
+    /// Adds the entry of a path. A file unmodified since `known` is not read
+    /// again.
     fn add(
         &mut self,
         path: &Path,
@@ -159,17 +160,19 @@ impl TreeListing {
         Ok(())
     }
 
-    /// Keeps it among the contents; the same listing has the same name.
+    /// Stores the listing in the object store; equal listings have equal
+    /// hashes.
     pub(crate) fn store(&self, objects: &ObjectStore) -> io::Result<ContentHash> {
         objects.put(&serde_json::to_vec(self)?)
     }
 
-    /// One that was kept.
+    /// Loads a stored listing.
     pub(crate) fn load(objects: &ObjectStore, hash: ContentHash) -> io::Result<Self> {
         Ok(serde_json::from_slice(&objects.get(hash)?)?)
     }
 
-    /// Forgets that those files were seen whose contents are gone.
+    /// Clears the stamps of files whose contents are missing, so they are read
+    /// again.
     pub(crate) fn verify(&mut self, objects: &ObjectStore) {
         for leaf in self.entries.values_mut() {
             if let SavedState::File { hash, .. } = leaf.state
@@ -180,7 +183,7 @@ impl TreeListing {
         }
     }
 
-    /// The contents that it names.
+    /// Yields the contents that it refers to.
     pub(crate) fn hashes(&self) -> impl Iterator<Item = ContentHash> {
         self.entries.values().filter_map(|leaf| match leaf.state {
             SavedState::File { hash, .. } => Some(hash),
@@ -189,7 +192,7 @@ impl TreeListing {
     }
 }
 
-/// Whether it is a file that is being written, and will have another name.
+/// Whether it is a temporary file that will be renamed.
 fn is_temporary(name: &OsStr) -> bool {
     let name = name.as_bytes();
     name.starts_with(b".hermes-") && name.ends_with(b".tmp")
@@ -212,7 +215,7 @@ pub(crate) fn file_stamp(found: &Metadata) -> FileStamp {
     }
 }
 
-/// Entries as a list, since a path need not be text.
+/// Serializes entries as a list, since a path need not be UTF-8.
 mod entries {
     use super::{
         BTreeMap, Deserialize, FileStamp, ListingEntry, PathBuf, SavedState, Serialize, names,

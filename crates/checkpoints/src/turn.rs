@@ -1,4 +1,4 @@
-//! One turn in one workspace: what its calls have met so far.
+//! One turn in one workspace: the states that its calls found and left.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -21,13 +21,13 @@ use crate::state::{ContentHash, SavedState, UnsavedReason};
 use crate::store::{CheckpointStore, LOG_EXTENSION, find_log, now_nanos};
 use crate::tree::{TreeLister, TreeListing};
 
-/// Entries below one folder that is about to change.
+/// Maximum number of entries saved below one changing directory.
 const MAX_DIR_ENTRIES: usize = 50_000;
 
-/// Times of files are this coarse.
+/// Granularity of file times.
 pub(crate) const FILE_TIME_GRANULARITY_NANOS: i64 = 20_000_000;
 
-/// A tree that was kept.
+/// A stored tree listing.
 #[derive(Debug, Clone)]
 pub(crate) struct RecordedTree {
     pub(crate) listing: Arc<TreeListing>,
@@ -35,12 +35,12 @@ pub(crate) struct RecordedTree {
     pub(crate) generation: u64,
     /// When the walk began.
     pub(crate) started: i64,
-    /// What was passed over in it.
+    /// Paths skipped by the walk.
     pub(crate) skipped: Vec<PathBuf>,
 }
 
 impl RecordedTree {
-    /// Keeps a listing, and remembers it as the last one of its workspace.
+    /// Stores a listing and makes it the last one of its workspace.
     pub(crate) fn store(
         store: &CheckpointStore,
         folder: &Path,
@@ -59,19 +59,19 @@ impl RecordedTree {
     }
 }
 
-/// A call that is under way.
+/// A running call.
 #[derive(Debug, Default)]
 pub(crate) struct ActiveCall {
     id: String,
-    /// When it was about to begin.
+    /// Time before the call started.
     pub(crate) since: i64,
-    /// What it began with, if it is open-ended.
+    /// The tree before an open-ended call.
     pub(crate) tree: Option<RecordedTree>,
-    /// Whether it tells itself what it changes.
+    /// Whether it reports its changes itself.
     pub(crate) reports_changes: bool,
-    /// What was there when it was about to change it.
+    /// States right before it changes the paths.
     pub(crate) held: BTreeMap<PathBuf, SavedState>,
-    /// What it has told to be done.
+    /// Paths that it reported as changed.
     pub(crate) reported: HashSet<PathBuf>,
 }
 
@@ -79,16 +79,16 @@ pub(crate) struct ActiveCall {
 #[derive(Debug)]
 pub(crate) struct TurnRecord {
     pub(crate) manifest: CheckpointManifest,
-    /// None as long as nothing was written.
+    /// `None` until something is written.
     log: Option<CheckpointLog>,
     is_new: bool,
-    /// How many logs there were beside it.
+    /// Number of other logs in the workspace.
     sibling_count: usize,
     active_calls: Vec<ActiveCall>,
 }
 
 impl TurnRecord {
-    /// The turn as it was left, or a new one.
+    /// Loads the turn from its log, or creates a new one.
     pub(crate) fn load_or_new(
         store: &CheckpointStore,
         id: &str,
@@ -126,30 +126,29 @@ impl TurnRecord {
         !self.active_calls.is_empty()
     }
 
-    /// A call is through; what is known of it.
+    /// Ends a call and returns its record.
     pub(crate) fn end_call(&mut self, call_id: &str) -> Option<ActiveCall> {
         let at = self.active_calls.iter().position(|running| running.id == call_id)?;
         Some(self.active_calls.remove(at))
     }
 
-    /// What is known of a call; nothing of one for which nobody waits any
-    /// more.
+    /// Returns the record of a running call; `None` once it has been abandoned.
     pub(crate) fn active_call(&mut self, call_id: &str) -> Option<&mut ActiveCall> {
         self.active_calls.iter_mut().find(|running| running.id == call_id)
     }
 
-    /// Whether there is no log yet.
+    /// Whether no log exists yet.
     pub(crate) fn has_no_log(&self) -> bool {
         self.log.is_none()
     }
 
-    /// Whether a path is in the tree of another call that is still running.
+    /// Whether a path is in the tree of another running call.
     pub(crate) fn is_in_active_tree(&self, path: &Path, call_id: &str) -> bool {
         let is_other = |running: &ActiveCall| running.id != call_id && running.tree.is_some();
         path.starts_with(self.manifest.workspace()) && self.active_calls.iter().any(is_other)
     }
 
-    /// What another call that is still running began with at a path.
+    /// Returns the state of a path before another running call.
     pub(crate) fn active_tree_state(&self, path: &Path, call_id: &str) -> Option<SavedState> {
         let path = path.strip_prefix(self.manifest.workspace()).ok()?;
         let others = self.active_calls.iter().filter(|running| running.id != call_id);
@@ -157,22 +156,22 @@ impl TurnRecord {
         trees.find_map(|sight| Some(sight.listing.entries.get(path)?.state.clone()))
     }
 
-    /// Whether the checkpoint was begun by the last call; asked once.
+    /// Whether the last call started the checkpoint; resets the flag.
     pub(crate) fn is_new(&mut self) -> bool {
         std::mem::take(&mut self.is_new)
     }
 
-    /// Bytes that were added to its log since this was last asked.
+    /// Returns and resets the number of bytes added to its log.
     pub(crate) fn take_added(&mut self) -> u64 {
         self.log.as_mut().map_or(0, CheckpointLog::take_added)
     }
 
-    /// How many checkpoints its workspace had beside it when it was begun.
+    /// Returns the number of other checkpoints of the workspace at its start.
     pub(crate) fn sibling_count(&self) -> usize {
         self.sibling_count
     }
 
-    /// Keeps what is at a place that is about to change, and below it.
+    /// Saves a path that is about to change, and everything below it.
     pub(crate) fn record_place(
         &self,
         place: &Path,
@@ -180,7 +179,7 @@ impl TurnRecord {
         limits: CheckpointLimits,
         met: &mut Vec<PathRecord>,
     ) -> io::Result<()> {
-        // Folders on the way that will be made are taken away again.
+        // Parent directories that will be created are removed by an undo.
         for above in place.ancestors().skip(1) {
             if fs::symlink_metadata(above).is_ok() || self.manifest.changes.contains_key(above) {
                 break;
@@ -217,8 +216,8 @@ impl TurnRecord {
         }
     }
 
-    /// [`Self::meet`] for a place in the workspace, of which the listing has
-    /// kept what it names.
+    /// [`Self::record_place`] for paths in the workspace, except those that the
+    /// listing has saved.
     pub(crate) fn record_unlisted(
         &self,
         place: &Path,
@@ -234,7 +233,7 @@ impl TurnRecord {
         };
         let mut ahead = vec![place.to_path_buf()];
         while let Some(path) = ahead.pop() {
-            // Who takes a repository's history away is asked about that.
+            // Deleting a repository's history requires an approval instead.
             if path.iter().any(|part| part == ".git") {
                 continue;
             }
@@ -248,20 +247,20 @@ impl TurnRecord {
         Ok(())
     }
 
-    /// What was at a path when the turn began, as far as that is known.
+    /// Returns the state of a path at the start of the turn, as far as known.
     fn first_state(&self, path: &Path, capture: &mut FileCapture<'_>) -> io::Result<SavedState> {
         if let Some(change) = self.manifest.changes.get(path) {
             return Ok(change.before.clone());
         }
-        // Inside a command that is still running, the tree that it began with
-        // tells; the command may have changed the file already.
+        // A running command may have changed the file already, so use the tree
+        // saved before it.
         match self.active_tree_state(path, "") {
             Some(state) => Ok(state),
             None => capture.state(path),
         }
     }
 
-    /// Writes down what was met, before the call runs.
+    /// Records the saved states before the call runs.
     pub(crate) fn begin_call(
         &mut self,
         store: &CheckpointStore,
@@ -291,7 +290,7 @@ impl TurnRecord {
         Ok(())
     }
 
-    /// A call is about to change what it holds.
+    /// Records the states of paths that a call is about to change.
     pub(crate) fn note_held(&mut self, call_id: &str, held: BTreeMap<PathBuf, SavedState>) {
         match self.active_call(call_id) {
             Some(running) => running.held.extend(held),
@@ -323,7 +322,7 @@ impl TurnRecord {
         Ok(())
     }
 
-    /// What a call has made of a place, and of what is below it.
+    /// Compares a path, and everything below it, after a call.
     pub(crate) fn compare_place(
         &self,
         place: &Path,
@@ -367,7 +366,7 @@ impl TurnRecord {
         }
     }
 
-    /// What became of what a call was at when it was cut off.
+    /// Compares the paths that an interrupted call was changing.
     pub(crate) fn compare_held(
         &self,
         call: &ActiveCall,
@@ -382,7 +381,7 @@ impl TurnRecord {
         Ok(())
     }
 
-    /// What is different between two sights of the workspace.
+    /// Compares two listings of the workspace.
     pub(crate) fn compare_trees(
         &self,
         ground: &TreeLister<'_>,
@@ -408,7 +407,7 @@ impl TurnRecord {
             let is = match after.entries.get(path) {
                 Some(now) => now.state.clone(),
                 None if after.is_partial && ground.is_past_deadline() => continue,
-                // It may be there and ignored now.
+                // It may exist and be ignored now.
                 None => capture.state_since(&workspace.join(path), &leaf.state)?,
             };
             if !is.is_identical(&leaf.state) {
@@ -419,7 +418,7 @@ impl TurnRecord {
             if before.listing.is_partial {
                 break;
             }
-            // One that was there and ignored was not made by the call.
+            // A file that existed and was ignored was not created by the call.
             let is_older = || {
                 let found = crate::path_handle::PathHandle::resolve(&workspace.join(path));
                 let found = found.ok().flatten().and_then(|spot| spot.stat().ok().flatten());
@@ -429,14 +428,14 @@ impl TurnRecord {
             };
             let is_made = || match before.listing.has_ignored(path) {
                 Some(is_there) => !is_there && (!rules_changed || !is_older()),
-                // Git may have come to track it.
+                // Git may track it now.
                 None => !is_older(),
             };
             if !old.contains_key(path) && is_made() {
                 tell(workspace.join(path), &SavedState::Absent, leaf.state.clone());
             }
         }
-        // Calls that the command made in turn have told of these.
+        // Nested calls of the command have reported these.
         for (path, change) in self.manifest.changes.iter().filter(|(p, _)| p.starts_with(workspace))
         {
             if !told.contains(path) {
@@ -447,7 +446,7 @@ impl TurnRecord {
         Ok(())
     }
 
-    /// What git ignores that was there before and is gone, and was not kept.
+    /// Returns git-ignored paths that were deleted and not saved.
     pub(crate) fn deleted_ignored(
         &self,
         workspace: &Path,
@@ -458,7 +457,7 @@ impl TurnRecord {
         let is_unkept = |above: &Path| {
             changes.get(above).is_some_and(|change| change.before.unsaved_reason().is_some())
         };
-        // What was named is known to be gone, kept or not.
+        // Paths that the call named are recorded as deleted, saved or not.
         let is_known =
             |place: &Path| changes.contains_key(place) || place.ancestors().skip(1).any(is_unkept);
         let missing = before.ignored.difference(&after.ignored);
@@ -467,7 +466,7 @@ impl TurnRecord {
         places.filter(|place| !is_known(place) && is_absent(place)).collect()
     }
 
-    /// Writes down what a call has made of the files, and that it is through.
+    /// Records the results of a call and that it has finished.
     pub(crate) fn finish_call(
         &mut self,
         call_id: &str,
@@ -476,7 +475,7 @@ impl TurnRecord {
         capture: &mut FileCapture<'_>,
     ) -> io::Result<()> {
         if self.active_calls.is_empty() {
-            // A link that was on the way and is not any more has hidden these.
+            // These were hidden by a parent symlink that no longer exists.
             let told: HashSet<PathBuf> = seen.iter().map(|(path, _)| path.clone()).collect();
             for (path, change) in &self.manifest.changes {
                 if change.after.is_none() && !told.contains(path) {
@@ -516,9 +515,9 @@ impl TurnRecord {
         self.remove_if_empty()
     }
 
-    /// A turn that has changed nothing leaves no checkpoint. One that has
-    /// deleted what nobody kept does: an undo must not take the turn before
-    /// it for it.
+    /// Removes the checkpoint of a turn that changed nothing. A turn that
+    /// deleted unsaved files keeps it, so an undo does not revert the turn
+    /// before it instead.
     pub(crate) fn remove_if_empty(&mut self) -> io::Result<()> {
         let has_changed = self.manifest.is_cut_off()
             || self.manifest.changes().next().is_some()
@@ -537,7 +536,7 @@ impl TurnRecord {
     }
 }
 
-/// What is written down of a call.
+/// Returns the log line of a call.
 pub(crate) fn call_line(change: &PendingChange<'_>) -> CallLine {
     CallLine {
         id: change.call_id.to_owned(),
@@ -546,7 +545,7 @@ pub(crate) fn call_line(change: &PendingChange<'_>) -> CallLine {
     }
 }
 
-/// A new log in its workspace's folder, with its first lines.
+/// Creates a log in its workspace's directory, with its first lines.
 pub(crate) fn create_log(
     store: &CheckpointStore,
     head: &LogHeader,

@@ -1,54 +1,54 @@
-//! What a linter has found.
+//! Findings of linters.
 
 use std::path::Path;
 
 use serde::Serialize;
 
-/// How bad it is.
+/// Severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LintSeverity {
-    /// It is wrong.
+    /// Definitely wrong.
     Error,
-    /// It is probably wrong.
+    /// Probably wrong.
     Warning,
-    /// It could be better.
+    /// Could be improved.
     Info,
 }
 
-/// One thing that a linter has found.
+/// One finding of a linter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LintFinding {
-    /// Where: the file, as the linter names it.
+    /// The file, as the linter names it.
     pub file: String,
-    /// From 1; none for a finding on the whole file.
+    /// 1-based; `None` for a finding about the whole file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
-    /// From 1.
+    /// 1-based.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<u64>,
-    /// Where it ends.
+    /// Last line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end_line: Option<u64>,
-    /// Where it ends.
+    /// End column.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end_column: Option<u64>,
-    /// The rule, as it is written to switch it off.
+    /// The rule, in the form used to disable it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// How bad it is.
+    /// Severity of the finding.
     pub severity: LintSeverity,
-    /// What is wrong.
+    /// Description of the problem.
     pub message: String,
-    /// How it can be mended.
+    /// How to fix it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fix: Option<String>,
-    /// Who says so.
+    /// The linter that reported it.
     pub tool: &'static str,
 }
 
 impl LintFinding {
-    /// A finding in a file.
+    /// Creates a finding in a file.
     pub fn new(tool: &'static str, file: impl Into<String>, severity: LintSeverity) -> Self {
         Self {
             file: file.into(),
@@ -64,7 +64,7 @@ impl LintFinding {
         }
     }
 
-    /// At this place.
+    /// Sets the start position.
     #[must_use]
     pub fn with_start(mut self, line: Option<u64>, column: Option<u64>) -> Self {
         self.line = line.filter(|line| *line > 0);
@@ -72,7 +72,7 @@ impl LintFinding {
         self
     }
 
-    /// Up to this place.
+    /// Sets the end position.
     #[must_use]
     pub fn with_end(mut self, line: Option<u64>, column: Option<u64>) -> Self {
         let is_place = (line, column) != (self.line, self.column);
@@ -81,21 +81,21 @@ impl LintFinding {
         self
     }
 
-    /// In these words.
+    /// Sets the message.
     #[must_use]
     pub fn with_message(mut self, message: impl AsRef<str>) -> Self {
         self.message = message.as_ref().trim().to_owned();
         self
     }
 
-    /// By this rule.
+    /// Sets the rule.
     #[must_use]
     pub fn with_rule(mut self, rule: Option<impl Into<String>>) -> Self {
         self.rule = rule.map(Into::into).filter(|rule| !rule.is_empty());
         self
     }
 
-    /// To be mended so.
+    /// Sets the suggested fix.
     #[must_use]
     pub fn with_fix(mut self, fix: Option<impl Into<String>>) -> Self {
         self.fix = fix.map(Into::into).filter(|fix| !fix.is_empty());
@@ -103,7 +103,7 @@ impl LintFinding {
     }
 }
 
-/// Orders findings by where they are, and drops those that are said twice.
+/// Sorts findings by position and removes duplicates.
 pub fn sort_findings(findings: &mut Vec<LintFinding>) {
     findings.sort_by(|a, b| {
         let key = |f: &LintFinding| (f.line, f.column, f.severity);
@@ -112,7 +112,7 @@ pub fn sort_findings(findings: &mut Vec<LintFinding>) {
     findings.dedup();
 }
 
-/// Whether a file is a path, or below it.
+/// Whether a file is at or below a path.
 pub fn is_within(file: &Path, path: &Path) -> bool {
     file.starts_with(path)
 }

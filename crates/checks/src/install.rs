@@ -1,9 +1,8 @@
-//! How a missing tool gets into a project: the command of the package manager
-//! that the project uses.
+//! Commands that install a missing tool with the project's package manager.
 
 use crate::survey::ProjectSurvey;
 
-/// Where a tool comes from.
+/// Where a tool is installed from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PackageSource {
     /// The Python package index.
@@ -16,11 +15,11 @@ pub enum PackageSource {
     Cargo,
     /// A Go module.
     Go,
-    /// The system's packages.
+    /// The system package manager.
     System,
 }
 
-/// The command that installs a package.
+/// Returns the command that installs a package.
 pub fn install_command(survey: &ProjectSurvey, home: PackageSource, package: &str) -> String {
     match home {
         PackageSource::Python => python_install(survey, package),

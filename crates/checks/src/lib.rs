@@ -1,9 +1,9 @@
-//! The linters, formatters and test runners of a project: which ones it has,
-//! how they are called, and what they say.
+//! Linters, formatters and test runners of a project: detection, command lines
+//! and output parsing.
 //!
-//! Nothing here starts a program or opens a file. A [`ProjectSurvey`] is what a small
-//! script has found around a path; from it the tools are chosen; each gives
-//! the words of its command, and reads what the command printed.
+//! This crate neither starts programs nor opens files. A [`ProjectSurvey`] is
+//! the output of a small script that inspects the surroundings of a path. Tools
+//! are chosen from it; each builds its command line and parses the output.
 
 mod finding;
 #[cfg(test)]
@@ -22,13 +22,13 @@ pub use install::{PackageSource, install_command};
 pub use new_findings::{ChangedLines, LintBaseline};
 pub use survey::{KNOWN_PROGRAMS, ProjectDir, ProjectSurvey, SURVEY_SCRIPT, SurveyError};
 
-/// What a program has printed.
+/// Output of a program.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CheckOutput<'a> {
-    /// On its output.
+    /// Standard output.
     pub stdout: &'a str,
-    /// On its error output.
+    /// Standard error.
     pub stderr: &'a str,
-    /// What it wrote into the file that it was given for its report.
+    /// Content of the report file it was asked to write.
     pub report: &'a str,
 }

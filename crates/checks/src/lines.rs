@@ -4,14 +4,14 @@
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LocatedLine<'a> {
     pub(crate) file: &'a str,
-    /// The numbers behind the file.
+    /// The numbers after the file.
     pub(crate) numbers: Vec<u64>,
-    /// What comes after them.
+    /// The text after the numbers.
     pub(crate) rest: &'a str,
 }
 
-/// Takes a line apart; none if it is of another form. The file is all up to
-/// the first number between colons, so it may have colons itself.
+/// Parses a line; `None` if it has another form. The file extends to the first
+/// number between colons, so it may contain colons.
 pub(crate) fn parse_located(line: &str) -> Option<LocatedLine<'_>> {
     let mut from = 0;
     while let Some(at) = line.get(from..)?.find(':').map(|at| from + at) {
@@ -45,7 +45,7 @@ fn parse_numbers(mut text: &str) -> (Vec<u64>, &str) {
     (found, text)
 }
 
-/// The text between the last pair of these at its end: `message [code]`.
+/// Splits off a trailing code in brackets: `message [code]`.
 pub(crate) fn split_trailing_code<'a>(
     text: &'a str,
     open: &str,
@@ -64,11 +64,11 @@ pub(crate) fn split_trailing_code<'a>(
     }
 }
 
-/// The JSON in a text that may have other lines before it: from the first
-/// line that begins with one of its brackets.
+/// Finds JSON in a text that may have other lines before it, starting at a line
+/// that begins with a bracket.
 pub(crate) fn find_json(text: &str) -> Option<serde_json::Value> {
     let mut from = 0;
-    // A program may print such a line itself; not many, though.
+    // The program may print a few such lines before it.
     for _ in 0..64 {
         let at = from + text.get(from..)?.find(['{', '['])?;
         let starts_line = at == 0 || text.get(..at)?.ends_with('\n');

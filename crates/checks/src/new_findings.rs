@@ -1,5 +1,5 @@
-//! Which findings are new: those that a baseline does not know, or those on
-//! lines that have changed.
+//! Detects new findings: those missing from a baseline, or those on changed
+//! lines.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::finding::LintFinding;
 
-/// Findings that were there at some time, without their lines, since those
-/// move.
+/// Known findings, without their line numbers, which move.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LintBaseline {
     counts: BTreeMap<String, u32>,
 }
 
 impl LintBaseline {
-    /// Of these findings.
+    /// Builds a baseline from these findings.
     pub fn from_findings(findings: &[LintFinding]) -> Self {
         let mut counts = BTreeMap::new();
         for finding in findings {
@@ -24,17 +23,17 @@ impl LintBaseline {
         Self { counts }
     }
 
-    /// How many there were.
+    /// Returns the number of findings.
     pub fn len(&self) -> usize {
         self.counts.values().map(|&count| count as usize).sum()
     }
 
-    /// Whether there were none.
+    /// Whether there are no findings.
     pub fn is_empty(&self) -> bool {
         self.counts.is_empty()
     }
 
-    /// Keeps the findings that were not there.
+    /// Retains only the findings that are not in the baseline.
     pub fn keep_new(&self, findings: &mut Vec<LintFinding>) {
         let mut left = self.counts.clone();
         findings.retain(|finding| match left.get_mut(&fingerprint(finding)) {
@@ -47,7 +46,8 @@ impl LintBaseline {
     }
 }
 
-/// A finding without its line. Numbers in a message may be lines, too.
+/// Identifies a finding without its line. Digits in the message are ignored,
+/// since they may be line numbers.
 fn fingerprint(finding: &LintFinding) -> String {
     let words = finding.message.split(|c: char| c.is_ascii_digit()).filter(|word| !word.is_empty());
     let rule = finding.rule.as_deref().unwrap_or_default();
@@ -60,21 +60,21 @@ fn fingerprint(finding: &LintFinding) -> String {
     format!("{hash:016x}")
 }
 
-/// The lines that have changed, by file.
+/// Changed lines by file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ChangedLines {
     files: BTreeMap<String, Vec<(u64, u64)>>,
 }
 
 impl ChangedLines {
-    /// Of a unified diff without context (`git diff -U0 --no-prefix`).
+    /// Parses a unified diff without context (`git diff -U0 --no-prefix`).
     pub fn from_diff(diff: &str) -> Self {
         let mut files: BTreeMap<String, Vec<(u64, u64)>> = BTreeMap::new();
         let mut file = None;
         let mut skip = 0;
         for line in diff.lines() {
             if skip > 0 {
-                // A line of the file may look like a head.
+                // A content line may look like a file header.
                 skip -= usize::from(!line.starts_with('\\'));
             } else if let Some(name) = line.strip_prefix("+++ ") {
                 file = Some(unquote(name)).filter(|name| name != "/dev/null");
@@ -88,12 +88,12 @@ impl ChangedLines {
         Self { files }
     }
 
-    /// All of a new file.
+    /// Marks all lines of a new file as changed.
     pub fn add_file(&mut self, file: impl Into<String>) {
         self.files.insert(file.into(), vec![(0, u64::MAX)]);
     }
 
-    /// How many files.
+    /// Returns the number of files.
     pub fn len(&self) -> usize {
         self.files.len()
     }
@@ -103,13 +103,13 @@ impl ChangedLines {
         self.files.is_empty()
     }
 
-    /// The files.
+    /// Yields the changed files.
     pub fn files(&self) -> impl Iterator<Item = &str> {
         self.files.keys().map(String::as_str)
     }
 
-    /// Whether a finding in this file is on lines that have changed. One on
-    /// the whole file counts if any line has.
+    /// Whether a finding in this file is on changed lines. A finding about the
+    /// whole file counts if any line has changed.
     pub fn touches(&self, file: &str, finding: &LintFinding) -> bool {
         let Some(ranges) = self.files.get(file) else { return false };
         let Some(first) = finding.line else { return true };
@@ -120,7 +120,7 @@ impl ChangedLines {
 
 type LineRange = (u64, u64);
 
-/// `@@ -1,2 +3,4 @@`: where the old and the new lines begin, and how many.
+/// Parses `@@ -1,2 +3,4 @@`: start and count of the old and new lines.
 fn parse_hunk(line: &str) -> Option<(LineRange, LineRange)> {
     let mut words = line.strip_prefix("@@ -")?.split(' ');
     let range = |word: &str| {
@@ -132,8 +132,8 @@ fn parse_hunk(line: &str) -> Option<(LineRange, LineRange)> {
     Some((old, new))
 }
 
-/// Git writes names with odd characters in quotes, and a tab after one with
-/// spaces.
+/// Decodes a file name of git, which quotes special characters and appends a
+/// tab if the name contains spaces.
 fn unquote(name: &str) -> String {
     let name = name.strip_suffix('\t').unwrap_or(name);
     let Some(inner) = name.strip_prefix('"').and_then(|name| name.strip_suffix('"')) else {

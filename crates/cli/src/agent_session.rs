@@ -18,7 +18,6 @@ use serde_json::Value;
 
 use crate::app::AppServices;
 use crate::args::ToolsetFilter;
-use crate::call_summary;
 use crate::command_error::CommandError;
 use crate::commands::sessions;
 use crate::mode::AgentMode;
@@ -263,7 +262,7 @@ pub(crate) fn stopped_text(stopped: &[(String, String)]) -> Option<String> {
         count => format!("{count} sub-agents that were at work in the background are stopped"),
     };
     let one = |(handle, goal): &(String, String)| {
-        format!("{handle}: {}", call_summary::shorten(goal, 60))
+        format!("{handle}: {}", hermes::core::text::excerpt(goal, 60))
     };
     Some(format!("{what} ({}).", stopped.iter().map(one).collect::<Vec<_>>().join("; ")))
 }

@@ -8,11 +8,6 @@ use crate::command_error::CommandError;
 
 const ARGUMENT_FORMS_HINT: &str = "Write key=value pairs, or one JSON object in quotes.";
 
-/// A JSON text as one word of a shell.
-pub(crate) fn shell_quote(json: &impl std::fmt::Display) -> String {
-    format!("'{}'", json.to_string().replace('\'', r"'\''"))
-}
-
 /// What is known of a tool's parameters.
 #[derive(Debug, Clone)]
 pub(crate) struct ToolParameters<'a> {

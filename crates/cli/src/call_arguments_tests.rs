@@ -74,5 +74,5 @@ fn an_empty_word_is_no_arguments_to_be_read_by_the_pipeline() {
 
 #[test]
 fn an_example_is_one_word_of_a_shell() {
-    assert_eq!(shell_quote(&r#"{"a":"it's"}"#), r#"'{"a":"it'\''s"}'"#);
+    assert_eq!(hermes::core::text::shell_quote(r#"{"a":"it's"}"#), r#"'{"a":"it'\''s"}'"#);
 }

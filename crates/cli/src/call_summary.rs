@@ -1,5 +1,6 @@
 //! A call in a few words, as people see it.
 
+use hermes::core::text::excerpt;
 use hermes::core::{CallStatus, ErrorKind, ProcessEvent, ProcessNotice, ToolResult};
 use serde_json::Value;
 
@@ -37,7 +38,7 @@ pub(crate) fn summarize_arguments(arguments: &Value) -> String {
     if parts.is_empty() {
         parts.extend(fields.values().filter_map(value_text).take(1));
     }
-    shorten(&one_line(&parts.join("  ")), MAX_SUMMARY_CHARS)
+    excerpt(&one_line(&parts.join("  ")), MAX_SUMMARY_CHARS).into_owned()
 }
 
 fn value_text(value: &Value) -> Option<String> {
@@ -72,17 +73,7 @@ pub(crate) fn result_note(result: &ToolResult) -> String {
         }
         _ => String::new(),
     };
-    shorten(&one_line(&told), MAX_NOTE_CHARS)
-}
-
-/// At most so many characters, with a mark where some are missing.
-pub(crate) fn shorten(text: &str, most: usize) -> String {
-    let mut shown: String = text.chars().take(most).collect();
-    if shown.len() < text.len() {
-        shown.pop();
-        shown.push('…');
-    }
-    shown
+    excerpt(&one_line(&told), MAX_NOTE_CHARS).into_owned()
 }
 
 /// How long something took.
@@ -99,7 +90,7 @@ pub(crate) fn format_duration(time: std::time::Duration) -> String {
 /// Something that has happened meanwhile, in a line.
 pub(crate) fn notice_line(notice: &ProcessNotice) -> String {
     let ProcessNotice { session_id, command, event } = notice;
-    let command = shorten(&one_line(command), MAX_SUMMARY_CHARS);
+    let command = excerpt(&one_line(command), MAX_SUMMARY_CHARS).into_owned();
     match event {
         ProcessEvent::Completed { reason, exit_code, .. } => {
             let how = match exit_code {
@@ -112,7 +103,7 @@ pub(crate) fn notice_line(notice: &ProcessNotice) -> String {
             let line = lines.first().map(String::as_str).unwrap_or_default();
             format!(
                 "{session_id} has written “{}”: {command}",
-                shorten(&one_line(line), MAX_SUMMARY_CHARS)
+                excerpt(&one_line(line), MAX_SUMMARY_CHARS).into_owned()
             )
         }
         ProcessEvent::Overflow { message, .. } => format!("{session_id}: {}", one_line(message)),

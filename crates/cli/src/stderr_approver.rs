@@ -3,7 +3,7 @@
 use std::io::{self, BufRead as _, Write as _};
 
 use hermes::core::{
-    ApprovalDecision, ApprovalRequest, ApprovalScope, Approver, BoxFuture, excerpt,
+    ApprovalDecision, ApprovalRequest, ApprovalScope, Approver, BoxFuture, approval_excerpt,
 };
 use tokio::sync::{Mutex, oneshot};
 
@@ -77,7 +77,7 @@ fn question_text(terminal: &TerminalOutput, request: &ApprovalRequest) -> String
         add("", &format!("and {} more", request.effects.len() - MAX_SHOWN_EFFECTS));
     }
     if let Some(code) = request.arguments.get("code").and_then(|code| code.as_str()) {
-        add("code", &excerpt(code));
+        add("code", &approval_excerpt(code));
     }
     for (index, offer) in request.offered_rules.iter().enumerate() {
         add(if index == 0 { "always" } else { "" }, &format!("would allow {offer}"));

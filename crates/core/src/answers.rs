@@ -1,15 +1,15 @@
-//! What the answers of a tool look like, for programs that want to rely on it.
+//! Schemas of tool answers, for programs that rely on their form.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-/// The schema of an answer: an object, any field of which may be missing. An
-/// answer that is too long for its reader is told in part, and one of several
-/// kinds has not the fields of the others.
+/// Returns the schema of an answer: an object whose fields are all optional.
+/// An answer that is too long is shortened, and each variant of an enum has
+/// only its own fields.
 ///
-/// `T` must not have a field `result`: there goes what hooks put in the place
-/// of an answer.
+/// `T` must not have a field `result`: that is where a hook's replacement of
+/// the answer goes.
 pub fn answer_schema<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().for_serialize().with(|s| {
         s.inline_subschemas = true;
@@ -30,7 +30,7 @@ pub fn answer_schema<T: JsonSchema>() -> Value {
     answer
 }
 
-/// Adds the fields of one kind of answer.
+/// Adds the fields of one variant.
 fn merge_properties(kind: &Value, into: &mut Map<String, Value>) {
     for (name, field) in kind.get("properties").and_then(Value::as_object).into_iter().flatten() {
         match into.get_mut(name) {
@@ -53,8 +53,8 @@ fn merge_properties(kind: &Value, into: &mut Map<String, Value>) {
     }
 }
 
-/// Takes out how wide a number is: no reader of JSON needs to know, and some
-/// stumble over it.
+/// Removes the width of numbers: no reader of JSON needs it, and some reject
+/// it.
 fn strip_formats(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {

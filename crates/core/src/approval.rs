@@ -1,4 +1,4 @@
-//! Permission: the question, the ruling, and the person who is asked.
+//! Approval: the proposal, the ruling, and the approver.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use crate::{
     ToolAnnotations, WorkingDir,
 };
 
-/// The rule by which a path is refused that cannot be followed to its end:
-/// nobody can tell what it is, so nothing is done to it.
+/// The rule that refuses a path that cannot be fully resolved: it is unknown
+/// what the path refers to.
 pub const UNRESOLVABLE_PATH_RULE: &str = "unresolvable path";
 
-/// What a ruling is about.
+/// A call that a policy rules on.
 #[derive(Debug, Clone, Copy)]
 pub struct CallProposal<'a> {
     /// The canonical name of the tool.
@@ -22,46 +22,46 @@ pub struct CallProposal<'a> {
     pub toolset: &'a str,
     /// The arguments, coerced and valid.
     pub arguments: &'a Value,
-    /// What it would do.
+    /// The declared effects.
     pub effects: &'a [Effect],
-    /// What the tool is like.
+    /// The tool's annotations.
     pub annotations: ToolAnnotations,
-    /// Where it would happen.
+    /// Where the call would run.
     pub working_dir: &'a WorkingDir,
     /// The caller's id for the call.
     pub call_id: &'a str,
-    /// On whose behalf.
+    /// The session that makes the call.
     pub session: &'a Session,
-    /// For which task.
+    /// The task that it belongs to.
     pub task_id: &'a str,
-    /// How deep inside other calls.
+    /// Nesting depth inside other calls.
     pub depth: u8,
 }
 
-/// A ruling. The strictest of several counts: deny over ask over allow.
+/// The decision about a call. The strictest of several wins: deny over ask over allow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// Go on.
+    /// The call may run.
     Allow,
-    /// Only if somebody agrees.
+    /// The call may run if the user approves it.
     Ask {
         /// Why, in a sentence.
         reason: String,
-        /// The rule that says so.
+        /// The rule that applies.
         rule: String,
     },
-    /// No.
+    /// The call must not run.
     Deny {
         /// Why, in a sentence.
         reason: String,
-        /// The rule that says so.
+        /// The rule that applies.
         rule: String,
     },
 }
 
 impl Verdict {
-    /// The stricter of the two. Two that are equally strict count together,
-    /// so that nothing is approved of which the person was not told.
+    /// Returns the stricter of the two. Two of equal strictness are joined, so
+    /// that the user sees every reason before approving.
     #[must_use]
     pub fn and(self, other: Verdict) -> Verdict {
         let join = |a: String, b: String| if a == b { a } else { format!("{a}; {b}") };
@@ -79,28 +79,28 @@ impl Verdict {
     }
 }
 
-/// Everything that a policy has to say about a call.
+/// A policy's complete answer to a proposal.
 #[derive(Debug, Clone)]
 pub struct Ruling {
-    /// Whether it may go on.
+    /// Whether the call may run.
     pub verdict: Verdict,
-    /// What it may touch if it goes on.
+    /// What the call may touch if it runs.
     pub grants: Grants,
-    /// What its child processes are held to.
+    /// The limits of its child processes.
     pub confinement: Option<Arc<Confinement>>,
-    /// The rules that would be kept if somebody said "always", in words.
+    /// The rules that answering "always" would add, in words.
     pub offered_rules: Vec<String>,
-    /// What the verdict would have been, where the policy only watches.
+    /// What the verdict would have been, if the policy only audits.
     pub audit_verdict: Option<Verdict>,
-    /// The name of the rules that were applied, for the record.
+    /// The name of the profile that was applied, for the record.
     pub profile: Option<Arc<str>>,
-    /// What the commands in it do by themselves, as far as that is known; for
-    /// those who are told what the call does.
+    /// The known effects of the commands in the call, for descriptions of what
+    /// it does.
     pub implied_effects: Vec<Effect>,
 }
 
 impl Ruling {
-    /// A ruling that lets the call touch what it declared and nothing else.
+    /// A ruling that grants exactly the declared effects.
     pub fn for_effects(verdict: Verdict, effects: &[Effect]) -> Self {
         Self {
             verdict,
@@ -114,46 +114,46 @@ impl Ruling {
     }
 }
 
-/// For how long an answer holds.
+/// How long an approval is valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApprovalScope {
     /// This call only.
     Once,
     /// Until the session ends.
     Session,
-    /// For good.
+    /// Permanently.
     Always,
 }
 
-/// Whoever rules on proposals, and remembers what people answered.
+/// Rules on proposals, and remembers approvals.
 pub trait Policy: Send + Sync {
-    /// The ruling on this proposal.
+    /// Rules on this proposal.
     fn judge(&self, proposal: &CallProposal<'_>) -> Ruling;
 
-    /// What a connection of a child process does, as an effect to be judged.
+    /// The effect that a connection of a child process is judged as.
     fn connection_effect(&self, request: &ConnectionRequest) -> Effect {
         let host = Resource::Host(request.destination.to_string());
         Effect { scope: Scope::NETWORK_SEND, resource: host }
     }
 
-    /// Whether a connection is settled without its effect being judged. May
-    /// take some seconds, as a package manager may have to be asked.
+    /// Whether a connection is allowed without judging its effect. May take
+    /// some seconds, because it may query a package manager.
     fn permits_connection(&self, _request: &ConnectionRequest, _tool: &str) -> bool {
         false
     }
 
-    /// Takes back a permission that somebody gave for exactly this call while
-    /// nobody could be asked. It is used up by that.
+    /// Redeems an approval that the user gave for exactly this call while no
+    /// approver was available. Each can be redeemed once.
     fn redeem_ticket(&self, _proposal: &CallProposal<'_>) -> bool {
         false
     }
 
-    /// A ticket with which somebody can permit exactly this call later.
+    /// Issues a ticket with which the user can approve exactly this call later.
     fn issue_ticket(&self, _proposal: &CallProposal<'_>, _reason: &str) -> Option<String> {
         None
     }
 
-    /// Keeps an answer for calls to come.
+    /// Remembers an approval for later calls.
     fn remember_approval(
         &self,
         _proposal: &CallProposal<'_>,
@@ -163,38 +163,38 @@ pub trait Policy: Send + Sync {
     }
 }
 
-/// A question to a person.
+/// A question to the user.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ApprovalRequest {
     /// The call that waits for the answer.
     pub call_id: String,
     /// The tool that it calls.
     pub tool: String,
-    /// With these arguments, secrets masked.
+    /// The arguments, secrets masked.
     pub arguments: Value,
-    /// What it would do.
+    /// The declared effects.
     pub effects: Vec<Effect>,
-    /// Why it is asked.
+    /// Why the call needs approval.
     pub reason: String,
-    /// The rule that says so.
+    /// The rule that requires it.
     pub rule: String,
-    /// The rules that "always" would add, in words; nothing can be kept if
-    /// there are none.
+    /// The rules that "always" would add, in words; empty if the answer cannot
+    /// be remembered.
     pub offered_rules: Vec<String>,
 }
 
 /// The answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ApprovalDecision {
-    /// Go on.
+    /// The call may run.
     Approved(ApprovalScope),
-    /// No, perhaps with a word for the model.
+    /// The call must not run; optionally with a message for the model.
     Refused(Option<String>),
-    /// There was nobody to ask after all.
+    /// No approver was available after all.
     NoApprover,
 }
 
-/// The channel to somebody who can be asked.
+/// The channel to an approver.
 pub trait Approver: Send + Sync {
     /// Asks, and waits for the answer.
     fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, ApprovalDecision>;

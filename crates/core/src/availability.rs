@@ -1,11 +1,11 @@
-//! Whether a tool can work here and now.
+//! Whether a tool can work on this machine.
 
-/// The answer of a tool's check, with the reason when it cannot.
+/// Result of a tool's availability check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Availability {
-    /// It can.
+    /// The tool can run.
     Ready,
-    /// It cannot.
+    /// The tool cannot run.
     Missing {
         /// What is missing.
         reason: String,
@@ -15,12 +15,12 @@ pub enum Availability {
 }
 
 impl Availability {
-    /// It cannot, because of `reason`; `fix` mends it.
+    /// Cannot run because of `reason`; `fix` says what to do about it.
     pub fn missing(reason: impl Into<String>, fix: impl Into<String>) -> Self {
         Self::Missing { reason: reason.into(), fix: fix.into() }
     }
 
-    /// Whether it can.
+    /// Whether the tool can run.
     pub fn is_ready(&self) -> bool {
         matches!(self, Self::Ready)
     }

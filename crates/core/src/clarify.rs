@@ -2,11 +2,11 @@
 
 use crate::BoxFuture;
 
-/// Somebody who can ask the user; a port.
+/// Asks the user questions; a port.
 pub trait UserPrompter: Send + Sync {
-    /// Asks, and waits for the answer: one of the choices, or words of the
-    /// user's own. Who is there and says nothing gives an empty one; none is
-    /// given if nobody is there.
+    /// Asks, and waits for the answer: one of the choices or free text. Returns
+    /// an empty string if the user answers nothing, and none if no user is
+    /// reachable.
     fn ask<'a>(&'a self, question: &'a str, choices: &'a [String])
     -> BoxFuture<'a, Option<String>>;
 }

@@ -1,5 +1,5 @@
-//! The bounds of a child process, as plain data: made by the policy from the
-//! same rules that judge the call, enforced by the operating system.
+//! The limits of a child process, as plain data: derived by the policy from the
+//! rules that judge the call, enforced by the operating system.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,80 +8,86 @@ use serde::Serialize;
 
 use crate::NetworkMode;
 
-/// What a child process may reach; by default nothing. Paths are absolute and
+/// What a child process may access; by default nothing. Paths are absolute and
 /// real.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize)]
 pub struct Confinement {
-    /// Trees that may be read and run from.
+    /// Trees that can be read and executed from.
     pub read: Vec<PathBuf>,
-    /// Trees that may be written, too.
+    /// Trees that can also be written.
     pub write: Vec<PathBuf>,
-    /// Below the writable trees: may be read, not written, whether or not it
-    /// exists yet.
+    /// Paths below the writable trees that are read-only, whether or not they
+    /// exist yet.
     pub read_only: Vec<PathBuf>,
-    /// What is there in a folder that is open for something new: it stays as it
-    /// is, but for what somebody agreed to.
+    /// Existing entries of a directory opened for new files; read-only unless
+    /// approved.
+    #[serde(rename = "beside")]
     pub frozen: Vec<PathBuf>,
-    /// The same for what is there, but the folders that it lies in may be
-    /// moved: files of repositories within others.
+    /// Like `frozen`, but the directories that contain them may be moved: files
+    /// of nested repositories.
+    #[serde(rename = "nested")]
     pub frozen_nested: Vec<PathBuf>,
-    /// Not there, and not to be made: something empty stands there meanwhile,
-    /// where the system can hold that.
+    /// Missing paths that must not be created: an empty placeholder is mounted
+    /// there where the system supports that.
+    #[serde(rename = "absent")]
     pub masked_missing: Vec<PathBuf>,
-    /// Not there, and nothing can stand in for it: what a child makes of it is
-    /// put aside at once, and when the child has ended.
+    /// Missing paths that no placeholder can cover: what a child creates there
+    /// is moved aside at once, and again when the child has ended.
+    #[serde(rename = "unwelcome")]
     pub quarantined: Vec<PathBuf>,
-    /// Neither read nor written, wherever it is.
+    /// Can neither be read nor written, wherever it is.
     pub hidden: Vec<PathBuf>,
-    /// Secrets that are not there yet: hidden as soon as they are.
+    /// Secrets that do not exist yet: hidden as soon as they do.
     #[serde(skip)]
     pub pending_secrets: Arc<PendingSecrets>,
-    /// Folders that are hidden but for some of what is in them.
+    /// Directories of which only some entries are visible.
+    #[serde(rename = "enclosed")]
     pub partial_dirs: Vec<PartialDir>,
-    /// The trees in which files may be deleted and renamed; none for all that
-    /// may be written.
+    /// The trees in which files may be deleted and renamed; none means every
+    /// writable tree.
     pub delete: Option<Vec<PathBuf>>,
-    /// How it reaches the network.
+    /// How the child reaches the network.
     pub network: NetworkMode,
-    /// The session whose network it shares; empty for one of its own.
+    /// The session whose network namespace it shares; empty for one of its own.
     pub session: String,
     /// Loopback ports of this machine that the session may use.
     pub host_ports: Vec<u16>,
-    /// Files of the user that it sees without the credentials in them.
+    /// Files of the user that the child sees with credentials removed.
     pub redacted: Vec<PathBuf>,
-    /// Directories of the user that it sees with changes of its own on top.
+    /// Directories of the user that the child sees through a writable overlay.
     pub overlays: Vec<OverlayMount>,
-    /// The programs outside that it may speak to by their sockets.
+    /// The services of the host that the child may reach through their sockets.
     pub services: Vec<HostService>,
-    /// Those that a part of it needs, and that are kept from it because of the
-    /// rest; whoever wonders is told.
+    /// Services that a part of the command needs but that are denied because of
+    /// the rest; used to explain failures.
+    #[serde(rename = "withheld")]
     pub denied_services: Vec<HostService>,
-    /// Sockets, or folders of sockets, of programs outside that it may speak
-    /// to besides.
+    /// Further sockets of host programs, or directories of sockets, that the
+    /// child may connect to.
     pub sockets: Vec<PathBuf>,
-    /// How much it may use.
+    /// Resource limits.
     pub limits: ChildLimits,
-    /// Bubblewrap makes the namespaces; without it the child is not started.
+    /// Requires bubblewrap to create the namespaces; without it the child is not started.
     pub bubblewrap: bool,
-    /// Where the system has no namespaces, what else it has must do.
+    /// Where namespaces are unavailable, uses the remaining mechanisms.
     pub reduced: bool,
 }
 
-/// Secrets that may come to be.
+/// Secrets that may be created later.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct PendingSecrets {
-    /// By their paths.
+    /// Exact paths.
     pub paths: Vec<PathBuf>,
-    /// The folders in which they are known by their names.
+    /// Directories in which `name_patterns` apply.
     pub dirs: Vec<PathBuf>,
-    /// These names, in which one star stands for anything.
+    /// Names of secrets; one `*` matches anything.
     pub name_patterns: Vec<String>,
-    /// These are none, although they look like one.
+    /// Names that match a pattern but are no secrets.
     pub excluded_patterns: Vec<String>,
 }
 
 impl PendingSecrets {
-    /// Whether something at this path is one of them.
+    /// Whether a file at this path would be such a secret.
     pub fn contains(&self, path: &Path) -> bool {
         if self.paths.iter().any(|own| own == path) {
             return true;
@@ -90,7 +96,7 @@ impl PendingSecrets {
         is_here && path.file_name().is_some_and(|name| self.matches_name(&name.to_string_lossy()))
     }
 
-    /// Whether a file of that name is one of them in the folders concerned.
+    /// Whether a file of that name in one of the directories would be such a secret.
     pub fn matches_name(&self, name: &str) -> bool {
         let name = name.to_lowercase();
         let fits = |pattern: &String| match pattern.split_once('*') {
@@ -105,58 +111,59 @@ impl PendingSecrets {
     }
 }
 
-/// A directory whose changes go elsewhere: the user's own stays as it is.
+/// A directory under an overlay: changes go elsewhere, the user's own directory
+/// stays as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct OverlayMount {
-    /// The directory, whether or not it exists. It lies in the home.
+    /// The directory, whether or not it exists. It is below the home directory.
     pub target: PathBuf,
-    /// The user's home.
+    /// The user's home directory.
     pub home: PathBuf,
     /// The workspace that the changes belong to.
     pub workspace: PathBuf,
-    /// Where changes of all workspaces are kept.
+    /// Where the changes of all workspaces are stored.
     pub store: PathBuf,
-    /// Paths below the target that stay invisible, such as credentials.
+    /// Paths below the target that are hidden, such as credentials.
     pub hidden: Vec<PathBuf>,
 }
 
-/// A folder, and what a child sees of it: neither is written.
+/// A directory of which a child sees only some entries, all read-only.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct PartialDir {
-    /// The folder.
+    /// The directory.
     pub folder: PathBuf,
-    /// Files and folders right in it that can be seen.
+    /// Visible direct entries.
     pub open: Vec<PathBuf>,
 }
 
-/// A kind of program that serves others by a socket in the file system.
+/// A kind of program that serves others through a socket in the file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HostService {
     /// Agents that sign with the user's keys, such as those of SSH and GnuPG.
     Keys,
-    /// Those that run containers.
+    /// Container engines.
     Containers,
     /// Database servers.
     Databases,
-    /// No program, but kept like one: the settings of a repository, which git
-    /// writes.
+    /// Not a program, but granted like one: the settings of a repository, which
+    /// git writes.
     Settings,
 }
 
-/// How much a child process may use; none means as much as the parent may.
+/// Resource limits of a child process; none means the parent's limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub struct ChildLimits {
-    /// Processes and threads at a time.
+    /// Concurrent processes and threads.
     pub processes: Option<u64>,
-    /// Bytes of address space of each process.
+    /// Bytes of address space per process.
     pub memory: Option<u64>,
-    /// Bytes of memory that each process has for itself and may write; unlike
-    /// address space, nobody reserves that without using it.
+    /// Bytes of private writable memory per process; unlike address space, it
+    /// is not reserved without being used.
     pub private_memory: Option<u64>,
-    /// Bytes of the largest file that it may write.
+    /// Bytes of the largest file that the child may write.
     pub file_size: Option<u64>,
-    /// Open files of each process.
+    /// Open files per process.
     pub open_files: Option<u64>,
 }
 

@@ -187,14 +187,14 @@ impl fmt::Display for Resource {
             write!(f, " (in {})", folder.display())?;
         }
         match &script.stdin {
-            Some(input) => write!(f, " (its input: {})", excerpt(input)),
+            Some(input) => write!(f, " (its input: {})", approval_excerpt(input)),
             None => Ok(()),
         }
     }
 }
 
-/// As much of a text as somebody reads who is asked about it.
-pub fn excerpt(text: &str) -> Cow<'_, str> {
+/// The part of a text that an approval request shows.
+pub fn approval_excerpt(text: &str) -> Cow<'_, str> {
     const MAX_EXCERPT_CHARS: usize = 2000;
     match text.char_indices().nth(MAX_EXCERPT_CHARS).and_then(|(end, _)| text.split_at_checked(end))
     {

@@ -1,5 +1,5 @@
-//! What a tool may ask of the engine that runs it: look at the other tools of
-//! its session, and call them through the same pipeline.
+//! The engine as seen by a running tool: it can inspect the other tools of its
+//! session and call them through the same pipeline.
 
 use serde_json::Value;
 

@@ -1,5 +1,5 @@
-//! What a call was allowed to touch. Ports hold a call to it: whatever the
-//! tool did not declare, or the policy did not allow, is refused at the door.
+//! What a call may touch. Ports enforce it: they refuse whatever the tool did
+//! not declare or the policy did not allow.
 
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
@@ -12,20 +12,20 @@ use crate::{Effect, Resource, Scope, ToolError};
 pub struct Grant {
     /// The effect, as the tool declared it.
     pub effect: Effect,
-    /// For a path: where it really is, every link followed. The policy judged
-    /// that place, so that place, and no other, may be opened.
+    /// For a path: its real path, with all symlinks resolved. The policy judged
+    /// this path, so only this path may be opened.
     pub real_path: Option<PathBuf>,
 }
 
-/// What stays closed although it lies below a folder that was granted. Who
-/// judged the folder did not look at everything in it.
+/// Paths excluded from a directory grant, checked on access. The policy judged
+/// the directory without looking at everything in it.
 pub trait GrantExceptions: Send + Sync {
-    /// Whether this real place may not be touched so.
+    /// Whether access in this scope to a real path is denied.
     fn denies(&self, scope: &Scope, real: &Path) -> bool;
 
-    /// Whether a file that has several names may not be touched so under this
-    /// one either: it may be a closed one under another. It comes by its file
-    /// system and its number there.
+    /// Whether access to a file with several hard links is denied under this
+    /// path too: another of its paths may be excluded. `file` is its device
+    /// and inode number.
     fn denies_hard_linked(&self, scope: &Scope, real: &Path, file: (u64, u64)) -> bool {
         let _ = (scope, real, file);
         false
@@ -38,10 +38,10 @@ impl<F: Fn(&Scope, &Path) -> bool + Send + Sync> GrantExceptions for F {
     }
 }
 
-/// Everything that a call may touch.
+/// Everything a call may touch.
 #[derive(Clone)]
 pub struct Grants {
-    /// None stands for no bounds at all.
+    /// None means unrestricted.
     list: Option<Vec<Grant>>,
     exceptions: Option<Arc<dyn GrantExceptions>>,
 }
@@ -62,52 +62,52 @@ impl PartialEq for Grants {
 impl Eq for Grants {}
 
 impl Grants {
-    /// No bounds: for programs that run a tool by hand.
+    /// Unrestricted: for programs that run a tool directly.
     pub const ALLOW_ALL: Self = Self { list: None, exceptions: None };
 
-    /// No bounds: for programs that run a tool by hand.
+    /// Unrestricted: for programs that run a tool directly.
     pub fn allow_all() -> Self {
         Self::ALLOW_ALL
     }
 
-    /// Exactly these.
+    /// Exactly these grants.
     pub fn new(list: Vec<Grant>) -> Self {
         Self { list: Some(list), exceptions: None }
     }
 
-    /// The same, but for these.
+    /// Adds exceptions to the grants.
     #[must_use]
     pub fn with_exceptions(self, exceptions: Arc<dyn GrantExceptions>) -> Self {
         Self { exceptions: Some(exceptions), ..self }
     }
 
-    /// What stays closed below granted folders, if anything does.
+    /// The exceptions to directory grants, if any.
     pub fn exceptions(&self) -> Option<&Arc<dyn GrantExceptions>> {
         self.exceptions.as_ref()
     }
 
-    /// Whether a real place below a granted folder stays closed.
+    /// Whether a real path below a granted directory is excluded.
     pub fn denies(&self, scope: &Scope, real: &Path) -> bool {
         self.exceptions.as_ref().is_some_and(|exceptions| exceptions.denies(scope, real))
     }
 
-    /// Whether a file with several names stays closed under this one.
+    /// Whether a file with several hard links is excluded under this path.
     pub fn denies_hard_linked(&self, scope: &Scope, real: &Path, file: (u64, u64)) -> bool {
         let exceptions = self.exceptions.as_ref();
         exceptions.is_some_and(|exceptions| exceptions.denies_hard_linked(scope, real, file))
     }
 
-    /// These effects, their paths not yet looked up.
+    /// Grants for these effects, their paths not yet resolved.
     pub fn from_effects(effects: &[Effect]) -> Self {
         Self::new(effects.iter().map(|e| Grant { effect: e.clone(), real_path: None }).collect())
     }
 
-    /// The grants one by one; none if there are no bounds.
+    /// The individual grants; none if unrestricted.
     pub fn list(&self) -> Option<&[Grant]> {
         self.list.as_deref()
     }
 
-    /// An error unless this was declared and allowed.
+    /// Returns an error unless the effect was declared and allowed.
     pub fn check(&self, scope: &Scope, resource: &Resource) -> Result<(), ToolError> {
         let Some(list) = &self.list else { return Ok(()) };
         let covered = list
@@ -116,9 +116,9 @@ impl Grants {
         if covered { Ok(()) } else { Err(undeclared_effect_error(scope, resource)) }
     }
 
-    /// Where a path really is that the call wants to touch. A path below a
-    /// granted folder is looked for below that folder's real place. None means
-    /// that nobody has looked yet.
+    /// Returns the real path of a path that the call wants to touch. A path
+    /// below a granted directory is resolved below that directory's real path.
+    /// None means that the path has not been resolved.
     pub fn real_path(&self, scope: &Scope, path: &Path) -> Result<Option<PathBuf>, ToolError> {
         let Some(list) = &self.list else { return Ok(None) };
         let found = list.iter().filter(|grant| grant.effect.scope == *scope).find_map(|grant| {
@@ -154,16 +154,16 @@ fn covers(granted: &Resource, wanted: &Resource) -> bool {
     }
 }
 
-/// What of a path is below another. One that climbs is below nothing.
-fn relative_below<'p>(path: &'p Path, folder: &Path) -> Option<&'p Path> {
+/// The part of `path` below `dir`; none for a path with `..`.
+fn relative_below<'p>(path: &'p Path, dir: &Path) -> Option<&'p Path> {
     let climbs = path.components().any(|part| part == Component::ParentDir);
-    if climbs { None } else { path.strip_prefix(folder).ok() }
+    if climbs { None } else { path.strip_prefix(dir).ok() }
 }
 
 fn undeclared_effect_error(scope: &Scope, resource: &Resource) -> ToolError {
-    ToolError::denied(format!("The call reaches for {scope} {resource}, which it did not declare"))
+    ToolError::denied(format!("The call uses {scope} {resource}, which it did not declare"))
         .with("rule", "undeclared-effect")
-        .with_hint("This is a defect of the tool; report it to its author.")
+        .with_hint("This is a bug in the tool; report it to its author.")
 }
 
 #[cfg(test)]

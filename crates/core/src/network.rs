@@ -1,5 +1,5 @@
-//! The network of child processes: how they reach it, and who judges each of
-//! their connections.
+//! The network of child processes: how they reach it, and who judges each
+//! connection.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -15,18 +15,18 @@ use crate::BoxFuture;
 )]
 #[serde(rename_all = "snake_case")]
 pub enum NetworkMode {
-    /// The session's own namespace with loopback; no way out.
+    /// The session's own namespace with loopback; no outbound connections.
     Off,
     /// The session's own namespace with loopback; every connection to another
     /// host passes a proxy that judges it.
     #[default]
     Isolated,
-    /// The network of this machine, unjudged.
+    /// The host's network, without a judge.
     Host,
 }
 
 impl NetworkMode {
-    /// The word for it in settings.
+    /// The value in the configuration.
     pub fn name(self) -> &'static str {
         match self {
             Self::Off => "off",
@@ -46,7 +46,8 @@ pub struct NetworkDestination {
 }
 
 impl NetworkDestination {
-    /// A destination; the host in lower case, without brackets or a final dot.
+    /// Returns a destination with the host in lower case, without brackets or a
+    /// trailing dot.
     pub fn new(host: &str, port: u16) -> Self {
         let host = host.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.');
         Self { host: host.to_ascii_lowercase(), port }
@@ -68,18 +69,19 @@ impl fmt::Display for NetworkDestination {
 pub struct ClientProcess {
     /// Its process id, as this process sees it.
     pub pid: u32,
-    /// The file that it runs, as the kernel says.
+    /// The file that it executes, according to the kernel.
     pub executable: PathBuf,
-    /// Its command line, which the process can change by itself.
+    /// Its command line, which the process can change.
     pub arguments: Vec<String>,
-    /// Whether all of its code comes from files that no child can write.
+    /// Whether all of its code comes from files that no child process can
+    /// write.
     pub is_installed: bool,
-    /// Whether it runs code that it has made by itself, as interpreters do.
+    /// Whether it runs code that it generated, as interpreters do.
     pub has_generated_code: bool,
-    /// The job that it belongs to, if that is known.
+    /// The job that it belongs to, if known.
     pub job: Option<String>,
     /// The command lines of the installed programs that started it, nearest
-    /// first; the first word is the file that each runs.
+    /// first. The first word of each is the executable.
     pub callers: Vec<Vec<String>>,
 }
 
@@ -100,76 +102,76 @@ pub enum ConnectionKind {
     Http(String),
     /// SOCKS5.
     Socks,
-    /// A client that knows of no proxy; the kernel redirected it.
+    /// A connection of a client that uses no proxy, redirected by the kernel.
     Redirected,
-    /// A port of this machine's loopback that is forwarded into the session.
+    /// A loopback port of the host that is forwarded into the session.
     HostPort,
 }
 
-/// A connection that waits for a decision.
+/// A connection that awaits a verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ConnectionRequest {
-    /// Where to.
+    /// The destination host and port.
     pub destination: NetworkDestination,
-    /// The address that would be dialled; none before the name was looked up.
+    /// The address to connect to; none before the name is resolved.
     pub address: Option<IpAddr>,
-    /// Who wants it, if that could be found out.
+    /// The client process, if it could be determined.
     pub client: Option<ClientProcess>,
-    /// How it came.
+    /// How the connection reached the proxy.
     pub kind: ConnectionKind,
 }
 
-/// What becomes of a connection.
+/// The verdict on a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConnectionVerdict {
-    /// It is made.
+    /// The connection is allowed.
     Allow,
-    /// It is not made.
+    /// The connection is refused.
     Refuse(ConnectionRefusal),
 }
 
-/// Why a connection was not made, in the words of the rules.
+/// Why a connection was refused, for the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ConnectionRefusal {
-    /// Why, in a sentence.
+    /// The reason, as a sentence.
     pub reason: String,
-    /// The rule that says so.
+    /// The rule that refused it.
     pub rule: String,
-    /// The exact way to allow it.
+    /// The exact command or setting that allows it.
     pub allow: String,
-    /// Whether somebody could have agreed, but nobody was there to ask.
+    /// Whether a user could have approved it, but no approver was available.
     pub is_approvable: bool,
 }
 
-/// A connection that is over, for the record.
+/// A finished connection, for the audit log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectionRecord {
-    /// What was asked for.
+    /// The request.
     pub request: ConnectionRequest,
     /// Whether it was allowed, and if not, why.
     pub verdict: ConnectionVerdict,
-    /// What went wrong after it was allowed.
+    /// The error after the connection was allowed.
     pub error: Option<String>,
     /// Bytes from the client.
     pub sent: u64,
     /// Bytes to the client.
     pub received: u64,
-    /// How long it took, in milliseconds.
+    /// Duration in milliseconds.
     pub duration_ms: u64,
 }
 
-/// Decides about the connections of child processes, and keeps the record.
+/// Judges and records the connections of child processes.
 pub trait ConnectionJudge: Send + Sync {
-    /// Decides about a connection. Asked with the name alone first, and with
-    /// the address once that turns out not to be a public one.
+    /// Judges a connection. Called with the name alone first, and again with
+    /// the address if it is not public.
     fn judge<'a>(&'a self, request: &'a ConnectionRequest) -> BoxFuture<'a, ConnectionVerdict>;
 
-    /// Records a connection that is over, or was refused.
+    /// Records a connection that was closed or refused.
     fn record(&self, record: ConnectionRecord);
 }
 
-/// The networks of the sessions of this program.
+/// The networks of the sessions of this process.
 pub trait SessionNetworks: Send + Sync {
-    /// Has this judge decide about the connections of a session from now on.
+    /// Sets the judge of a session's future connections.
     fn set_judge(&self, session: &str, judge: std::sync::Arc<dyn ConnectionJudge>);
 }

@@ -1,5 +1,5 @@
-//! What a session is told without having asked: a process has ended, a line
-//! has come that somebody waits for.
+//! Notices about background processes: a process has exited, or has printed a
+//! line that a pattern watches for.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -9,68 +9,69 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 
-/// Notices that a session has waiting at most; of more, the oldest go.
+/// Maximum number of queued notices per session; the oldest are dropped.
 const MAX_QUEUED_NOTICES: usize = 200;
 
-/// News of a process.
+/// A notice about a background process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ProcessNotice {
-    /// The process, by the id that its answers carry.
+    /// The id of the process, as results report it.
     pub session_id: String,
-    /// Its command, shortened.
+    /// Its command, truncated.
     pub command: String,
-    /// What has happened.
+    /// The event.
     #[serde(flatten)]
     pub event: ProcessEvent,
 }
 
-/// What has happened to a process.
+/// An event of a background process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum ProcessEvent {
-    /// It has ended.
+    /// The process has ended.
     Completed {
         /// `exited`, `killed` or `inactivity`.
         reason: &'static str,
-        /// The code that a shell would give it.
+        /// The exit code as a shell reports it.
         exit_code: i32,
         /// The end of its output.
         output: String,
     },
-    /// It has written something that was waited for.
+    /// The process has printed a line that matches a watched pattern.
     Matched {
-        /// What was waited for, in the order in which it came.
+        /// The patterns that matched, in order of appearance.
         patterns: Vec<String>,
-        /// The lines that hold it.
+        /// The matching lines.
         lines: Vec<String>,
-        /// How many more such lines there were, and are not shown.
+        /// Number of further matching lines that are not shown.
         suppressed: u64,
     },
-    /// There was more to tell than anybody would read.
+    /// There were too many matches to report.
     Overflow {
-        /// What follows from it.
+        /// The consequence, for the reader.
         message: String,
-        /// How much was not told.
+        /// Number of matches that were not reported.
         suppressed: u64,
     },
 }
 
-/// Where notices go; a port.
+/// Receiver of notices; a port.
 pub trait NoticeSink: Send + Sync {
-    /// Whether anybody hears what this session is told.
+    /// Whether this session's notices are read.
     fn has_listener(&self, session: &str) -> bool;
 
-    /// Tells a session something.
+    /// Queues a notice for a session.
     fn notify(&self, session: &str, notice: ProcessNotice);
 
-    /// The session has learnt by itself how this process has ended.
+    /// Drops the completion notice of a process: the session already knows how
+    /// it ended.
     fn withdraw_completion(&self, session: &str, process: &str);
 }
 
-/// What is called when something has come.
+/// Called after a notice is queued.
 type NoticeCallback = Arc<dyn Fn() + Send + Sync>;
 
-/// Notices that wait for whoever drives the session to take them.
+/// Notices that wait until the driver of the session drains them.
 #[derive(Default)]
 pub struct NoticeQueue {
     has_listener: AtomicBool,
@@ -79,22 +80,22 @@ pub struct NoticeQueue {
 }
 
 impl NoticeQueue {
-    /// An empty queue that nobody has promised to look at.
+    /// Returns an empty queue without a listener.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// From now on somebody takes out what comes.
+    /// Marks the queue as listened to.
     pub fn set_listening(&self) {
         self.has_listener.store(true, Ordering::Relaxed);
     }
 
-    /// From now on this is called whenever something has come.
+    /// Sets the callback that runs after each new notice.
     pub fn on_notice(&self, call: NoticeCallback) {
         *self.on_notice.lock() = Some(call);
     }
 
-    /// Takes out what waits for a session, the oldest first, at most so many.
+    /// Removes and returns up to `most` notices of a session, oldest first.
     pub fn drain(&self, session: &str, most: usize) -> Vec<ProcessNotice> {
         let mut all = self.lock_queued();
         let Some(waiting) = all.get_mut(session) else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! What a tool gives back: always JSON text, sometimes with files attached.
+//! The output of a tool: always JSON text, sometimes with attachments.
 
 use std::path::PathBuf;
 
@@ -7,47 +7,46 @@ use serde_json::{Map, Value};
 
 use crate::{ErrorKind, ToolError};
 
-/// Something that belongs to a result but is not text, such as an image that
-/// a model with eyes should see.
+/// A part of a result that is not text, such as an image for a vision model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attachment {
     /// The media type, such as `image/png`.
     pub media_type: String,
-    /// Where the bytes are.
+    /// The file with the bytes.
     pub path: PathBuf,
 }
 
-/// How a call has ended that gave an answer.
+/// How a call that returned a result ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum CallEnding {
-    /// It is what was asked for. If it tells of a program, that has failed by its
-    /// exit code.
+    /// The call did what was asked. If the result reports a program, its exit
+    /// code decides whether it failed.
     #[default]
     Completed,
-    /// It is what was asked for, and nothing has failed, whatever the exit code.
+    /// The call did what was asked and nothing failed, whatever the exit code.
     Succeeded,
-    /// It is what there was when the call was stopped.
+    /// The call was stopped; the result is partial.
     Stopped,
-    /// It is all that there is, and not what was asked for, for this reason.
+    /// The result is incomplete for this reason.
     Incomplete(ErrorKind),
 }
 
-/// The outcome of a tool that ran to its end.
+/// The output of a tool that ran to completion.
 #[derive(Debug, Clone)]
 pub struct ToolOutput {
     content: String,
     known_json: bool,
     ending: CallEnding,
-    /// What comes with the text.
+    /// Files attached to the text.
     pub attachments: Vec<Attachment>,
 }
 
 impl ToolOutput {
-    /// Serialises `value`. Fails only for types that JSON cannot hold, such as
-    /// maps whose keys are not strings.
+    /// Serializes `value`. Fails only for types that JSON cannot represent,
+    /// such as maps whose keys are not strings.
     pub fn json(value: &impl Serialize) -> Result<Self, ToolError> {
         let content = serde_json::to_string(value).map_err(|e| {
-            ToolError::internal(format!("The result cannot be written as JSON: {e}"))
+            ToolError::internal(format!("The result cannot be serialized as JSON: {e}"))
         })?;
         Ok(Self {
             content,
@@ -57,8 +56,8 @@ impl ToolOutput {
         })
     }
 
-    /// Text that came from elsewhere and claims to be JSON. The pipeline
-    /// checks it before anyone relies on it.
+    /// Wraps text from elsewhere that claims to be JSON. The pipeline checks it
+    /// before use.
     pub fn unchecked(content: String) -> Self {
         Self { content, known_json: false, ending: CallEnding::Completed, attachments: Vec::new() }
     }
@@ -70,25 +69,25 @@ impl ToolOutput {
         self
     }
 
-    /// Says whether the call was stopped before it had done what was asked.
+    /// Sets whether the call was stopped before it completed.
     #[must_use]
     pub fn with_stopped(self, stopped: bool) -> Self {
         self.with_ending(if stopped { CallEnding::Stopped } else { CallEnding::Completed })
     }
 
-    /// Whether the call was stopped before it had done what was asked.
+    /// Whether the call was stopped before it completed.
     pub fn is_stopped(&self) -> bool {
         self.ending == CallEnding::Stopped
     }
 
-    /// Says how the call has ended.
+    /// Sets how the call ended.
     #[must_use]
     pub fn with_ending(mut self, ending: CallEnding) -> Self {
         self.ending = ending;
         self
     }
 
-    /// How the call has ended.
+    /// Returns how the call ended.
     pub fn ending(&self) -> CallEnding {
         self.ending
     }
@@ -98,27 +97,28 @@ impl ToolOutput {
         &self.content
     }
 
-    /// Takes the JSON text, once it is known to be JSON.
+    /// Returns the JSON text and attachments after checking that the text is
+    /// JSON.
     pub fn into_checked(self) -> Result<(String, Vec<Attachment>), ToolError> {
         if !self.known_json && serde_json::from_str::<serde::de::IgnoredAny>(&self.content).is_err()
         {
-            return Err(ToolError::internal("The tool answered with something that is not JSON")
-                .with_hint("The tool must answer with one JSON document.")
+            return Err(ToolError::internal("The tool returned invalid JSON")
+                .with_hint("The tool must return one JSON document.")
                 .with("error_type", "tool_result_contract"));
         }
         Ok((self.content, self.attachments))
     }
 }
 
-/// A result as JSON text. What JSON cannot hold becomes an error result, so
-/// that the answer is JSON in every case.
+/// Serializes a result as JSON text. A value that JSON cannot represent becomes
+/// an error result, so the text is always JSON.
 pub fn tool_result(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_else(|e| {
-        tool_error(ErrorKind::Internal, format!("The result cannot be written as JSON: {e}"), [])
+        tool_error(ErrorKind::Internal, format!("The result cannot be serialized as JSON: {e}"), [])
     })
 }
 
-/// An error as JSON text, with extra fields.
+/// Returns an error as JSON text, with extra fields.
 pub fn tool_error<const N: usize>(
     kind: ErrorKind,
     message: impl Into<String>,
@@ -131,7 +131,7 @@ pub fn tool_error<const N: usize>(
     error.to_json()
 }
 
-/// `{"ok": true}` and the like, without a type for it.
+/// For results such as `{"ok": true}` that have no type.
 impl From<Map<String, Value>> for ToolOutput {
     fn from(object: Map<String, Value>) -> Self {
         Self {

@@ -1,7 +1,7 @@
-//! How much a tool shows at once, where the user has a say.
+//! Configurable limits on the output of tools.
 
-/// Bounds on what tools show; a port, so that tools need not know where the
-/// numbers come from.
+/// Limits on what tools return; a port, so tools do not depend on the
+/// configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OutputLimits {
     /// Bytes of a command's output.
@@ -12,8 +12,8 @@ pub struct OutputLimits {
     pub line_chars: u64,
     /// Characters of one read.
     pub read_chars: u64,
-    /// Characters of one answer, as JSON; a longer one is cut by whoever
-    /// passes it on, who does not know what in it matters.
+    /// Characters of one result, as JSON. The engine truncates a longer one
+    /// without knowing which part matters.
     pub answer_chars: u64,
 }
 

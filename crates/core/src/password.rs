@@ -1,14 +1,14 @@
-//! Passwords that a person types, for a program that needs one.
+//! Passwords that the user types for a program.
 
 use crate::BoxFuture;
 
-/// Somebody who can be asked for a password; a port. What is typed is for the
-/// program alone: no model and no record sees it.
+/// Asks the user for passwords; a port. A password reaches only the program,
+/// never a model or a log.
 pub trait PasswordPrompter: Send + Sync {
-    /// One that the user has set down under that name, such as
+    /// Returns the password that the user configured under this name, such as
     /// `SUDO_PASSWORD`.
     fn preset_password(&self, name: &str) -> Option<String>;
 
-    /// Asks, and waits for the answer; none if nobody gives one.
+    /// Asks the user and waits for the answer; none if the user declines.
     fn ask<'a>(&'a self, question: &'a str) -> BoxFuture<'a, Option<String>>;
 }

@@ -1,4 +1,4 @@
-//! The ways out of a tool: whatever it may reach is handed to it, by type.
+//! Ports: the services that the composition root hands to tools, by type.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -13,19 +13,19 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// No ports.
+    /// Returns an empty set.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a port, in place of one of the same type.
+    /// Adds a port, replacing one of the same type.
     #[must_use]
     pub fn with<T: ?Sized + Send + Sync + 'static>(mut self, port: Arc<T>) -> Self {
         self.by_type.insert(TypeId::of::<T>(), Arc::new(port));
         self
     }
 
-    /// The port of that type.
+    /// Returns the port of type `T`.
     pub fn get<T: ?Sized + Send + Sync + 'static>(&self) -> Option<Arc<T>> {
         self.by_type.get(&TypeId::of::<T>())?.downcast_ref::<Arc<T>>().cloned()
     }

@@ -1,5 +1,5 @@
-//! What outlives a call: small JSON documents kept per session, so that
-//! separate processes can share one session.
+//! Session state: small JSON documents that outlive a call and that several
+//! processes can share.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
@@ -16,12 +16,12 @@ use serde_json::Value;
 
 use crate::{Grants, Scope, ToolError, taint};
 
-/// A session document could not be read or written.
+/// Why a session document could not be read or written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionError {
-    /// The store could not do it.
+    /// The store failed.
     Failed(String),
-    /// The call did not declare that it would touch this document.
+    /// The call did not declare access to this document.
     Undeclared(String),
 }
 
@@ -30,7 +30,7 @@ impl fmt::Display for SessionError {
         match self {
             Self::Failed(message) => f.write_str(message),
             Self::Undeclared(key) => {
-                write!(f, "The call reaches for the session's {key}, which it did not declare")
+                write!(f, "The call accesses the session's {key}, which it did not declare")
             }
         }
     }
@@ -42,22 +42,23 @@ impl From<SessionError> for ToolError {
     fn from(error: SessionError) -> Self {
         match error {
             SessionError::Failed(message) => ToolError::unavailable(message).with_hint(
-                "The session's state cannot be read or kept; check the file, and that HERMES_HOME can be written.",
+                "The session state cannot be read or saved; check the file, and that \
+                 HERMES_HOME is writable.",
             ),
             SessionError::Undeclared(_) => ToolError::denied(error.to_string())
                 .with("rule", "undeclared-effect")
-                .with_hint("This is a defect of the tool; report it to its author."),
+                .with_hint("This is a bug in the tool; report it to its author."),
         }
     }
 }
 
-/// Where session documents are kept.
+/// Storage for session documents.
 pub trait SessionStore: Send + Sync {
-    /// The document of that key; null if there is none.
+    /// Returns the document stored under `key`; null if it does not exist.
     fn read(&self, session: &str, key: &str) -> Result<Value, SessionError>;
 
-    /// Changes the document of that key in one step that no other process
-    /// can come between. Nothing is written if `change` fails.
+    /// Changes the document stored under `key` atomically with respect to other
+    /// processes. Nothing is written if `change` fails.
     fn update(
         &self,
         session: &str,
@@ -65,13 +66,13 @@ pub trait SessionStore: Send + Sync {
         change: &mut dyn FnMut(Value) -> Result<Value, SessionError>,
     ) -> Result<(), SessionError>;
 
-    /// Whether other processes or a disk may have to be waited for.
+    /// Whether an operation may block on the disk or another process.
     fn may_block(&self) -> bool {
         true
     }
 }
 
-/// Sessions that live as long as the process.
+/// A store that lives as long as the process.
 #[derive(Debug, Default)]
 pub struct MemorySessionStore {
     documents: Mutex<HashMap<(String, String), Value>>,
@@ -104,43 +105,43 @@ impl SessionStore for MemorySessionStore {
     }
 }
 
-/// Changes that a session makes to the environment: a value, or none for a
-/// variable that is taken away.
+/// Changes a session makes to the environment: a value, or none for a removed
+/// variable.
 pub type EnvOverrides = BTreeMap<String, Option<String>>;
 
-/// One session's documents.
+/// Handle to one session's documents.
 #[derive(Clone)]
 pub struct Session {
     id: Arc<str>,
     store: Arc<dyn SessionStore>,
-    /// What the holder may touch; none for the engine itself.
+    /// What the holder may touch; none for the engine.
     grants: Option<Arc<Grants>>,
 }
 
 impl Session {
-    /// The session of that id in `store`.
+    /// Returns the session `id` in `store`.
     pub fn new(id: impl Into<Arc<str>>, store: Arc<dyn SessionStore>) -> Self {
         Self { id: id.into(), store, grants: None }
     }
 
-    /// Whether other processes or a disk may have to be waited for, so that it
-    /// is not for a thread that others need.
+    /// Whether an operation may block on the disk or another process, so it
+    /// must not run on a shared thread.
     pub fn may_block(&self) -> bool {
         self.store.may_block()
     }
 
-    /// The same session, for a call that may touch only what it was granted.
+    /// Returns the same session, restricted to the grants of a call.
     #[must_use]
     pub fn with_grants(&self, grants: Arc<Grants>) -> Self {
         Self { grants: Some(grants), ..self.clone() }
     }
 
-    /// The same session without bounds, for the documents of the engine.
+    /// Returns the same session without restrictions, for engine documents.
     pub(crate) fn without_grants(&self) -> Self {
         Self { grants: None, ..self.clone() }
     }
 
-    /// An error unless the holder declared that it would touch this document.
+    /// Returns an error unless the holder declared access to this document.
     fn check_access(&self, key: &str, access: DocumentAccess) -> Result<(), SessionError> {
         let Some(list) = self.grants.as_ref().and_then(|grants| grants.list()) else {
             return Ok(());
@@ -174,27 +175,28 @@ impl Session {
         Err(SessionError::Undeclared(key.to_owned()))
     }
 
-    /// A session that nobody else sees.
+    /// Returns a session that is private to this process.
     pub fn in_memory() -> Self {
         static NEXT_SESSION: AtomicU64 = AtomicU64::new(1);
-        // Unique among all programs: what a session leaves running is found by it.
+        // Unique across processes: jobs that a session leaves running are found
+        // by its id.
         let number = NEXT_SESSION.fetch_add(1, Ordering::Relaxed);
         let id = format!("memory-{}-{number}", std::process::id());
         Self::new(id, Arc::new(MemorySessionStore::default()))
     }
 
-    /// Its id.
+    /// The session id.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// The document of that key, or the type's default.
+    /// Returns the document stored under `key`, or the type's default.
     pub fn read<T: DeserializeOwned + Default>(&self, key: &str) -> Result<T, SessionError> {
         self.check_access(key, DocumentAccess::Read)?;
         decode(key, self.store.read(&self.id, key)?)
     }
 
-    /// Changes the document of that key in one step.
+    /// Changes the document stored under `key` atomically.
     pub fn update<T, R>(
         &self,
         key: &str,
@@ -220,12 +222,12 @@ impl Session {
         })
     }
 
-    /// The session's working folder, if it has chosen one.
+    /// Returns the session's working directory, if one was set.
     pub fn cwd(&self) -> Result<Option<PathBuf>, SessionError> {
         self.read_dir("cwd")
     }
 
-    /// Where it was before it chose one, if that was written down.
+    /// Returns the session's initial directory, if it was recorded.
     pub fn initial_cwd(&self) -> Result<Option<PathBuf>, SessionError> {
         self.read_dir("beginning")
     }
@@ -238,12 +240,12 @@ impl Session {
         }))
     }
 
-    /// Moves the session to that folder; none is where it began.
+    /// Sets the session's working directory; none resets it to the initial one.
     pub fn set_cwd(&self, folder: Option<&Path>) -> Result<(), SessionError> {
         self.set_dir("cwd", folder)
     }
 
-    /// Writes down where it began.
+    /// Records the session's initial directory.
     pub fn set_initial_cwd(&self, folder: &Path) -> Result<(), SessionError> {
         self.set_dir("beginning", Some(folder))
     }
@@ -257,13 +259,13 @@ impl Session {
         })
     }
 
-    /// What the session changes in the environment.
+    /// Returns the session's changes to the environment.
     pub fn env_overrides(&self) -> Result<EnvOverrides, SessionError> {
         self.read("env")
     }
 }
 
-/// A folder in a document, which is text: what is not is written as numbers.
+/// A stored directory: text if it is UTF-8, bytes otherwise.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum StoredDir {
@@ -277,20 +279,21 @@ enum DocumentAccess {
     Write,
 }
 
-/// Who may touch a document.
+/// Who may access a document.
 enum DocumentOwner {
-    /// A tool's own notes.
+    /// Any call; a tool's private state.
     AnyCall,
-    /// Calls with one of these effects: reading, writing.
+    /// Calls with one of these effects: read, write.
     Scoped(Scope, Scope),
-    /// The same; child processes get it, so whoever starts one may read it.
+    /// Like `Scoped`; child processes inherit the value, so calls that start
+    /// one may read it.
     Inherited(Scope, Scope),
-    /// What later commands are judged by. Its variables are those of the
-    /// session's environment as well.
+    /// Shell state by which later commands are judged. Its variables are also
+    /// part of the session's environment.
     Shell,
-    /// Everyone may read it; commands write it.
+    /// Readable by every call; written by commands.
     PubliclyReadable,
-    /// The engine alone.
+    /// Only the engine.
     EngineOnly,
 }
 
@@ -310,7 +313,7 @@ fn decode<T: DeserializeOwned + Default>(key: &str, value: Value) -> Result<T, S
         return Ok(T::default());
     }
     serde_json::from_value(value)
-        .map_err(|e| SessionError::Failed(format!("Session document '{key}' is damaged: {e}")))
+        .map_err(|e| SessionError::Failed(format!("Session document '{key}' is invalid: {e}")))
 }
 
 impl fmt::Debug for Session {

@@ -1,22 +1,24 @@
-//! "Did you mean": how alike two names are, and the nearest of many.
+//! Name similarity for "did you mean" suggestions.
 //!
-//! The measure is Ratcliff and Obershelp's, as in Python's `difflib`: twice the number of
-//! characters in matching blocks, over the number of characters in both texts. It runs from 0
-//! (nothing in common) to 1 (equal).
+//! The measure is Ratcliff and Obershelp's, as in Python's `difflib`: twice the
+//! number of characters in matching blocks, divided by the number of characters
+//! in both texts. It ranges from 0 (nothing in common) to 1 (equal).
 
-/// Characters of a name that are compared; what lies beyond cannot make a name nearer.
+/// Maximum number of characters compared per name; the rest is ignored.
 const MAX_COMPARED_CHARS: usize = 256;
 
-/// How alike two texts are, from 0 to 1. Not quite symmetric, as in `difflib`.
+/// Returns the similarity of two texts, from 0 to 1. Not quite symmetric, as in
+/// `difflib`.
 pub fn ratio(a: &str, b: &str) -> f64 {
     let (a, b) = (compared_chars(a), compared_chars(b));
     similarity_ratio(count_matching(&a, &b), a.len() + b.len())
 }
 
-/// The candidate nearest to `name` among those with a ratio of at least `cutoff`.
+/// Returns the candidate nearest to `name` among those with a ratio of at least
+/// `cutoff`.
 ///
-/// Of equally near candidates the alphabetically first is taken, so that the answer does not
-/// depend on the order in which they come.
+/// Ties go to the alphabetically first candidate, so the result does not depend
+/// on their order.
 pub fn nearest<'a>(
     name: &str,
     candidates: impl Iterator<Item = &'a str>,
@@ -35,7 +37,8 @@ pub fn nearest<'a>(
     best.map(|(_, candidate)| candidate)
 }
 
-/// The candidates with a ratio of at least `cutoff`, nearest first, at most `limit` of them.
+/// Returns up to `limit` candidates with a ratio of at least `cutoff`, nearest
+/// first.
 pub fn ranked<'a>(
     name: &str,
     candidates: impl Iterator<Item = &'a str>,
@@ -51,7 +54,8 @@ pub fn ranked<'a>(
     found
 }
 
-/// The ratio if it reaches `floor`; lengths alone rule most candidates out.
+/// Returns the ratio if it reaches `floor`. The lengths alone rule out most
+/// candidates.
 fn score_at_least(name: &[char], candidate: &str, floor: f64) -> Option<f64> {
     let candidate = compared_chars(candidate);
     let total = name.len() + candidate.len();
@@ -74,7 +78,8 @@ fn similarity_ratio(matched: usize, total: usize) -> f64 {
     2.0 * matched as f64 / total as f64
 }
 
-/// Characters in matching blocks: the longest common block, then the same left and right of it.
+/// Counts the characters in matching blocks: the longest common block, then
+/// recursively on both sides of it.
 fn count_matching(a: &[char], b: &[char]) -> usize {
     let mut total = 0;
     let mut open = vec![(a, b)];
@@ -90,7 +95,8 @@ fn count_matching(a: &[char], b: &[char]) -> usize {
     total
 }
 
-/// The longest block that both have; the earliest in `a`, then in `b`, among equals.
+/// Returns the longest common block; ties go to the earliest in `a`, then in
+/// `b`.
 fn longest_block(a: &[char], b: &[char]) -> (usize, usize, usize) {
     let mut best = (0, 0, 0);
     // `run[j]` is the length of the common block that ends at the previous `a` and at `b[j - 1]`.

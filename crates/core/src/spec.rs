@@ -1,4 +1,4 @@
-//! Everything that is known of a tool before it runs.
+//! Static metadata of a tool.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -7,94 +7,96 @@ use serde::Serialize;
 
 type StaticText = Cow<'static, str>;
 
-/// Another name for a tool, with arguments that it fixes.
+/// Another name for a tool, with preset arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolAlias {
-    /// The other name.
+    /// The alias.
     pub name: StaticText,
-    /// A JSON object that is merged under the caller's arguments.
+    /// A JSON object merged under the caller's arguments.
     pub preset_arguments: Option<StaticText>,
 }
 
-/// How much of a result may reach the model before it is put into a file.
+/// How large a result may be before it is spilled to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ResultLimit {
-    /// The engine's default, scaled to the model's window.
+    /// The engine's default, scaled to the model's context window.
     #[default]
     Default,
     /// At most this many characters, and never more than the default.
     Chars(usize),
-    /// The tool bounds itself; spilling would only make the model read it back.
+    /// The tool bounds its results; spilling would only make the model read
+    /// them back.
     Unbounded,
 }
 
-/// What kind of thing the tool does, for clients that decide by it.
+/// Behavior hints for clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct ToolAnnotations {
-    /// Changes nothing.
+    /// The tool changes nothing.
     pub read_only: bool,
-    /// May destroy what cannot be brought back.
+    /// The tool may destroy data irrecoverably.
     pub destructive: bool,
-    /// Doing it twice is doing it once.
+    /// Repeating a call has no further effect.
     pub idempotent: bool,
-    /// Reaches beyond this machine.
+    /// The tool reaches beyond this machine.
     pub open_world: bool,
 }
 
 /// A call that shows what the tool is for. Every example runs as a test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolExample {
-    /// What it shows, as a sentence.
+    /// What the example shows, as a sentence.
     pub title: StaticText,
     /// The arguments, as a JSON object.
     pub arguments: StaticText,
-    /// Files to be there, relative to the working folder.
+    /// Files to create first, relative to the working directory.
     pub files: Vec<(StaticText, StaticText)>,
     /// A JSON object that the result must contain.
     pub expected: Option<StaticText>,
 }
 
-/// A tool's description of itself.
+/// Static metadata of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolSpec {
     /// The canonical name; `[a-zA-Z0-9_-]{1,64}`.
     pub name: StaticText,
-    /// The toolset that owns it.
+    /// The toolset it belongs to.
     pub toolset: StaticText,
-    /// What it does, for the model.
+    /// The description shown to the model.
     pub description: StaticText,
-    /// The glyph shown beside a call.
+    /// The emoji shown next to a call.
     pub emoji: StaticText,
     /// Other names.
     pub aliases: Vec<ToolAlias>,
     /// Other spellings of top-level parameters: from, to.
     pub parameter_aliases: Vec<(StaticText, StaticText)>,
-    /// Environment variables without which it is unavailable.
+    /// Environment variables that the tool requires.
     pub requires_env: Vec<StaticText>,
-    /// What it is like.
+    /// Behavior hints.
     pub annotations: ToolAnnotations,
-    /// The bound on its results.
+    /// The limit on its results.
     pub result_limit: ResultLimit,
-    /// How long it may take; none means the engine's default.
+    /// The timeout of a call; none means the engine's default.
     pub timeout: Option<Duration>,
-    /// Words that people search it by, beyond its name and description.
+    /// Search keywords beyond its name and description.
     pub keywords: Vec<StaticText>,
-    /// Calls that show its use.
+    /// Example calls.
     pub examples: Vec<ToolExample>,
-    /// Whether it tells of every change to a file itself, while it holds it
-    /// ([`crate::ChangeReporter`]). What other tools declare is kept beforehand.
+    /// Whether the tool reports every file change while it holds the file
+    /// ([`crate::ChangeReporter`]). For other tools, declared files are
+    /// checkpointed beforehand.
     pub reports_changes: bool,
-    /// Whether its calls may run beside other such calls of the same scope,
-    /// though each may change something: whoever does the work looks after
-    /// that itself, and the order is nobody's concern.
+    /// Whether its calls may run concurrently with other such calls of the same
+    /// scope even if they change something: the implementation synchronizes
+    /// them, and their order does not matter.
     pub unordered: bool,
-    /// Whether a call without effects reaches nobody, though others reach
-    /// beyond this machine: what such a call says is not a stranger's.
+    /// Whether only calls that declare effects reach beyond this machine. The
+    /// output of a call without effects is then trusted.
     pub open_world_by_effects: bool,
 }
 
 impl ToolSpec {
-    /// A tool of that name in that toolset.
+    /// Returns the metadata of tool `name` in `toolset`.
     pub fn new(name: impl Into<StaticText>, toolset: impl Into<StaticText>) -> Self {
         Self {
             name: name.into(),
@@ -115,28 +117,28 @@ impl ToolSpec {
         }
     }
 
-    /// What it does, for the model.
+    /// Sets the description shown to the model.
     #[must_use]
     pub fn description(mut self, text: impl Into<StaticText>) -> Self {
         self.description = text.into();
         self
     }
 
-    /// The glyph shown beside a call.
+    /// Sets the emoji shown next to a call.
     #[must_use]
     pub fn emoji(mut self, glyph: impl Into<StaticText>) -> Self {
         self.emoji = glyph.into();
         self
     }
 
-    /// Another name.
+    /// Adds an alias.
     #[must_use]
     pub fn alias(mut self, name: impl Into<StaticText>) -> Self {
         self.aliases.push(ToolAlias { name: name.into(), preset_arguments: None });
         self
     }
 
-    /// Another name that fixes some arguments (a JSON object).
+    /// Adds an alias with preset arguments (a JSON object).
     #[must_use]
     pub fn preset_alias(
         mut self,
@@ -148,7 +150,7 @@ impl ToolSpec {
         self
     }
 
-    /// Another spelling of a parameter.
+    /// Adds another spelling of a parameter.
     #[must_use]
     pub fn parameter_alias(
         mut self,
@@ -159,14 +161,14 @@ impl ToolSpec {
         self
     }
 
-    /// An environment variable without which the tool is unavailable.
+    /// Adds a required environment variable.
     #[must_use]
     pub fn requires_env(mut self, name: impl Into<StaticText>) -> Self {
         self.requires_env.push(name.into());
         self
     }
 
-    /// It changes nothing, and so may be repeated.
+    /// Marks the tool as read-only, and therefore idempotent.
     #[must_use]
     pub fn read_only(mut self) -> Self {
         self.annotations.read_only = true;
@@ -174,71 +176,72 @@ impl ToolSpec {
         self
     }
 
-    /// It may destroy something.
+    /// Marks the tool as destructive.
     #[must_use]
     pub fn destructive(mut self) -> Self {
         self.annotations.destructive = true;
         self
     }
 
-    /// Doing it twice is doing it once.
+    /// Marks the tool as idempotent.
     #[must_use]
     pub fn idempotent(mut self) -> Self {
         self.annotations.idempotent = true;
         self
     }
 
-    /// It tells of every change to a file itself: see [`crate::ChangeReporter`].
+    /// Declares that the tool reports every file change: see
+    /// [`crate::ChangeReporter`].
     #[must_use]
     pub fn reports_changes(mut self) -> Self {
         self.reports_changes = true;
         self
     }
 
-    /// Its calls need not keep their order among others of the same scope.
+    /// Allows its calls to run in any order among others of the same scope.
     #[must_use]
     pub fn unordered(mut self) -> Self {
         self.unordered = true;
         self
     }
 
-    /// It reaches beyond this machine.
+    /// Declares that the tool reaches beyond this machine.
     #[must_use]
     pub fn open_world(mut self) -> Self {
         self.annotations.open_world = true;
         self
     }
 
-    /// It reaches beyond this machine in those calls that declare effects, and
-    /// in no other.
+    /// Declares that only calls with declared effects reach beyond this
+    /// machine.
     #[must_use]
     pub fn open_world_by_effects(mut self) -> Self {
         self.open_world_by_effects = true;
         self.open_world()
     }
 
-    /// The bound on its results.
+    /// Sets the limit on its results.
     #[must_use]
     pub fn result_limit(mut self, limit: ResultLimit) -> Self {
         self.result_limit = limit;
         self
     }
 
-    /// How long it may take.
+    /// Sets the timeout of a call.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// A word that people search it by.
+    /// Adds a search keyword.
     #[must_use]
     pub fn keyword(mut self, word: impl Into<StaticText>) -> Self {
         self.keywords.push(word.into());
         self
     }
 
-    /// A call that shows its use.
+    /// Adds an example call.
     #[must_use]
     pub fn example(mut self, example: ToolExample) -> Self {
         self.examples.push(example);
@@ -247,19 +250,19 @@ impl ToolSpec {
 }
 
 impl ToolExample {
-    /// An example with these arguments (a JSON object).
+    /// Returns an example with these arguments (a JSON object).
     pub fn new(title: impl Into<StaticText>, arguments: impl Into<StaticText>) -> Self {
         Self { title: title.into(), arguments: arguments.into(), files: Vec::new(), expected: None }
     }
 
-    /// A file that must be there.
+    /// Adds a file that must exist.
     #[must_use]
     pub fn file(mut self, path: impl Into<StaticText>, content: impl Into<StaticText>) -> Self {
         self.files.push((path.into(), content.into()));
         self
     }
 
-    /// A JSON object that the result must contain.
+    /// Sets a JSON object that the result must contain.
     #[must_use]
     pub fn expects(mut self, subset: impl Into<StaticText>) -> Self {
         self.expected = Some(subset.into());

@@ -1,42 +1,42 @@
-//! What a session has read from strangers. Policies may be stricter once
-//! somebody else's text has had a chance to steer the model.
+//! Taint: what untrusted text a session has read. Policies may be stricter
+//! once such text could have steered the model.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Session, SessionError};
 
-/// The session's document.
+/// The session document that holds the taint.
 pub(crate) const TAINT_DOCUMENT: &str = "taint";
 
-/// How many sources and findings are kept.
+/// Maximum number of sources, and of findings, that are recorded.
 const MAX_TAINT_ENTRIES: usize = 50;
 
-/// Where a session's untrusted content came from, and whom it has spoken to.
+/// Where a session's untrusted text came from, and which hosts it has contacted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Taint {
-    /// The tools that brought it in, oldest first.
+    /// The tools that returned untrusted text, oldest first.
     #[serde(default)]
     pub sources: Vec<String>,
-    /// What the scan of it found.
+    /// What scanning that text found.
     #[serde(default)]
     pub findings: Vec<String>,
-    /// `scope host` of every call to a host that was allowed.
+    /// `scope host` of every allowed call to a host.
     #[serde(default)]
     pub hosts: Vec<String>,
 }
 
 impl Taint {
-    /// That of a session.
+    /// Reads the taint of a session.
     pub fn read(session: &Session) -> Result<Self, SessionError> {
         session.without_grants().read(TAINT_DOCUMENT)
     }
 
-    /// Whether anything untrusted was read.
+    /// Whether the session has read any untrusted text.
     pub fn is_tainted(&self) -> bool {
         !self.sources.is_empty()
     }
 
-    /// Notes that a tool brought in text from outside.
+    /// Records that a tool returned untrusted text.
     pub fn record_source(
         session: &Session,
         source: &str,
@@ -50,7 +50,7 @@ impl Taint {
         })
     }
 
-    /// Notes that a call to a host was allowed.
+    /// Records that a call to a host was allowed.
     pub fn record_host(session: &Session, scope: &str, host: &str) -> Result<(), SessionError> {
         let entry = format!("{scope} {host}");
         if Self::read(session)?.hosts.contains(&entry) {

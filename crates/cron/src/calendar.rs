@@ -1,12 +1,11 @@
 //! The slots of a cron expression in a time zone.
 //!
-//! The expression is matched against the clock on the wall, stretch by stretch
-//! between the moments at which that clock is put forward or back. A time that
-//! is named (`30 2 * * *`) comes once a day: right after the change if the
-//! clock leaps over it, the first time if the clock shows it twice. What is
-//! counted (`*/30 * * * *`) follows the clock: left out in the leap, made in
-//! both passes. (The search through zones of croner itself goes wrong where a
-//! leap follows within the hour after a slot.)
+//! The expression is matched against local time, one interval between UTC
+//! offset changes at a time. Fixed times (`30 2 * * *`) fire once a day: right
+//! after the change if the clock skips them, the first time if the clock shows
+//! them twice. Recurring times (`*/30 * * * *`) follow the clock: they are
+//! skipped in a gap and fire in both passes of a fold. (croner's own time zone
+//! search fails if a gap follows within an hour after a slot.)
 
 use croner::Cron;
 use croner::parser::CronParser;
@@ -14,32 +13,32 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::{Offset, TimeZone};
 
-/// How many changes of the clock are looked through for a slot.
+/// Maximum number of offset changes searched for a slot.
 const MAX_CLOCK_CHANGES: usize = 1_000;
 
 /// A cron expression in a time zone.
 #[derive(Debug)]
 pub(crate) struct CronCalendar {
     cron: Cron,
-    /// Whether times are named and not counted.
+    /// Whether the expression has fixed times, not recurring ones.
     fixed_times: bool,
     zone: TimeZone,
 }
 
-/// The clock is put forward or back.
+/// A change of the UTC offset.
 #[derive(Debug, Clone, Copy)]
 struct ClockChange {
     at: Timestamp,
-    /// What the clock would have shown.
+    /// Local time at the change, with the old offset.
     old: DateTime,
-    /// What it shows.
+    /// Local time at the change, with the new offset.
     new: DateTime,
     before: Offset,
     after: Offset,
 }
 
 impl CronCalendar {
-    /// Reads an expression; what is wrong with it otherwise.
+    /// Parses an expression; the error is the reason why it is invalid.
     pub(crate) fn new(expr: &str, zone: TimeZone) -> Result<Self, String> {
         let cron = CronParser::new().parse(expr).map_err(|e| {
             let text = e.to_string();
@@ -49,7 +48,7 @@ impl CronCalendar {
         Ok(Self { cron, fixed_times: has_fixed_times(expr), zone })
     }
 
-    /// The first slot after a point in time.
+    /// Returns the first slot after `after`.
     pub(crate) fn next(&self, after: Timestamp) -> Option<Timestamp> {
         let mut offset = self.zone.to_offset(after);
         let (mut from, mut inclusive) = (offset.to_datetime(after), false);
@@ -75,7 +74,7 @@ impl CronCalendar {
         None
     }
 
-    /// The last slot before a point in time, or at it.
+    /// Returns the last slot before `at`, or at it if `inclusive`.
     pub(crate) fn previous(&self, at: Timestamp, inclusive: bool) -> Option<Timestamp> {
         let (mut inclusive, mut bound) = (inclusive, at);
         let mut offset = self.zone.to_offset(at);
@@ -100,22 +99,23 @@ impl CronCalendar {
         None
     }
 
-    /// What the clock shows at the end of its second pass, if it is in one and
-    /// named times are past for today.
+    /// Returns the local time at which the second pass of a fold ends. None
+    /// unless the last change is a fold and the times are fixed, so they have
+    /// already fired.
     fn second_pass_until(&self, at: Timestamp) -> Option<DateTime> {
         let change =
             self.change_until(at).filter(|change| self.fixed_times && change.new < change.old);
         change.map(|change| change.old)
     }
 
-    /// The next change of the clock.
+    /// Returns the next offset change.
     fn change_after(&self, at: Timestamp) -> Option<ClockChange> {
         let before = self.zone.to_offset(at);
         let next = self.zone.following(at).find(|next| next.offset() != before)?;
         Some(clock_change(next.timestamp(), before, next.offset()))
     }
 
-    /// The last change of the clock up to a point in time.
+    /// Returns the last offset change up to `at`.
     fn change_until(&self, at: Timestamp) -> Option<ClockChange> {
         let after = self.zone.to_offset(at);
         let mut found = None;
@@ -135,7 +135,7 @@ fn clock_change(at: Timestamp, before: Offset, after: Offset) -> ClockChange {
     ClockChange { at, old: before.to_datetime(at), new: after.to_datetime(at), before, after }
 }
 
-/// Whether hours, minutes and seconds are named and not counted.
+/// Whether hours, minutes and seconds are fixed, not recurring.
 fn has_fixed_times(expr: &str) -> bool {
     let expr = expr.trim();
     if expr.starts_with('@') {

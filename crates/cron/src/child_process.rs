@@ -1,5 +1,5 @@
-//! A program in a process group of its own, watched until nothing of it is
-//! left.
+//! A child process in its own process group, supervised until the whole group
+//! is gone.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read, Write as _};
@@ -11,54 +11,54 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use serde_json::Value;
 
-/// The longest line of output that is read; longer ones are passed over.
+/// Maximum length of an output line; longer lines are ignored.
 const MAX_LINE_BYTES: usize = 32 * 1024 * 1024;
 
-/// How much of the messages is kept.
+/// How much of stderr is kept.
 const STDERR_TAIL_BYTES: usize = 8 * 1024;
 
-/// How often the program is looked at.
+/// How often the child process is polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How long to wait for output when the program is gone.
+/// How long to wait for remaining output after the child process has exited.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What the program reads.
+/// Stdin of the child process.
 #[derive(Debug)]
 pub(crate) enum ChildInput {
     File(File),
     Text(String),
 }
 
-/// How long it may take.
+/// Time limits of a child process.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProcessLimits {
     pub(crate) time: Duration,
-    /// Between asking it to end and ending it.
+    /// Time between SIGTERM and SIGKILL.
     pub(crate) grace: Duration,
 }
 
-/// Why it is over.
+/// How a child process ended.
 #[derive(Debug)]
 pub(crate) enum ChildEnd {
     Exited(ExitStatus),
     TimedOut,
-    /// It was to be stopped; why.
+    /// It was stopped for this reason.
     Stopped(&'static str),
 }
 
-/// What came of it.
+/// The outcome of a child process.
 #[derive(Debug)]
 pub(crate) struct ChildOutcome {
     pub(crate) end: ChildEnd,
-    /// The last line of its output that is a JSON object.
+    /// The last line of stdout that is a JSON object.
     pub(crate) last: Option<Value>,
-    /// The end of its messages.
+    /// The end of stderr.
     pub(crate) messages: String,
 }
 
-/// Runs a program to its end. `halt` is asked again and again, and says why it
-/// is to be stopped.
+/// Runs a child process to its end. `halt` is polled and returns a reason to
+/// stop it.
 pub(crate) fn run_child(
     mut command: Command,
     input: ChildInput,
@@ -71,7 +71,7 @@ pub(crate) fn run_child(
     };
     command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let mut child = command.spawn()?;
-    // The command still has the handle that it gave away.
+    // The command still holds the handle that it passed on.
     drop(command);
     if let (Some(text), Some(mut stdin)) = (text, child.stdin.take()) {
         std::thread::spawn(move || stdin.write_all(text.as_bytes()));
@@ -102,14 +102,14 @@ fn supervise(
     halt: &mut dyn FnMut() -> Option<&'static str>,
 ) -> io::Result<ChildEnd> {
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    let group = group.ok_or_else(|| io::Error::other("the program has no process id"))?;
+    let group = group.ok_or_else(|| io::Error::other("the child process has no process id"))?;
     let end = Instant::now() + limits.time;
     let mut ended_for = None;
     let mut asked_at = None;
     loop {
         if has_exited(group)? {
-            // What the program has left behind ends with it. It is not reaped
-            // yet, so its number cannot be that of another group.
+            // Kill what the child process left behind. It is not reaped yet, so
+            // its id cannot belong to another group.
             let _ = kill_process_group(group, Signal::KILL);
             let status = child.wait()?;
             return Ok(ended_for.unwrap_or(ChildEnd::Exited(status)));
@@ -135,13 +135,13 @@ fn supervise(
     }
 }
 
-/// Whether the program has ended, without reaping it.
+/// Whether the child process has exited, without reaping it.
 fn has_exited(pid: Pid) -> io::Result<bool> {
     let how = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     Ok(waitid(WaitId::Pid(pid), how)?.is_some())
 }
 
-/// Sends on what is a JSON object.
+/// Sends each line that is a JSON object.
 fn read_lines(from: impl Read, to: &Sender<Value>) {
     let mut from = BufReader::new(from);
     let mut line = Vec::new();
@@ -150,7 +150,8 @@ fn read_lines(from: impl Read, to: &Sender<Value>) {
         let room = u64::try_from(MAX_LINE_BYTES).unwrap_or(u64::MAX);
         match from.by_ref().take(room).read_until(b'\n', &mut line) {
             Ok(0) | Err(_) => return,
-            // The rest of it is read as lines of their own, which are no JSON.
+            // The rest of a longer line is read as further lines, which are not
+            // JSON.
             Ok(_) => {}
         }
         if let Ok(value @ Value::Object(_)) = serde_json::from_slice::<Value>(&line)
@@ -161,7 +162,7 @@ fn read_lines(from: impl Read, to: &Sender<Value>) {
     }
 }
 
-/// The last bytes of what there is to read.
+/// Returns the last bytes of a stream.
 fn read_tail(mut from: impl Read) -> String {
     let mut kept: Vec<u8> = Vec::new();
     let mut piece = [0; 4096];

@@ -1,8 +1,8 @@
-//! Runs: each is claimed by one process before it begins, and by no other. The
-//! claim stands in the file of the jobs, with the next slot already set, so a
-//! crash at any point can lose a run but never make it twice. That its holder
-//! lives is said by a lock, which the system takes away with the last process
-//! that has it; a lease says it where locks do not reach.
+//! Claims: one process claims each run before it starts it. The claim is in the
+//! jobs file, with the next slot already set, so a crash at any point can lose
+//! a run but never repeat it. A file lock, which the kernel releases with its
+//! last holder, shows that the holder is alive; a lease does so where locks do
+//! not reach.
 
 use std::fs::File;
 use std::io::{Seek as _, SeekFrom, Write as _};
@@ -19,25 +19,25 @@ use crate::run::{JobRun, RunEnding, RunStatus};
 use crate::stamp::{add_seconds, seconds_between, truncate_to_second};
 use crate::{CronError, files, history};
 
-/// How often a run that is interrupted is begun again.
+/// Maximum number of attempts of an interrupted run.
 const MAX_ATTEMPTS: u32 = 3;
 
-/// How many passed slots are looked at.
+/// Maximum number of past slots considered.
 const MAX_PASSED_SLOTS: usize = JobRun::MAX_MISSED as usize + 1;
 
-/// A run that this process may make. Dropped without an end, it counts as
-/// interrupted.
+/// A run that this process has claimed. If it is dropped without
+/// [`JobStore::finish`], the run counts as interrupted.
 #[derive(Debug)]
 pub struct RunClaim {
-    /// The job, as it was when it was claimed.
+    /// The job at the time of the claim.
     pub job: CronJob,
-    /// The run's id.
+    /// The run id.
     pub run: String,
     /// When it was due.
     pub due: Timestamp,
-    /// When it began.
+    /// When it started.
     pub started: Timestamp,
-    /// The how-manieth attempt it is.
+    /// The number of the attempt, from 1.
     pub attempt: u32,
     missed: u32,
     file: File,
@@ -45,9 +45,9 @@ pub struct RunClaim {
 }
 
 impl RunClaim {
-    /// A handle that has what `text` says to read, from its beginning. Whoever
-    /// holds it keeps the claim alive, so it is for the process that makes the
-    /// run, and for no other at the same time.
+    /// Returns a handle to a file with `text`, positioned at its start. An open
+    /// handle keeps the claim alive, so only the process that executes the run
+    /// may hold it.
     pub fn task_file(&self, text: &str) -> Result<File, CronError> {
         let write = |mut file: &File| {
             file.set_len(0)?;
@@ -60,21 +60,20 @@ impl RunClaim {
     }
 }
 
-/// What is to be done about a job.
+/// What to do about a due job.
 #[derive(Debug, PartialEq, Eq)]
 enum ClaimPlan {
-    /// A run for a slot; so many before it are passed over.
+    /// Run this slot; `missed` slots before it are skipped.
     Run { slot: Timestamp, missed: u32, next: Option<Timestamp>, attempt: u32, asked: bool },
-    /// No run for slots that have passed; the last of them, and how many.
+    /// Skip `missed` past slots, of which `slot` is the last.
     Skip { slot: Timestamp, missed: u32, next: Option<Timestamp> },
-    /// Nothing but another time.
+    /// Only set another time.
     Reschedule { next: Option<Timestamp> },
 }
 
 impl JobStore {
-    /// Claims runs that are due, at most so many, those that wait longest
-    /// first, each for so many seconds. Also tells of runs that were passed
-    /// over.
+    /// Claims up to `most` due runs, longest waiting first, each for `lease`
+    /// seconds. Also returns the runs that were skipped.
     pub fn claim(
         &self,
         most: usize,
@@ -100,7 +99,7 @@ impl JobStore {
         Ok((claims, skipped))
     }
 
-    /// Claims a run of this job, whatever its schedule says.
+    /// Claims a run of this job, regardless of its schedule.
     pub fn claim_now(
         &self,
         wanted: &str,
@@ -115,7 +114,7 @@ impl JobStore {
             check_prompt(&job.prompt)?;
             if let Some(held) = &job.held {
                 return Err(CronError::State(format!(
-                    "'{}' is running already (process {})",
+                    "'{}' is already running (process {})",
                     job.name, held.pid
                 )));
             }
@@ -135,7 +134,7 @@ impl JobStore {
     ) -> Result<(), CronError> {
         let plan = match plan_claim(job, &self.zone, now) {
             Ok(plan) => plan,
-            // A schedule that makes no sense is nobody else's trouble.
+            // An invalid schedule must not block the other jobs.
             Err(error) => {
                 job.enabled = false;
                 job.state = JobState::Error;
@@ -167,7 +166,7 @@ impl JobStore {
                         job.next_run_at = None;
                     }
                 }
-                // The file may have been written by anybody.
+                // The jobs file may have been edited by another program.
                 if let Err(error) = check_prompt(&job.prompt) {
                     let mut run = self.unstarted_run(job, slot, missed, RunStatus::Refused, now);
                     run.error = Some(error.to_string());
@@ -185,7 +184,7 @@ impl JobStore {
         Ok(())
     }
 
-    /// Writes down that this process runs the job.
+    /// Records that this process runs the job.
     fn write_claim(
         &self,
         job: &mut CronJob,
@@ -219,8 +218,8 @@ impl JobStore {
         Ok(RunClaim { job: job.clone(), run, due, started: now, attempt, missed, file, path })
     }
 
-    /// Says that the run goes on. False if it is not ours any more: then it
-    /// must be stopped.
+    /// Renews the lease. Returns false if the claim was lost; the run must then
+    /// be stopped.
     pub fn renew(&self, claim: &RunClaim, lease: u64, now: Timestamp) -> Result<bool, CronError> {
         self.update(truncate_to_second(now), |document| {
             let held = document.get_mut(&claim.job.id).and_then(|job| job.held.as_mut());
@@ -234,14 +233,14 @@ impl JobStore {
         })
     }
 
-    /// Whether a run still holds its job, as far as can be read.
+    /// Whether the claim is still held; true if the jobs file cannot be read.
     pub(crate) fn is_claim_held(&self, claim: &RunClaim) -> bool {
         let Ok(document) = self.read() else { return true };
         let held = document.get(&claim.job.id).and_then(|job| job.held.as_ref());
         held.is_some_and(|held| held.run == claim.run)
     }
 
-    /// Says how the run has ended, and gives the claim back.
+    /// Records how the run ended, and releases the claim.
     pub fn finish(
         &self,
         claim: RunClaim,
@@ -265,7 +264,7 @@ impl JobStore {
             usage: ending.usage,
         };
         self.update(now, |document| {
-            // A job that was removed meanwhile has no history to write to.
+            // A job that was removed in the meantime has no history.
             let Some(job) = document.get_mut(&run.job) else { return Ok(()) };
             history::append(&self.dir, &run)?;
             if job.held.as_ref().is_some_and(|held| held.run == run.id) {
@@ -279,8 +278,8 @@ impl JobStore {
         Ok(run)
     }
 
-    /// Looks for runs whose process is gone. They are written down as
-    /// interrupted; a job that says so is run once more.
+    /// Records runs whose process is gone as interrupted, and requests another
+    /// attempt if the job allows it.
     pub fn recover(&self, now: Timestamp) -> Result<Vec<JobRun>, CronError> {
         let now = truncate_to_second(now);
         let document = self.read()?;
@@ -295,7 +294,7 @@ impl JobStore {
                     continue;
                 };
                 job.held = None;
-                // It may have come to its end and died before it could say so.
+                // The run may have ended just before its process died.
                 match history::find(&self.dir, &job.id, &held.run)? {
                     None => found.push(self.record_interrupted(job, &held, now)?),
                     Some(run) => {
@@ -321,7 +320,7 @@ impl JobStore {
         run.id.clone_from(&held.run);
         run.started = held.started;
         run.attempt = held.attempt;
-        let what = if again { "it is begun again" } else { "it is not begun again" };
+        let what = if again { "it will be retried" } else { "it will not be retried" };
         run.error = Some(format!("The process that ran it is gone; {what}"));
         history::append(&self.dir, &run)?;
         record_last_run(job, &run);
@@ -332,7 +331,7 @@ impl JobStore {
         Ok(run)
     }
 
-    /// When there is something to do next; none if nothing is planned.
+    /// Returns when the next job is due; none if nothing is scheduled.
     pub fn next_due(&self) -> Result<Option<Timestamp>, CronError> {
         let document = self.read()?;
         let waiting =
@@ -340,7 +339,7 @@ impl JobStore {
         Ok(waiting.filter_map(due_at).min())
     }
 
-    /// Whether nobody can be working on it any more.
+    /// Whether the holder of a lease is certainly gone.
     fn is_dead(&self, held: &JobLease, now: Timestamp) -> bool {
         let free = match regular_file::open(&lease_file(&self.dir, &held.run)) {
             Ok(file) => file.try_lock().is_ok(),
@@ -350,8 +349,8 @@ impl JobStore {
         free && ((!here.is_empty() && held.host == here) || now > held.until)
     }
 
-    /// Removes what a crash has left between making a claim and writing it
-    /// down. The caller holds the lock, so nobody is in between.
+    /// Removes files of claims that a crash kept from being recorded. The
+    /// caller holds the lock, so no claim is being made.
     fn remove_stale_files(&self, document: &JobsDocument) {
         let Ok(entries) = std::fs::read_dir(self.dir.join(RUNS_DIR)) else { return };
         for path in entries.flatten().map(|entry| entry.path()) {
@@ -391,13 +390,13 @@ impl JobStore {
     }
 }
 
-/// When a job wants to be looked at.
+/// Returns when a job is due next.
 fn due_at(job: &CronJob) -> Option<Timestamp> {
     let asked = job.asked.as_ref().map(|asked| asked.at);
     asked.into_iter().chain(job.next_run_at.filter(|_| job.is_waiting())).min()
 }
 
-/// What is to be done about a job that is due.
+/// Decides what to do about a due job.
 fn plan_claim(job: &CronJob, zone: &TimeZone, now: Timestamp) -> Result<ClaimPlan, CronError> {
     if let Some(asked) = &job.asked {
         let (slot, attempt) = (asked.at, asked.attempt);
@@ -435,7 +434,7 @@ fn plan_claim(job: &CronJob, zone: &TimeZone, now: Timestamp) -> Result<ClaimPla
     })
 }
 
-/// What a job shows of its last run.
+/// Copies the result of a run to the job's `last_*` fields.
 fn record_last_run(job: &mut CronJob, run: &JobRun) {
     job.last_run_at = Some(run.started);
     let well = run.status == RunStatus::Ok;
@@ -459,12 +458,10 @@ fn lease_file(folder: &Path, run: &str) -> PathBuf {
 }
 
 fn random_suffix(now: Timestamp) -> String {
-    use std::hash::{BuildHasher as _, RandomState};
-    let random = RandomState::new().hash_one(now.as_second()) & 0xff_ffff;
-    format!("{}_{random:06x}", now.strftime("%Y%m%d_%H%M%S"))
+    format!("{}_{}", now.strftime("%Y%m%d_%H%M%S"), hermes_core::ids::random_hex(6))
 }
 
-/// What tells this machine, since it was started, from all others.
+/// Identifies this boot of this machine.
 fn boot_id() -> String {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
     id.map(|id| id.trim().to_owned()).unwrap_or_default()

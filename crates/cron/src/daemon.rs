@@ -1,5 +1,5 @@
-//! Whoever runs jobs: claims what is due, has a program make each run, and
-//! hands on the answers.
+//! The daemon: claims due runs, executes each in a child process, and delivers
+//! the answers.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -16,25 +16,25 @@ use crate::job_store::JobStore;
 use crate::output::{self, RunAnswer};
 use crate::run::{AnswerDelivery, JobRun, RunEnding, RunStatus};
 
-/// How long the delivery of an answer may take.
+/// Timeout of one delivery.
 const DELIVERY_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// How much of an answer is sent; the rest is in its file.
+/// Maximum length of a delivered answer; the whole answer is in its file.
 const MAX_MESSAGE_CHARS: usize = 50_000;
 
-/// Why a run is stopped whose job is not there any more.
-const CLAIM_LOST_REASON: &str = "its job was taken away";
+/// Why a run is stopped after its claim was lost.
+const CLAIM_LOST_REASON: &str = "the job was removed or claimed by another process";
 
-/// How often runs of others are looked after.
+/// How often interrupted runs of other processes are recovered.
 const RECOVERY_INTERVAL: Duration = Duration::from_secs(10);
 
-/// The time.
+/// A source of the current time.
 pub trait WallClock: Send + Sync {
     /// Now.
     fn now(&self) -> Timestamp;
 }
 
-/// The time of the system.
+/// The system clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
@@ -44,32 +44,32 @@ impl WallClock for SystemClock {
     }
 }
 
-/// The programs that are run.
+/// The commands that the daemon executes.
 pub trait RunCommands: Send + Sync {
-    /// The one that carries out a task. It reads the task from its standard
-    /// input; the last line of its output is a JSON object with `status`,
-    /// `text` and `session`.
+    /// Returns the command that carries out a task. It reads the task from
+    /// stdin; the last line of stdout is a JSON object with `status`, `text`
+    /// and `session`.
     fn run_command(&self, job: &CronJob, run: &str) -> Command;
 
-    /// The one that sends a message. It reads a JSON object with `target`,
-    /// `title` and `message`.
+    /// Returns the command that sends a message. It reads a JSON object with
+    /// `target`, `title` and `message` from stdin.
     fn deliver_command(&self, job: &CronJob) -> Command;
 }
 
-/// How jobs are run.
+/// Settings of the daemon.
 #[derive(Debug, Clone)]
 pub struct DaemonSettings {
-    /// How many at once.
+    /// Maximum number of concurrent runs.
     pub max_parallel: usize,
-    /// How many seconds a claim lasts unless it is renewed.
+    /// Duration of a claim in seconds unless it is renewed.
     pub lease: u64,
-    /// How often to look whether somebody has changed the jobs.
+    /// How often to check whether the jobs file has changed.
     pub poll_interval: Duration,
-    /// How long a run may take, unless its job says something else.
+    /// Timeout of a run, unless its job sets one.
     pub run_timeout: Duration,
-    /// How long a program has to end by itself when it is asked to.
+    /// How long a child process has to exit after SIGTERM.
     pub grace: Duration,
-    /// How many answers of a job are kept.
+    /// How many answers per job are kept.
     pub kept_outputs: usize,
 }
 
@@ -86,32 +86,32 @@ impl Default for DaemonSettings {
     }
 }
 
-/// What happens.
+/// An event of the daemon.
 #[derive(Debug)]
 pub enum CronEvent<'a> {
-    /// A run begins.
+    /// A run has started.
     Started {
         /// The job.
         job: &'a CronJob,
-        /// The run's id.
+        /// The run id.
         run: &'a str,
     },
-    /// A run is over, or was passed over.
+    /// A run has ended, or was skipped.
     Ended(&'a JobRun),
-    /// Something that does not keep the others from running.
+    /// A problem that does not affect other runs.
     Warning(&'a str),
 }
 
-/// When to stop by oneself.
+/// When the daemon stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopCondition {
-    /// Only when told to.
+    /// Only on request.
     OnRequest,
-    /// When nothing is due and nothing runs.
+    /// When nothing is due and nothing is running.
     Idle,
 }
 
-/// A bell that wakes whoever runs jobs.
+/// Wakes or stops the daemon.
 #[derive(Debug, Default)]
 pub struct WakeSignal {
     state: Mutex<WakeState>,
@@ -121,12 +121,12 @@ pub struct WakeSignal {
 #[derive(Debug, Default)]
 struct WakeState {
     stop: bool,
-    /// Something has changed since somebody last listened.
+    /// Something has changed since the last wait.
     pending: bool,
 }
 
 impl WakeSignal {
-    /// Tells everybody to stop.
+    /// Stops the daemon and its runs.
     pub fn stop(&self) {
         self.update(|rung| rung.stop = true);
     }
@@ -144,7 +144,7 @@ impl WakeSignal {
         self.condvar.notify_all();
     }
 
-    /// Waits until somebody rings, at most so long.
+    /// Waits for a notification, at most `most`.
     fn wait(&self, most: Duration) {
         let mut state = self.state.lock();
         let quiet = |rung: &mut WakeState| !rung.stop && !rung.pending;
@@ -153,17 +153,17 @@ impl WakeSignal {
     }
 }
 
-/// Whoever runs jobs.
+/// Runs jobs when they are due.
 pub struct CronDaemon<'a> {
     /// The jobs.
     pub jobs: JobStore,
-    /// The programs.
+    /// The commands to execute.
     pub commands: &'a dyn RunCommands,
     /// How.
     pub settings: DaemonSettings,
-    /// The time.
+    /// The clock.
     pub clock: &'a dyn WallClock,
-    /// Who is told what happens.
+    /// Called for each event.
     pub on_event: &'a (dyn Fn(&CronEvent<'_>) + Sync),
 }
 
@@ -177,8 +177,8 @@ impl std::fmt::Debug for CronDaemon<'_> {
 }
 
 impl CronDaemon<'_> {
-    /// Runs what is due, until the bell says stop; then what runs is stopped,
-    /// too.
+    /// Executes due runs until `bell` requests a stop, then stops those still
+    /// running.
     pub fn serve(&self, bell: &WakeSignal, until: StopCondition) -> Result<(), CronError> {
         let _here = self.jobs.hold_daemon_lock()?;
         std::thread::scope(|threads| {
@@ -203,14 +203,14 @@ impl CronDaemon<'_> {
         Ok(())
     }
 
-    /// Makes one run now, whatever the schedule says.
+    /// Executes one run now, regardless of the schedule.
     pub fn run_now(&self, wanted: &str, bell: &WakeSignal) -> Result<JobRun, CronError> {
         let claim = self.jobs.claim_now(wanted, self.settings.lease, self.clock.now())?;
         (self.on_event)(&CronEvent::Started { job: &claim.job, run: &claim.run });
         self.execute(claim, bell)
     }
 
-    /// Claims what is due, if it can be that something is.
+    /// Claims due runs, if any could be due.
     fn claim_due(&self, watch: &mut JobsWatch, room: usize) -> Vec<RunClaim> {
         let now = self.clock.now();
         let patrol = watch.recovered_at.is_none_or(|at| at.elapsed() >= RECOVERY_INTERVAL);
@@ -240,11 +240,11 @@ impl CronDaemon<'_> {
         }
     }
 
-    /// How long there is nothing to do.
+    /// Returns how long to wait before the next check.
     fn pause(&self, watch: &JobsWatch, running: usize) -> Duration {
         let full = running >= self.settings.max_parallel.max(1);
         let wait = match watch.next {
-            // Without room for it, it waits for somebody to end.
+            // At full capacity, it waits for a run to end.
             Some(at) if !full => {
                 let left = at.duration_since(self.clock.now());
                 Duration::try_from(left).unwrap_or_default().min(self.settings.poll_interval)
@@ -262,7 +262,7 @@ impl CronDaemon<'_> {
         }
     }
 
-    /// Makes a run: the program, the file, the messages.
+    /// Executes a run, then saves and delivers the answer.
     fn execute(&self, claim: RunClaim, bell: &WakeSignal) -> Result<JobRun, CronError> {
         let time = claim.job.timeout_seconds.map_or(self.settings.run_timeout, Duration::from_secs);
         let limits = ProcessLimits { time, grace: self.settings.grace };
@@ -270,11 +270,11 @@ impl CronDaemon<'_> {
         let every = Duration::from_secs(self.settings.lease.max(3)) / 3;
         let mut halt = || {
             if bell.is_stopped() {
-                return Some("whoever ran it was told to stop");
+                return Some("the scheduler is shutting down");
             }
             if renewed.elapsed() >= every {
                 renewed = Instant::now();
-                // A lock that is busy now will be free the next time.
+                // If the lock is busy, the next renewal tries again.
                 let held = self.jobs.renew(&claim, self.settings.lease, self.clock.now());
                 return (!held.unwrap_or(true)).then_some(CLAIM_LOST_REASON);
             }
@@ -292,7 +292,7 @@ impl CronDaemon<'_> {
         self.jobs.finish(claim, ending, self.clock.now())
     }
 
-    /// Writes the answer down, and sends it.
+    /// Saves the answer, and delivers it.
     fn record_answer(&self, claim: &RunClaim, outcome: RunOutcome, bell: &WakeSignal) -> RunEnding {
         let answer = RunAnswer {
             status: outcome.status,
@@ -309,7 +309,7 @@ impl CronDaemon<'_> {
         match &page {
             Ok(path) => ending.output = Some(path.display().to_string()),
             Err(error) => {
-                let error = format!("The answer is not kept: {error}");
+                let error = format!("The answer could not be saved: {error}");
                 (self.on_event)(&CronEvent::Warning(&error));
                 ending.error.get_or_insert(error);
             }
@@ -337,7 +337,7 @@ impl CronDaemon<'_> {
                 "target": target, "title": job.name, "message": outcome.message(&job.name, page),
             });
             let limits = ProcessLimits { time: DELIVERY_TIMEOUT, grace: self.settings.grace };
-            let mut halt = || bell.is_stopped().then_some("whoever sent it was told to stop");
+            let mut halt = || bell.is_stopped().then_some("the scheduler is shutting down");
             let command = self.commands.deliver_command(job);
             let ended = child_process::run_child(
                 command,
@@ -354,7 +354,7 @@ impl CronDaemon<'_> {
     }
 }
 
-/// What was last seen of the jobs.
+/// The last observed state of the jobs file.
 #[derive(Debug, Default)]
 struct JobsWatch {
     seen: Option<(std::time::SystemTime, u64)>,
@@ -363,7 +363,7 @@ struct JobsWatch {
 }
 
 impl JobsWatch {
-    /// Whether somebody has changed the jobs.
+    /// Whether the jobs file has changed.
     fn has_changed(&mut self, jobs: &JobStore) -> bool {
         use std::os::unix::fs::MetadataExt as _;
         let found = std::fs::metadata(jobs.file()).ok();
@@ -374,11 +374,11 @@ impl JobsWatch {
     }
 }
 
-/// What a program had to say.
+/// The outcome of a child process.
 #[derive(Debug)]
 struct RunOutcome {
     status: RunStatus,
-    /// How it went in its own word, if it told a result.
+    /// The status it reported, if it printed a result.
     reported_status: Option<String>,
     text: String,
     error: Option<String>,
@@ -391,7 +391,7 @@ impl RunOutcome {
         let ended = match ended {
             Ok(ended) => ended,
             Err(error) => {
-                return Self::failed(format!("The program cannot be started: {error}"));
+                return Self::failed(format!("The program could not be run: {error}"));
             }
         };
         let last = ended.last.unwrap_or_default();
@@ -401,15 +401,13 @@ impl RunOutcome {
             let said = word("error")
                 .or_else(|| word("reason"))
                 .or_else(|| (!messages.is_empty()).then(|| messages.to_owned()));
-            said.or_else(|| word("status")).unwrap_or_else(|| "it said nothing".into())
+            said.or_else(|| word("status")).unwrap_or_else(|| "no error output".into())
         };
         let (status, error) = match ended.end {
             ChildEnd::TimedOut => {
-                (RunStatus::TimedOut, Some(format!("It took longer than {} s", time.as_secs())))
+                (RunStatus::TimedOut, Some(format!("Timed out after {} s", time.as_secs())))
             }
-            ChildEnd::Stopped(why) => {
-                (RunStatus::Cancelled, Some(format!("It was stopped: {why}")))
-            }
+            ChildEnd::Stopped(why) => (RunStatus::Cancelled, Some(format!("Stopped: {why}"))),
             ChildEnd::Exited(exit) if exit.success() => (RunStatus::Ok, None),
             ChildEnd::Exited(exit) => (RunStatus::Failed, Some(format!("{} ({exit})", told()))),
         };
@@ -423,13 +421,13 @@ impl RunOutcome {
         }
     }
 
-    /// A task that is done has an answer, and its program says that it is done.
+    /// Fails a run without a reported success and an answer.
     fn require_answer(mut self) -> Self {
         if self.status == RunStatus::Ok {
             let wrong = match self.reported_status.as_deref() {
                 Some("success") if !self.text.trim().is_empty() => return self,
-                Some("success") | None => "It gave no answer".to_owned(),
-                Some(other) => format!("It ended with '{other}'"),
+                Some("success") | None => "The run returned no answer".to_owned(),
+                Some(other) => format!("The run ended with status '{other}'"),
             };
             self.status = RunStatus::Failed;
             self.error = Some(wrong);
@@ -453,10 +451,10 @@ impl RunOutcome {
             .then(|| self.error.unwrap_or_else(|| self.status.name().to_owned()))
     }
 
-    /// What is sent: the answer, or why there is none.
+    /// Returns the message to deliver: the answer, or why there is none.
     fn message(&self, name: &str, page: Option<&str>) -> String {
         if self.status != RunStatus::Ok {
-            let why = self.error.as_deref().unwrap_or("it is not known why");
+            let why = self.error.as_deref().unwrap_or("unknown reason");
             let line: String = why.lines().next().unwrap_or_default().chars().take(300).collect();
             return format!("Scheduled task '{name}' {}: {line}", self.status.name());
         }
@@ -464,19 +462,19 @@ impl RunOutcome {
             None => self.text.clone(),
             Some((end, _)) => {
                 let head = self.text.get(..end).unwrap_or_default();
-                let page = page.unwrap_or("the output folder");
-                format!("{head}\n… [cut; the whole is in {page}]")
+                let page = page.unwrap_or("the output directory");
+                format!("{head}\n… [truncated; the full answer is in {page}]")
             }
         }
     }
 }
 
-/// What the program is told.
+/// Returns the prompt of a run.
 fn task_prompt(job: &CronJob) -> String {
     format!(
-        "[This is the scheduled task '{}'. Nobody is there to answer questions. Your last message \
-         is kept, and sent to whoever wants it; do not send it yourself. If there is nothing to \
-         report, answer with [SILENT] and nothing else.]\n\n{}",
+        "[This is the scheduled task '{}'. No user is available to answer questions. Your last \
+         message is saved and delivered automatically; do not send it yourself. If there is \
+         nothing to report, answer with [SILENT] and nothing else.]\n\n{}",
         job.name, job.prompt
     )
 }

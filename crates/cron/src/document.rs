@@ -1,4 +1,4 @@
-//! The file of the jobs, and what of it cannot be read here.
+//! The jobs file. Entries that cannot be parsed are preserved.
 
 use std::path::Path;
 
@@ -8,23 +8,23 @@ use serde_json::{Map, Value};
 use crate::job::CronJob;
 use crate::{CronError, stamp};
 
-/// What the file holds.
+/// The content of the jobs file.
 #[derive(Debug, Default)]
 pub(crate) struct JobsDocument {
     entries: Vec<DocumentEntry>,
-    /// What stands beside the list.
+    /// Top-level fields besides the list of jobs.
     rest: Map<String, Value>,
 }
 
 #[derive(Debug)]
 enum DocumentEntry {
     Job(Box<CronJob>),
-    /// Something that is no job to us; it is kept.
+    /// An entry that is not a valid job; it is preserved.
     Unknown(Value),
 }
 
 impl JobsDocument {
-    /// Reads the file; a bare list will do.
+    /// Parses the file; a bare list is accepted.
     pub(crate) fn parse(path: &Path, text: &str) -> Result<Self, CronError> {
         let damaged = |reason: String| CronError::Damaged { path: path.to_owned(), reason };
         if text.trim().is_empty() {
@@ -38,7 +38,7 @@ impl JobsDocument {
                 None => (Vec::new(), rest),
                 Some(_) => return Err(damaged("'jobs' is not a list".into())),
             },
-            _ => return Err(damaged("it is neither an object nor a list".into())),
+            _ => return Err(damaged("neither an object nor a list".into())),
         };
         let entries = list.into_iter().map(|item| {
             match serde_json::from_value::<Box<CronJob>>(item.clone()) {
@@ -49,7 +49,7 @@ impl JobsDocument {
         Ok(Self { entries: entries.collect(), rest })
     }
 
-    /// The text of the file.
+    /// Serializes the file.
     pub(crate) fn to_json(&self, now: Timestamp) -> Result<Vec<u8>, serde_json::Error> {
         let mut all = Map::new();
         let list = self.entries.iter().map(|entry| match entry {
@@ -78,7 +78,7 @@ impl JobsDocument {
         })
     }
 
-    /// How many entries cannot be read.
+    /// Returns the number of entries that cannot be parsed.
     pub(crate) fn unknown_count(&self) -> usize {
         self.entries.iter().filter(|entry| matches!(entry, DocumentEntry::Unknown(_))).count()
     }
@@ -87,7 +87,7 @@ impl JobsDocument {
         self.entries.push(DocumentEntry::Job(Box::new(job)));
     }
 
-    /// Takes a job out.
+    /// Removes a job.
     pub(crate) fn remove(&mut self, id: &str) {
         self.entries.retain(|entry| !matches!(entry, DocumentEntry::Job(job) if job.id == id));
     }
@@ -100,16 +100,16 @@ impl JobsDocument {
         self.jobs_mut().find(|job| job.id == id)
     }
 
-    /// The job that has this name in any case and is not over, if one has that is
-    /// not `except`.
+    /// Returns the unfinished job with this name (ignoring case) other than
+    /// `except`.
     pub(crate) fn find_by_name(&self, name: &str, except: &str) -> Option<&CronJob> {
         let lower = name.to_lowercase();
         self.jobs()
             .find(|job| job.id != except && !job.is_finished() && job.name.to_lowercase() == lower)
     }
 
-    /// The id of the job that is meant: by its id, or by its name in any case. Of
-    /// several with that name, one that is not over.
+    /// Resolves an id or a name (ignoring case) to a job id. Unfinished jobs
+    /// take precedence over finished ones of the same name.
     pub(crate) fn resolve_id(&self, wanted: &str) -> Result<String, CronError> {
         let wanted = wanted.trim();
         if let Some(job) = self.get(wanted) {
@@ -136,7 +136,7 @@ fn has_safe_ids(job: &CronJob) -> bool {
     is_safe_id(&job.id) && job.held.as_ref().is_none_or(|held| is_safe_id(&held.run))
 }
 
-/// Ids become names of files.
+/// Whether an id is safe as a file name.
 fn is_safe_id(id: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     !id.is_empty() && id.len() <= 128 && id.chars().all(fits)

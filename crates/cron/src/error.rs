@@ -1,74 +1,74 @@
-//! Why a task could not be kept, found or run.
+//! Errors of scheduled jobs.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What can go wrong with scheduled tasks. Nothing was changed.
+/// Why an operation on scheduled jobs failed. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CronError {
-    /// The operating system refused.
+    /// An I/O error.
     #[error("Cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         action: &'static str,
-        /// On which file.
+        /// The file.
         path: PathBuf,
-        /// Its answer.
+        /// The underlying error.
         source: io::Error,
     },
-    /// Another process keeps the lock.
+    /// Another process holds the lock.
     #[error("{} is held by another process", path.display())]
     Busy {
-        /// The lock.
+        /// The lock file.
         path: PathBuf,
     },
-    /// The file of the jobs cannot be read.
-    #[error("{} is damaged ({reason}); it was left as it is", path.display())]
+    /// The jobs file cannot be parsed.
+    #[error("{} is damaged ({reason}); it was left unchanged", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
-    /// The schedule makes no sense.
+    /// The schedule is invalid.
     #[error("{0}")]
     Schedule(String),
-    /// Something else that was given makes no sense.
+    /// Another argument is invalid.
     #[error("{0}")]
     Invalid(String),
-    /// There is no such job.
-    #[error("There is no job '{0}'")]
+    /// No job has this id or name.
+    #[error("No such job: '{0}'")]
     NotFound(String),
-    /// Several jobs have that name.
-    #[error("{} jobs are called '{wanted}'", matches.len())]
+    /// Several jobs have this name.
+    #[error("{} jobs are named '{wanted}'", matches.len())]
     Ambiguous {
-        /// What was asked for.
+        /// The requested name.
         wanted: String,
         /// Their ids.
         matches: Vec<String>,
     },
-    /// Another job that is not over has that name.
-    #[error("There is a job '{name}' already: {id}")]
+    /// Another unfinished job has this name.
+    #[error("A job named '{name}' already exists: {id}")]
     NameTaken {
         /// The name.
         name: String,
         /// Its id.
         id: String,
     },
-    /// The prompt looks like an attack, or holds a secret.
-    #[error("The prompt is refused: it looks like {rule} ('{excerpt}')")]
+    /// The prompt looks like an attack, or contains a secret.
+    #[error("The prompt is rejected: it matches {rule} ('{excerpt}')")]
     Threat {
-        /// The rule that it meets.
+        /// The rule that matched.
         rule: &'static str,
-        /// The place in it.
+        /// The matching text.
         excerpt: String,
     },
-    /// The job is not in a state for this.
+    /// The state of the job does not allow this.
     #[error("{0}")]
     State(String),
-    /// A scheduled run wants to change the schedule.
-    #[error("A scheduled run may look at the schedule, not change it")]
+    /// A scheduled run tried to change the schedule.
+    #[error("A scheduled run may read the schedule, not change it")]
     ReadOnlyInRun,
 }
 

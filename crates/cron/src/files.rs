@@ -1,4 +1,4 @@
-//! The folder of the jobs: its lock, and files that only the owner reads.
+//! The cron directory: its lock, and files that only the owner can read.
 
 use std::fs::{DirBuilder, File, TryLockError};
 use std::io;
@@ -10,14 +10,14 @@ use hermes_store::regular_file;
 
 use crate::CronError;
 
-/// How long to wait for a process that is changing the jobs.
+/// How long to wait for the lock.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Who may read the files.
+/// Permissions of the files: owner only.
 const FILE_MODE: u32 = 0o600;
 
-/// The text of a file; none if it is not there.
+/// Reads a file; none if it does not exist.
 pub(crate) fn read(path: &Path) -> Result<Option<String>, CronError> {
     match regular_file::read(path) {
         Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
@@ -26,12 +26,12 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, CronError> {
     }
 }
 
-/// Replaces a file as a whole.
+/// Replaces a file atomically.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), CronError> {
     write_atomic(path, bytes, FILE_MODE).map_err(|e| CronError::io("write", path, e))
 }
 
-/// Removes a file that need not be there.
+/// Removes a file if it exists.
 pub(crate) fn remove(path: &Path) -> Result<(), CronError> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -41,7 +41,7 @@ pub(crate) fn remove(path: &Path) -> Result<(), CronError> {
     }
 }
 
-/// Makes a folder that only its owner can look into.
+/// Creates a directory that only its owner can access.
 pub(crate) fn create_private_dir(path: &Path) -> Result<(), CronError> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -53,7 +53,7 @@ pub(crate) fn create_private_dir(path: &Path) -> Result<(), CronError> {
     builder.create(path).map_err(|e| CronError::io("make", path, e))
 }
 
-/// Opens a file for reading and writing; it is made if need be.
+/// Opens a file for reading and writing, creating it if needed.
 pub(crate) fn open(path: &Path) -> Result<File, CronError> {
     let mut options = File::options();
     options.create(true).truncate(false).read(true).write(true);
@@ -65,8 +65,8 @@ pub(crate) fn open(path: &Path) -> Result<File, CronError> {
     options.open(path).map_err(|e| CronError::io("open", path, e))
 }
 
-/// Waits for a lock, which lasts as long as the handle. The file stays: if it
-/// were removed, two processes could hold two locks.
+/// Acquires a lock that lasts as long as the handle. The file is never removed:
+/// otherwise two processes could hold two locks.
 pub(crate) fn lock(path: &Path) -> Result<File, CronError> {
     let file = open(path)?;
     let end = Instant::now() + LOCK_TIMEOUT;

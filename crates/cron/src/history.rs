@@ -1,4 +1,4 @@
-//! The runs of each job that are over, a line each, the last ones.
+//! The most recent finished runs of each job, one JSON line each.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -6,19 +6,19 @@ use std::path::{Path, PathBuf};
 use crate::run::JobRun;
 use crate::{CronError, files};
 
-/// How many runs are kept at least.
+/// Minimum number of runs kept.
 const MIN_KEPT_RUNS: usize = 100;
 
-/// The file is shortened when it has so many lines.
+/// Number of lines at which the file is compacted.
 const COMPACT_AT_LINES: usize = 2 * MIN_KEPT_RUNS;
 
-/// The runs of a job, the oldest first.
+/// Returns the runs of a job, oldest first.
 pub(crate) fn read(folder: &Path, job: &str) -> Result<Vec<JobRun>, CronError> {
     let text = files::read(&path(folder, job))?.unwrap_or_default();
     let mut runs: Vec<JobRun> = Vec::new();
-    // A line that a crash has torn counts as not written.
+    // A partial line from a crash is ignored.
     for run in text.lines().filter_map(|line| serde_json::from_str::<JobRun>(line).ok()) {
-        // What was thought to be interrupted may have come to its end after all.
+        // A run recorded as interrupted may still have finished.
         match runs.iter_mut().find(|known| known.id == run.id) {
             Some(known) => *known = run,
             None => runs.push(run),
@@ -28,7 +28,7 @@ pub(crate) fn read(folder: &Path, job: &str) -> Result<Vec<JobRun>, CronError> {
     Ok(runs.split_off(old))
 }
 
-/// Adds a run. The caller holds the lock.
+/// Appends a run. The caller holds the lock.
 pub(crate) fn append(folder: &Path, run: &JobRun) -> Result<(), CronError> {
     let path = path(folder, &run.job);
     files::create_private_dir(&folder.join(HISTORY_DIR))?;
@@ -51,12 +51,12 @@ pub(crate) fn append(folder: &Path, run: &JobRun) -> Result<(), CronError> {
         .map_err(|e| CronError::io("write", &path, e))
 }
 
-/// A run, if it is written down.
+/// Returns a run, if it is recorded.
 pub(crate) fn find(folder: &Path, job: &str, run: &str) -> Result<Option<JobRun>, CronError> {
     Ok(read(folder, job)?.into_iter().find(|known| known.id == run))
 }
 
-/// Forgets the runs of a job.
+/// Removes the history of a job.
 pub(crate) fn remove(folder: &Path, job: &str) -> Result<(), CronError> {
     files::remove(&path(folder, job))
 }

@@ -1,6 +1,5 @@
-//! A job: a task, when it is due, and how it stands. The file is shared with
-//! Hermes Agent, so fields that it knows have its names, and those that are not
-//! known here are kept.
+//! A job: a task, its schedule and its state. The file is shared with Hermes
+//! Agent, so known fields have its names, and unknown fields are preserved.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -9,16 +8,16 @@ use serde_json::{Map, Value};
 use crate::schedule::JobSchedule;
 use crate::{CronError, stamp};
 
-/// What of a job only Hermes Agent can do.
+/// Fields of a job that only Hermes Agent supports.
 const UNSUPPORTED_FIELDS: [&str; 6] =
     ["script", "no_agent", "skills", "context_from", "base_url", "provider"];
 
-/// A task at set times.
+/// A scheduled task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CronJob {
     /// Twelve hexadecimal digits.
     pub id: String,
-    /// What people call it.
+    /// The display name.
     #[serde(default, deserialize_with = "or_default")]
     pub name: String,
     /// The task.
@@ -26,147 +25,147 @@ pub struct CronJob {
     pub prompt: String,
     /// When it is due.
     pub schedule: JobSchedule,
-    /// The same in words.
+    /// The schedule as text.
     #[serde(default, deserialize_with = "or_default")]
     pub schedule_display: String,
-    /// How often it runs.
+    /// How many times it runs.
     #[serde(default, deserialize_with = "or_default")]
     pub repeat: RepeatCount,
-    /// Whether it runs at all.
+    /// Whether it is enabled.
     #[serde(default = "yes")]
     pub enabled: bool,
-    /// How it stands.
+    /// Its state.
     #[serde(default, deserialize_with = "or_default")]
     pub state: JobState,
-    /// Since when it is paused.
+    /// When it was paused.
     #[serde(default, with = "stamp::maybe")]
     pub paused_at: Option<Timestamp>,
     /// Why it is paused.
     #[serde(default)]
     pub paused_reason: Option<String>,
-    /// Since when it exists.
+    /// When it was created.
     #[serde(default, with = "stamp::maybe")]
     pub created_at: Option<Timestamp>,
     /// When it is due next.
     #[serde(default, with = "stamp::maybe")]
     pub next_run_at: Option<Timestamp>,
-    /// When its last run began.
+    /// When its last run started.
     #[serde(default, with = "stamp::maybe")]
     pub last_run_at: Option<Timestamp>,
-    /// How that ended: `ok` or `error`.
+    /// The status of the last run: `ok` or `error`.
     #[serde(default)]
     pub last_status: Option<String>,
-    /// What went wrong with it.
+    /// The error of the last run.
     #[serde(default)]
     pub last_error: Option<String>,
-    /// Why its answer did not reach everybody.
+    /// The delivery error of the last run.
     #[serde(default)]
     pub last_delivery_error: Option<String>,
-    /// Where the answer goes besides its file: `local`, or names of message
-    /// targets with commas in between.
+    /// Where the answer is delivered besides its file: `local`, or
+    /// comma-separated message targets.
     #[serde(default = "local")]
     pub deliver: String,
-    /// The model, instead of the usual one.
+    /// The model, instead of the default.
     #[serde(default)]
     pub model: Option<String>,
-    /// The toolsets, instead of the usual ones.
+    /// The toolsets, instead of the defaults.
     #[serde(default)]
     pub enabled_toolsets: Option<Vec<String>>,
-    /// The folder to work in.
+    /// The working directory.
     #[serde(default)]
     pub workdir: Option<String>,
     /// The permission profile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// How often the model is asked at most.
+    /// Maximum number of model requests per run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<u32>,
-    /// What a run may cost, in dollars.
+    /// Maximum cost of a run, in dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<f64>,
-    /// How long a run may take.
+    /// Timeout of a run, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_seconds: Option<u64>,
-    /// What becomes of runs whose time has passed.
+    /// What happens to missed runs.
     #[serde(default)]
     pub missed: MissedRunPolicy,
-    /// Whether a run that was interrupted is begun again.
+    /// Whether an interrupted run is retried.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub retry: bool,
-    /// A run that somebody has asked for.
+    /// A run requested outside the schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<RequestedRun>,
-    /// Who runs it now.
+    /// The process that runs it now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<JobLease>,
-    /// What Hermes Agent keeps besides.
+    /// Other fields of Hermes Agent.
     #[serde(flatten)]
     pub rest: Map<String, Value>,
 }
 
-/// A run outside of the schedule.
+/// A run requested outside the schedule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestedRun {
-    /// Since when it is asked for.
+    /// When it was requested.
     #[serde(with = "stamp")]
     pub at: Timestamp,
-    /// The how-manieth attempt it is.
+    /// The number of the attempt, from 1.
     pub attempt: u32,
 }
 
-/// Who runs a job.
+/// The claim of a process on a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobLease {
-    /// The run.
+    /// The run id.
     pub run: String,
     /// When it was due.
     #[serde(with = "stamp")]
     pub due: Timestamp,
-    /// When it began.
+    /// When it started.
     #[serde(with = "stamp")]
     pub started: Timestamp,
-    /// Until when nobody else may think that it is over.
+    /// When the lease expires unless it is renewed.
     #[serde(with = "stamp")]
     pub until: Timestamp,
-    /// The how-manieth attempt it is.
+    /// The number of the attempt, from 1.
     pub attempt: u32,
-    /// How many slots before it have passed.
+    /// Number of slots missed before it.
     #[serde(default)]
     pub missed: u32,
-    /// The process.
+    /// The process id.
     pub pid: u32,
-    /// The machine, since it was last started.
+    /// The boot id of the machine.
     pub host: String,
 }
 
-/// How often a job runs.
+/// How many times a job runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RepeatCount {
-    /// So many times; without end if nothing is said.
+    /// Maximum number of runs; none for unlimited.
     #[serde(default)]
     pub times: Option<u32>,
-    /// So many times it has been begun.
+    /// Number of runs started so far.
     #[serde(default, deserialize_with = "or_default")]
     pub completed: u32,
 }
 
-/// How a job stands.
+/// The state of a job.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobState {
-    /// It waits for its time.
+    /// Waiting for its next slot.
     #[default]
     Scheduled,
-    /// It waits until somebody lets it go on.
+    /// Paused until it is resumed.
     Paused,
-    /// It will not run again.
+    /// Finished; it will not run again.
     Completed,
-    /// It will not run again, and its last run went wrong.
+    /// Finished after its last run failed.
     Error,
 }
 
 impl JobState {
-    /// Its name.
+    /// The name of the state.
     pub fn name(self) -> &'static str {
         match self {
             Self::Scheduled => "scheduled",
@@ -177,24 +176,24 @@ impl JobState {
     }
 }
 
-/// What becomes of runs whose time has passed while nobody was there.
+/// What happens to runs that were missed while no daemon was running.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MissedRunPolicy {
-    /// None of them is made up for.
+    /// Skip them.
     Skip,
-    /// One run stands for all.
+    /// Replace them with one run.
     #[default]
     Once,
-    /// The last so many are made up for, one after the other.
+    /// Catch up on the last N, one after the other.
     All(u32),
 }
 
 impl MissedRunPolicy {
-    /// The most runs that are made up for.
+    /// Maximum number of runs to catch up on.
     pub const MAX_CATCH_UP: u32 = 100;
 
-    /// Reads `skip`, `once`, `all` or `all:N`.
+    /// Parses `skip`, `once`, `all` or `all:N`.
     pub fn parse(text: &str) -> Result<Self, CronError> {
         let text = text.trim().to_lowercase();
         match text.as_str() {
@@ -207,7 +206,8 @@ impl MissedRunPolicy {
         match number {
             Some(number @ 1..=Self::MAX_CATCH_UP) => Ok(Self::All(number)),
             _ => Err(CronError::Invalid(format!(
-                "'{text}' is no rule for missed runs: skip, once, or all:N with N up to {}",
+                "'{text}' is not a policy for missed runs: use skip, once, or all:N with N up \
+                 to {}",
                 Self::MAX_CATCH_UP
             ))),
         }
@@ -224,17 +224,17 @@ impl std::fmt::Display for MissedRunPolicy {
     }
 }
 
-/// Where an answer goes besides its file.
+/// Where an answer is delivered besides its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeliveryTarget {
     /// Nowhere else.
     File,
-    /// To a message target.
+    /// A message target.
     Message(String),
 }
 
 impl DeliveryTarget {
-    /// Reads a list with commas, each target once.
+    /// Parses a comma-separated list, without duplicates.
     pub fn parse_list(text: &str) -> Vec<Self> {
         let mut targets = Vec::new();
         for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
@@ -254,55 +254,55 @@ impl DeliveryTarget {
     }
 }
 
-/// A job to be.
+/// A job to be created.
 #[derive(Debug, Clone, Default)]
 pub struct JobDraft {
     /// The task.
     pub prompt: String,
-    /// When it is due, as people write it.
+    /// The schedule as the user writes it.
     pub schedule: String,
-    /// Everything else.
+    /// All other fields.
     pub change: JobChange,
 }
 
-/// What is to be changed of a job. Nothing is changed where nothing is said; an
-/// empty text takes away what need not be there.
+/// Changes to a job. `None` leaves a field unchanged; an empty text clears an
+/// optional field.
 #[derive(Debug, Clone, Default)]
 pub struct JobChange {
-    /// What people call it.
+    /// The display name.
     pub name: Option<String>,
     /// The task.
     pub prompt: Option<String>,
-    /// When it is due.
+    /// The schedule.
     pub schedule: Option<String>,
     /// The time zone of the schedule.
     pub tz: Option<String>,
-    /// How often it runs; 0 for without end.
+    /// Maximum number of runs; 0 for unlimited.
     pub repeat: Option<u32>,
-    /// Where the answer goes.
+    /// Where the answer is delivered.
     pub deliver: Option<String>,
     /// The model.
     pub model: Option<String>,
     /// The toolsets.
     pub toolsets: Option<Vec<String>>,
-    /// The folder to work in.
+    /// The working directory.
     pub workdir: Option<String>,
     /// The permission profile.
     pub profile: Option<String>,
-    /// How often the model is asked at most.
+    /// Maximum number of model requests per run.
     pub max_turns: Option<u32>,
-    /// What a run may cost, in dollars.
+    /// Maximum cost of a run, in dollars.
     pub budget: Option<f64>,
-    /// How long a run may take, in seconds.
+    /// Timeout of a run, in seconds.
     pub timeout_seconds: Option<u64>,
-    /// What becomes of missed runs.
+    /// What happens to missed runs.
     pub missed: Option<MissedRunPolicy>,
-    /// Whether a run that was interrupted is begun again.
+    /// Whether an interrupted run is retried.
     pub retry: Option<bool>,
 }
 
 impl CronJob {
-    /// What of it only Hermes Agent can do, if anything.
+    /// Returns a field in use that only Hermes Agent supports, if any.
     pub fn unsupported_field(&self) -> Option<&'static str> {
         UNSUPPORTED_FIELDS.into_iter().find(|key| match self.rest.get(*key) {
             None | Some(Value::Null | Value::Bool(false)) => false,
@@ -312,7 +312,7 @@ impl CronJob {
         })
     }
 
-    /// Where its answers go.
+    /// Returns where its answers are delivered.
     pub fn targets(&self) -> Vec<DeliveryTarget> {
         DeliveryTarget::parse_list(&self.deliver)
     }
@@ -322,12 +322,12 @@ impl CronJob {
         matches!(self.state, JobState::Completed | JobState::Error)
     }
 
-    /// Whether it waits for its time.
+    /// Whether it waits for its next slot.
     pub(crate) fn is_waiting(&self) -> bool {
         self.enabled && self.state == JobState::Scheduled
     }
 
-    /// Puts an end to it if there is nothing left to run.
+    /// Marks the job as finished if nothing is left to run.
     pub(crate) fn finish_if_done(&mut self, failed: bool) {
         if self.next_run_at.is_none() && self.asked.is_none() && self.is_waiting() {
             self.enabled = false;
@@ -335,7 +335,7 @@ impl CronJob {
         }
     }
 
-    /// Whether it may run once more.
+    /// Whether it may run again.
     pub(crate) fn has_runs_left(&self) -> bool {
         self.repeat.times.is_none_or(|times| self.repeat.completed < times)
     }

@@ -1,7 +1,6 @@
-//! The jobs of a home: looking at them, and changing them.
+//! Reads and changes the jobs of a home directory.
 
 use std::fs::{File, TryLockError};
-use std::hash::{BuildHasher as _, RandomState};
 use std::path::{Path, PathBuf};
 
 use hermes_store::regular_file;
@@ -19,67 +18,67 @@ use crate::schedule::JobSchedule;
 use crate::stamp::truncate_to_second;
 use crate::{CronError, files, history};
 
-/// The most jobs of a home.
+/// Maximum number of enabled jobs.
 const MAX_JOBS: usize = 1_000;
 
-/// How many jobs that will not run again are kept.
+/// How many finished jobs are kept.
 const MAX_FINISHED_JOBS: usize = 100;
 
-/// The longest prompt; programs cannot be handed much more.
+/// Maximum length of a prompt; child processes cannot take much more.
 const MAX_PROMPT_BYTES: usize = 100_000;
 
-/// The longest name that is made of a prompt.
+/// Maximum length of a name.
 const MAX_NAME_CHARS: usize = 50;
 
-/// How long a run may take at most: a week.
+/// Maximum timeout of a run: one week.
 const MAX_RUN_SECONDS: u64 = 7 * 86_400;
 
-/// The jobs of a home. Processes share them; each change is made as a whole,
-/// under a lock.
+/// The jobs of a home directory, shared between processes. Each change is
+/// atomic and made under a lock.
 #[derive(Debug, Clone)]
 pub struct JobStore {
     pub(crate) dir: PathBuf,
     pub(crate) zone: TimeZone,
-    /// Whether this is seen from a scheduled run.
+    /// Whether this process is a scheduled run.
     in_scheduled_run: bool,
 }
 
 impl JobStore {
-    /// The variable that tells a program that it is a scheduled run; its value
-    /// is the run's id.
+    /// The environment variable that marks a scheduled run; its value is the
+    /// run id.
     pub const RUN_ID_VAR: &'static str = "HERMES_CRON_RUN";
 
-    /// The jobs of a home, in the time zone of the system.
+    /// Returns the jobs of a home directory, in the system time zone.
     pub fn for_home(home: &Path) -> Self {
         Self { dir: home.join("cron"), zone: TimeZone::system(), in_scheduled_run: false }
     }
 
-    /// With schedules meant in another time zone, unless they name one.
+    /// Sets the time zone of schedules that name none.
     #[must_use]
     pub fn with_zone(mut self, zone: TimeZone) -> Self {
         self.zone = zone;
         self
     }
 
-    /// The same by the zone's name, such as `Europe/Berlin`.
+    /// Sets the time zone by name, such as `Europe/Berlin`.
     pub fn with_zone_named(self, name: &str) -> Result<Self, CronError> {
         Ok(self.with_zone(crate::schedule::find_zone(name)?))
     }
 
-    /// As a scheduled run sees them: it can change nothing, so that no run
-    /// schedules the next.
+    /// Makes the store read-only in a scheduled run, so no run schedules
+    /// another.
     #[must_use]
     pub fn with_scheduled_run(mut self, inside: bool) -> Self {
         self.in_scheduled_run = inside;
         self
     }
 
-    /// Whether a scheduled run asks.
+    /// Whether this process is a scheduled run.
     pub fn is_in_scheduled_run(&self) -> bool {
         self.in_scheduled_run
     }
 
-    /// Where they are kept.
+    /// The directory of the jobs.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
@@ -89,36 +88,35 @@ impl JobStore {
         &self.zone
     }
 
-    /// Now, for those who have no other time.
+    /// Returns the current time, for callers without a clock.
     pub fn now(&self) -> Timestamp {
         Timestamp::now()
     }
 
-    /// A point in time as people of the time zone read it.
+    /// Formats a time in the time zone of the store.
     pub fn format_time(&self, at: Timestamp) -> String {
         format_in_zone(at, self.zone.clone())
     }
 
-    /// The same in the time zone of a job, if it has one of its own.
+    /// Formats a time in the time zone of a job, if it has one.
     pub fn format_time_for(&self, job: &CronJob, at: Timestamp) -> String {
         format_in_zone(at, job.schedule.zone(&self.zone).unwrap_or_else(|_| self.zone.clone()))
     }
 
-    /// All jobs, as they stand, and how many entries of the file are not
-    /// understood.
+    /// Returns all jobs, and the number of entries that cannot be parsed.
     pub fn list(&self) -> Result<(Vec<CronJob>, usize), CronError> {
         let document = self.read()?;
         Ok((document.jobs().cloned().collect(), document.unknown_count()))
     }
 
-    /// One job, by its id or its name.
+    /// Returns a job by id or name.
     pub fn get(&self, wanted: &str) -> Result<CronJob, CronError> {
         let document = self.read()?;
         let id = document.resolve_id(wanted)?;
         document.get(&id).cloned().ok_or(CronError::NotFound(id))
     }
 
-    /// The runs of a job that are over, the latest first.
+    /// Returns the finished runs of a job, latest first.
     pub fn history(&self, wanted: &str, most: usize) -> Result<Vec<JobRun>, CronError> {
         let id = self.read()?.resolve_id(wanted)?;
         let mut runs = history::read(&self.dir, &id)?;
@@ -127,7 +125,7 @@ impl JobStore {
         Ok(runs)
     }
 
-    /// A new job.
+    /// Adds a job.
     pub fn add(&self, draft: JobDraft, now: Timestamp) -> Result<CronJob, CronError> {
         let now = truncate_to_second(now);
         let mut change = draft.change;
@@ -142,14 +140,16 @@ impl JobStore {
         self.change_document(now, |document| {
             match is_given {
                 true => require_free_name(document, &job.name, &job.id)?,
-                // Nobody has chosen this name, so it can be another one.
+                // The name was derived from the prompt, so it may be changed.
                 false => job.name = unique_name(document, &job.name),
             }
             if document.jobs().filter(|job| job.enabled).count() >= MAX_JOBS {
-                return Err(CronError::State(format!("There are {MAX_JOBS} jobs already")));
+                return Err(CronError::State(format!(
+                    "There are already {MAX_JOBS} jobs; remove some first"
+                )));
             }
             while document.get(&job.id).is_some() {
-                job.id = random_id();
+                job.id = hermes_core::ids::random_hex(12);
             }
             self.remove_finished(document)?;
             document.push(job.clone());
@@ -171,7 +171,8 @@ impl JobStore {
             let before = (job.name.clone(), job.is_finished());
             apply(job, change, &self.zone, now)?;
             let job = job.clone();
-            // One that shares its name already, as another program allows, can be changed.
+            // A job that already shares its name, as other programs allow, can
+            // be edited.
             if !job.is_finished() && before != (job.name.clone(), false) {
                 require_free_name(document, &job.name, &id)?;
             }
@@ -179,8 +180,7 @@ impl JobStore {
         })
     }
 
-    /// Keeps a job from running until it is resumed. A run that has begun goes
-    /// on.
+    /// Pauses a job until it is resumed. A run in progress continues.
     pub fn pause(
         &self,
         wanted: &str,
@@ -198,7 +198,7 @@ impl JobStore {
         })
     }
 
-    /// Lets a job run again, from its next slot on.
+    /// Resumes a job from its next slot.
     pub fn resume(&self, wanted: &str, now: Timestamp) -> Result<CronJob, CronError> {
         let now = truncate_to_second(now);
         self.change_job(wanted, now, |job| {
@@ -220,21 +220,20 @@ impl JobStore {
         })
     }
 
-    /// Asks for a run as soon as somebody runs jobs, whatever the schedule
-    /// says.
+    /// Requests a run as soon as a daemon is running, regardless of the
+    /// schedule.
     pub fn request_run(&self, wanted: &str, now: Timestamp) -> Result<CronJob, CronError> {
         self.change_job(wanted, now, |job| {
             require_supported(job)?;
             if job.held.is_none() && job.asked.is_none() {
                 job.asked = Some(RequestedRun { at: now, attempt: 1 });
             }
-            // One that is over or paused runs this once.
+            // A finished or paused job runs this once.
             Ok(())
         })
     }
 
-    /// Takes a job away; a run that has begun is stopped by whoever runs it.
-    /// Its answers stay.
+    /// Removes a job; the daemon stops a run in progress. Its answers are kept.
     pub fn remove(&self, wanted: &str, now: Timestamp) -> Result<CronJob, CronError> {
         self.ensure_writable()?;
         self.change_document(now, |document| {
@@ -246,7 +245,7 @@ impl JobStore {
         })
     }
 
-    /// Whether somebody runs jobs now.
+    /// Whether a daemon is running.
     pub fn has_daemon(&self) -> bool {
         match regular_file::open(&self.dir.join(DAEMON_LOCK_FILE)) {
             Ok(file) => matches!(file.try_lock(), Err(TryLockError::WouldBlock)),
@@ -254,7 +253,7 @@ impl JobStore {
         }
     }
 
-    /// Says that somebody runs jobs, as long as the handle lasts.
+    /// Marks a daemon as running as long as the handle is open.
     pub(crate) fn hold_daemon_lock(&self) -> Result<File, CronError> {
         files::create_private_dir(&self.dir)?;
         let path = self.dir.join(DAEMON_LOCK_FILE);
@@ -272,7 +271,8 @@ impl JobStore {
         JobsDocument::parse(&path, &files::read(&path)?.unwrap_or_default())
     }
 
-    /// Changes the document under the lock; what fails changes nothing.
+    /// Changes the document under the lock. Nothing is written if `change`
+    /// fails.
     pub(crate) fn update<T>(
         &self,
         now: Timestamp,
@@ -320,7 +320,7 @@ impl JobStore {
         if self.in_scheduled_run { Err(CronError::ReadOnlyInRun) } else { Ok(()) }
     }
 
-    /// Drops the oldest of those that will not run again.
+    /// Removes the oldest finished jobs beyond the limit.
     fn remove_finished(&self, document: &mut JobsDocument) -> Result<(), CronError> {
         let over = |job: &&CronJob| job.is_finished() && job.held.is_none() && job.asked.is_none();
         let mut ended: Vec<_> =
@@ -337,14 +337,14 @@ impl JobStore {
 
 const DAEMON_LOCK_FILE: &str = ".daemon.lock";
 
-/// The prompt, if it is what a prompt should be.
+/// Checks the length of a prompt and scans it for threats.
 pub(crate) fn check_prompt(prompt: &str) -> Result<(), CronError> {
     if prompt.trim().is_empty() {
         return Err(CronError::Invalid("The prompt is missing or blank".into()));
     }
     if prompt.len() > MAX_PROMPT_BYTES {
         return Err(CronError::Invalid(format!(
-            "The prompt has {} bytes, and {MAX_PROMPT_BYTES} is the most; put the rest into a file",
+            "The prompt has {} bytes; the maximum is {MAX_PROMPT_BYTES}; put the rest into a file",
             prompt.len()
         )));
     }
@@ -354,12 +354,12 @@ pub(crate) fn check_prompt(prompt: &str) -> Result<(), CronError> {
     }
 }
 
-/// Whether it can be run here at all.
+/// Returns an error if only Hermes Agent can run the job.
 pub(crate) fn require_supported(job: &CronJob) -> Result<(), CronError> {
     match job.unsupported_field() {
         None => Ok(()),
         Some(what) => Err(CronError::State(format!(
-            "'{}' has '{what}', which only Hermes Agent can run",
+            "'{}' uses '{what}', which only Hermes Agent supports",
             job.name
         ))),
     }
@@ -368,10 +368,9 @@ pub(crate) fn require_supported(job: &CronJob) -> Result<(), CronError> {
 fn require_unfinished(job: &CronJob) -> Result<(), CronError> {
     match job.state {
         JobState::Scheduled | JobState::Paused => Ok(()),
-        JobState::Completed | JobState::Error => Err(CronError::State(format!(
-            "'{}' will not run again; give it another schedule",
-            job.name
-        ))),
+        JobState::Completed | JobState::Error => {
+            Err(CronError::State(format!("'{}' has finished; give it another schedule", job.name)))
+        }
     }
 }
 
@@ -402,7 +401,7 @@ fn apply(
     reschedule(job, change.schedule, change.tz, zone, now)?;
     if let Some(deliver) = change.deliver {
         if deliver.chars().any(char::is_control) {
-            return Err(CronError::Invalid("deliver names message targets".into()));
+            return Err(CronError::Invalid("deliver must not contain control characters".into()));
         }
         let is_empty = DeliveryTarget::parse_list(&deliver).is_empty();
         job.deliver = if is_empty { "local".into() } else { deliver.trim().to_owned() };
@@ -416,7 +415,7 @@ fn apply(
     if let Some(workdir) = change.workdir {
         job.workdir = optional(workdir);
         if job.workdir.as_ref().is_some_and(|dir| !Path::new(dir).is_absolute()) {
-            return Err(CronError::Invalid("workdir must be a full path".into()));
+            return Err(CronError::Invalid("workdir must be an absolute path".into()));
         }
     }
     if let Some(profile) = change.profile {
@@ -425,13 +424,17 @@ fn apply(
     job.max_turns = change.max_turns.or(job.max_turns).filter(|turns| *turns > 0);
     if let Some(budget) = change.budget {
         if !budget.is_finite() || budget < 0.0 {
-            return Err(CronError::Invalid("A budget is a number of dollars".into()));
+            return Err(CronError::Invalid(
+                "The budget must be a non-negative number of dollars".into(),
+            ));
         }
         job.budget = Some(budget).filter(|budget| *budget > 0.0);
     }
     if let Some(seconds) = change.timeout_seconds {
         if seconds > MAX_RUN_SECONDS {
-            return Err(CronError::Invalid(format!("A run may take {MAX_RUN_SECONDS} s at most")));
+            return Err(CronError::Invalid(format!(
+                "The timeout of a run must not exceed {MAX_RUN_SECONDS} s"
+            )));
         }
         job.timeout_seconds = Some(seconds).filter(|seconds| *seconds > 0);
     }
@@ -440,7 +443,7 @@ fn apply(
     Ok(())
 }
 
-/// Another schedule, or the same in another time zone.
+/// Sets another schedule, or another time zone for the same one.
 fn reschedule(
     job: &mut CronJob,
     schedule: Option<String>,
@@ -454,7 +457,7 @@ fn reschedule(
         (None, tz, JobSchedule::Cron { expr, .. }) => (expr.clone(), tz),
         (None, Some(_), _) => {
             return Err(CronError::Invalid(
-                "Only a cron expression has a time zone; give the schedule anew".into(),
+                "Only a cron expression has a time zone; give the schedule as well".into(),
             ));
         }
     };
@@ -465,7 +468,7 @@ fn reschedule(
         JobSchedule::Cron { .. } => schedule.next(now, now, zone)?,
     };
     if first.is_none() {
-        return Err(CronError::Schedule(format!("'{text}' never comes again")));
+        return Err(CronError::Schedule(format!("'{text}' never occurs again")));
     }
     if schedule.is_once() {
         job.repeat = RepeatCount { times: Some(1), completed: 0 };
@@ -481,7 +484,8 @@ fn reschedule(
     Ok(())
 }
 
-/// An error if another job has this name: commands must know which is meant.
+/// Returns an error if another job has this name, which would make commands
+/// ambiguous.
 fn require_free_name(document: &JobsDocument, name: &str, except: &str) -> Result<(), CronError> {
     match document.find_by_name(name, except) {
         None => Ok(()),
@@ -489,14 +493,14 @@ fn require_free_name(document: &JobsDocument, name: &str, except: &str) -> Resul
     }
 }
 
-/// This name, or one like it that no job has yet.
+/// Returns this name, numbered if another job has it.
 fn unique_name(document: &JobsDocument, name: &str) -> String {
     let numbered = (2..).map(|at| format!("{name} ({at})"));
     let mut names = std::iter::once(name.to_owned()).chain(numbered);
     names.find(|name| document.find_by_name(name, "").is_none()).unwrap_or_default()
 }
 
-/// The first line of a text, as a name.
+/// Returns the first line of a text, as a name.
 fn name_from_text(text: &str) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("task");
     let clean: String = line.chars().filter(|c| !c.is_control()).collect();
@@ -506,14 +510,9 @@ fn name_from_text(text: &str) -> String {
     }
 }
 
-fn random_id() -> String {
-    let number = RandomState::new().hash_one(std::process::id());
-    format!("{:012x}", number & 0xffff_ffff_ffff)
-}
-
 fn blank_job(now: Timestamp) -> CronJob {
     CronJob {
-        id: random_id(),
+        id: hermes_core::ids::random_hex(12),
         name: String::new(),
         prompt: String::new(),
         schedule: JobSchedule::Interval { minutes: 1, display: String::new() },

@@ -1,9 +1,9 @@
-//! Tasks at set times: when they are due, who runs them, how they went.
+//! Scheduled jobs: when they are due, how they run, and their results.
 //!
-//! [`JobStore`] keeps them in a folder that processes share. A run is a
-//! [`RunClaim`], which one process holds and no other can get; a [`CronDaemon`] holds
-//! claims and runs a program for each. The time is always an argument, so that
-//! nothing here depends on when it is asked.
+//! [`JobStore`] keeps the jobs in a directory that processes share. A
+//! [`RunClaim`] is a run that only one process can hold; a [`CronDaemon`]
+//! claims runs and starts a child process for each. The current time is always
+//! an argument, which keeps the logic deterministic.
 
 mod calendar;
 mod child_process;

@@ -1,4 +1,4 @@
-//! The files with the answers of a job.
+//! Files with the answers of a job.
 
 use std::path::{Path, PathBuf};
 
@@ -8,10 +8,10 @@ use crate::claims::RunClaim;
 use crate::run::RunStatus;
 use crate::{CronError, files};
 
-/// An answer that says that there is nothing to say.
+/// Marks an answer that must not be delivered.
 const SILENT_MARK: &str = "[SILENT]";
 
-/// Writes an answer down; where.
+/// Saves an answer and returns its path.
 pub(crate) fn write_output(
     folder: &Path,
     claim: &RunClaim,
@@ -33,7 +33,7 @@ pub(crate) fn write_output(
     Ok(path)
 }
 
-/// What came of a run.
+/// The answer of a run.
 #[derive(Debug)]
 pub(crate) struct RunAnswer<'a> {
     pub(crate) status: RunStatus,
@@ -70,8 +70,8 @@ impl RunAnswer<'_> {
     }
 }
 
-/// Whether an answer asks not to be sent. A report that only mentions the mark,
-/// or ends with it, is sent.
+/// Whether an answer must not be delivered. A report that only mentions the
+/// mark, or ends with it, is delivered.
 pub(crate) fn is_silent(text: &str) -> bool {
     let text = text.trim();
     let upper: String = text.chars().take(16).collect::<String>().to_uppercase();
@@ -79,7 +79,7 @@ pub(crate) fn is_silent(text: &str) -> bool {
     upper.starts_with(SILENT_MARK) || (whole && matches!(upper.as_str(), "SILENT" | "NO_REPLY"))
 }
 
-/// Leaves the latest files.
+/// Removes all but the latest `most` files.
 fn prune(folder: &Path, most: usize) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     let mut pages: Vec<(std::time::SystemTime, PathBuf)> = entries

@@ -1,4 +1,4 @@
-//! A run of a job: how it went.
+//! A run of a job and its result.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -6,28 +6,28 @@ use serde_json::Value;
 
 use crate::stamp;
 
-/// How a run has ended.
+/// The status of a finished run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
-    /// The task was done.
+    /// The task succeeded.
     Ok,
-    /// It was not.
+    /// The task failed.
     Failed,
-    /// There was no time left for it.
+    /// The run timed out.
     TimedOut,
-    /// Somebody stopped it.
+    /// The run was cancelled.
     Cancelled,
-    /// Whoever ran it is gone, and nobody knows how far it came.
+    /// The process that ran it is gone; its progress is unknown.
     Interrupted,
-    /// It was not begun, since its time had passed.
+    /// Not started: its slot had passed.
     Skipped,
-    /// It was not begun, since its prompt is not what a prompt should be.
+    /// Not started: its prompt was rejected.
     Refused,
 }
 
 impl RunStatus {
-    /// Its name.
+    /// The name of the status.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -41,82 +41,81 @@ impl RunStatus {
     }
 }
 
-/// A run that is over.
+/// A finished run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobRun {
-    /// Its id.
+    /// The run id.
     pub id: String,
-    /// The job's id.
+    /// The job id.
     pub job: String,
     /// When it was due.
     #[serde(with = "stamp")]
     pub due: Timestamp,
-    /// When it began.
+    /// When it started.
     #[serde(with = "stamp")]
     pub started: Timestamp,
-    /// When it was over.
+    /// When it ended.
     #[serde(with = "stamp")]
     pub ended: Timestamp,
-    /// How it ended.
+    /// The status.
     pub status: RunStatus,
-    /// The how-manieth attempt it was.
+    /// The number of the attempt, from 1.
     #[serde(default = "first")]
     pub attempt: u32,
-    /// How many slots before it had passed without a run; at most 100 are
-    /// counted.
+    /// Number of slots missed before it; at most 100 are counted.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub missed: u32,
-    /// The conversation.
+    /// The session of the conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// The file with the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
-    /// What went wrong.
+    /// The error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// To whom the answer was sent.
+    /// The deliveries of the answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub delivered: Vec<AnswerDelivery>,
-    /// What it took.
+    /// Token usage and cost.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub usage: Value,
 }
 
 impl JobRun {
-    /// As many slots that have passed are counted.
+    /// Maximum number of missed slots counted.
     pub const MAX_MISSED: u32 = 100;
 }
 
-/// The answer of a run, sent to somebody.
+/// A delivery of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnswerDelivery {
-    /// To whom.
+    /// The message target.
     pub target: String,
-    /// Why it did not get there.
+    /// Why the delivery failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-/// What whoever has run a job knows at its end.
+/// The result of a run, as its executor reports it.
 #[derive(Debug, Clone)]
 pub struct RunEnding {
-    /// How it ended.
+    /// The status.
     pub status: RunStatus,
-    /// The conversation.
+    /// The session of the conversation.
     pub session: Option<String>,
     /// The file with the answer.
     pub output: Option<String>,
-    /// What went wrong.
+    /// The error.
     pub error: Option<String>,
-    /// To whom the answer was sent.
+    /// The deliveries of the answer.
     pub delivered: Vec<AnswerDelivery>,
-    /// What it took.
+    /// Token usage and cost.
     pub usage: Value,
 }
 
 impl RunEnding {
-    /// Nothing but the status.
+    /// Returns a result with only a status.
     pub fn new(status: RunStatus) -> Self {
         Self {
             status,

@@ -1,4 +1,4 @@
-//! When a job is due.
+//! Job schedules.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -9,20 +9,21 @@ use crate::error::CronError;
 use crate::span;
 use crate::stamp::{self, add_seconds, seconds_between, truncate_to_second};
 
-/// What people can write.
-const SCHEDULE_FORMS_HELP: &str = "Write '30m' or 'in 2h' (once), 'every 30m' (again and again), a time such as \
-                     2030-02-03T14:00 (once), or a cron expression such as '0 9 * * MON-FRI'";
+/// Help on the accepted forms.
+const SCHEDULE_FORMS_HELP: &str = "Write '30m' or 'in 2h' (once), 'every 30m' (recurring), a \
+                     time such as 2030-02-03T14:00 (once), or a cron expression such as '0 9 * \
+                     * MON-FRI'";
 
-/// Later than this a single run is not asked for any more.
+/// How far in the past the time of a new one-time schedule may be.
 const MAX_PAST_SECONDS: u64 = 120;
 
-/// How late a single run may be and still be on time.
+/// How late a one-time run may be and still be on time.
 const ONCE_GRACE_SECONDS: u64 = 600;
 
-/// How many slots of a cron expression are looked at when it is given.
+/// How many slots of a new cron expression are checked.
 const CHECKED_SLOTS: usize = 5;
 
-/// The longest text of a schedule.
+/// Maximum length of a schedule text.
 const MAX_SCHEDULE_CHARS: usize = 200;
 
 /// When a job is due.
@@ -31,37 +32,37 @@ const MAX_SCHEDULE_CHARS: usize = 200;
 pub enum JobSchedule {
     /// At one point in time.
     Once {
-        /// That point.
+        /// The time of the run.
         #[serde(with = "stamp")]
         run_at: Timestamp,
-        /// In words.
+        /// The schedule as text.
         #[serde(default)]
         display: String,
     },
-    /// Again and again, with the same time in between.
+    /// At a fixed interval.
     Interval {
-        /// That time.
+        /// The interval.
         minutes: u64,
-        /// In words.
+        /// The schedule as text.
         #[serde(default)]
         display: String,
     },
-    /// By the clock and the calendar.
+    /// At the times of a cron expression.
     Cron {
         /// The cron expression.
         expr: String,
-        /// The time zone that it is meant in; without one that of the settings.
+        /// Its time zone; none for the configured default.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tz: Option<String>,
-        /// In words.
+        /// The schedule as text.
         #[serde(default)]
         display: String,
     },
 }
 
 impl JobSchedule {
-    /// Reads what people write. `tz` names a time zone for what has none;
-    /// without it `zone` holds.
+    /// Parses a schedule. `tz` names the time zone of a text without one; the
+    /// fallback is `zone`.
     pub fn parse(
         text: &str,
         tz: Option<&str>,
@@ -107,7 +108,7 @@ impl JobSchedule {
         }
     }
 
-    /// In words.
+    /// Returns the schedule as text.
     pub fn display(&self) -> &str {
         match self {
             Self::Once { display, .. }
@@ -116,12 +117,12 @@ impl JobSchedule {
         }
     }
 
-    /// Whether it is for one run.
+    /// Whether it is a one-time schedule.
     pub fn is_once(&self) -> bool {
         matches!(self, Self::Once { .. })
     }
 
-    /// The time zone that it is meant in.
+    /// Returns its time zone; `usual` is the fallback.
     pub(crate) fn zone(&self, usual: &TimeZone) -> Result<TimeZone, CronError> {
         match self {
             Self::Cron { tz: Some(name), .. } => find_zone(name),
@@ -129,8 +130,8 @@ impl JobSchedule {
         }
     }
 
-    /// The first slot after a point in time. Intervals are counted from
-    /// `base`, which was a slot.
+    /// Returns the first slot after `after`. Intervals count from `base`, which
+    /// was a slot.
     pub(crate) fn next(
         &self,
         base: Timestamp,
@@ -151,8 +152,8 @@ impl JobSchedule {
         })
     }
 
-    /// The last slots from `first`, which is one, to `now`; at most so many,
-    /// the earliest first.
+    /// Returns the last `most` slots from `first`, itself a slot, to `now`,
+    /// earliest first.
     pub(crate) fn passed_slots(
         &self,
         first: Timestamp,
@@ -186,8 +187,8 @@ impl JobSchedule {
         Ok(slots)
     }
 
-    /// Whether the schedule has a slot at that time. The clocks of a zone may
-    /// have been changed since it was worked out.
+    /// Whether the schedule has a slot at `at`. Time zone rules may have
+    /// changed since the slot was computed.
     pub(crate) fn has_slot(&self, at: Timestamp, usual: &TimeZone) -> Result<bool, CronError> {
         match self {
             Self::Once { run_at, .. } => Ok(*run_at == at),
@@ -199,8 +200,8 @@ impl JobSchedule {
         }
     }
 
-    /// How late the run of a slot may be and still be on time: half of the time
-    /// to the next slot, within bounds.
+    /// Returns how late the run of a slot may be and still be on time: half the
+    /// time to the next slot, within bounds.
     pub(crate) fn grace(&self, slot: Timestamp, usual: &TimeZone) -> Result<u64, CronError> {
         if self.is_once() {
             return Ok(ONCE_GRACE_SECONDS);
@@ -218,12 +219,12 @@ fn parse_interval(rest: &str) -> Result<JobSchedule, CronError> {
             minutes: seconds / 60,
             display: format!("every {}", span::format(seconds)),
         }),
-        Some(_) => Err(schedule_error("An interval has whole minutes, and at least one")),
+        Some(_) => Err(schedule_error("An interval must be a whole number of minutes, at least 1")),
         None => Err(schedule_error(&format!("'every {rest}' is not an interval"))),
     }
 }
 
-/// A file may say 0.
+/// Converts an interval to seconds, clamped because a jobs file may contain 0.
 fn period_seconds(minutes: u64) -> u64 {
     minutes.clamp(1, 10 * 366 * 1_440) * 60
 }
@@ -237,7 +238,7 @@ fn parse_cron(expr: &str, tz: Option<&str>) -> Result<JobSchedule, CronError> {
     for _ in 0..CHECKED_SLOTS {
         let Some(next) = calendar.next(slot) else { break };
         if seconds_between(slot, next) < 60 {
-            return Err(schedule_error(&format!("'{expr}' comes more often than once a minute")));
+            return Err(schedule_error(&format!("'{expr}' occurs more often than once a minute")));
         }
         slot = next;
     }
@@ -248,7 +249,7 @@ fn parse_cron(expr: &str, tz: Option<&str>) -> Result<JobSchedule, CronError> {
     Ok(JobSchedule::Cron { expr: expr.to_owned(), tz: tz.map(str::to_owned), display })
 }
 
-/// The zone that a crontab would name in a line of its own.
+/// Splits off a crontab-style `CRON_TZ=` or `TZ=` prefix.
 fn zone_prefix(text: &str) -> Option<(&str, &str)> {
     let rest = text.strip_prefix("CRON_TZ=").or_else(|| text.strip_prefix("TZ="))?;
     let (name, expr) = rest.split_once(char::is_whitespace)?;
@@ -263,7 +264,7 @@ fn open_calendar(expr: &str, zone: TimeZone) -> Result<CronCalendar, CronError> 
 pub(crate) fn find_zone(name: &str) -> Result<TimeZone, CronError> {
     TimeZone::get(name).map_err(|_| {
         CronError::Schedule(format!(
-            "There is no time zone '{name}'; names are like Europe/Berlin or UTC"
+            "Unknown time zone '{name}'; use a name such as Europe/Berlin or UTC"
         ))
     })
 }

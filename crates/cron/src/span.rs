@@ -1,9 +1,9 @@
-//! Spans of time as people write them: `30m`, `2 hours`, `1h30m`.
+//! Time spans such as `30m`, `2 hours` and `1h30m`.
 
-/// The longest span that makes sense: ten years.
+/// Maximum length of a span: ten years.
 const MAX_SPAN_SECONDS: u64 = 10 * 366 * 86_400;
 
-/// The seconds of a span. None if the text is something else.
+/// Parses a span to seconds; none if the text is not a span.
 pub(crate) fn parse(text: &str) -> Option<u64> {
     let mut rest = text.trim();
     let mut sum: u64 = 0;
@@ -21,7 +21,7 @@ pub(crate) fn parse(text: &str) -> Option<u64> {
     (sum <= MAX_SPAN_SECONDS).then_some(sum)
 }
 
-/// The seconds of a unit.
+/// Returns the seconds of a unit.
 pub(crate) fn unit_seconds(name: &str) -> Option<u64> {
     Some(match name.to_ascii_lowercase().as_str() {
         "s" | "sec" | "secs" | "second" | "seconds" => 1,
@@ -33,7 +33,7 @@ pub(crate) fn unit_seconds(name: &str) -> Option<u64> {
     })
 }
 
-/// A span in the largest units that fit.
+/// Formats a span in the largest units that fit.
 pub(crate) fn format(mut seconds: u64) -> String {
     let mut text = String::new();
     for (size, name) in [(86_400, 'd'), (3_600, 'h'), (60, 'm'), (1, 's')] {

@@ -1,29 +1,28 @@
-//! Points in time as they are written: whole seconds with an offset, which
-//! every reader of ISO 8601 understands.
+//! Timestamps as stored: ISO 8601 with whole seconds and an offset.
 
 use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, TimeZone};
 use jiff::{Timestamp, Zoned};
 use serde::{Deserialize, Deserializer, Serializer, de};
 
-/// Without the part of a second.
+/// Truncates to whole seconds.
 pub(crate) fn truncate_to_second(at: Timestamp) -> Timestamp {
     Timestamp::from_second(at.as_second()).unwrap_or(at)
 }
 
-/// So many seconds later; the last point in time if there is none so late.
+/// Adds seconds, saturating at the maximum timestamp.
 pub(crate) fn add_seconds(at: Timestamp, seconds: u64) -> Timestamp {
     let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
     let sum = at.as_second().saturating_add(seconds);
     Timestamp::from_second(sum).unwrap_or(Timestamp::MAX)
 }
 
-/// Seconds from one point to a later one; 0 if it is not later.
+/// Returns the seconds from `from` to `to`; 0 if `to` is not later.
 pub(crate) fn seconds_between(from: Timestamp, to: Timestamp) -> u64 {
     u64::try_from(to.as_second().saturating_sub(from.as_second())).unwrap_or_default()
 }
 
-/// A point in time as people write it. Without an offset it is meant in `zone`.
+/// Parses a time. Without an offset it is local to `zone`.
 pub(crate) fn parse_time(text: &str, zone: &TimeZone) -> Option<Timestamp> {
     let text = text.trim();
     if let Ok(at) = text.parse::<Timestamp>() {
@@ -36,12 +35,12 @@ pub(crate) fn parse_time(text: &str, zone: &TimeZone) -> Option<Timestamp> {
     let found = zone.to_ambiguous_zoned(local);
     let leaps = matches!(found.offset(), AmbiguousOffset::Gap { .. });
     let at = found.compatible().ok()?.timestamp();
-    // What the clock leaps over is right after the leap.
+    // A time that the clock skips becomes the end of the gap.
     let leap = zone.preceding(add_seconds(at, 1)).next().filter(|_| leaps);
     Some(truncate_to_second(leap.map_or(at, |leap| leap.timestamp())))
 }
 
-/// A point in time as files hold it.
+/// Formats a timestamp for storage.
 pub(crate) fn format_time(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%S+00:00").to_string()
 }
@@ -53,10 +52,10 @@ pub(crate) fn serialize<S: Serializer>(at: &Timestamp, to: S) -> Result<S::Ok, S
 pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Timestamp, D::Error> {
     let text = String::deserialize(from)?;
     parse_time(&text, &TimeZone::system())
-        .ok_or_else(|| de::Error::custom(format!("'{text}' is not a point in time")))
+        .ok_or_else(|| de::Error::custom(format!("'{text}' is not a valid time")))
 }
 
-/// The same for what need not be there.
+/// The same for optional timestamps.
 pub(crate) mod maybe {
     use super::{
         Deserialize, Deserializer, Serializer, TimeZone, Timestamp, de, format_time, parse_time,
@@ -77,6 +76,6 @@ pub(crate) mod maybe {
     ) -> Result<Option<Timestamp>, D::Error> {
         let Some(text) = Option::<String>::deserialize(from)? else { return Ok(None) };
         let at = parse_time(&text, &TimeZone::system());
-        at.map(Some).ok_or_else(|| de::Error::custom(format!("'{text}' is not a point in time")))
+        at.map(Some).ok_or_else(|| de::Error::custom(format!("'{text}' is not a valid time")))
     }
 }

@@ -1,4 +1,4 @@
-//! What debugs a program, and what it is told in its own dialect.
+//! The supported debug adapters and their specific settings.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -6,37 +6,37 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-/// What debugs a program.
+/// A debug adapter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DebugAdapter {
-    /// debugpy, in the interpreter of the program.
+    /// debugpy, in the program's interpreter.
     Debugpy,
-    /// The inspector of Node.
+    /// The Node inspector.
     Node,
     /// `lldb-dap`, formerly `lldb-vscode`.
     Lldb,
-    /// gdb, from 14 on.
+    /// gdb 14 or later.
     Gdb,
 }
 
-/// What is run.
+/// What to debug.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DebugTarget {
-    /// A file.
+    /// A program file.
     Program(PathBuf),
-    /// A module of Python.
+    /// A Python module.
     Module(String),
-    /// A test: a file, and perhaps `::` and its name.
+    /// A test: a file, optionally with `::` and a test name.
     Test {
         /// The file.
         file: PathBuf,
-        /// What comes after the first `::`.
+        /// The part after the first `::`.
         name: Option<String>,
     },
 }
 
 impl DebugTarget {
-    /// The file, if it is one.
+    /// Returns the file, if the target has one.
     pub fn file(&self) -> Option<&Path> {
         match self {
             Self::Program(file) | Self::Test { file, .. } => Some(file),
@@ -44,7 +44,7 @@ impl DebugTarget {
         }
     }
 
-    /// What somebody would call it.
+    /// Returns the name shown to the user.
     pub fn display_name(&self) -> String {
         match self {
             Self::Program(file) | Self::Test { file, name: None } => file.display().to_string(),
@@ -54,39 +54,39 @@ impl DebugTarget {
     }
 }
 
-/// A program that is to be debugged.
+/// How to launch a program under a debugger.
 #[derive(Debug, Clone)]
 pub struct LaunchConfig {
-    /// What is run.
+    /// What to debug.
     pub target: DebugTarget,
     /// Its arguments.
     pub arguments: Vec<String>,
-    /// The working folder.
+    /// The working directory.
     pub cwd: PathBuf,
-    /// The whole environment.
+    /// The complete environment.
     pub environment: BTreeMap<OsString, OsString>,
-    /// Exceptions that it stops at: `uncaught`, `raised`, `user_uncaught`, or
-    /// the names of classes.
+    /// Exceptions to stop at: `uncaught`, `raised`, `user_uncaught`, or class
+    /// names.
     pub stop_on: Vec<String>,
-    /// Whether it stops at its beginning.
+    /// Whether to stop at the entry point.
     pub stop_on_entry: bool,
-    /// Whether steps go around code that is not the project's.
+    /// Whether to step over code outside the project.
     pub just_my_code: bool,
-    /// A folder that it may write temporary files in.
+    /// A directory for temporary files.
     pub scratch_dir: Option<PathBuf>,
 }
 
-/// Functions of our own that a native program stops at.
+/// Function breakpoints that stop a native program on a panic.
 const PANIC_FUNCTIONS: [&str; 1] = ["rust_panic"];
 
 impl DebugAdapter {
-    /// Whether it is a debugger for native programs, which traces another
+    /// Whether it debugs native programs, which requires tracing another
     /// process.
     pub fn is_native(self) -> bool {
         matches!(self, Self::Lldb | Self::Gdb)
     }
 
-    /// What it is called.
+    /// The name of the adapter.
     pub fn name(self) -> &'static str {
         match self {
             Self::Debugpy => "debugpy",
@@ -96,7 +96,7 @@ impl DebugAdapter {
         }
     }
 
-    /// The arguments of the program that was found for it.
+    /// Returns the arguments for the detected program.
     pub(crate) fn command_args(self, launch: &LaunchConfig) -> Vec<OsString> {
         match self {
             Self::Debugpy => {
@@ -119,14 +119,14 @@ impl DebugAdapter {
         }
     }
 
-    /// The arguments of the request that starts the program.
+    /// Returns the arguments of the `launch` request.
     pub(crate) fn launch_arguments(self, launch: &LaunchConfig) -> Value {
         match self {
             Self::Debugpy => json!({
                 "justMyCode": launch.just_my_code,
                 "stopOnEntry": launch.stop_on_entry,
                 "showReturnValue": true,
-                // To end on purpose is no failure.
+                // A deliberate exit is not a failure.
                 "breakOnSystemExit": [],
                 "variablePresentation": {
                     "special": "hide", "function": "hide", "class": "hide", "protected": "inline",
@@ -157,8 +157,8 @@ impl DebugAdapter {
         }
     }
 
-    /// What it is told of itself besides: where a condition cannot be evaluated,
-    /// it stops and says why.
+    /// Returns extra debugger properties: if a condition cannot be evaluated,
+    /// the program stops and the reason is reported.
     pub(crate) fn debugger_properties(self) -> Option<Value> {
         let told = json!({
             "skipSuspendOnBreakpointException": [],
@@ -167,7 +167,7 @@ impl DebugAdapter {
         (self == Self::Debugpy).then_some(told)
     }
 
-    /// The arguments of the request that says which exceptions stop it.
+    /// Returns the arguments of the `setExceptionBreakpoints` request.
     pub(crate) fn exception_filters(self, stop_on: &[String]) -> Value {
         let has = |name: &str| stop_on.iter().any(|one| one == name);
         let words = ["uncaught", "raised", "user_uncaught", "none"];
@@ -209,7 +209,7 @@ impl DebugAdapter {
                     filters.push("uncaught");
                 }
                 let mut names: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
-                // A test runner catches what a test throws.
+                // The test runner catches what a test throws.
                 if has("user_uncaught") {
                     names.push("AssertionError");
                 }
@@ -221,7 +221,7 @@ impl DebugAdapter {
         }
     }
 
-    /// Functions that it stops at because of the exceptions.
+    /// Returns the function breakpoints needed to stop on exceptions.
     pub(crate) fn panic_functions(self, stop_on: &[String]) -> &'static [&'static str] {
         match self.is_native() && stop_on.iter().any(|one| one != "none") {
             true => &PANIC_FUNCTIONS,
@@ -229,17 +229,17 @@ impl DebugAdapter {
         }
     }
 
-    /// In which context an expression is evaluated.
+    /// Returns the context in which an expression is evaluated.
     pub(crate) fn evaluate_context(self, is_statement: bool) -> &'static str {
         match self {
-            // What it takes for a command of the debugger could do anything.
+            // In `repl`, the text could run as an arbitrary debugger command.
             Self::Lldb | Self::Gdb => "watch",
             _ if is_statement => "repl",
             _ => "watch",
         }
     }
 
-    /// The command that installs a missing package.
+    /// Returns the command that installs a missing package.
     pub(crate) fn install_command(package: &str, python: &str, lock: Option<&str>) -> String {
         match lock {
             Some("uv") => format!("uv add --dev {package}"),
@@ -277,9 +277,9 @@ fn python_bridge_config(launch: &LaunchConfig) -> Value {
     })
 }
 
-/// The expression that Node finds a test by. Of one within others, `suite > test`
-/// as `code_test` names it, the names around it are needed as well, or it is not
-/// reached; newer versions know it by all of them together.
+/// Returns the pattern that selects a Node test. For a nested test, `suite >
+/// test` as `code_test` names it, the enclosing names must match too or the
+/// test is not reached; newer versions match all of them joined.
 fn test_name_pattern(name: &str) -> String {
     if !name.contains(" > ") {
         return name.to_owned();

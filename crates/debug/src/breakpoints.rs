@@ -1,68 +1,68 @@
-//! Where a program is to stop, and what became of each wish.
+//! Requested breakpoints and their status in the adapter.
 
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// What is said of a function that no call has met yet.
+/// The message for a function that has not been called yet.
 const FUNCTION_NOT_CALLED: &str = "no function of this name was called so far";
 
-/// A place that a program is to stop at.
+/// A requested breakpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BreakpointRequest {
     /// A line.
     Line {
-        /// The file, absolute.
+        /// The absolute path of the file.
         file: PathBuf,
-        /// Counted from 1.
+        /// The line, from 1.
         line: u64,
-        /// Only when this is true.
+        /// Stop only if this expression is true.
         condition: Option<String>,
-        /// Only the so-manieth time.
+        /// Stop only at this hit.
         hit_count: Option<u64>,
-        /// Not stopped at; this is printed. Expressions stand in braces.
+        /// Print this instead of stopping. Expressions are in braces.
         log_message: Option<String>,
     },
-    /// The beginning of a function.
+    /// The entry of a function.
     Function {
         /// Its name.
         name: String,
-        /// Only when this is true.
+        /// Stop only if this expression is true.
         condition: Option<String>,
     },
 }
 
-/// A breakpoint.
+/// A breakpoint and its status.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Breakpoint {
-    /// Its number in this session.
+    /// Its id in this session.
     pub id: u64,
-    /// The file, or the one that its function is in.
+    /// Its file, or the file of its function.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
-    /// Where it is now: the debugger moves it to the nearest line with code.
+    /// Its current line: the debugger moves it to the nearest line with code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
-    /// The line that was asked for, if it is another.
+    /// The requested line, if different.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked_line: Option<u64>,
     /// The function.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
-    /// Whether there is code.
+    /// Whether the adapter has resolved it to code.
     pub verified: bool,
-    /// What the debugger says of it.
+    /// The adapter's message about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     #[serde(skip)]
     pub(crate) wanted: BreakpointRequest,
-    /// Its number with the adapter.
+    /// Its id in the adapter.
     #[serde(skip)]
     pub(crate) known_as: Option<i64>,
 }
 
-/// Those of a session.
+/// The breakpoints of a session.
 #[derive(Debug, Default)]
 pub(crate) struct BreakpointTable {
     pub(crate) all: Vec<Breakpoint>,
@@ -70,7 +70,8 @@ pub(crate) struct BreakpointTable {
 }
 
 impl BreakpointTable {
-    /// Adds one; the number of one that is the same is kept.
+    /// Adds a breakpoint and returns its id. One at the same location is
+    /// replaced and keeps its id.
     pub(crate) fn add(&mut self, wanted: BreakpointRequest) -> u64 {
         if let Some(known) =
             self.all.iter_mut().find(|known| is_same_location(&known.wanted, &wanted))
@@ -97,7 +98,7 @@ impl BreakpointTable {
         self.last_id
     }
 
-    /// The files with breakpoints.
+    /// Returns the files with breakpoints.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         let mut files: Vec<PathBuf> =
             self.all.iter().filter_map(Breakpoint::requested_file).collect();
@@ -106,7 +107,7 @@ impl BreakpointTable {
         files
     }
 
-    /// What is asked of the adapter for a file.
+    /// Returns the source breakpoints of a file for `setBreakpoints`.
     pub(crate) fn source_breakpoints(&self, file: &Path) -> Value {
         let all = self.all.iter().filter_map(|one| match &one.wanted {
             BreakpointRequest::Line {
@@ -126,7 +127,8 @@ impl BreakpointTable {
         Value::Array(all.map(without_nulls).collect())
     }
 
-    /// What is asked of the adapter for functions; `extra` are of our own.
+    /// Returns the breakpoints for `setFunctionBreakpoints`; `extra` are
+    /// internal ones.
     pub(crate) fn function_breakpoints(&self, extra: &[&str]) -> Value {
         let all = self.all.iter().filter_map(|one| match &one.wanted {
             BreakpointRequest::Function { name, condition } => {
@@ -137,7 +139,7 @@ impl BreakpointTable {
         Value::Array(all.chain(extra.iter().map(|name| json!({ "name": name }))).collect())
     }
 
-    /// Takes the adapter's answer for a file, or for functions.
+    /// Applies the adapter's response for a file, or for functions.
     pub(crate) fn apply_response(&mut self, file: Option<&Path>, answer: &Value) {
         let told = answer.get("breakpoints").and_then(Value::as_array);
         let ours = self.all.iter_mut().filter(|one| one.requested_file().as_deref() == file);
@@ -147,7 +149,7 @@ impl BreakpointTable {
         }
     }
 
-    /// The adapter has something new to say of one.
+    /// Applies a `breakpoint` event.
     pub(crate) fn update(&mut self, told: &Value) {
         let id = told.get("id").and_then(Value::as_i64);
         let known = self.all.iter_mut().find(|one| id.is_some() && one.known_as == id);
@@ -156,12 +158,12 @@ impl BreakpointTable {
         }
     }
 
-    /// Our numbers for those of the adapter, which are met.
+    /// Marks breakpoints as hit by their adapter ids, and returns our ids.
     pub(crate) fn record_hits(&mut self, hits: &[i64]) -> Vec<u64> {
         let is_hit = |one: &&mut Breakpoint| one.known_as.is_some_and(|id| hits.contains(&id));
         let met = self.all.iter_mut().filter(is_hit).map(|one| {
             one.message.take_if(|message| message == FUNCTION_NOT_CALLED);
-            // What is wrong with one is not mended by coming to it.
+            // A hit does not clear an error of the breakpoint.
             one.verified |= one.message.is_none();
             one.id
         });
@@ -192,7 +194,8 @@ impl Breakpoint {
                 let path = told.pointer("/source/path").and_then(Value::as_str);
                 self.file = path.map(PathBuf::from).or(self.file.take());
                 self.line = line.or(self.line);
-                // Some take every name, and see when it is called.
+                // Some adapters accept any name and resolve it on the first
+                // call.
                 if self.verified && self.line.is_none() {
                     self.verified = false;
                     self.message = Some(FUNCTION_NOT_CALLED.to_owned());

@@ -1,4 +1,4 @@
-//! Requests to an adapter and their answers.
+//! A Debug Adapter Protocol client.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,28 +15,28 @@ use crate::state::{DebuggeePhase, SharedDebugState};
 use crate::stream::AdapterPipe;
 use crate::wire::{MessageDecoder, encode};
 
-/// Bytes that are read at a time.
+/// Size of the read buffer.
 const READ_CHUNK_BYTES: usize = 64 * 1024;
 
-/// Why a request has no answer.
+/// Why a request failed.
 #[derive(Debug)]
 pub(crate) enum DapError {
-    /// The adapter says no, with this reason.
+    /// The adapter refused it for this reason.
     Refused(String),
-    /// It says nothing.
+    /// The adapter did not respond in time.
     TimedOut,
-    /// It is not there any more.
+    /// The adapter is gone.
     Disconnected,
 }
 
 impl DapError {
-    /// The error for somebody who wanted this.
+    /// Converts to a tool error; `what` says what failed.
     pub(crate) fn into_tool_error(self, what: &str) -> ToolError {
         match self {
             Self::Refused(reason) => ToolError::conflict(format!("{what}: {reason}"))
-                .with_hint("Look at where the program is with action 'stack'."),
+                .with_hint("Check where the program is with action 'stack'."),
             Self::TimedOut => {
-                ToolError::new(ErrorKind::Timeout, format!("{what}: the debugger does not answer"))
+                ToolError::new(ErrorKind::Timeout, format!("{what}: the debugger does not respond"))
                     .with_hint("End the session with action 'stop' and run the program again.")
             }
             Self::Disconnected => ToolError::conflict(format!("{what}: the program has ended"))
@@ -47,7 +47,7 @@ impl DapError {
 
 type PendingRequests = HashMap<i64, oneshot::Sender<Result<Value, String>>>;
 
-/// The line to an adapter.
+/// A connection to an adapter.
 #[derive(Debug)]
 pub(crate) struct DapClient {
     writer: tokio::sync::Mutex<Option<AdapterPipe>>,
@@ -57,7 +57,7 @@ pub(crate) struct DapClient {
 }
 
 impl DapClient {
-    /// Speaks to an adapter by these streams; what it tells goes to `shared`.
+    /// Connects to an adapter over these streams; events update `shared`.
     pub(crate) fn new(
         input: AdapterPipe,
         output: Vec<(OutputStream, AdapterPipe)>,
@@ -72,8 +72,8 @@ impl DapClient {
         for (source, stream) in output {
             match source {
                 OutputStream::Stdout => {
-                    // Whoever drops the client hangs up; the listener must not
-                    // keep it.
+                    // Dropping the client closes the connection, so the reader
+                    // holds only a weak reference.
                     tokio::spawn(read_messages(Arc::downgrade(&client), stream));
                 }
                 OutputStream::Stderr => {
@@ -84,7 +84,7 @@ impl DapClient {
         client
     }
 
-    /// Asks for something and waits for the answer.
+    /// Sends a request and waits for the response.
     pub(crate) async fn request(
         &self,
         command: &str,
@@ -100,7 +100,7 @@ impl DapClient {
         }
     }
 
-    /// Asks for something; the answer comes when it comes.
+    /// Sends a request and returns a receiver for the response.
     pub(crate) async fn send_request(
         &self,
         command: &str,
@@ -118,7 +118,7 @@ impl DapClient {
         Ok(told)
     }
 
-    /// Hangs up.
+    /// Closes the connection.
     pub(crate) async fn close(&self) {
         self.writer.lock().await.take();
     }
@@ -140,15 +140,15 @@ impl DapClient {
                 self.state.update(|state| state.handle_event(name, body));
             }
             Some("request") => {
-                // It wants a terminal, or another session. There is no
-                // terminal here, and one program is one session.
+                // The adapter requests a terminal or another session. Neither
+                // is supported: one program is one session.
                 let reply = json!({
                     "seq": self.next_seq.fetch_add(1, Ordering::Relaxed),
                     "type": "response",
                     "request_seq": message.get("seq"),
                     "command": message.get("command"),
                     "success": false,
-                    "message": "not possible here",
+                    "message": "not supported",
                 });
                 self.send(&reply).await;
             }
@@ -169,7 +169,7 @@ impl DapClient {
     }
 }
 
-/// Why it said no, in its own words.
+/// Returns the adapter's reason for a refusal.
 fn error_message(message: &Value, body: &Value) -> String {
     const MAX_REASON_CHARS: usize = 1_000;
     let format = body.pointer("/error/format").and_then(Value::as_str);
@@ -178,7 +178,7 @@ fn error_message(message: &Value, body: &Value) -> String {
     text.trim().chars().take(MAX_REASON_CHARS).collect()
 }
 
-/// Listens to messages until there are no more.
+/// Handles messages until the stream ends.
 async fn read_messages(client: std::sync::Weak<DapClient>, stream: AdapterPipe) {
     let mut decoder = MessageDecoder::default();
     let mut buffer = vec![0; READ_CHUNK_BYTES];
@@ -211,7 +211,7 @@ async fn read_messages(client: std::sync::Weak<DapClient>, stream: AdapterPipe) 
     client.pending().clear();
 }
 
-/// Hears what an adapter complains of.
+/// Collects the stderr of an adapter.
 async fn read_stderr(shared: Arc<SharedDebugState>, stream: AdapterPipe) {
     let mut buffer = vec![0; READ_CHUNK_BYTES];
     while let Ok(read @ 1..) = stream.read(&mut buffer).await {

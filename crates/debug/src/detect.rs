@@ -1,5 +1,5 @@
-//! Looking for what a program is, and for the debugger that it needs, where
-//! it runs.
+//! Detects the kind of a program and the debugger it needs, on the backend
+//! where it runs.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -12,11 +12,11 @@ use hermes_exec::{CapturedCommand, CommandSpec, ExecBackend, StdinSource, StdioM
 
 use crate::adapter::DebugAdapter;
 
-/// How long looking may take.
+/// Timeout of the detection.
 const DETECT_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_OUTPUT_BYTES: usize = 1024 * 1024;
 
-/// The first gdb that speaks the protocol.
+/// The first gdb version that supports the Debug Adapter Protocol.
 const MIN_GDB_VERSION: u32 = 14;
 
 /// A kind of program.
@@ -24,7 +24,7 @@ const MIN_GDB_VERSION: u32 = 14;
 pub enum ProgramKind {
     /// Python.
     Python,
-    /// JavaScript, and TypeScript where node takes it.
+    /// JavaScript, and TypeScript if node supports it.
     Node,
     /// Machine code.
     Native,
@@ -40,23 +40,23 @@ impl ProgramKind {
     }
 }
 
-/// What was found.
+/// The result of the detection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DetectedDebugger {
-    /// What debugs it.
+    /// The adapter.
     pub adapter: DebugAdapter,
-    /// The program that does: an interpreter, or the adapter itself.
+    /// The program to start: an interpreter, or the adapter.
     pub tool: PathBuf,
-    /// The folder without links.
+    /// The working directory with symlinks resolved.
     pub real_dir: PathBuf,
-    /// What installs packages in this project, if it is not pip.
+    /// The project's package manager, if it is not pip.
     pub package_manager: Option<String>,
 }
 
-/// Looks for all that a program needs: `program` and `files` must be there.
+/// Detects the debugger for a program. `program` and `files` must exist.
 ///
 /// # Errors
-/// What is missing, with the next step.
+/// If something is missing; the hint names the next step.
 pub async fn detect_debugger(
     backend: &dyn ExecBackend,
     kind: Option<ProgramKind>,
@@ -88,13 +88,13 @@ pub async fn detect_debugger(
     parse_detection(&String::from_utf8_lossy(&done.output), program)
 }
 
-/// Reads what the script says.
+/// Parses the output of the detection script.
 fn parse_detection(text: &str, program: Option<&Path>) -> Result<DetectedDebugger, ToolError> {
     let pairs = || text.split('\0').filter_map(|pair| pair.split_once('='));
     let get = |key: &str| pairs().find(|(name, _)| *name == key).map(|(_, value)| value);
     if let Some(missing) = get("missing") {
-        return Err(ToolError::not_found(format!("There is no file {missing}"))
-            .with_hint("Give the path from the working folder, or an absolute one."));
+        return Err(ToolError::not_found(format!("No such file: {missing}"))
+            .with_hint("Give an absolute path, or one relative to the working directory."));
     }
     let shown = program.map(|path| path.display().to_string()).unwrap_or_default();
     let (adapter, tool) = match get("kind").unwrap_or_default() {
@@ -103,19 +103,21 @@ fn parse_detection(text: &str, program: Option<&Path>) -> Result<DetectedDebugge
         "native" => {
             if get("plain").is_some() {
                 return Err(ToolError::invalid(format!("{shown} is not executable"))
-                    .with_hint("Build it with debug information and give the executable."));
+                    .with_hint("Build it with debug information and pass the executable."));
             }
             native_debugger(&get)?
         }
         "script" => {
-            return Err(ToolError::invalid(format!("{shown} is a script without a debugger here"))
-                .with_hint("Python, Node and native programs can be debugged."));
+            return Err(ToolError::invalid(format!(
+                "{shown} is a script in a language that cannot be debugged"
+            ))
+            .with_hint("Python, Node and native programs can be debugged."));
         }
         _ => {
-            return Err(ToolError::invalid(format!("It cannot be told what {shown} is"))
+            return Err(ToolError::invalid(format!("Cannot determine the language of {shown}"))
                 .with_hint(
-                    "Give it the usual ending (.py, .js), or a first line such as \
-                     #!/usr/bin/env python3; a native program has to be executable.",
+                    "Use the usual file extension (.py, .js) or a first line such as \
+                     #!/usr/bin/env python3; a native program must be executable.",
                 ));
         }
     };
@@ -148,7 +150,8 @@ fn native_debugger<'a>(
             let but = match (found, version) {
                 (Some(_), Some(version)) => {
                     format!(
-                        "; gdb {version} does not speak the protocol, gdb {MIN_GDB_VERSION} does"
+                        "; gdb {version} does not support the Debug Adapter Protocol, gdb \
+                         {MIN_GDB_VERSION} does"
                     )
                 }
                 _ => String::new(),
@@ -163,7 +166,8 @@ fn native_debugger<'a>(
     }
 }
 
-/// The first number in `GNU gdb (Debian 13.1-3) 13.1`: its last word.
+/// Returns the major version in `GNU gdb (Debian 13.1-3) 13.1`: from its last
+/// word.
 fn major_version(version: &str) -> Option<u32> {
     version.split_whitespace().last()?.split('.').next()?.parse().ok()
 }

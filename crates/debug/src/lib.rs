@@ -1,8 +1,8 @@
-//! Programs under a debugger, by the Debug Adapter Protocol.
+//! Debugs programs over the Debug Adapter Protocol.
 //!
-//! A [`DebugSession`] is one program: started where commands run, stopped where it
-//! was asked to, looked at, and ended. Python and Node need no network for
-//! that; native programs need `lldb-dap` or a `gdb` that speaks the protocol.
+//! A [`DebugSession`] is one program: started on the command backend, stopped
+//! at breakpoints, inspected, and ended. Python and Node need no network for
+//! that; native programs need `lldb-dap` or a `gdb` that supports the protocol.
 
 mod adapter;
 mod breakpoints;

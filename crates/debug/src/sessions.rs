@@ -1,4 +1,4 @@
-//! The programs under debuggers, by the session that they belong to.
+//! The debugged programs of each session.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -9,30 +9,30 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::session::{DebugSession, DebuggeeStatus};
 
-/// A program that nobody has asked for so long is ended.
+/// A program that has not been used for this long is ended.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
-/// Programs of one session that run at a time, and those that are remembered.
+/// Limits per session on running programs, and overall on ended ones that are
+/// kept.
 const MAX_RUNNING_SESSIONS: usize = 8;
 const MAX_ENDED_SESSIONS: usize = 8;
 
-/// Characters of a name.
+/// Maximum length of a name.
 const MAX_NAME_CHARS: usize = 100;
 
-/// The programs under debuggers.
+/// All debugged programs.
 #[derive(Debug, Default)]
 pub struct DebugSessions {
     all: Mutex<Vec<Arc<DebugSession>>>,
-    /// The places of those that are being started: their sessions and names.
+    /// Reservations for programs that are starting: owner and name.
     reserved: Arc<Mutex<Vec<(String, String)>>>,
     last_number: AtomicU64,
 }
 
-/// The place of a program that is being started; others may take it when this
-/// is let go of.
+/// A reserved name for a program that is starting; released on drop.
 #[derive(Debug)]
 pub struct SessionReservation {
-    /// The name that it will have.
+    /// The reserved name.
     pub name: String,
     owner: String,
     reserved: Arc<Mutex<Vec<(String, String)>>>,
@@ -47,12 +47,12 @@ impl Drop for SessionReservation {
 }
 
 impl DebugSessions {
-    /// A place for a new one: with the name that is wanted, or one that no other
-    /// has. It counts from now on, since to start takes a while.
+    /// Reserves a name for a new program: the requested one, or an unused one.
+    /// It counts towards the limit immediately, because starting takes a while.
     ///
     /// # Errors
-    /// If the session has too many already, if a program of that name is still
-    /// being debugged, or if it is no name.
+    /// If the session has too many programs, the name is invalid, or a program
+    /// of that name is still being debugged.
     pub fn reserve(
         &self,
         owner: &str,
@@ -63,7 +63,7 @@ impl DebugSessions {
         let begun = taken.iter().filter(|(of, _)| of == owner).map(|(_, name)| name.clone());
         let open = own.iter().filter(|one| !has_ended(one)).map(|one| one.id.clone());
         let mut open: Vec<String> = open.chain(begun).collect();
-        // One that is kept already may still have its place.
+        // A program that is already registered may still have its reservation.
         open.sort_unstable();
         open.dedup();
         let name = match wanted.filter(|wanted| !wanted.is_empty()) {
@@ -71,8 +71,10 @@ impl DebugSessions {
             None => self.unused_name(|name| open.iter().any(|it| it == name), &own),
         };
         if open.len() >= MAX_RUNNING_SESSIONS {
-            let message =
-                format!("{MAX_RUNNING_SESSIONS} programs are being debugged: {}", open.join(", "));
+            let message = format!(
+                "{MAX_RUNNING_SESSIONS} programs are already being debugged: {}",
+                open.join(", ")
+            );
             return Err(ToolError::limit(message).with_hint("End one with action 'stop'."));
         }
         taken.push((owner.to_owned(), name.clone()));
@@ -92,7 +94,7 @@ impl DebugSessions {
         }
     }
 
-    /// Keeps one; one of the same name is let go.
+    /// Adds a program, replacing one of the same name.
     pub fn add(&self, session: Arc<DebugSession>) {
         tokio::spawn(end_when_idle(Arc::downgrade(&session)));
         let mut all = self.lock();
@@ -107,15 +109,16 @@ impl DebugSessions {
         });
     }
 
-    /// One of a session; without a name the last one.
+    /// Returns a program of a session by name, or the last one.
     ///
     /// # Errors
-    /// If there is none, with the names of those that are there.
+    /// If it does not exist; the hint lists the existing names.
     pub fn get(&self, owner: &str, id: Option<&str>) -> Result<Arc<DebugSession>, ToolError> {
         let own = self.owned_by(owner);
         let found = match id {
             Some(id) => own.iter().find(|one| one.id == id),
-            // That others still run does not make them the one that is meant.
+            // The last one even if it has ended: another one that still runs is
+            // not meant.
             None => own.last(),
         };
         if let Some(found) = found {
@@ -124,8 +127,8 @@ impl DebugSessions {
         }
         let names: Vec<&str> = own.iter().map(|one| one.id.as_str()).collect();
         let error = match id {
-            Some(id) => ToolError::not_found(format!("There is no debugging session '{id}'")),
-            None => ToolError::conflict("Nothing is being debugged"),
+            Some(id) => ToolError::not_found(format!("No such debugging session: '{id}'")),
+            None => ToolError::conflict("No program is being debugged"),
         };
         Err(error.with_hint(match names.is_empty() {
             true => "Start one with action 'run'.".to_owned(),
@@ -133,17 +136,17 @@ impl DebugSessions {
         }))
     }
 
-    /// Those of a session, the oldest first.
+    /// Returns the programs of a session, oldest first.
     pub fn owned_by(&self, owner: &str) -> Vec<Arc<DebugSession>> {
         self.lock().iter().filter(|one| one.owner == owner).cloned().collect()
     }
 
-    /// Forgets one.
+    /// Removes a program.
     pub fn remove(&self, session: &Arc<DebugSession>) {
         self.lock().retain(|one| !Arc::ptr_eq(one, session));
     }
 
-    /// Ends all of them.
+    /// Ends all programs.
     pub async fn close(&self) {
         let all = std::mem::take(&mut *self.lock());
         let ends = all.into_iter().map(|one| tokio::spawn(async move { one.end().await }));
@@ -157,16 +160,16 @@ impl DebugSessions {
     }
 }
 
-/// A name that somebody wants, if it can be one and is free.
+/// Checks that a requested name is valid and unused.
 fn check_name(wanted: &str, open: &[String]) -> Result<String, ToolError> {
     if wanted.chars().count() > MAX_NAME_CHARS || wanted.chars().any(char::is_control) {
         return Err(ToolError::invalid(format!(
-            "The name of a session has at most {MAX_NAME_CHARS} characters, in one line"
+            "The name of a session must be one line of at most {MAX_NAME_CHARS} characters"
         )));
     }
     if open.iter().any(|name| name == wanted) {
-        return Err(ToolError::conflict(format!("'{wanted}' is being debugged already"))
-            .with_hint("Go on with it, 'restart' or 'stop' it, or name another session."));
+        return Err(ToolError::conflict(format!("'{wanted}' is already being debugged"))
+            .with_hint("Continue, 'restart' or 'stop' it, or use another session name."));
     }
     Ok(wanted.to_owned())
 }
@@ -175,7 +178,7 @@ fn has_ended(session: &DebugSession) -> bool {
     matches!(session.status(), DebuggeeStatus::Ended(_))
 }
 
-/// Ends a program that is forgotten.
+/// Ends a program that is no longer used.
 async fn end_when_idle(session: Weak<DebugSession>) {
     loop {
         let left = match session.upgrade() {
@@ -186,7 +189,7 @@ async fn end_when_idle(session: Weak<DebugSession>) {
         };
         if left.is_zero() {
             if let Some(session) = session.upgrade() {
-                session.set_end_reason("nobody asked for it for 30 minutes");
+                session.set_end_reason("it was not used for 30 minutes");
                 session.end().await;
             }
             return;

@@ -1,14 +1,14 @@
-//! The frames of a program that has stopped.
+//! Parses stack traces and exceptions.
 
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// A frame.
+/// A stack frame.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StackFrame {
-    /// Its number, from the innermost on.
+    /// Its number, from 0 for the innermost.
     pub frame: usize,
     /// The function.
     pub function: String,
@@ -17,7 +17,7 @@ pub struct StackFrame {
     pub file: Option<PathBuf>,
     /// The line.
     pub line: u64,
-    /// Whether it is code of the project.
+    /// Whether it is project code.
     #[serde(skip)]
     pub is_own: bool,
     #[serde(skip)]
@@ -30,11 +30,11 @@ pub struct ExceptionDetails {
     /// Its class.
     #[serde(rename = "type")]
     pub kind: String,
-    /// What it says.
+    /// Its message.
     pub message: String,
 }
 
-/// Parts of paths that are not the project's, though they may lie in it.
+/// Path fragments of library code, even inside the project.
 const LIBRARY_PATH_PARTS: [&str; 8] = [
     "/site-packages/",
     "/dist-packages/",
@@ -46,12 +46,12 @@ const LIBRARY_PATH_PARTS: [&str; 8] = [
     "/.pyenv/",
 ];
 
-/// Reads the answer to `stackTrace`; `roots` are the folders of the project.
+/// Parses the response to `stackTrace`; `roots` are the project directories.
 pub(crate) fn parse_stack_trace(answer: &Value, roots: &[PathBuf]) -> Vec<StackFrame> {
     let told = answer.get("stackFrames").and_then(Value::as_array);
     let told: Vec<&Value> = told.into_iter().flatten().collect();
     let mut frames: Vec<StackFrame> = told.iter().map(|one| parse_frame(one, roots)).collect();
-    // The outermost is ours.
+    // The outermost frames belong to the bridge.
     let is_ours = |frame: &StackFrame| {
         let file = frame.file.as_deref().unwrap_or(Path::new(""));
         file == Path::new("<string>") || file.ends_with("debugpy/hermes_run.py")
@@ -86,11 +86,11 @@ fn is_project_code(path: &str, roots: &[PathBuf]) -> bool {
     })
 }
 
-/// Reads the answer to `exceptionInfo`.
+/// Parses the response to `exceptionInfo`.
 pub(crate) fn parse_exception_info(answer: &Value) -> ExceptionDetails {
     let text = |path: &str| answer.pointer(path).and_then(Value::as_str);
     let kind = text("/details/typeName").or(text("/exceptionId")).unwrap_or("exception");
-    // A remark for people who look at a window.
+    // Strip the remark that debugpy adds for editors.
     let kind = kind.split_once("  ").map_or(kind, |(kind, _)| kind).trim();
     let message = text("/details/message").or(text("/description")).unwrap_or_default();
     ExceptionDetails {

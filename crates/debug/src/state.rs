@@ -1,4 +1,4 @@
-//! What is known of a program that is debugged, from what its adapter tells.
+//! The state of a debugged program, built from the events of its adapter.
 
 use parking_lot::{Mutex, MutexGuard};
 
@@ -8,34 +8,34 @@ use tokio::sync::watch;
 
 use crate::breakpoints::BreakpointTable;
 
-/// Bytes kept of what an adapter complains of.
+/// How much of the adapter's stderr is kept.
 const MAX_STDERR_BYTES: usize = 4 * 1024;
 
 /// Why and where a program has stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StopEvent {
-    /// Why, in a word.
+    /// The reason, as the protocol names it.
     pub reason: String,
-    /// The adapter's words for it.
+    /// The adapter's description.
     pub text: Option<String>,
-    /// What else there is to know.
+    /// An additional note.
     pub note: Option<String>,
     /// The thread.
     pub(crate) thread: i64,
-    /// The breakpoints that it met, by our numbers.
+    /// The ids of the breakpoints that were hit.
     pub breakpoints: Vec<u64>,
 }
 
-/// What a program printed since it was last asked.
+/// Output printed since the last call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProgramOutput {
-    /// The end of it.
+    /// The end of the output.
     pub text: String,
-    /// Bytes before that were left out.
+    /// Number of bytes omitted before it.
     pub skipped_bytes: u64,
 }
 
-/// What a program is doing.
+/// The phase of a debugged program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum DebuggeePhase {
     Starting,
@@ -44,23 +44,23 @@ pub(crate) enum DebuggeePhase {
     Ended,
 }
 
-/// What is known.
+/// The state of a debugged program.
 #[derive(Debug)]
 pub(crate) struct DebugState {
     pub(crate) phase: DebuggeePhase,
     pub(crate) exit_code: Option<i64>,
     pub(crate) is_initialized: bool,
-    /// Why it could not be started, from the adapter.
+    /// Why the program could not be started, as the adapter reports it.
     pub(crate) refusal: Option<Value>,
     pub(crate) breakpoints: BreakpointTable,
-    /// Whether the stream of messages has ended.
+    /// Whether the message stream has ended.
     pub(crate) is_disconnected: bool,
     output: OutputLog,
     reported_bytes: u64,
     adapter_stderr: Vec<u8>,
 }
 
-/// The same, for everyone who tells and asks.
+/// The shared state, with change notification.
 #[derive(Debug)]
 pub(crate) struct SharedDebugState {
     state: Mutex<DebugState>,
@@ -87,13 +87,13 @@ impl SharedDebugState {
         self.state.lock()
     }
 
-    /// Changes what is known, and lets everyone know.
+    /// Changes the state, and notifies all waiters.
     pub(crate) fn update(&self, change: impl FnOnce(&mut DebugState)) {
         change(&mut self.lock());
         self.changed.send_modify(|count| *count += 1);
     }
 
-    /// Waits until something is known.
+    /// Waits until `known` returns a value.
     pub(crate) async fn wait_until<T>(&self, mut known: impl FnMut(&DebugState) -> Option<T>) -> T {
         let mut changed = self.changed.subscribe();
         loop {
@@ -101,14 +101,14 @@ impl SharedDebugState {
             if let Some(known) = known(&self.lock()) {
                 return known;
             }
-            // The sender lives as long as this.
+            // The sender lives as long as `self`.
             let _ = changed.changed().await;
         }
     }
 }
 
 impl DebugState {
-    /// Takes an event of the adapter.
+    /// Handles an event of the adapter.
     pub(crate) fn handle_event(&mut self, name: &str, body: &Value) {
         match name {
             "initialized" => self.is_initialized = true,
@@ -134,7 +134,7 @@ impl DebugState {
     }
 
     fn on_stopped(&mut self, body: &Value) {
-        // Of several threads the first is shown.
+        // If several threads stop, the first one is reported.
         if matches!(self.phase, DebuggeePhase::Stopped(_) | DebuggeePhase::Ended) {
             return;
         }
@@ -156,12 +156,12 @@ impl DebugState {
             Some("stderr" | "important") => self.output.push(OutputStream::Stderr, text.as_bytes()),
             Some("stdout") => self.output.push(OutputStream::Stdout, text.as_bytes()),
             Some("telemetry") => {}
-            // What the debugger itself has to say.
+            // Messages of the debugger itself.
             _ => self.append_stderr(text.as_bytes()),
         }
     }
 
-    /// Keeps the end of what the adapter complains of.
+    /// Appends to the adapter's stderr, keeping its end.
     pub(crate) fn append_stderr(&mut self, bytes: &[u8]) {
         self.adapter_stderr.extend_from_slice(bytes);
         let over = self.adapter_stderr.len().saturating_sub(MAX_STDERR_BYTES);
@@ -172,7 +172,7 @@ impl DebugState {
         hermes_exec::output::clean(&self.adapter_stderr).trim().to_owned()
     }
 
-    /// What was printed since this was last asked, at most so many bytes.
+    /// Returns up to `most` bytes of output printed since the last call.
     pub(crate) fn take_output(&mut self, most: usize) -> ProgramOutput {
         let start = self.reported_bytes.max(self.output.len().saturating_sub(most as u64));
         let piece = self.output.read_from(start, most);

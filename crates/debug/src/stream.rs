@@ -12,14 +12,11 @@ pub(crate) struct AdapterPipe(AsyncFd<OwnedFd>);
 impl AdapterPipe {
     pub(crate) fn new(fd: OwnedFd) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&fd, true)?;
-        #[expect(
-            deprecated,
-            reason = "sound for a descriptor that is owned; the other way is unsafe"
-        )]
+        #[expect(deprecated, reason = "sound for an owned descriptor; the alternative is unsafe")]
         AsyncFd::new(fd).map(Self)
     }
 
-    /// Reads something; nothing at its end.
+    /// Reads available bytes; 0 at the end.
     pub(crate) async fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             let mut ready = self.0.readable().await?;
@@ -29,7 +26,7 @@ impl AdapterPipe {
         }
     }
 
-    /// Writes all of it.
+    /// Writes all bytes.
     pub(crate) async fn write_all(&self, mut rest: &[u8]) -> io::Result<()> {
         while !rest.is_empty() {
             let mut ready = self.0.writable().await?;

@@ -1,4 +1,4 @@
-//! Values of a program, as much of them as somebody can read.
+//! Reads the values of a debugged program within size limits.
 
 use std::time::Duration;
 
@@ -7,23 +7,24 @@ use serde_json::{Value, json};
 
 use crate::client::{DapClient, DapError};
 
-/// How long a value may take: the program itself says what it looks like.
+/// Timeout for reading variables: the debugged program itself renders its
+/// values.
 const VARIABLES_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// A value with a name.
+/// A named value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DebugVariable {
-    /// Its name, or its place in what it is part of.
+    /// Its name, or its index in the containing value.
     pub name: String,
     /// Its type.
     #[serde(rename = "type", skip_serializing_if = "String::is_empty")]
     pub kind: String,
-    /// What it looks like.
+    /// Its rendered value.
     pub value: String,
-    /// Its parts.
+    /// Its child values.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<DebugVariable>,
-    /// How many parts were left out.
+    /// Number of child values omitted.
     #[serde(skip_serializing_if = "is_zero")]
     pub more: u64,
 }
@@ -32,31 +33,31 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// How much of values is read.
+/// Limits on reading values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ValueLimits {
-    /// How many parts within parts.
+    /// Maximum nesting depth.
     pub depth: usize,
-    /// Parts of the first level.
+    /// Maximum child values at the first level.
     pub top_level: usize,
-    /// Parts of each of the others.
+    /// Maximum child values at each deeper level.
     pub nested: usize,
-    /// Characters of one value.
+    /// Maximum characters of one value.
     pub value_chars: usize,
-    /// Values in all.
+    /// Maximum values overall.
     pub total: usize,
 }
 
 impl ValueLimits {
-    /// For what stands in a frame.
+    /// Limits for the variables of a stack frame.
     pub const FOR_LOCALS: Self =
         Self { depth: 1, top_level: 40, nested: 10, value_chars: 300, total: 150 };
-    /// For one value that somebody asked for.
+    /// Limits for one evaluated expression.
     pub const FOR_EVALUATE: Self =
         Self { depth: 2, top_level: 100, nested: 20, value_chars: 4_000, total: 300 };
 }
 
-/// Reads values within bounds.
+/// Reads variables within [`ValueLimits`].
 #[derive(Debug)]
 pub(crate) struct VariableReader<'a> {
     pub(crate) client: &'a DapClient,
@@ -69,7 +70,8 @@ impl<'a> VariableReader<'a> {
         Self { client, limits: bounds, remaining: bounds.total }
     }
 
-    /// The parts of what has this number, and how many were left out.
+    /// Returns the children of a variables reference, and how many were
+    /// omitted.
     pub(crate) async fn children(
         &mut self,
         reference: i64,
@@ -80,7 +82,7 @@ impl<'a> VariableReader<'a> {
         let most = if is_first { self.limits.top_level } else { self.limits.nested };
         let most = most.min(self.remaining);
         let mut ask = json!({ "variablesReference": reference });
-        // A long list is asked for in part.
+        // Request only a part of a long list.
         if hint.is_some_and(|count| count > most as u64) {
             ask["start"] = 0.into();
             ask["count"] = most.max(1).into();
@@ -123,7 +125,7 @@ impl<'a> VariableReader<'a> {
         Ok(variable)
     }
 
-    /// What an expression has become.
+    /// Converts an evaluate response to a variable.
     pub(crate) async fn evaluation_result(
         &mut self,
         name: &str,
@@ -136,26 +138,28 @@ impl<'a> VariableReader<'a> {
             fields.insert("name".to_owned(), name.into());
         }
         let depth = self.limits.depth;
-        // Its parts are the first level.
+        // The children of the result count as the first level.
         self.limits.depth = depth.saturating_sub(1);
         self.read_variable(&told, depth).await
     }
 }
 
-/// How many parts something has, if the adapter says so.
+/// Number of indexed children, if the adapter reports it.
 pub(crate) fn child_count(told: &Value) -> Option<u64> {
     let of = |name: &str| told.get(name).and_then(Value::as_u64).filter(|count| *count > 0);
     of("indexedVariables")
 }
 
-/// What the debugger adds for people with a mouse is left out.
+/// Whether a variable is shown: the groups that adapters add for graphical
+/// debuggers are not.
 fn is_shown(told: &Value) -> bool {
     let name = told.get("name").and_then(Value::as_str).unwrap_or_default();
     let groups = ["special variables", "function variables", "class variables", "len()"];
     !groups.contains(&name) && name != "[[Prototype]]"
 }
 
-/// Whether its text says all: its parts would only repeat it.
+/// Whether the rendered value is complete, so its children would only repeat
+/// it.
 fn is_self_explanatory(variable: &DebugVariable) -> bool {
     const MAX_INLINE_BYTES: usize = 80;
     let listed =

@@ -1,22 +1,22 @@
-//! Messages on the wire: a header that says how long the body is, and JSON.
+//! Debug Adapter Protocol framing: a `Content-Length` header and a JSON body.
 
 use serde_json::Value;
 
-/// The longest header that is waited for, and the longest body.
+/// Maximum size of a header, and of a body.
 const MAX_HEADER_BYTES: usize = 4 * 1024;
 const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 
-/// A message as it is sent.
+/// Encodes a message with its header.
 pub(crate) fn encode(message: &Value) -> Vec<u8> {
     let body = message.to_string();
     format!("Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
 }
 
-/// Messages out of bytes as they come.
+/// Incremental decoder of protocol messages.
 #[derive(Debug, Default)]
 pub(crate) struct MessageDecoder {
     bytes: Vec<u8>,
-    /// Of the bytes, those that were given out.
+    /// Bytes of the buffer that were already decoded.
     consumed: usize,
 }
 
@@ -27,8 +27,8 @@ impl MessageDecoder {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The next message; none if it is not yet whole. What is not JSON is left
-    /// out. An error is a stream that nothing more can be made of.
+    /// Returns the next message, or `None` if it is incomplete. Skips bodies
+    /// that are not JSON. Fails if the stream cannot be decoded any further.
     pub(crate) fn next(&mut self) -> Result<Option<Value>, String> {
         loop {
             let rest = self.bytes.get(self.consumed..).unwrap_or_default();
@@ -60,7 +60,7 @@ fn content_length(header: &[u8]) -> Option<usize> {
 
 fn protocol_error(bytes: &[u8]) -> String {
     let text: String = String::from_utf8_lossy(bytes).chars().take(200).collect();
-    format!("it does not speak the Debug Adapter Protocol: {text:?}")
+    format!("not a Debug Adapter Protocol message: {text:?}")
 }
 
 #[cfg(test)]

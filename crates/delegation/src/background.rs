@@ -1,4 +1,4 @@
-//! Delegations that go on while their parent does something else.
+//! Delegations that run in the background.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,22 +11,23 @@ use tokio::sync::watch;
 
 use crate::progress_board::{LiveSubagent, ProgressBoard};
 use crate::report::{SubagentReport, SubagentStatus, UsageTotal, combined_status};
-use crate::text::{excerpt, rounded_seconds, shorten};
+use crate::rounding::rounded_seconds;
+use hermes_core::text::{omit_middle, one_line_excerpt};
 
-/// How many that have ended are remembered.
+/// Number of ended delegations kept.
 const MAX_ENDED_JOBS: usize = 50;
-/// How much of the reports is told when one has ended.
+/// Maximum size of the reports in the completion notice.
 const MAX_NOTICE_BYTES: usize = 8_000;
 
-/// What handles begin with.
+/// Prefix of handles.
 const HANDLE_PREFIX: &str = "deleg_";
 
-/// Whether this is the name of a delegation in the background.
+/// Whether `name` is the handle of a background delegation.
 pub(crate) fn is_handle(name: &str) -> bool {
     name.starts_with(HANDLE_PREFIX)
 }
 
-/// What is in the background.
+/// The background delegations of all sessions.
 #[derive(Debug)]
 pub(crate) struct DelegationJobs {
     max_running: usize,
@@ -39,7 +40,7 @@ struct JobTable {
     by_number: BTreeMap<u64, Arc<DelegationJob>>,
 }
 
-/// A delegation in the background.
+/// A background delegation.
 #[derive(Debug)]
 pub(crate) struct DelegationJob {
     handle: String,
@@ -51,14 +52,14 @@ pub(crate) struct DelegationJob {
     outcome: watch::Sender<Option<JobOutcome>>,
 }
 
-/// What has come of it.
+/// Its reports and run time.
 #[derive(Debug, Clone)]
 struct JobOutcome {
     reports: Arc<[SubagentReport]>,
     elapsed: Duration,
 }
 
-/// A delegation in the background, for whoever asks.
+/// State of a background delegation, as returned by `poll`.
 #[derive(Debug, Serialize)]
 pub(crate) struct DelegationView {
     handle: String,
@@ -72,7 +73,7 @@ pub(crate) struct DelegationView {
     total: Option<UsageTotal>,
 }
 
-/// The same in a line.
+/// State of a background delegation, as returned by `list`.
 #[derive(Debug, Serialize)]
 pub(crate) struct DelegationSummary {
     handle: String,
@@ -82,12 +83,12 @@ pub(crate) struct DelegationSummary {
 }
 
 impl DelegationJobs {
-    /// Room for so many at a time.
+    /// Allows up to `most` running delegations.
     pub(crate) fn new(most: usize) -> Self {
         Self { max_running: most, jobs: Mutex::default() }
     }
 
-    /// Takes one in, if there is room.
+    /// Registers a delegation; fails if too many are running.
     pub(crate) fn begin(
         &self,
         session: &str,
@@ -98,7 +99,7 @@ impl DelegationJobs {
         let mut jobs = self.jobs.lock();
         let at_work = jobs.by_number.values().filter(|job| job.is_running()).count();
         if at_work >= self.max_running {
-            let message = format!("{at_work} delegations are at work in the background already");
+            let message = format!("{at_work} delegations are already running in the background");
             return Err(ToolError::limit(message)
                 .with_hint("Wait for one of them, cancel one, or call without `background`."));
         }
@@ -121,7 +122,7 @@ impl DelegationJobs {
         Ok(job)
     }
 
-    /// One of a session's own.
+    /// Finds a delegation of the session.
     pub(crate) fn find(
         &self,
         session: &str,
@@ -134,20 +135,20 @@ impl DelegationJobs {
         }
         let known: Vec<&str> = own().map(|job| job.handle.as_str()).collect();
         let message = match known.is_empty() {
-            true => format!("There is no delegation '{handle}', nor any other"),
-            false => format!("There is no delegation '{handle}', only {}", known.join(", ")),
+            true => format!("No delegation '{handle}'; this session has none"),
+            false => format!("No delegation '{handle}'; this session has {}", known.join(", ")),
         };
         Err(ToolError::not_found(message))
     }
 
-    /// A session's own, the oldest first.
+    /// Lists the delegations of the session, oldest first.
     pub(crate) fn list(&self, session: &str) -> Vec<DelegationSummary> {
         let jobs = self.jobs.lock();
         let own = jobs.by_number.values().filter(|job| job.session == session);
         own.map(|job| job.summary()).collect()
     }
 
-    /// Waits until nothing is at work any more: of a session, or of all.
+    /// Waits until no delegation of the session, or of any session, is running.
     pub(crate) async fn wait_until_idle(&self, session: Option<&str>) {
         let is_meant =
             |job: &&Arc<DelegationJob>| session.is_none_or(|session| job.session == session);
@@ -158,7 +159,8 @@ impl DelegationJobs {
         }
     }
 
-    /// Stops those of a session that are at work: their handles and goals.
+    /// Cancels the running delegations of a session; returns their handles and
+    /// goals.
     pub(crate) fn stop_session(&self, session: &str) -> Vec<(String, String)> {
         let jobs = self.jobs.lock();
         let own = jobs.by_number.values().filter(|job| job.session == session);
@@ -172,7 +174,7 @@ impl DelegationJobs {
 }
 
 impl DelegationJob {
-    /// By what it is asked for.
+    /// The handle.
     pub(crate) fn handle(&self) -> &str {
         &self.handle
     }
@@ -181,24 +183,24 @@ impl DelegationJob {
         self.outcome.borrow().is_none()
     }
 
-    /// It has ended; its session is told, if it listens.
+    /// Stores the reports and notifies the session.
     pub(crate) fn finish(&self, reports: Vec<SubagentReport>, notices: Option<&dyn NoticeSink>) {
         let notice = self.notice(&reports);
         let after = self.began.elapsed();
-        // Whoever waits for the end finds the notice there.
+        // Notify first, so a waiter finds the notice.
         if let Some(notices) = notices {
             notices.notify(&self.session, notice);
         }
         self.outcome.send_replace(Some(JobOutcome { reports: reports.into(), elapsed: after }));
     }
 
-    /// Waits until it has ended.
+    /// Waits until the delegation has ended.
     pub(crate) async fn wait(&self) {
-        // The sender is here, so it cannot be gone.
+        // `self` owns the sender, so the channel cannot be closed.
         let _ = self.outcome.subscribe().wait_for(Option::is_some).await;
     }
 
-    /// How it stands.
+    /// Returns the current state.
     pub(crate) fn view(&self) -> DelegationView {
         let ended = self.outcome.borrow().clone();
         let duration_seconds = self.seconds(ended.as_ref());
@@ -245,13 +247,13 @@ impl DelegationJob {
         let each = MAX_NOTICE_BYTES / reports.len().max(1);
         let words = |report: &SubagentReport| {
             let said = report.summary.as_deref().or(report.error.as_deref()).unwrap_or_default();
-            // A label that is cut in the middle is none.
+            // Truncation would break the label around untrusted text.
             let said = if report.untrusted { "" } else { said };
-            format!("{} ({}): {}", report.task_index, report.status.name(), shorten(said, each).0)
+            format!("{} ({}): {}", report.task_index, report.status.name(), omit_middle(said, each))
         };
         let told: Vec<String> = reports.iter().map(words).collect();
         let output = format!(
-            "{}\n[delegate_task with action poll and handle {} gives the whole reports]",
+            "{}\n[full reports: delegate_task with action poll and handle {}]",
             told.join("\n"),
             self.handle
         );
@@ -262,7 +264,7 @@ impl DelegationJob {
         };
         ProcessNotice {
             session_id: self.handle.clone(),
-            command: excerpt(&format!("delegate_task {}", self.goals.join("; ")), 120),
+            command: one_line_excerpt(&format!("delegate_task {}", self.goals.join("; ")), 120),
             event: ProcessEvent::Completed { reason: status.name(), exit_code, output },
         }
     }

@@ -1,4 +1,4 @@
-//! Tasks for sub-agents.
+//! The `delegate_task` tool.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -19,26 +19,27 @@ use crate::background::{DelegationJob, DelegationSummary, DelegationView};
 use crate::pool::SubagentPool;
 use crate::progress_board::ProgressBoard;
 use crate::report::{SubagentReport, SubagentStatus, UsageTotal};
+use crate::rounding::rounded_seconds;
 use crate::run_tasks::run_all;
-use crate::subagent::{MAX_GOAL_BYTES, ParentContext};
+use crate::subagent::{MAX_GOAL_CHARS, ParentContext};
 use crate::task::{
     self, PreparedTask, SubagentRole, TaskRequest, allowance_per_task, exhausted_resource,
 };
-use crate::text::{excerpt, rounded_seconds};
 use crate::toolset::{SubagentTools, ToolSelector};
+use hermes_core::text::one_line_excerpt;
 
-/// The name of the tool.
+/// Name of the tool.
 pub(crate) const TOOL_NAME: &str = "delegate_task";
 
-/// The longest that sub-agents work, whatever else is set.
+/// Upper bound on the run time of sub-agents, whatever the settings.
 const MAX_RUN_TIME: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long `wait` waits, unless asked.
+/// Default timeout of `wait`.
 const DEFAULT_WAIT_SECONDS: f64 = 300.0;
 
-const TOOL_DESCRIPTION: &str = "\
-Hand a task to a sub-agent and get its report. For work that would fill this conversation, and for independent \
-parts side by side (`tasks`); not for a single call. It sees nothing of this conversation: say all it needs. \
-Check what matters in its report.";
+const TOOL_DESCRIPTION: &str = "Hand a task to a sub-agent and get its report. For work that \
+would fill this conversation, or for independent parts in parallel (`tasks`); not for a single \
+call. It does not see this conversation: give it all it needs. Verify what matters in its \
+report.";
 
 /// Hands tasks to sub-agents.
 #[derive(Debug)]
@@ -60,34 +61,34 @@ enum DelegationAction {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// The task, complete in itself
+    /// The task, self-contained
     #[serde(default)]
     goal: Option<String>,
-    /// What it must know: paths, errors, decisions
+    /// What it needs: paths, errors, decisions
     #[serde(default)]
     context: Option<String>,
-    /// Several tasks instead
+    /// Parallel tasks instead
     #[serde(default)]
     tasks: Option<Vec<TaskRequest>>,
-    /// Some of yours; default all
+    /// Subset; default: all yours
     #[serde(default)]
     toolsets: Option<Vec<String>>,
-    /// orchestrator: may delegate in turn
+    /// orchestrator: may delegate too
     #[serde(default)]
     role: Option<SubagentRole>,
-    /// Most model calls
+    /// Max model calls
     #[serde(default)]
     max_iterations: Option<u32>,
-    /// Answer at once with a handle
+    /// Return a handle at once
     #[serde(default)]
     background: bool,
     /// For background work
     #[serde(default)]
     action: DelegationAction,
-    /// What `background` answered
+    /// Handle from `background`
     #[serde(default)]
     handle: Option<String>,
-    /// Most seconds to wait
+    /// Max seconds to wait
     #[serde(default)]
     timeout: Option<f64>,
 }
@@ -122,10 +123,10 @@ impl DelegateTask {
 }
 
 impl Args {
-    /// What is asked for, one by one.
+    /// Returns the requested tasks, with shared options applied.
     fn tasks(&self) -> Vec<TaskRequest> {
         let is_batch = self.tasks.as_ref().is_some_and(|tasks| !tasks.is_empty());
-        // A goal beside tasks is what they are all for.
+        // With `tasks`, the goal is context for all of them.
         let whole = self.goal.as_deref().filter(|goal| is_batch && !goal.trim().is_empty());
         let all = join_context(whole, self.context.as_deref());
         let common = |task: &TaskRequest| TaskRequest {
@@ -145,7 +146,7 @@ impl Args {
     }
 }
 
-/// What all tasks must know, and what one must.
+/// Joins the shared context and that of one task.
 fn join_context(all: Option<&str>, one: Option<&str>) -> Option<String> {
     match (all, one) {
         (Some(all), Some(one)) => Some(format!("{}\n\n{}", all.trim(), one.trim())),
@@ -175,7 +176,7 @@ impl Tool for DelegateTask {
             .keyword("parallel")
             .keyword("spawn")
             .example(ToolExample::new(
-                "Two tasks side by side",
+                "Two tasks in parallel",
                 r#"{"tasks":[{"goal":"List the public functions of src/a.rs"},{"goal":"List those of src/b.rs"}]}"#,
             ))
     }
@@ -183,7 +184,8 @@ impl Tool for DelegateTask {
     fn overrides(&self) -> Option<SchemaOverride> {
         let settings = &self.pool.settings;
         let description = format!(
-            "{TOOL_DESCRIPTION} At most {} work at a time, others wait; each may ask its model {} times.",
+            "{TOOL_DESCRIPTION} At most {} run at a time, the rest queue; each may make {} \
+             model calls.",
             settings.max_parallel, settings.max_rounds
         );
         Some([("description".to_owned(), Value::from(description))].into_iter().collect())
@@ -198,7 +200,7 @@ impl Tool for DelegateTask {
         if tasks.is_empty() {
             return vec![Effect::any(Scope::AGENT_DELEGATE)];
         }
-        tasks.iter().map(|task| named(excerpt(&task.goal, MAX_GOAL_BYTES))).collect()
+        tasks.iter().map(|task| named(one_line_excerpt(&task.goal, MAX_GOAL_CHARS))).collect()
     }
 
     async fn check(&self) -> Availability {
@@ -223,7 +225,7 @@ impl Tool for DelegateTask {
     }
 }
 
-/// Asks after what is in the background, waits for it or stops it.
+/// Polls, waits for or cancels a background delegation.
 async fn control_job(
     action: DelegationAction,
     timeout: Option<f64>,
@@ -236,7 +238,7 @@ async fn control_job(
         job.cancel.cancel();
     }
     if matches!(action, DelegationAction::Wait | DelegationAction::Cancel) {
-        // Whoever waits in vain is told how it stands.
+        // On timeout, the current state is returned.
         let _ = cx
             .run_until_cancelled(tokio::time::timeout(most.min(MAX_RUN_TIME), job.wait()))
             .await?;
@@ -260,7 +262,7 @@ impl DelegateTask {
             cx.run_until_cancelled(self.resolve_model(standing.as_deref())).await??;
         let orders = self.prepare_tasks(&tasks, &engine, &*model, standing.as_deref(), cx).await?;
         let goals: Vec<String> =
-            orders.iter().map(|order| excerpt(&order.goal, MAX_GOAL_BYTES)).collect();
+            orders.iter().map(|order| one_line_excerpt(&order.goal, MAX_GOAL_CHARS)).collect();
         let parent = Arc::new(ParentContext {
             pool: Arc::clone(&self.pool),
             engine,
@@ -283,17 +285,17 @@ impl DelegateTask {
         build_answer(reports, began.elapsed(), note)
     }
 
-    /// An error if this agent cannot have sub-agents.
+    /// Fails if this agent may not start sub-agents.
     fn check_parent(&self, standing: Option<&ParentAgent>) -> Result<(), ToolError> {
         let Some(standing) = standing else { return Ok(()) };
         let most = self.pool.settings.max_depth;
         if standing.depth >= most {
-            let message = format!("Sub-agents stand {most} deep already, which is the limit");
+            let message = format!("Sub-agents are already nested {most} deep, which is the limit");
             return Err(ToolError::limit(message).with_hint("Do the task yourself."));
         }
         if let Some(what) = exhausted_resource(&standing.budget, true) {
-            let message = format!("Nothing is left to hand on: the task has used up {what}");
-            return Err(ToolError::limit(message).with_hint("Answer with what is known."));
+            let message = format!("No budget left to delegate: the task has used up {what}");
+            return Err(ToolError::limit(message).with_hint("Answer with what you have."));
         }
         Ok(())
     }
@@ -308,7 +310,7 @@ impl DelegateTask {
         }
     }
 
-    /// The tasks, each with its tools and what it may use.
+    /// Resolves the tools and budget of each task.
     async fn prepare_tasks(
         &self,
         tasks: &[TaskRequest],
@@ -333,14 +335,16 @@ impl DelegateTask {
         };
         let depth = standing.map_or(0, |standing| standing.depth).saturating_add(1);
         let mut orders = Vec::with_capacity(tasks.len());
-        // Tasks that get the same tools share them.
+        // Tasks with the same tools share one selection.
         let mut outfits: HashMap<(Option<&[String]>, bool), SubagentTools> = HashMap::new();
         for (index, task) in tasks.iter().enumerate() {
             let mut notes = Vec::new();
             let wants = task.role == Some(SubagentRole::Orchestrator);
             let may = settings.allow_orchestrators && depth < settings.max_depth;
             if wants && !may {
-                notes.push("It worked without sub-agents, which are not allowed here".to_owned());
+                notes.push(
+                    "It ran without sub-agents: nested delegation is not allowed here".to_owned(),
+                );
             }
             let toolsets = task.toolsets.as_deref();
             let outfit = match outfits.entry((toolsets, wants && may)) {
@@ -380,8 +384,8 @@ impl DelegateTask {
             job.finish(reports, notices.as_deref());
         });
         let note = format!(
-            "It works in the background. You are told when it has ended; {TOOL_NAME} with action wait and handle \
-             {handle} waits for it. It ends with this session."
+            "Running in the background. You get a notice when it ends; to wait for it, call \
+             {TOOL_NAME} with action wait and handle {handle}. It ends with this session."
         );
         Ok(DelegationAnswer::Dispatched {
             status: "dispatched",
@@ -393,7 +397,8 @@ impl DelegateTask {
     }
 }
 
-/// Whether it goes on in the background, and if not although it should, why.
+/// Whether to run in the background; if that was requested but is not possible,
+/// why.
 fn background_decision(
     args: &Args,
     parent: &ParentContext,
@@ -403,15 +408,15 @@ fn background_decision(
         return (false, None);
     }
     let may = match &parent.parent_agent {
-        // The session of a sub-agent ends with it.
+        // A sub-agent's session ends with it.
         Some(standing) => standing.depth == 0,
-        // A call by hand is over before anybody could ask.
+        // A single call ends before it could be polled.
         None => {
             let notices = cx.ports.get::<dyn NoticeSink>();
             notices.is_some_and(|notices| notices.has_listener(cx.session.id()))
         }
     };
-    let why = "Nobody could be told later, so it did not go into the background".to_owned();
+    let why = "Ran in the foreground: no later turn could receive the result".to_owned();
     (may, (!may).then_some(why))
 }
 
@@ -429,7 +434,7 @@ fn build_answer(
     let why = first.and_then(|report| report.error.as_deref()).unwrap_or_default();
     let message = match results.len() {
         1 => format!("The sub-agent failed: {why}"),
-        count => format!("All {count} sub-agents failed; the first: {why}"),
+        count => format!("All {count} sub-agents failed; the first error: {why}"),
     };
     let kind = first.and_then(|report| report.kind).unwrap_or(ErrorKind::Internal);
     let mut error = ToolError::new(kind, message);

@@ -1,10 +1,10 @@
-//! Tasks for other agents: sub-agents with a part of the budget, several
-//! models on one question.
+//! Delegation to other models: sub-agents with a share of the budget, and one
+//! question to several models.
 //!
 //! ```text
-//! tools ── delegate_task ── Crew ─┬─ Supply    models, journals, who is asked
-//!      │        │                 ├─ Serving   the engine, as long as it is there
-//!      │        └─ orders → children (agents of their own) → reports
+//! tools ── delegate_task ── SubagentPool ─┬─ SubagentHost   models, journals, approver
+//!      │        │                         ├─ PoolGuard      keeps the engine alive
+//!      │        └─ PreparedTask → sub-agents → SubagentReport
 //!      └── mixture_of_agents ── references → aggregator
 //! ```
 
@@ -15,11 +15,11 @@ mod pool;
 mod progress_board;
 mod prompt;
 mod report;
+mod rounding;
 mod run_tasks;
 mod settings;
 mod subagent;
 mod task;
-mod text;
 mod toolset;
 
 use std::sync::Arc;
@@ -29,7 +29,7 @@ use hermes_core::{DynTool, erase};
 pub use pool::{ModelLookup, PoolGuard, SubagentHost, SubagentPool, SubagentSpec};
 pub use settings::{DEFAULT_BLOCKED_TOOLS, DelegationSettings, MixtureSettings};
 
-/// The tools that hand work to others.
+/// Returns the delegation tools.
 pub fn tools(crew: &Arc<SubagentPool>) -> Vec<Arc<dyn DynTool>> {
     vec![
         erase(delegate_task::DelegateTask::new(Arc::clone(crew))),

@@ -1,4 +1,5 @@
-//! What sub-agents are made of, and how many there may be.
+//! What sub-agents share: host services, settings, the engine and concurrency
+//! slots.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -17,88 +18,88 @@ use tokio::sync::Semaphore;
 use crate::background::DelegationJobs;
 use crate::settings::{DelegationSettings, MixtureSettings};
 
-/// A sub-agent that is about to begin.
+/// A sub-agent about to start.
 #[derive(Debug, Clone, Copy)]
 pub struct SubagentSpec<'a> {
-    /// Its id, which is that of its session as well.
+    /// Its id, which is also its session id.
     pub id: &'a str,
-    /// The session of its parent.
+    /// The parent's session.
     pub parent: &'a str,
-    /// What it is to achieve.
+    /// Its goal.
     pub goal: &'a str,
-    /// What its model is told before anything else.
+    /// Its system prompt.
     pub system: &'a str,
-    /// Its model.
+    /// Name of its model.
     pub model: &'a str,
-    /// Where it works.
+    /// Its working directory.
     pub cwd: &'a Path,
 }
 
-/// A model and how it is asked; or why there is none, in words.
+/// A model and its parameters, or why it cannot be used.
 pub type ModelLookup = Result<(Arc<dyn LanguageModel>, ModelParams), String>;
 
-/// Where the program keeps what sub-agents need.
+/// Services that the program provides to sub-agents.
 pub trait SubagentHost: Send + Sync {
-    /// A model by its name in the configuration; without a name, the one that
-    /// the configuration names first. An error is told as it is.
+    /// Resolves a model by its configured name; without a name, the first
+    /// configured one. The error text is shown to the model unchanged.
     fn model<'a>(&'a self, name: Option<&'a str>) -> BoxFuture<'a, ModelLookup>;
 
-    /// Whether there is a model at all. It is asked often.
+    /// Whether a model is configured. Called often, so it must be cheap.
     fn availability(&self) -> Availability {
         Availability::Ready
     }
 
-    /// Where the conversation of a sub-agent is written down.
+    /// Opens the journal of a sub-agent's conversation.
     fn journal(&self, _child: &SubagentSpec<'_>) -> Result<Arc<dyn ConversationJournal>, String> {
         Ok(Arc::new(NullJournal))
     }
 
-    /// Who is asked about what a sub-agent of this session may not do by
-    /// itself. Nobody means that it is not done.
+    /// The approver for calls of sub-agents of this session. Without one, such
+    /// calls are denied.
     fn approver(&self, _session: &str) -> Option<Arc<dyn Approver>> {
         None
     }
 
-    /// What a sub-agent is told again once a part of its conversation is gone.
+    /// Reminder repeated after a part of a sub-agent's conversation was
+    /// dropped.
     fn reminder(&self) -> Option<SessionReminder> {
         None
     }
 
-    /// What has happened meanwhile that a sub-agent should know, such as the
-    /// end of a process that it has started.
+    /// Reminder of events since the last round, such as the end of a process
+    /// that the sub-agent started.
     fn event_reminder(&self) -> Option<SessionReminder> {
         None
     }
 
-    /// What the project says that it works in, as far as the gate lets it be read.
+    /// Guidance files of the project, as far as the gate allows reading them.
     fn guidance(&self, _cwd: &Path, _gate: ReadGate) -> ProjectGuidance {
         ProjectGuidance::default()
     }
 
-    /// A sub-agent is through: its session is closed, and what it has left
-    /// running can be ended.
+    /// Called when a sub-agent has ended and its session is closed, to clean up
+    /// what it left running.
     fn on_subagent_end<'a>(&'a self, _child: &'a str, _status: &'a str) -> BoxFuture<'a, ()> {
         Box::pin(async {})
     }
 }
 
-/// What sub-agents are made of.
+/// Shared state of all sub-agents.
 pub struct SubagentPool {
     pub(crate) host: Arc<dyn SubagentHost>,
     pub(crate) settings: DelegationSettings,
     pub(crate) mixture: MixtureSettings,
     pub(crate) background: DelegationJobs,
-    // The engine holds the tools and the tools hold the crew, so the crew must
-    // not hold the engine.
+    // Weak: the engine holds the tools and the tools hold the pool.
     engine: Mutex<(Weak<Engine>, CancellationToken)>,
     slots: Mutex<HashMap<AgentKey, Weak<Semaphore>>>,
 }
 
-/// One agent: its session and its task.
+/// An agent: session id and task id.
 type AgentKey = (String, String);
 
 impl SubagentPool {
-    /// A crew that cannot work before it serves an engine.
+    /// Creates a pool; it runs no sub-agents before [`Self::serve`].
     pub fn new(
         supply: Arc<dyn SubagentHost>,
         settings: DelegationSettings,
@@ -116,9 +117,9 @@ impl SubagentPool {
         })
     }
 
-    /// From now on sub-agents make their calls by this engine, until what this
-    /// gives back is dropped.
-    #[must_use = "the crew stops working when this is dropped"]
+    /// Runs sub-agents' calls on this engine until the returned guard is
+    /// dropped.
+    #[must_use = "the pool stops working when this is dropped"]
     pub fn serve(self: &Arc<Self>, engine: Engine) -> PoolGuard {
         let engine = Arc::new(engine);
         let stop = CancellationToken::new();
@@ -126,40 +127,39 @@ impl SubagentPool {
         PoolGuard { _engine: engine, stop }
     }
 
-    /// Stops what a session has in the background, and tells what that was: a
-    /// handle each, with what it was to achieve.
+    /// Cancels the background delegations of a session; returns their handles
+    /// and goals.
     pub fn stop_session(&self, session: &str) -> Vec<(String, String)> {
         self.background.stop_session(session)
     }
 
-    /// Whether a notice tells of a delegation that has ended.
+    /// Whether a notice reports the end of a delegation.
     pub fn is_delegation_notice(notice: &hermes_core::ProcessNotice) -> bool {
         crate::background::is_handle(&notice.session_id)
     }
 
-    /// Waits until what a session has in the background has ended.
+    /// Waits until the session's background delegations have ended.
     pub async fn wait_until_idle(&self, session: &str) {
         self.background.wait_until_idle(Some(session)).await;
     }
 
-    /// Stops everything that is in the background, and waits until it has
-    /// ended.
+    /// Cancels all background delegations and waits until they have ended.
     pub async fn close(&self) {
         self.engine.lock().1.cancel();
         self.background.wait_until_idle(None).await;
     }
 
-    /// The engine, and what stops everything that outlasts a call.
+    /// Returns the engine and the token that cancels background delegations.
     pub(crate) fn engine(&self) -> Result<(Engine, CancellationToken), ToolError> {
         let (engine, stop) = self.engine.lock().clone();
         let engine = engine.upgrade().ok_or_else(|| {
-            ToolError::unavailable("Sub-agents cannot be made here")
+            ToolError::unavailable("Sub-agents are not available here")
                 .with_hint("Do the task yourself, step by step.")
         })?;
         Ok((Engine::clone(&engine), stop))
     }
 
-    /// Where the sub-agents of one agent stand in line.
+    /// Returns the concurrency slots for one agent's sub-agents.
     pub(crate) fn slots_for(&self, session: &str, task: &str) -> Arc<Semaphore> {
         let mut lanes = self.slots.lock();
         let key = (session.to_owned(), task.to_owned());
@@ -179,8 +179,8 @@ impl fmt::Debug for SubagentPool {
     }
 }
 
-/// A crew at work. Dropping it stops what is in the background, and no more
-/// sub-agents are made.
+/// Keeps a pool running. Dropping it cancels background delegations and
+/// prevents new sub-agents.
 #[derive(Debug)]
 pub struct PoolGuard {
     _engine: Arc<Engine>,

@@ -1,4 +1,4 @@
-//! Where everybody can see what the sub-agents of a call are doing.
+//! Live progress of the sub-agents of a call.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::PathBuf;
@@ -12,16 +12,17 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use crate::report::{FileArtifact, SubagentStatus, UsageTotal};
-use crate::text::{excerpt, rounded_seconds};
+use crate::rounding::rounded_seconds;
+use hermes_core::text::one_line_excerpt;
 
-/// How many calls a report shows.
+/// Maximum calls in a report.
 const MAX_TRACED_CALLS: usize = 20;
-/// How many files it shows.
+/// Maximum files in a report.
 const MAX_LISTED_FILES: usize = 200;
-/// How many sub-agents a line of progress shows.
+/// Maximum sub-agents in a progress line.
 const MAX_SHOWN_SUBAGENTS: usize = 4;
 
-/// What has been done to a file.
+/// How a file was changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ChangeKind {
@@ -29,7 +30,7 @@ pub(crate) enum ChangeKind {
     Deleted,
 }
 
-/// A call that a sub-agent has made.
+/// A call that a sub-agent made.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct TracedCall {
     pub(crate) tool: String,
@@ -38,7 +39,7 @@ pub(crate) struct TracedCall {
     pub(crate) result_bytes: usize,
 }
 
-/// What one sub-agent is doing.
+/// Progress of one sub-agent.
 #[derive(Debug, Default)]
 struct SubagentProgress {
     goal: String,
@@ -53,14 +54,14 @@ struct SubagentProgress {
     open_calls: HashMap<String, OpenCall>,
 }
 
-/// A call that has begun.
+/// A call in progress.
 #[derive(Debug)]
 struct OpenCall {
     args_bytes: usize,
     changes: Vec<(PathBuf, ChangeKind)>,
 }
 
-/// What one sub-agent is doing, for whoever asks.
+/// State of one sub-agent, as returned by `poll`.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct LiveSubagent {
     task_index: usize,
@@ -75,7 +76,7 @@ pub(crate) struct LiveSubagent {
     session_id: String,
 }
 
-/// What a sub-agent has left on the board.
+/// What one sub-agent did, for its report.
 #[derive(Debug, Default)]
 pub(crate) struct SubagentRecord {
     pub(crate) session: String,
@@ -87,22 +88,22 @@ pub(crate) struct SubagentRecord {
     pub(crate) seconds: f64,
 }
 
-/// What the sub-agents of a call are doing.
+/// Progress of all sub-agents of a call.
 #[derive(Debug)]
 pub(crate) struct ProgressBoard {
     entries: Mutex<Vec<SubagentProgress>>,
-    /// The call that shows progress; none in the background.
+    /// The call to report progress to; `None` in the background.
     cx: Option<ToolContext>,
 }
 
 impl ProgressBoard {
-    /// A board for tasks with these goals.
+    /// Creates a board with one entry per goal.
     pub(crate) fn new(goals: impl IntoIterator<Item = String>, cx: Option<ToolContext>) -> Self {
         let seat = |goal| SubagentProgress { goal, ..SubagentProgress::default() };
         Self { entries: Mutex::new(goals.into_iter().map(seat).collect()), cx }
     }
 
-    /// A sub-agent begins.
+    /// Marks a sub-agent as started.
     pub(crate) fn begin(&self, at: usize, session: &str, budget: &AgentBudget) {
         self.update(at, |seat| {
             seat.began = Some(Instant::now());
@@ -112,7 +113,7 @@ impl ProgressBoard {
         });
     }
 
-    /// A sub-agent has ended.
+    /// Marks a sub-agent as ended.
     pub(crate) fn end(&self, at: usize, status: SubagentStatus) {
         self.update(at, |seat| {
             seat.ended = Some((status, Instant::now()));
@@ -120,7 +121,7 @@ impl ProgressBoard {
         });
     }
 
-    /// What one has left.
+    /// Takes the record of one sub-agent.
     pub(crate) fn take_record(&self, at: usize) -> SubagentRecord {
         let mut seats = self.entries.lock();
         let Some(seat) = seats.get_mut(at) else { return SubagentRecord::default() };
@@ -139,7 +140,7 @@ impl ProgressBoard {
         }
     }
 
-    /// What all are doing.
+    /// Returns the state of all sub-agents.
     pub(crate) fn snapshot(&self) -> Vec<LiveSubagent> {
         let seats = self.entries.lock();
         let live = |(task_index, seat): (usize, &SubagentProgress)| LiveSubagent {
@@ -166,7 +167,7 @@ impl ProgressBoard {
     }
 }
 
-/// What the seats show, in a line, and the part of them that is through.
+/// Returns the fraction that has ended, and a line of progress.
 fn progress_line(seats: &[SubagentProgress]) -> (f64, String) {
     let ended = seats.iter().filter(|seat| seat.ended.is_some()).count();
     let mut line = format!("{ended} of {} done", seats.len());
@@ -221,7 +222,7 @@ impl SubagentProgress {
     }
 }
 
-/// Watches one sub-agent for the board.
+/// Observes one sub-agent for the board.
 pub(crate) struct ProgressWatcher {
     pub(crate) board: Arc<ProgressBoard>,
     pub(crate) task_index: usize,
@@ -248,7 +249,7 @@ impl AgentObserver for ProgressWatcher {
                 });
             }
             AgentEvent::Progress { tool, progress, .. } if !progress.message.is_empty() => {
-                let doing = excerpt(&format!("{tool} {}", progress.message), 80);
+                let doing = one_line_excerpt(&format!("{tool} {}", progress.message), 80);
                 self.board.update(self.task_index, |seat| seat.doing = doing);
             }
             AgentEvent::CallEnded { result, .. } => {
@@ -261,7 +262,7 @@ impl AgentObserver for ProgressWatcher {
 }
 
 impl ProgressWatcher {
-    /// The files that a call says it will change.
+    /// Files that a call declares to change.
     fn changes(&self, begun: &CallStarted<'_>) -> Vec<(PathBuf, ChangeKind)> {
         let snapshot = self.engine.snapshot();
         let Some(entry) = snapshot.get(begun.tool) else { return Vec::new() };
@@ -288,7 +289,7 @@ fn file_change(effect: &Effect) -> Option<(PathBuf, ChangeKind)> {
     }
 }
 
-/// The files that sub-agents of a sub-agent have changed.
+/// Files changed by sub-agents of a sub-agent.
 fn nested_changes(result: &ToolResult) -> Vec<(PathBuf, ChangeKind)> {
     #[derive(Deserialize)]
     struct NestedResults {
@@ -313,10 +314,10 @@ fn nested_changes(result: &ToolResult) -> Vec<(PathBuf, ChangeKind)> {
     all.map(|changed| (changed.path, changed.change)).collect()
 }
 
-/// A call in a few words.
+/// Describes a call in a few words.
 fn describe_call(begun: &CallStarted<'_>) -> String {
     let about = begun.arguments.as_object().and_then(|fields| {
         fields.values().find_map(|value| value.as_str().filter(|text| !text.is_empty()))
     });
-    excerpt(&format!("{} {}", begun.tool, about.unwrap_or_default()), 60)
+    one_line_excerpt(&format!("{} {}", begun.tool, about.unwrap_or_default()), 60)
 }

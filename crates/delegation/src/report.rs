@@ -1,4 +1,4 @@
-//! What a sub-agent's work has come to, as its parent is told.
+//! The report that a sub-agent's parent gets.
 
 use hermes_agent::{BudgetUsage, TurnEnd};
 use hermes_core::{ErrorKind, ToolError};
@@ -7,24 +7,24 @@ use serde::Serialize;
 
 use crate::progress_board::{ChangeKind, TracedCall};
 
-/// How a sub-agent has ended.
+/// How a sub-agent ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SubagentStatus {
-    /// It has said that it is through.
+    /// It finished its task.
     Completed,
-    /// It had to end before that, and says how far it came.
+    /// It had to stop early and reports how far it got.
     Partial,
-    /// Its time was up.
+    /// It reached its time limit.
     Timeout,
-    /// It was stopped.
+    /// It was cancelled.
     Interrupted,
-    /// It could not do it.
+    /// It failed.
     Failed,
 }
 
 impl SubagentStatus {
-    /// Its name.
+    /// The name on the wire.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Completed => "completed",
@@ -36,44 +36,43 @@ impl SubagentStatus {
     }
 }
 
-/// A file that a sub-agent has changed.
+/// A file that a sub-agent changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct FileArtifact {
     pub(crate) path: String,
     pub(crate) change: ChangeKind,
 }
 
-/// Tokens sent and answered.
+/// Input and output tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct TokenCounts {
     pub(crate) input: u64,
     pub(crate) output: u64,
 }
 
-/// Why it ended, beyond its status.
+/// Why a sub-agent ended.
 #[derive(Debug, Clone)]
 pub(crate) struct EndCause {
     pub(crate) status: SubagentStatus,
-    /// The reason, for programs.
+    /// Machine-readable reason.
     pub(crate) exit_reason: &'static str,
-    /// What went wrong, if something did.
+    /// The error, if any.
     pub(crate) error: Option<ToolError>,
 }
 
-/// What a sub-agent's work has come to.
+/// Report of one sub-agent.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct SubagentReport {
     pub(crate) task_index: usize,
     pub(crate) goal: String,
     pub(crate) status: SubagentStatus,
     pub(crate) exit_reason: &'static str,
-    /// What it said last.
+    /// Its last message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) summary: Option<String>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) summary_truncated: bool,
-    /// Whether it has read what strangers wrote, so that its summary is theirs
-    /// in part.
+    /// Whether it read untrusted text, which its summary may repeat.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) untrusted: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -92,9 +91,9 @@ pub(crate) struct SubagentReport {
     pub(crate) model: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) session_id: String,
-    /// What it called last.
+    /// Its most recent calls.
     pub(crate) tool_trace: Vec<TracedCall>,
-    /// How much it called before that.
+    /// Number of earlier calls.
     #[serde(skip_serializing_if = "is_none")]
     pub(crate) tool_trace_omitted: u32,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -103,30 +102,30 @@ pub(crate) struct SubagentReport {
     pub(crate) kind: Option<ErrorKind>,
 }
 
-// Taken by reference, as serde hands it over.
+// serde passes the value by reference.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_none(count: &u32) -> bool {
     *count == 0
 }
 
 impl EndCause {
-    /// It was stopped.
+    /// The sub-agent was cancelled.
     pub(crate) fn interrupted() -> Self {
         Self { status: SubagentStatus::Interrupted, exit_reason: "interrupted", error: None }
     }
 
-    /// It could not do it.
+    /// The sub-agent failed.
     pub(crate) fn failed(error: ToolError) -> Self {
         Self { status: SubagentStatus::Failed, exit_reason: "error", error: Some(error) }
     }
 
-    /// Its time was up.
+    /// The sub-agent reached its time limit.
     pub(crate) fn timed_out() -> Self {
-        let error = ToolError::new(ErrorKind::Timeout, "Its time was up");
+        let error = ToolError::new(ErrorKind::Timeout, "The sub-agent reached its time limit");
         Self { status: SubagentStatus::Timeout, exit_reason: "timeout", error: Some(error) }
     }
 
-    /// By how its turn has ended.
+    /// Maps the end of the sub-agent's turn.
     pub(crate) fn from_end(end: TurnEnd) -> Self {
         let partial = |exit_reason, why: String| Self {
             status: SubagentStatus::Partial,
@@ -137,20 +136,28 @@ impl EndCause {
             TurnEnd::Done => {
                 Self { status: SubagentStatus::Completed, exit_reason: "completed", error: None }
             }
-            TurnEnd::Truncated => partial("cut_off", "Its last message is cut off".to_owned()),
-            TurnEnd::Broken(why) => partial("broken", format!("Its last message broke off: {why}")),
-            TurnEnd::Withheld => partial("withheld", "Its last message was held back".to_owned()),
-            TurnEnd::EmptyAnswer => partial("silent", "It has answered nothing".to_owned()),
-            TurnEnd::Budget(what) if what.ends_with("rounds") => {
-                partial("max_iterations", format!("It has used up {what}"))
+            TurnEnd::Truncated => partial("cut_off", "The last message is truncated".to_owned()),
+            TurnEnd::Broken(why) => {
+                partial("broken", format!("The last message was interrupted: {why}"))
             }
-            TurnEnd::Budget(what) => partial("budget", format!("It has used up {what}")),
+            TurnEnd::Withheld => {
+                partial("withheld", "The last message was withheld by the server".to_owned())
+            }
+            TurnEnd::EmptyAnswer => {
+                partial("silent", "The model returned an empty answer".to_owned())
+            }
+            TurnEnd::Budget(what) if what.ends_with("rounds") => {
+                partial("max_iterations", format!("The sub-agent has used up {what}"))
+            }
+            TurnEnd::Budget(what) => partial("budget", format!("The sub-agent has used up {what}")),
             TurnEnd::Interrupted => Self::interrupted(),
-            TurnEnd::Halted(why) => partial("halted", format!("It went in circles: {why}")),
+            TurnEnd::Halted(why) => {
+                partial("halted", format!("The sub-agent was stopped for repeating calls: {why}"))
+            }
             TurnEnd::UnknownTools => Self {
                 exit_reason: "lost",
                 ..Self::failed(ToolError::not_found(
-                    "It asked again and again for tools that it does not have",
+                    "The sub-agent kept calling tools that it does not have",
                 ))
             },
             TurnEnd::ModelError(fault) => {
@@ -163,11 +170,11 @@ impl EndCause {
     }
 }
 
-/// A fault of the model behind a sub-agent, as the parent is told of it. The
-/// request was not the parent's, so nothing is wrong with its arguments.
+/// Converts an error of the sub-agent's model. The parent did not write the
+/// request, so the error must not blame its arguments.
 fn model_error(fault: ModelError) -> ToolError {
-    const MODEL_FAULT_HINT: &str = "The model of the sub-agent did not answer. Do the task yourself, or name \
-                        another model; the same call would fail again.";
+    const MODEL_FAULT_HINT: &str = "The model of the sub-agent failed. Do the task yourself, \
+                        or name another model; the same call would fail again.";
     let (is_passing, hint) = (fault.kind.is_transient(), fault.hint.clone());
     let error = ToolError::from(fault);
     let kind = match error.kind() {
@@ -182,7 +189,7 @@ fn model_error(fault: ModelError) -> ToolError {
     }
 }
 
-/// What all of them took together.
+/// Usage of several sub-agents.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub(crate) struct UsageTotal {
     pub(crate) api_calls: u32,
@@ -193,7 +200,7 @@ pub(crate) struct UsageTotal {
 }
 
 impl UsageTotal {
-    /// Of these.
+    /// Sums the usage of `reports`.
     pub(crate) fn sum(reports: &[SubagentReport]) -> Self {
         let mut total = Self::default();
         for report in reports {
@@ -221,7 +228,7 @@ impl From<BudgetUsage> for UsageTotal {
     }
 }
 
-/// One word for several.
+/// Returns one status for several reports.
 pub(crate) fn combined_status(reports: &[SubagentReport]) -> SubagentStatus {
     let all = |status| reports.iter().all(|report| report.status == status);
     if all(SubagentStatus::Completed) {

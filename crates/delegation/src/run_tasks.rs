@@ -1,4 +1,4 @@
-//! Several sub-agents at work, side by side.
+//! Runs several sub-agents concurrently.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use crate::report::{EndCause, SubagentReport};
 use crate::subagent::ParentContext;
 use crate::task::PreparedTask;
 
-/// How long sub-agents that were told to stop may take to do so. Less than the
-/// engine gives the call itself, so that what they did is still told.
+/// How long cancelled sub-agents may take to stop. Shorter than the engine's
+/// grace period for the call, so their reports are not lost.
 const STOP_GRACE: Duration = Duration::from_millis(1_500);
 
-/// Sees all tasks through. One report each, in the order of the tasks; what
-/// becomes of one does no harm to the others.
+/// Runs all tasks; returns one report each, in order. A failure does not affect
+/// the other tasks.
 pub(crate) async fn run_all(
     parent: Arc<ParentContext>,
     orders: Vec<PreparedTask>,
@@ -33,7 +33,8 @@ pub(crate) async fn run_all(
     for (at, order) in orders.iter().enumerate() {
         let (parent, order) = (Arc::clone(&parent), Arc::clone(order));
         let (board, cancel) = (Arc::clone(&board), cancel.clone());
-        // They stand in line as they stand in the list, whichever is woken first.
+        // Polled here so the slots are granted in task order, whichever task is
+        // woken first.
         let mut turn = Box::pin(Arc::clone(&parent.slots).acquire_owned());
         let begun = futures_util::poll!(turn.as_mut());
         let turn = async move {

@@ -1,8 +1,8 @@
-//! One sub-agent, from its first word to its report.
+//! Runs one sub-agent from its task to its report.
 
+use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use hermes_agent::{
     Agent, AgentBudget, AgentParts, ModelParams, ParentAgent, TurnOutcome, policy_read_gate,
@@ -22,28 +22,27 @@ use crate::progress_board::{ProgressBoard, ProgressWatcher};
 use crate::prompt;
 use crate::report::{EndCause, SubagentReport, SubagentStatus};
 use crate::task::PreparedTask;
-use crate::text::{excerpt, shorten};
+use hermes_core::text::{omit_middle, one_line_excerpt};
 
-/// As what a parent's strangers are known to its sub-agents.
+/// Taint source that marks taint inherited from the parent.
 const INHERITED_SOURCE: &str = "parent";
-/// How much of a goal is shown.
-pub(crate) const MAX_GOAL_BYTES: usize = 120;
-/// How much of it is shown in a question.
-const MAX_QUESTION_GOAL_BYTES: usize = 60;
-/// What all reports of a call may take together, and what each may in any case.
+/// Maximum length of a displayed goal.
+pub(crate) const MAX_GOAL_CHARS: usize = 120;
+/// Maximum length of a goal in an approval request.
+const MAX_QUESTION_GOAL_CHARS: usize = 60;
+/// Maximum size of all reports of a call, and the minimum granted to each.
 const MAX_REPORTS_BYTES: usize = 60_000;
 const MIN_REPORT_BYTES: usize = 2_000;
 
-/// How long it is waited for that what a sub-agent has left is cleared away.
+/// Timeout for cleaning up after a sub-agent.
 const CLEANUP_TIMEOUT: Duration = Duration::from_secs(10);
 const CANCELLED_CLEANUP_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Who is asked about the calls of an agent's sub-agents, and of theirs: a port
-/// of their calls.
+/// Port with the approver for sub-agents at any depth.
 struct ApproverPort(Option<Arc<dyn Approver>>);
 
-/// Asks for a sub-agent, and says so: whoever answers sees only what the agent
-/// itself does.
+/// Adds the sub-agent's goal to approval requests, because the user sees only
+/// what the main agent does.
 struct SubagentApprover {
     inner: Arc<dyn Approver>,
     goal: String,
@@ -60,7 +59,7 @@ impl Approver for SubagentApprover {
     }
 }
 
-/// What the sub-agents of a call have in common.
+/// What the sub-agents of a call share.
 pub(crate) struct ParentContext {
     pub(crate) pool: Arc<SubagentPool>,
     pub(crate) engine: Engine,
@@ -70,13 +69,13 @@ pub(crate) struct ParentContext {
     pub(crate) session: Session,
     pub(crate) workplace: Arc<WorkingDir>,
     pub(crate) ports: Arc<Ports>,
-    /// Where they stand in line.
+    /// Concurrency slots.
     pub(crate) slots: Arc<Semaphore>,
-    /// How many they are.
+    /// Number of tasks in the call.
     pub(crate) tasks: usize,
 }
 
-/// A sub-agent that can begin.
+/// A sub-agent ready to start.
 struct PreparedSubagent {
     agent: Agent,
     session: Session,
@@ -84,12 +83,12 @@ struct PreparedSubagent {
 }
 
 impl ParentContext {
-    /// How many agents are above a sub-agent.
+    /// Nesting depth of the sub-agents.
     fn depth(&self) -> u8 {
         self.parent_agent.as_ref().map_or(0, |standing| standing.depth).saturating_add(1)
     }
 
-    /// Sees one task through, once it is its turn.
+    /// Runs one task once a slot is free.
     pub(crate) async fn run_task(
         &self,
         turn: impl Future<Output = Result<OwnedSemaphorePermit, AcquireError>>,
@@ -119,8 +118,8 @@ impl ParentContext {
         report
     }
 
-    /// A sub-agent is through. What it has left is seen to in any case, but
-    /// whoever was stopped does not wait long for it.
+    /// Cleans up after a sub-agent. Cleanup always completes, but a cancelled
+    /// call does not wait long for it.
     pub(crate) async fn clean_up(&self, report: &SubagentReport, is_stopped: bool) {
         let supply = Arc::clone(&self.pool.host);
         let (id, status) = (report.session_id.clone(), report.status.name());
@@ -135,7 +134,7 @@ impl ParentContext {
         board: &Arc<ProgressBoard>,
         stop: &CancellationToken,
     ) -> Result<PreparedSubagent, ToolError> {
-        let id = new_session_id();
+        let id = format!("sub-{}", hermes_core::ids::unique_id());
         let budget = match &self.parent_agent {
             Some(standing) => standing.budget.child(order.allowance),
             None => AgentBudget::new(order.allowance),
@@ -173,7 +172,7 @@ impl ParentContext {
             let asked = Arc::clone(asked);
             Arc::new(SubagentApprover {
                 inner: asked,
-                goal: excerpt(&order.goal, MAX_QUESTION_GOAL_BYTES),
+                goal: one_line_excerpt(&order.goal, MAX_QUESTION_GOAL_CHARS),
             }) as Arc<dyn Approver>
         });
         caller.scope = Some(Arc::clone(&order.scope));
@@ -205,8 +204,8 @@ impl ParentContext {
         Ok(PreparedSubagent { agent: Agent::new(makeup, Vec::new()), session, budget })
     }
 
-    /// What strangers have said to the parent may be in the task, so the same
-    /// rules count for the sub-agent.
+    /// Copies the parent's taint to the sub-agent: the task may contain
+    /// untrusted text that the parent read.
     fn inherit_taint(&self, session: &Session) -> Result<(), ToolError> {
         let taint = Taint::read(&self.session)?;
         if taint.is_tainted() {
@@ -220,13 +219,12 @@ impl ParentContext {
         Ok(())
     }
 
-    /// Whether the sub-agent has heard strangers. If so, its parent has now,
-    /// too.
+    /// Whether the sub-agent read untrusted text. If so, taints the parent too.
     fn propagate_taint(&self, session: &Session) -> bool {
         let taint = Taint::read(session).unwrap_or_default();
         let has_heard = taint.sources.iter().any(|source| source != INHERITED_SOURCE);
         if has_heard {
-            // A session that cannot be written is reported by the tools that need it.
+            // Tools that need the session report write failures.
             let _ = Taint::record_source(
                 &self.session,
                 crate::delegate_task::TOOL_NAME,
@@ -236,7 +234,7 @@ impl ParentContext {
         has_heard
     }
 
-    /// The report of one that has ended, or that never began.
+    /// Builds the report of a sub-agent that ended or never started.
     pub(crate) fn report(
         &self,
         order: &PreparedTask,
@@ -253,14 +251,15 @@ impl ParentContext {
             .min((MAX_REPORTS_BYTES / self.tasks.max(1)).max(MIN_REPORT_BYTES));
         let untrusted = said.as_ref().is_some_and(|said| self.propagate_taint(said.session));
         let text = said.map(|said| said.text).unwrap_or_default();
-        let (text, summary_truncated) = shorten(text.trim(), most);
+        let text = omit_middle(text.trim(), most);
+        let summary_truncated = matches!(text, Cow::Owned(_));
         let found = if untrusted { scan(&text, ScanLevel::Context) } else { Vec::new() };
         let mut findings: Vec<_> = found.iter().map(|finding| finding.id).collect();
         findings.dedup();
         let summary = match text {
             text if text.is_empty() => None,
             text if untrusted => Some(label(crate::delegate_task::TOOL_NAME, &text).text),
-            text => Some(text),
+            text => Some(text.into_owned()),
         };
         let mut notes = order.notes.clone();
         if left.omitted_artifacts > 0 {
@@ -269,7 +268,7 @@ impl ParentContext {
         let error = cause.error;
         SubagentReport {
             task_index: order.index,
-            goal: excerpt(&order.goal, MAX_GOAL_BYTES),
+            goal: one_line_excerpt(&order.goal, MAX_GOAL_CHARS),
             status: cause.status,
             exit_reason: cause.exit_reason,
             summary,
@@ -297,14 +296,14 @@ impl ParentContext {
     }
 }
 
-/// What a sub-agent has said last, and its session.
+/// The last message of a sub-agent, and its session.
 pub(crate) struct LastMessage<'a> {
     text: String,
     session: &'a Session,
 }
 
-/// The turn of a sub-agent, and whether it had to be ended because its time
-/// was up. A model that says nothing is not waited for.
+/// Runs the turn of a sub-agent; the flag is whether the deadline ended it,
+/// even if the model does not respond.
 async fn run_until_deadline(
     ready: &mut PreparedSubagent,
     said: String,
@@ -322,12 +321,4 @@ async fn run_until_deadline(
             (turn.await, true)
         }
     }
-}
-
-/// An id that no other sub-agent has.
-pub(crate) fn new_session_id() -> String {
-    static NEXT_ID: AtomicU64 = AtomicU64::new(0);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let next = NEXT_ID.fetch_add(1, Ordering::Relaxed);
-    format!("sub-{:x}-{:x}{next:x}", now.as_micros(), std::process::id())
 }

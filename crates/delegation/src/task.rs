@@ -1,4 +1,4 @@
-//! Tasks, as they are asked for and as they are given.
+//! Requested and prepared tasks.
 
 use std::sync::Arc;
 
@@ -10,15 +10,14 @@ use serde_json::Value;
 
 use crate::settings::DelegationSettings;
 
-/// How many tasks one call may give.
+/// Maximum tasks per call.
 const MAX_TASKS: usize = 100;
-/// The most bytes of a goal and its context.
+/// Maximum size of a goal and its context.
 const MAX_TASK_BYTES: usize = 200_000;
-/// Of what is left, this part stays for the parent, so that it can still
-/// answer.
+/// The parent keeps 1/N of its remaining budget, so it can still answer.
 const PARENT_SHARE_DIVISOR: u32 = 10;
 
-/// Whether a sub-agent works alone.
+/// Whether it may delegate.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SubagentRole {
@@ -42,46 +41,46 @@ pub(crate) struct TaskRequest {
     pub(crate) max_iterations: Option<u32>,
 }
 
-/// A task that can be begun.
+/// A task ready to run.
 #[derive(Debug)]
 pub(crate) struct PreparedTask {
     pub(crate) index: usize,
     pub(crate) goal: String,
     pub(crate) context: String,
-    /// The definitions of its tools.
+    /// Definitions of its tools.
     pub(crate) tools: Arc<[Value]>,
-    /// What it may call.
+    /// Tools it may call.
     pub(crate) scope: Arc<ToolScope>,
-    /// What it may use.
+    /// Its budget.
     pub(crate) allowance: BudgetLimits,
-    /// What its parent should know of it.
+    /// Notes for the parent.
     pub(crate) notes: Vec<String>,
 }
 
-/// An error unless these are tasks that somebody could begin.
+/// Fails unless the tasks are valid.
 pub(crate) fn check_tasks(tasks: &[TaskRequest]) -> Result<(), ToolError> {
     if tasks.is_empty() {
-        return Err(ToolError::invalid("There is no task: neither `goal` nor `tasks` is given"));
+        return Err(ToolError::invalid("Either `goal` or `tasks` is required"));
     }
     if tasks.len() > MAX_TASKS {
-        let message = format!("{} tasks are more than the {MAX_TASKS} of one call", tasks.len());
+        let message = format!("{} tasks exceed the limit of {MAX_TASKS} per call", tasks.len());
         return Err(ToolError::limit(message));
     }
     for (at, task) in tasks.iter().enumerate() {
         if task.goal.trim().is_empty() {
-            return Err(ToolError::invalid(format!("The goal of task {at} is empty")));
+            return Err(ToolError::invalid(format!("`goal` of task {at} is empty")));
         }
         if task.goal.len() + task.context.as_deref().unwrap_or_default().len() > MAX_TASK_BYTES {
-            let message = format!("Task {at} is longer than {MAX_TASK_BYTES} bytes");
+            let message = format!("Task {at} exceeds {MAX_TASK_BYTES} bytes");
             return Err(ToolError::limit(message)
-                .with_hint("Write it to a file, and name the file in the context."));
+                .with_hint("Write the details to a file and name the file in `context`."));
         }
     }
     Ok(())
 }
 
-/// What there is nothing left of, in words. How often the parent has asked its
-/// model is no matter here, and for answers without tools neither are calls.
+/// Names the exhausted part of the budget. Ignores the parent's model requests,
+/// and tool calls unless `needs_calls`.
 pub(crate) fn exhausted_resource(budget: &AgentBudget, needs_calls: bool) -> Option<String> {
     let left = budget.remaining();
     if needs_calls && left.calls == Some(0) {
@@ -101,8 +100,8 @@ pub(crate) fn exhausted_resource(budget: &AgentBudget, needs_calls: bool) -> Opt
     budget.exhausted_reason().filter(|what| !of_no_matter(what))
 }
 
-/// What each of so many sub-agents may use: an equal part of what is left,
-/// but for the part that the parent keeps. Time runs for all at once.
+/// Splits the remaining budget evenly among the tasks, after the parent's
+/// share. Time is not divided: the tasks run concurrently.
 pub(crate) fn allowance_per_task(
     budget: Option<&AgentBudget>,
     tasks: usize,

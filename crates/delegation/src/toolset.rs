@@ -1,4 +1,4 @@
-//! The tools of a sub-agent: never more than its parent has.
+//! Selects the tools of a sub-agent: never more than its parent has.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -8,15 +8,15 @@ use hermes_engine::toolsets::ToolSelection;
 use hermes_engine::{DeferralSettings, Engine, RESERVED_TOOL_NAMES, ToolScope};
 use serde_json::Value;
 
-/// What a sub-agent can be given.
+/// Selects tools for sub-agents.
 #[derive(Debug)]
 pub(crate) struct ToolSelector<'a> {
     pub(crate) engine: &'a Engine,
-    /// What the parent may call.
+    /// Tools that the parent may call.
     pub(crate) parent_tools: HashSet<String>,
-    /// What no sub-agent gets.
+    /// Tools that no sub-agent gets.
     pub(crate) blocked: &'a [String],
-    /// The window of its model.
+    /// Context window of the sub-agents' model.
     pub(crate) window: Option<u64>,
 }
 
@@ -27,8 +27,8 @@ pub(crate) struct SubagentTools {
 }
 
 impl ToolSelector<'_> {
-    /// The tools of these toolsets that the parent has; without any, all of
-    /// the parent's.
+    /// Returns the tools of these toolsets that the parent has; without
+    /// toolsets, all of the parent's.
     pub(crate) async fn select(
         &self,
         toolsets: Option<&[String]>,
@@ -45,13 +45,14 @@ impl ToolSelector<'_> {
         if scope.entries().is_empty() && toolsets.is_some_and(|names| !names.is_empty()) {
             let names = toolsets.unwrap_or_default().join(", ");
             return Err(ToolError::invalid(format!(
-                "A sub-agent would have no tool of {names}: they are not yours to give"
+                "No tool of {names} can be given to a sub-agent: you do not have them, or they \
+                 are blocked"
             ))
-            .with_hint("Leave `toolsets` out to give it all that you have."));
+            .with_hint("Omit `toolsets` to give it all your tools."));
         }
         let is_deferred = definitions.deferred.iter().any(|name| allowed(name));
         let all: Vec<Value> = serde_json::from_str(&definitions.json).map_err(|error| {
-            ToolError::internal(format!("The definitions cannot be read: {error}"))
+            ToolError::internal(format!("Cannot parse the tool definitions: {error}"))
         })?;
         let shown = |tool: &Value| {
             let name = tool["function"]["name"].as_str().unwrap_or_default();

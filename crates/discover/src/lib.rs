@@ -1,19 +1,20 @@
-//! Build-script helper: a file in a family's `src/tools` folder is a tool.
+//! Build-script helper that registers every file in a family's `src/tools`
+//! directory as a tool.
 //!
-//! A family crate's build script calls [`write_table`], and its `lib.rs`
-//! includes what that wrote. There is no list to edit: each file or folder
-//! below `src/tools` that says `impl Tool for NAME` becomes a module, and
-//! `NAME::default()` a row of the table.
+//! A family crate's build script calls [`write_tool_table`], and its `lib.rs`
+//! includes the generated file. There is no list to edit: each file or
+//! directory below `src/tools` that contains `impl Tool for NAME` becomes a
+//! module, and `NAME::default()` an entry of the table.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-/// Scans `src/tools` of the crate being built and writes `$OUT_DIR/tools.rs`:
-/// a module per file, and `pub fn tools()` that makes them all.
+/// Scans `src/tools` of the crate being built and writes `$OUT_DIR/tools.rs`: a
+/// module per file, and `pub fn tools()` that creates them all.
 ///
-/// Panics with the file's name when something is not as it must be, which is
-/// how a build script reports to the person who runs cargo.
+/// Panics with the file name on failure, which is how a build script reports
+/// errors to cargo.
 pub fn write_tool_table() {
     let root = PathBuf::from(required_env("CARGO_MANIFEST_DIR"));
     let folder = root.join("src/tools");
@@ -28,7 +29,7 @@ pub fn write_tool_table() {
     }
 }
 
-/// One module of `src/tools` and the tools that it implements.
+/// A module of `src/tools` and the tools that it implements.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolModule {
     /// The module's name.
@@ -39,7 +40,7 @@ pub struct ToolModule {
     pub types: Vec<String>,
 }
 
-/// The modules of a `src/tools` folder, by name.
+/// Finds the modules of a `src/tools` directory, sorted by name.
 pub fn find_tool_modules(folder: &Path) -> io::Result<Vec<ToolModule>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -54,7 +55,7 @@ pub fn find_tool_modules(folder: &Path) -> io::Result<Vec<ToolModule>> {
         let types = implementors(&text);
         if types.is_empty() {
             return Err(io::Error::other(format!(
-                "{} holds no `impl Tool for NAME`; code that tools share belongs in src/",
+                "{} contains no `impl Tool for NAME`; shared code belongs in src/",
                 path.display()
             )));
         }
@@ -64,7 +65,7 @@ pub fn find_tool_modules(folder: &Path) -> io::Result<Vec<ToolModule>> {
     Ok(found)
 }
 
-/// The types for which `text` says `impl Tool for`.
+/// Returns the types for which `text` contains `impl Tool for`.
 fn implementors(text: &str) -> Vec<String> {
     text.lines()
         .filter_map(|line| {
@@ -98,11 +99,11 @@ fn render(modules: &[ToolModule]) -> String {
 fn required_env(variable: &str) -> String {
     match env::var(variable) {
         Ok(value) => value,
-        Err(_) => panic!("{variable} is not set: this runs inside a build script"),
+        Err(_) => panic!("{variable} is not set: call this from a build script"),
     }
 }
 
-#[allow(clippy::print_stdout, reason = "a build script talks to cargo over its standard output")]
+#[allow(clippy::print_stdout, reason = "a build script communicates with cargo over stdout")]
 fn println(line: &str) {
     println!("{line}");
 }

@@ -1,25 +1,25 @@
-//! The container of old workbooks, read only far enough to see how large the
-//! tables are that a library would make of it.
+//! The OLE compound file container of old Excel workbooks, parsed only to check
+//! the sheet sizes before a library allocates them.
 
 use std::collections::HashSet;
 
 use crate::limits::DocumentError;
 
-/// Cells of a sheet that are taken, from the first to the last one: a table of
-/// them all is laid out in memory.
+/// Maximum cells between the first and the last cell of a sheet: the library
+/// allocates all of them.
 const MAX_SHEET_CELLS: u64 = 4 << 20;
 const COMPOUND_MAGIC: &[u8] = b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1";
-/// Where the header goes on with the list of the allocation table's sectors.
+/// Number of allocation-table sectors listed in the header.
 const HEADER_TABLE_SECTORS: usize = 109;
-/// Sector numbers from here on are signs, not numbers.
+/// Sector numbers from here on are special markers.
 const FIRST_SPECIAL_SECTOR: u32 = 0xFFFF_FFFA;
 
-/// An error if a sheet of the workbook has cells so far apart that the table
-/// between them would not fit.
+/// Fails if the cells of a sheet are so far apart that the table between them
+/// would be too large.
 pub(crate) fn check_sheets(bytes: &[u8]) -> Result<(), DocumentError> {
     let container = CompoundFile::open(bytes)?;
     let Some(book) = container.stream(&["Workbook", "Book"]) else {
-        return Err(DocumentError::Damaged("it holds no workbook".to_owned()));
+        return Err(DocumentError::Damaged("it contains no workbook stream".to_owned()));
     };
     let mut starts = HashSet::from([0]);
     let mut globals = CellExtent::default();
@@ -40,7 +40,7 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(four.try_into().ok()?))
 }
 
-/// Sectors, and which follows which.
+/// A compound file: its sectors and their chains.
 struct CompoundFile<'a> {
     bytes: &'a [u8],
     sector_bytes: usize,
@@ -51,7 +51,9 @@ struct CompoundFile<'a> {
 
 impl<'a> CompoundFile<'a> {
     fn open(bytes: &'a [u8]) -> Result<Self, DocumentError> {
-        Self::read(bytes).ok_or_else(|| DocumentError::Damaged("its container is cut".to_owned()))
+        Self::read(bytes).ok_or_else(|| {
+            DocumentError::Damaged("its container is truncated or invalid".to_owned())
+        })
     }
 
     fn read(bytes: &'a [u8]) -> Option<Self> {
@@ -106,7 +108,7 @@ impl<'a> CompoundFile<'a> {
         all
     }
 
-    /// The first stream with one of these names.
+    /// Returns the first stream with one of these names.
     fn stream(&self, names: &[&str]) -> Option<Vec<u8>> {
         let folder = self.chain(self.directory);
         let entries: Vec<&[u8]> = folder.chunks_exact(128).collect();
@@ -127,7 +129,7 @@ impl<'a> CompoundFile<'a> {
         Some(bytes)
     }
 
-    /// Small streams lie in sectors of 64 bytes inside one of their own.
+    /// Reads a small stream: 64-byte sectors inside the root entry's stream.
     fn small_stream(&self, root: &[u8], start: u32) -> Option<Vec<u8>> {
         let all = self.chain(u32_at(root, 116)?);
         let table = u32_values(&self.chain(self.small_table));
@@ -150,14 +152,14 @@ fn u32_values(bytes: &[u8]) -> Vec<u32> {
         .collect()
 }
 
-/// The box around the cells of a sheet.
+/// Bounding box of the cells of a sheet.
 #[derive(Default)]
 struct CellExtent {
     cells: Option<(u16, u16, u16, u16)>,
 }
 
 impl CellExtent {
-    /// Goes through the records from `start` to the sheet's end.
+    /// Scans the records from `start` to the end of the sheet.
     fn measure(
         &mut self,
         book: &[u8],

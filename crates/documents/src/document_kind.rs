@@ -1,5 +1,5 @@
-//! Which kind of document a file is: by its first bytes, and by its name where
-//! those leave a choice.
+//! Detects the kind of a document by its first bytes, and by its name where
+//! those are ambiguous.
 
 /// A kind of document whose text can be extracted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -12,7 +12,7 @@ pub enum DocumentKind {
     Presentation,
     /// An Excel workbook (.xlsx, .xlsm).
     Workbook,
-    /// An Excel workbook of before 2007 (.xls).
+    /// An Excel workbook from before 2007 (.xls).
     OldWorkbook,
     /// An OpenDocument text (.odt).
     OpenText,
@@ -25,7 +25,7 @@ pub enum DocumentKind {
 }
 
 impl DocumentKind {
-    /// What it is called.
+    /// Display name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Notebook => "notebook",
@@ -41,14 +41,13 @@ impl DocumentKind {
     }
 }
 
-/// Where the content of a stored first entry begins, which OpenDocument uses
-/// for its type.
+/// Offset of the first ZIP entry's name; OpenDocument stores its type there.
 const FIRST_ENTRY_OFFSET: usize = 30;
-/// A PDF may have some bytes before its mark.
+/// A PDF may have some bytes before its magic number.
 const PDF_MAGIC_WINDOW_BYTES: usize = 1024;
 
-/// The kind of the document called `name` that begins with `head`; none for
-/// everything else, such as plain text with a document's name.
+/// Returns the kind of the document called `name` that begins with `head`;
+/// `None` for anything else, such as plain text with a document's name.
 pub fn detect_kind(name: &str, head: &[u8]) -> Option<DocumentKind> {
     let extension = name.rsplit_once('.').map(|(_, e)| e.to_ascii_lowercase()).unwrap_or_default();
     if head.starts_with(b"PK\x03\x04") {
@@ -73,7 +72,7 @@ pub fn detect_kind(name: &str, head: &[u8]) -> Option<DocumentKind> {
 fn detect_zip_kind(extension: &str, head: &[u8]) -> Option<DocumentKind> {
     let first = head.get(FIRST_ENTRY_OFFSET..).unwrap_or_default();
     if let Some(rest) = first.strip_prefix(b"mimetype") {
-        // An extra field may stand between the name and the content.
+        // An extra field may separate the name from the content.
         let start = rest.get(..200).unwrap_or(rest);
         let of = |kind: &str| contains_bytes(start, format!("opendocument.{kind}").as_bytes());
         return match () {
@@ -95,7 +94,8 @@ fn detect_zip_kind(extension: &str, head: &[u8]) -> Option<DocumentKind> {
     by_name.or_else(|| detect_office_kind(head))
 }
 
-/// Office writes its list of types first; the main part is not far behind.
+/// Office writes the list of content types first, followed closely by the main
+/// part.
 fn detect_office_kind(head: &[u8]) -> Option<DocumentKind> {
     if !head.get(FIRST_ENTRY_OFFSET..)?.starts_with(b"[Content_Types].xml") {
         return None;

@@ -1,8 +1,8 @@
-//! The text of notebooks, office documents and PDFs, within bounds.
+//! Extracts the text of notebooks, office documents and PDFs within limits.
 //!
-//! Nothing here touches a file: a document is a slice of bytes, and what comes
-//! out is plain text with a little Markdown. Documents come from strangers, so
-//! every step is bounded: what is unpacked, how deep, how long, how much.
+//! Nothing here touches a file: the input is a slice of bytes, the output plain
+//! text with a little Markdown. Documents are untrusted, so every step has a
+//! limit on size, depth and time.
 
 mod compound;
 mod document_kind;
@@ -24,20 +24,20 @@ pub use document_kind::{DocumentKind, detect_kind};
 pub use limits::{DocumentError, DocumentLimits};
 pub use xml_check::find_xml_error;
 
-/// The text of a document.
+/// Text of a document.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ExtractedText {
     /// Lines, with headings as `#`, lists as `-` and tables as rows.
     pub text: String,
-    /// What was left out, a sentence each.
+    /// One sentence for each omission.
     pub notes: Vec<String>,
 }
 
-/// The text of the document in `bytes`.
+/// Extracts the text of the document in `bytes`.
 ///
-/// A panic of a library is an error like any other. Spreadsheets and PDFs are
-/// read by libraries on a thread of their own; one that does not answer in
-/// time is left behind, and when several are, no new one is begun.
+/// A panic in a library becomes an error. Libraries read spreadsheets and PDFs
+/// on a separate thread; a thread that exceeds the timeout is abandoned, and
+/// when several are, further documents are refused.
 pub fn extract(
     kind: DocumentKind,
     bytes: &[u8],
@@ -45,7 +45,7 @@ pub fn extract(
 ) -> Result<ExtractedText, DocumentError> {
     if bytes.len() as u64 > limits.file_bytes {
         return Err(DocumentError::TooLarge(format!(
-            "it has {} bytes, and at most {} are taken apart",
+            "it has {} bytes, and the limit is {}",
             bytes.len(),
             limits.file_bytes
         )));

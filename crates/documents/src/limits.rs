@@ -1,4 +1,4 @@
-//! How far a document may go, and what is said when it goes further.
+//! Limits on extraction, and the errors when a document exceeds them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -9,24 +9,24 @@ use std::time::Duration;
 
 use crate::ExtractedText;
 
-/// Bounds on the work that one document may cause.
+/// Limits on the work that one document may cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DocumentLimits {
-    /// Bytes of the document.
+    /// Maximum size of the document.
     pub file_bytes: u64,
-    /// Bytes that may be unpacked from it, all parts together.
+    /// Maximum bytes unpacked from it, all parts together.
     pub unpacked_bytes: u64,
-    /// How many times its packed size a part may have, once it is past 16 MiB.
+    /// Maximum compression ratio of a part larger than 16 MiB.
     pub ratio: u64,
-    /// How deep elements may be nested.
+    /// Maximum nesting depth of elements.
     pub depth: usize,
-    /// Rows of a sheet that are shown.
+    /// Maximum rows shown per sheet.
     pub rows: usize,
-    /// Columns of a sheet that are shown.
+    /// Maximum columns shown per sheet.
     pub columns: usize,
-    /// Bytes of text that are kept.
+    /// Maximum bytes of extracted text.
     pub text_bytes: usize,
-    /// How long a library may think.
+    /// Timeout of a library.
     pub timeout: Duration,
 }
 
@@ -45,23 +45,23 @@ impl Default for DocumentLimits {
     }
 }
 
-/// Why a document has no text to show.
+/// Why no text could be extracted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DocumentError {
-    /// It is not what it says it is, or broken.
+    /// The document is damaged or of another format.
     #[error("it is damaged: {0}")]
     Damaged(String),
-    /// It would take more memory than it is worth.
+    /// It exceeds a limit on size or memory.
     #[error("it is too large: {0}")]
     TooLarge(String),
-    /// It is locked with a password.
-    #[error("it is protected with a password")]
+    /// It is password-protected.
+    #[error("it is password-protected")]
     Protected,
-    /// Reading it took too long and was given up.
-    #[error("reading it took longer than {} s", .0.as_secs())]
+    /// Extraction timed out.
+    #[error("extracting its text took longer than {} s", .0.as_secs())]
     TooSlow(Duration),
-    /// There is no thread for it: earlier documents are still being read.
-    #[error("earlier documents that take too long are still being read")]
+    /// Too many threads are still busy with earlier documents.
+    #[error("earlier documents that timed out are still being read")]
     Busy,
 }
 
@@ -71,7 +71,7 @@ impl DocumentError {
     }
 }
 
-/// Takes off what is beyond the bound on text.
+/// Truncates the text to the limit.
 pub(crate) fn truncate_text(extracted: &mut ExtractedText, limits: &DocumentLimits) {
     if extracted.text.len() <= limits.text_bytes {
         return;
@@ -82,7 +82,7 @@ pub(crate) fn truncate_text(extracted: &mut ExtractedText, limits: &DocumentLimi
     extracted.notes.push(format!("Only the first {end} bytes of the text are shown."));
 }
 
-/// Tells a thread whether somebody still waits for it.
+/// Signals to a thread that its result is no longer wanted.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AbandonSignal(Arc<AtomicU8>);
 
@@ -91,7 +91,7 @@ const STATE_DONE: u8 = 1;
 const STATE_ABANDONED: u8 = 2;
 
 impl AbandonSignal {
-    /// Whether nobody waits any more.
+    /// Whether the caller stopped waiting.
     pub(crate) fn is_abandoned(&self) -> bool {
         self.0.load(Ordering::Acquire) == STATE_ABANDONED
     }
@@ -101,16 +101,16 @@ impl AbandonSignal {
     }
 }
 
-/// Threads that were given up and may still run.
+/// Threads that were abandoned and may still run.
 static ABANDONED_THREADS: AtomicUsize = AtomicUsize::new(0);
-/// How many of them there may be.
+/// Maximum number of abandoned threads.
 const MAX_ABANDONED_THREADS: usize = 3;
-/// Libraries call themselves; the memory is only taken when it is used.
+/// The libraries recurse deeply; untouched stack pages cost no memory.
 const READER_STACK_BYTES: usize = 128 << 20;
 
-/// Runs `work` on a thread of its own and waits for it no longer than `time`.
-/// A thread cannot be stopped from outside: `work` should look at the sign it
-/// is handed. One that does not ends when it ends, and is counted until then.
+/// Runs `work` on a separate thread and waits at most `time`. A thread cannot
+/// be killed, so `work` should check the signal it gets. An abandoned thread is
+/// counted until it ends.
 pub(crate) fn run_with_timeout<T: Send + 'static>(
     time: Duration,
     work: impl FnOnce(&AbandonSignal) -> Result<T, DocumentError> + Send + 'static,
@@ -126,7 +126,7 @@ pub(crate) fn run_with_timeout<T: Send + 'static>(
         if inner.swap_state(STATE_DONE) == STATE_ABANDONED {
             ABANDONED_THREADS.fetch_sub(1, Ordering::AcqRel);
         }
-        // Nobody listens once the answer is late.
+        // The receiver is gone after a timeout.
         let _ = answer.send(result);
     };
     thread::Builder::new()
@@ -143,7 +143,7 @@ pub(crate) fn run_with_timeout<T: Send + 'static>(
     })
 }
 
-/// Runs `work`; a panic in it is an error.
+/// Runs `work`; a panic becomes an error.
 pub(crate) fn catch_panic<T>(
     work: impl FnOnce() -> Result<T, DocumentError>,
 ) -> Result<T, DocumentError> {
@@ -153,7 +153,7 @@ pub(crate) fn catch_panic<T>(
             .map(String::as_str)
             .or_else(|| panic.downcast_ref::<&str>().copied())
             .unwrap_or("unknown");
-        Err(DocumentError::Damaged(format!("a reader gave up on it ({reason})")))
+        Err(DocumentError::Damaged(format!("its parser crashed ({reason})")))
     })
 }
 

@@ -1,4 +1,4 @@
-//! Jupyter notebooks: cells with headings, and what they put out.
+//! Jupyter notebooks: cells with headings and outputs.
 
 use std::fmt::Write as _;
 
@@ -8,14 +8,14 @@ use serde_json::{Map, Value};
 use crate::ExtractedText;
 use crate::limits::{DocumentError, DocumentLimits};
 
-/// Characters of one output that are shown.
+/// Maximum characters shown of one output.
 const MAX_OUTPUT_CHARS: usize = 20_000;
 
 #[derive(Debug, Deserialize)]
 struct NotebookFile {
     #[serde(default)]
     cells: Vec<NotebookCell>,
-    /// Where cells were before version 4.
+    /// Location of cells before nbformat 4.
     #[serde(default)]
     worksheets: Vec<NotebookWorksheet>,
 }
@@ -56,7 +56,7 @@ struct NotebookOutput {
     traceback: Vec<String>,
 }
 
-/// A text, or the lines that make it up.
+/// A string, or a list of lines.
 #[derive(Debug, Default, Deserialize)]
 #[serde(from = "Value")]
 struct MultilineText(String);
@@ -169,7 +169,7 @@ fn push_bounded(text: &mut String, lines: &str) {
     }
 }
 
-/// Without the colours and cursor movements of a terminal.
+/// Removes terminal escape sequences.
 fn strip_ansi(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -177,7 +177,7 @@ fn strip_ansi(text: &str) -> String {
         if c != '\x1B' {
             plain.push(c);
         } else if chars.next_if_eq(&'[').is_some() {
-            // The sequence ends with a letter or another sign of its row.
+            // A sequence ends with a byte from `@` to `~`.
             for end in chars.by_ref() {
                 if ('\x40'..='\x7E').contains(&end) {
                     break;

@@ -1,5 +1,5 @@
-//! What Word and PowerPoint have in common: paragraphs, runs and tables, and
-//! parts that refer to one another.
+//! Code shared by Word and PowerPoint: paragraphs, runs, tables and part
+//! relationships.
 
 use std::collections::HashMap;
 
@@ -8,18 +8,18 @@ use crate::package::ZipPackage;
 use crate::text_flow::TextFlow;
 use crate::xml::{XmlElement, XmlEvent, walk_xml};
 
-/// Elements whose text is not part of the document as it stands.
+/// Elements whose text is not part of the current document.
 const SKIPPED_ELEMENTS: &[&str] = &["Fallback", "moveFrom", "del", "instrText"];
 
-/// Writes the text of an XML part into a flow.
+/// Writes the text of an XML part to a flow.
 #[derive(Debug)]
 pub(crate) struct OfficeTextWriter<'s> {
     pub(crate) flow: TextFlow,
-    /// Heading levels by the name of the style.
+    /// Heading levels by style id.
     styles: &'s HashMap<String, usize>,
-    /// What the next paragraph begins with: a note's number.
+    /// Prefix of the next paragraph: a note's number.
     pub(crate) label: Option<String>,
-    /// How deep we are inside something that is passed over.
+    /// Nesting depth inside a skipped element.
     skip_depth: usize,
     in_text: bool,
     list_level: usize,
@@ -138,7 +138,7 @@ impl<'s> OfficeTextWriter<'s> {
     }
 
     fn label_note(&mut self, mark: &str, element: &XmlElement<'_>) {
-        // Those with a type are the lines between text and notes.
+        // Notes with a type are separators.
         if element.attribute("type").is_none() {
             let id = element.attribute("id").unwrap_or_default();
             self.label = Some(format!("[{mark}{id}]: "));
@@ -152,7 +152,7 @@ fn is_skipped(element: &XmlElement<'_>) -> bool {
         || name == "fld" && element.attribute("type").is_some_and(|kind| kind.starts_with("slide"))
 }
 
-/// The level of a style that is called `Heading1` or `heading 1`.
+/// Returns the level of a style called `Heading1` or `heading 1`.
 pub(crate) fn heading_level(style: &str) -> Option<usize> {
     let style = style.to_ascii_lowercase();
     if style == "title" {
@@ -162,7 +162,7 @@ pub(crate) fn heading_level(style: &str) -> Option<usize> {
     (1..=6).contains(&level).then_some(level)
 }
 
-/// Where the relations of a part lead: target and kind by id.
+/// Reads the relationships of a part: target and type by id.
 pub(crate) fn part_relations(
     package: &mut ZipPackage<'_>,
     part: &str,
@@ -187,7 +187,7 @@ pub(crate) fn part_relations(
     Ok(found)
 }
 
-/// The part that everything else hangs on, wherever the package puts it.
+/// Returns the main part, wherever the package puts it.
 pub(crate) fn main_part(
     package: &mut ZipPackage<'_>,
     usual: &str,
@@ -198,7 +198,7 @@ pub(crate) fn main_part(
     Ok(main.map_or_else(|| usual.to_owned(), |(target, _)| target))
 }
 
-/// A target, which is relative to the folder of its part.
+/// Resolves a target relative to the directory of its part.
 pub(crate) fn resolve_target(folder: &str, target: &str) -> String {
     if let Some(absolute) = target.strip_prefix('/') {
         return absolute.to_owned();

@@ -1,4 +1,4 @@
-//! OpenDocument: texts, presentations and spreadsheets.
+//! OpenDocument texts, presentations and spreadsheets.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use crate::text_flow::TextFlow;
 use crate::xml::{XmlElement, XmlEvent, walk_xml};
 
 const CONTENT_PART: &str = "content.xml";
-/// Elements whose text is not part of the document as it stands.
+/// Elements whose text is not part of the current document.
 const SKIPPED_ELEMENTS: &[&str] = &["tracked-changes", "note-citation", "desc", "date-string"];
 
 pub(crate) fn extract(
@@ -29,12 +29,12 @@ pub(crate) fn extract(
     Ok(ExtractedText { text: text.finish(), notes })
 }
 
-/// A text in the making.
+/// Builds the text of a document.
 struct OdfTextWriter {
     flow: TextFlow,
-    /// Flows that are interrupted by a note.
+    /// Flows interrupted by a note.
     interrupted: Vec<(TextFlow, String)>,
-    /// Notes and comments, which follow the text.
+    /// Notes and comments, appended to the text.
     trailing_notes: Vec<String>,
     author: String,
     in_author: bool,
@@ -169,7 +169,7 @@ impl OdfTextWriter {
     }
 
     fn finish(mut self) -> String {
-        // A cut document may end inside a note.
+        // A truncated document may end inside a note.
         while !self.interrupted.is_empty() {
             self.end_note("");
         }
@@ -182,7 +182,8 @@ impl OdfTextWriter {
     }
 }
 
-/// White space counts as one space; more of it has elements of its own.
+/// Collapses runs of whitespace to one space; OpenDocument encodes further
+/// spaces as elements.
 fn collapse_whitespace(text: &str) -> String {
     let mut squeezed = String::with_capacity(text.len());
     for c in text.chars() {
@@ -206,12 +207,12 @@ pub(crate) fn extract_sheets(
     Ok(sheets.extracted)
 }
 
-/// The sheets of a spreadsheet, as they are met.
+/// Reads the sheets of a spreadsheet from XML events.
 #[derive(Default)]
 struct OdfSheetReader {
     extracted: ExtractedText,
     limits: DocumentLimits,
-    /// The style that is being described, and those of hidden sheets.
+    /// The current style, and the styles of hidden sheets.
     style: String,
     hidden: HashSet<String>,
     left_out: Vec<String>,
@@ -220,7 +221,7 @@ struct OdfSheetReader {
     row_repeats: usize,
     cells: Vec<(usize, ShownCell)>,
     column: usize,
-    /// How often the open cell occurs, what it holds, and what it shows.
+    /// The open cell: repeat count, value and displayed text.
     repeats: usize,
     value: Option<String>,
     formula: Option<String>,
@@ -300,7 +301,8 @@ impl OdfSheetReader {
                     _ => Some(ShownCell::Text(text)),
                 };
                 if let Some(cell) = cell {
-                    // One column beyond the bound is enough to be noticed.
+                    // One column beyond the limit is enough to report the
+                    // omission.
                     let last = end.min(self.limits.columns + 1);
                     self.cells.extend((self.column..last).map(|column| (column, cell.clone())));
                 }
@@ -338,21 +340,22 @@ impl OdfSheetReader {
     }
 }
 
-/// What is shown of a cell.
+/// Displayed content of a cell.
 #[derive(Debug, Clone)]
 enum ShownCell {
     Text(String),
-    /// How it is calculated, since nobody has done so.
+    /// The formula of a cell without a cached value.
     Formula(String),
 }
 
-/// How a cell is calculated; the name of the language in front is left out.
+/// Returns the formula of a cell without its language prefix.
 fn cell_formula(element: &XmlElement<'_>) -> Option<String> {
     let formula = element.attribute("formula")?;
     Some(formula.split_once('=').map_or(formula.as_str(), |(_, formula)| formula).to_owned())
 }
 
-/// What a cell holds, where that says more than what it shows.
+/// Returns the stored value of a cell where it is more precise than the
+/// displayed text.
 fn cell_value(element: &XmlElement<'_>) -> Option<String> {
     match element.attribute("value-type")?.as_str() {
         "date" => element.attribute("date-value"),

@@ -1,5 +1,5 @@
-//! The parts of a zipped document, unpacked one at a time and only as far as
-//! the bounds go, whatever sizes the package claims.
+//! Unpacks the parts of a zipped document one at a time within the limits,
+//! whatever sizes the package claims.
 
 use std::io::{Cursor, Read};
 
@@ -8,14 +8,14 @@ use zip::result::ZipError;
 
 use crate::limits::{DocumentError, DocumentLimits};
 
-/// Parts below this size may be packed as tightly as they like.
+/// The compression ratio of parts below this size is not limited.
 const RATIO_FREE_BYTES: u64 = 16 << 20;
 
 /// A zipped document.
 #[derive(Debug)]
 pub(crate) struct ZipPackage<'a> {
     archive: ZipArchive<Cursor<&'a [u8]>>,
-    /// Bytes that may still be unpacked.
+    /// Remaining bytes that may be unpacked.
     bytes_left: u64,
     ratio: u64,
 }
@@ -26,12 +26,12 @@ impl<'a> ZipPackage<'a> {
         Ok(Self { archive, bytes_left: limits.unpacked_bytes, ratio: limits.ratio })
     }
 
-    /// The names of all parts.
+    /// Returns the names of all parts.
     pub(crate) fn part_names(&self) -> Vec<String> {
         self.archive.file_names().flatten().map(|name| name.into_owned()).collect()
     }
 
-    /// The text of a part, if there is one of that name.
+    /// Returns the text of a part, if it exists.
     pub(crate) fn part_text(&mut self, name: &str) -> Result<Option<String>, DocumentError> {
         let Some(index) = self.archive.index_for_name(name) else {
             return Ok(None);
@@ -41,13 +41,14 @@ impl<'a> ZipPackage<'a> {
         Ok(Some(decode_text(bytes)))
     }
 
-    /// The text of a part without which there is no document.
+    /// Returns the text of a mandatory part.
     pub(crate) fn required_text(&mut self, name: &str) -> Result<String, DocumentError> {
-        self.part_text(name)?.ok_or_else(|| DocumentError::Damaged(format!("it has no {name}")))
+        self.part_text(name)?
+            .ok_or_else(|| DocumentError::Damaged(format!("its part {name} is missing")))
     }
 
-    /// An error if unpacking everything would go beyond the bounds; for
-    /// libraries that unpack by themselves.
+    /// Fails if unpacking everything would exceed the limits; for libraries
+    /// that unpack on their own.
     pub(crate) fn check_sizes(&mut self) -> Result<(), DocumentError> {
         (0..self.archive.len()).try_for_each(|index| self.unpack(index, |_| {}))
     }
@@ -72,18 +73,18 @@ impl<'a> ZipPackage<'a> {
             size += read as u64;
             if size > most {
                 return Err(DocumentError::TooLarge(format!(
-                    "a part of {packed} bytes unpacks to more than {most}"
+                    "a part of {packed} bytes unpacks to more than {most} bytes"
                 )));
             }
             self.bytes_left = self.bytes_left.checked_sub(read as u64).ok_or_else(|| {
-                DocumentError::TooLarge("unpacked it would not fit the bound on memory".to_owned())
+                DocumentError::TooLarge("its parts unpack to more than the size limit".to_owned())
             })?;
             piece(buffer.get(..read).unwrap_or_default());
         }
     }
 }
 
-/// The text of an XML part: UTF-8, or UTF-16 with a mark.
+/// Decodes an XML part: UTF-8, or UTF-16 with a byte order mark.
 fn decode_text(bytes: Vec<u8>) -> String {
     let wide = |unit: fn([u8; 2]) -> u16| {
         let body = bytes.get(2..).unwrap_or_default();

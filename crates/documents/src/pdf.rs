@@ -1,8 +1,8 @@
-//! PDFs: the text of each page.
+//! Extracts the text of each page of a PDF.
 //!
-//! The library that reads them trusts its input: it follows loops, runs
-//! pictures as if they were text, and unpacks without bounds. So a document is
-//! looked through and made harmless before it gets there.
+//! The PDF library trusts its input: it follows loops, interprets images as
+//! content streams, and decompresses without limits. So a document is checked
+//! and neutralized first.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -16,15 +16,15 @@ use pdf_extract::{
 use crate::ExtractedText;
 use crate::limits::{AbandonSignal, DocumentError, DocumentLimits, catch_panic, run_with_timeout};
 
-/// How far up a page's properties may come from.
+/// Maximum depth of the page tree above a page.
 const MAX_PARENTS: usize = 64;
-/// How many times parts that are drawn by parts may be drawn in all.
+/// Maximum number of nested form draws.
 const MAX_DRAWS: u64 = 10_000;
-/// How deep parts may draw one another.
+/// Maximum nesting depth of forms.
 const MAX_DRAW_DEPTH: usize = 32;
-/// Bytes of a stream that is packed in ways that cannot be measured.
+/// Maximum size of a stream whose filters cannot be measured.
 const MAX_UNMEASURED_BYTES: usize = 128 * 1024;
-/// A stream that is packed more than this often is a trick.
+/// Maximum nested compression layers; more indicate a decompression bomb.
 const MAX_PACKING_LAYERS: usize = 3;
 
 pub(crate) fn extract(
@@ -43,7 +43,7 @@ fn read(
 ) -> Result<ExtractedText, DocumentError> {
     let mut document = Document::load_mem(bytes).map_err(DocumentError::damaged)?;
     if document.is_encrypted() {
-        // Many are locked with no password at all, only to forbid printing.
+        // Many are encrypted with an empty password, only to forbid printing.
         document.decrypt("").map_err(|_| DocumentError::Protected)?;
     }
     neutralize(&mut document, limits)?;
@@ -82,15 +82,15 @@ fn read(
         return Err(DocumentError::Damaged("none of its pages can be read".to_owned()));
     }
     if !unread.is_empty() {
-        extracted.notes.push(format!("Pages that cannot be read: {}.", unread.join(", ")));
+        extracted.notes.push(format!("Unreadable pages: {}.", unread.join(", ")));
     }
     if is_blank {
-        extracted.notes.push("It holds no text; its pages may be pictures.".to_owned());
+        extracted.notes.push("It contains no text; its pages may be images.".to_owned());
     }
     Ok(extracted)
 }
 
-/// Without trailing spaces, and with one empty line where there are many.
+/// Removes trailing spaces and collapses blank lines.
 fn tidy_lines(text: &str) -> String {
     let mut tidy = String::with_capacity(text.len());
     let mut empty = 1;
@@ -105,8 +105,8 @@ fn tidy_lines(text: &str) -> String {
     tidy
 }
 
-/// An error if the packed streams of the file, which are found by their mark,
-/// unpack to more than the bounds allow.
+/// Fails if the compressed streams, found by their keyword, exceed the limits
+/// when decompressed.
 fn check_streams(bytes: &[u8], limits: &DocumentLimits) -> Result<(), DocumentError> {
     let mut left = limits.unpacked_bytes;
     let mut at = 0;
@@ -131,8 +131,8 @@ fn find_bytes(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
     }
 }
 
-/// Takes the unpacked size of a stream off `left`. What is packed twice is
-/// unpacked twice.
+/// Subtracts the decompressed size of a stream from `left`, through nested
+/// compression.
 fn measure_stream(
     packed: &[u8],
     left: &mut u64,
@@ -146,7 +146,7 @@ fn measure_stream(
     for _ in 0..MAX_PACKING_LAYERS {
         let mut unpacked = ZlibDecoder::new(layer);
         let mut head = Vec::new();
-        // What does not unpack is no stream of this kind.
+        // Not a zlib stream after all.
         if unpacked.by_ref().take(2).read_to_end(&mut head).is_err() {
             return Ok(());
         }
@@ -159,16 +159,16 @@ fn measure_stream(
             let Ok(read @ 1..) = unpacked.read(&mut buffer) else { return Ok(()) };
             *left = left.checked_sub(read as u64).ok_or_else(|| {
                 DocumentError::TooLarge(format!(
-                    "its streams unpack to more than {} bytes",
+                    "its streams decompress to more than {} bytes",
                     limits.unpacked_bytes
                 ))
             })?;
         }
     }
-    Err(DocumentError::TooLarge("a stream is packed again and again".to_owned()))
+    Err(DocumentError::TooLarge("a stream has too many nested compression layers".to_owned()))
 }
 
-/// Whether the way from a page to the top of the tree ends.
+/// Whether the chain of parents of a page ends.
 fn has_finite_ancestry(document: &Document, page: ObjectId) -> bool {
     let mut next = document.get_dictionary(page).ok();
     for _ in 0..MAX_PARENTS {
@@ -182,9 +182,9 @@ fn has_finite_ancestry(document: &Document, page: ObjectId) -> bool {
     false
 }
 
-/// Empties pictures, which would be taken for drawing commands, large streams
-/// of unusual packing, and parts that draw one another without end or too
-/// often.
+/// Empties images, which the library would interpret as drawing commands, large
+/// streams with unusual filters, and forms that draw each other recursively or
+/// too often.
 fn neutralize(document: &mut Document, limits: &DocumentLimits) -> Result<(), DocumentError> {
     let mut parts: HashMap<ObjectId, FormXObject> = HashMap::new();
     let mut empty = Vec::new();
@@ -217,7 +217,8 @@ fn neutralize(document: &mut Document, limits: &DocumentLimits) -> Result<(), Do
             .map(|listed| listed.iter().filter_map(|(_, part)| part.as_reference().ok()).collect())
             .unwrap_or_default();
         if resources.is_none() && draws > 0 {
-            // It would draw from the list of whoever draws it.
+            // Without resources it would inherit those of the form that draws
+            // it.
             empty.push(id);
         } else if draws > 0 {
             parts.insert(id, FormXObject { draws, drawn, cost: None });
@@ -234,13 +235,13 @@ fn neutralize(document: &mut Document, limits: &DocumentLimits) -> Result<(), Do
     Ok(())
 }
 
-/// How often something is drawn; words of a text that look like it count too.
+/// Counts draw operators; matching words in text are counted too.
 fn count_draws(content: &[u8]) -> u64 {
     let words = content.split(|byte| byte.is_ascii_whitespace() || *byte == 0);
     words.filter(|word| word.starts_with(b"Do") || word.ends_with(b"Do")).count() as u64
 }
 
-/// The dictionary behind a key, also where it is only referred to.
+/// Returns the dictionary at a key, following a reference.
 fn lookup_dictionary<'d>(
     document: &'d Document,
     of: &'d Dictionary,
@@ -250,21 +251,21 @@ fn lookup_dictionary<'d>(
     object.as_dict().ok()
 }
 
-/// A part that draws others.
+/// A form that draws other forms.
 struct FormXObject {
-    /// How often it draws something.
+    /// Number of draw operators.
     draws: u64,
     drawn: Vec<ObjectId>,
-    /// How many parts are drawn by drawing it, and how deep; once known.
+    /// Total draws and depth caused by drawing it, once known.
     cost: Option<(u64, usize)>,
 }
 
-/// The parts that lead back to themselves, or draw too often or too deep.
+/// Returns the forms that are recursive, or draw too often or too deep.
 fn excessive_forms(parts: &mut HashMap<ObjectId, FormXObject>) -> Vec<ObjectId> {
     let mut bad = Vec::new();
     let all: Vec<ObjectId> = parts.keys().copied().collect();
     for start in all {
-        // On the way down a part is open; met again, it leads back to itself.
+        // The current path; a form met again on it is recursive.
         let mut way: Vec<(ObjectId, usize)> = vec![(start, 0)];
         while let Some(&(id, next)) = way.last() {
             let Some(part) = parts.get(&id).filter(|part| part.cost.is_none()) else {
@@ -313,7 +314,7 @@ fn draw_cost(parts: &HashMap<ObjectId, FormXObject>, id: ObjectId) -> (u64, usiz
     (part.draws.saturating_mul(most).saturating_add(1), deepest + 1)
 }
 
-/// Plain text that stops when nobody waits for it.
+/// Plain-text output that stops once it is abandoned.
 struct AbortableOutput<'t, 's> {
     output: PlainTextOutput<&'t mut String>,
     signal: &'s AbandonSignal,

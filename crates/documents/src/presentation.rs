@@ -1,4 +1,4 @@
-//! PowerPoint presentations: the slides in their order, each with its notes.
+//! PowerPoint presentations: slides in order, each with its notes.
 
 use std::collections::HashMap;
 
@@ -38,7 +38,7 @@ pub(crate) fn extract(
         package.part_names().iter().filter(|name| name.starts_with("ppt/media/")).count();
     let mut notes = Vec::new();
     if hidden > 0 {
-        notes.push(format!("{hidden} slides are hidden in the show."));
+        notes.push(format!("{hidden} slides are hidden in the slide show."));
     }
     if pictures > 0 {
         notes.push(format!("{pictures} embedded pictures or media files are not shown."));
@@ -46,7 +46,7 @@ pub(crate) fn extract(
     Ok(ExtractedText { text: writer.flow.finish(), notes })
 }
 
-/// The parts of the slides, in the order of the show.
+/// Returns the slide parts in presentation order.
 fn slide_parts(
     package: &mut ZipPackage<'_>,
     limits: &DocumentLimits,

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use crate::ExtractedText;
 use crate::limits::DocumentLimits;
 
-/// The cells of one sheet, put in any order.
+/// Collects the cells of one sheet, in any order.
 #[derive(Debug)]
 pub(crate) struct SheetBuilder {
     name: String,
     rows: BTreeMap<usize, Vec<String>>,
     /// Bytes of text so far.
     size: usize,
-    /// Cells that show how they are calculated, for want of a value.
+    /// Cells shown as a formula because they have no value.
     formulas: usize,
     limits: DocumentLimits,
     beyond_rows: bool,
@@ -34,7 +34,8 @@ impl SheetBuilder {
         }
     }
 
-    /// Puts a cell, both counted from 0. Says no once nothing more fits.
+    /// Adds a cell; `row` and `column` are zero-based. Returns false once the
+    /// sheet is full.
     pub(crate) fn put_cell(&mut self, row: usize, column: usize, value: &str) -> bool {
         if value.is_empty() {
             return true;
@@ -60,24 +61,24 @@ impl SheetBuilder {
         true
     }
 
-    /// [`Self::put`] of a cell that nobody has calculated: its formula, without
-    /// the sign before it.
+    /// [`Self::put_cell`] for a cell without a calculated value: adds its
+    /// formula, given without `=`.
     pub(crate) fn put_formula(&mut self, row: usize, column: usize, formula: &str) -> bool {
         self.formulas += 1;
         self.put_cell(row, column, &format!("={formula}"))
     }
 
-    /// Whether no further row can be shown.
+    /// Whether no further row fits.
     pub(crate) fn is_full(&self, row: usize) -> bool {
         self.beyond_size || row >= self.limits.rows
     }
 
-    /// Says that there are rows which were not put.
+    /// Records that rows were omitted.
     pub(crate) fn mark_rows_omitted(&mut self) {
         self.beyond_rows = true;
     }
 
-    /// Adds the lines of the sheet.
+    /// Appends the sheet to the text.
     pub(crate) fn finish(self, into: &mut ExtractedText) {
         if !into.text.is_empty() {
             into.text.push_str("\n\n");
@@ -96,7 +97,7 @@ impl SheetBuilder {
         if self.formulas > 0 {
             let number = self.formulas;
             into.notes.push(format!(
-                "Sheet {name}: {number} cells were never calculated; their formulas are shown."
+                "Sheet {name}: {number} cells have no stored value; their formulas are shown."
             ));
         }
         if self.beyond_rows {
@@ -108,12 +109,12 @@ impl SheetBuilder {
             into.notes.push(format!("Sheet {name}: only the first {columns} columns are shown."));
         }
         if self.beyond_size {
-            into.notes.push(format!("Sheet {name}: it is too long to be shown whole."));
+            into.notes.push(format!("Sheet {name}: truncated, it is too large to show in full."));
         }
     }
 }
 
-/// Says which sheets were left out because they are hidden.
+/// Adds a note that lists the hidden sheets.
 pub(crate) fn note_hidden(hidden: &[String], into: &mut ExtractedText) {
     if !hidden.is_empty() {
         into.notes.push(format!("Hidden sheets are not shown: {}.", hidden.join(", ")));

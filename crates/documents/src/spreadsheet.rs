@@ -1,4 +1,5 @@
-//! Excel workbooks, new and old: visible sheets, values, dates as dates.
+//! Excel workbooks (.xlsx and .xls): visible sheets with values, dates and
+//! formulas.
 
 use std::collections::HashMap;
 use std::io::Cursor;
@@ -18,7 +19,7 @@ pub(crate) fn extract(
     bytes: &[u8],
     limits: &DocumentLimits,
 ) -> Result<ExtractedText, DocumentError> {
-    // The library unpacks without bounds of its own.
+    // The library unpacks without limits.
     ZipPackage::open(bytes, limits)?.check_sizes()?;
     let (bytes, limits) = (bytes.to_vec(), *limits);
     run_with_timeout(limits.timeout, move |sign| read_xlsx(bytes, &limits, sign))
@@ -33,12 +34,11 @@ fn read_xlsx(
     let mut extracted = ExtractedText::default();
     for name in visible_sheets(book.sheets_metadata().to_vec(), &mut extracted) {
         let mut sheet = SheetBuilder::new(&name, limits);
-        // Cell by cell: a table of all cells would be as large as the farthest
-        // one wants it to be.
+        // Cell by cell: a table of all cells could be arbitrarily large.
         let mut cells = match book.worksheet_cells_reader(&name) {
             Ok(cells) => cells,
             Err(error) => {
-                extracted.notes.push(format!("Sheet {name} cannot be read: {error}."));
+                extracted.notes.push(format!("Cannot read sheet {name}: {error}."));
                 continue;
             }
         };
@@ -65,8 +65,8 @@ fn read_xlsx(
     Ok(extracted)
 }
 
-/// How a cell is calculated; one that shares its formula with others refers to
-/// the first of them, whose place is in `anchors`.
+/// Returns the formula of a cell; one that shares its formula refers to the
+/// first such cell, whose position is in `anchors`.
 fn shown_formula(
     formula: XlsxFormulaMetadata,
     at: (u32, u32),
@@ -87,7 +87,7 @@ fn shown_formula(
     Some(formula).filter(|formula| !formula.is_empty())
 }
 
-/// The letters of a column, counted from 0.
+/// Returns the letters of a zero-based column.
 fn column_name(mut column: u32) -> String {
     let mut letters = Vec::new();
     loop {
@@ -135,7 +135,7 @@ fn to_document_error(error: XlsxError) -> DocumentError {
     }
 }
 
-/// The names of the visible sheets; the others are noted.
+/// Returns the names of the visible sheets; notes the hidden ones.
 fn visible_sheets(sheets: Vec<Listed>, into: &mut ExtractedText) -> Vec<String> {
     let (shown, hidden): (Vec<Listed>, Vec<Listed>) = sheets
         .into_iter()

@@ -1,13 +1,12 @@
-//! Text that is put together paragraph by paragraph and, inside tables, cell
-//! by cell.
+//! Builds text from paragraphs and table cells.
 
 use crate::limits::DocumentLimits;
 
-/// Text in the making.
+/// Text under construction.
 #[derive(Debug)]
 pub(crate) struct TextFlow {
     text: String,
-    /// Paragraphs that were begun; a text box lies inside a paragraph.
+    /// Open paragraphs; a text box can nest in a paragraph.
     open: Vec<OpenParagraph>,
     tables: Vec<OpenTable>,
     max_bytes: usize,
@@ -35,7 +34,8 @@ impl TextFlow {
         }
     }
 
-    /// Adds to the paragraph. What is outside of every paragraph is layout.
+    /// Appends to the open paragraph. Ignores text outside a paragraph, which
+    /// is layout.
     pub(crate) fn push(&mut self, text: &str) {
         if let Some(paragraph) = self.open.last_mut()
             && paragraph.line.len() < self.max_bytes
@@ -44,7 +44,7 @@ impl TextFlow {
         }
     }
 
-    /// A line of our own between paragraphs.
+    /// Adds a line between paragraphs.
     pub(crate) fn push_line(&mut self, text: &str) {
         self.text.push_str(text);
         self.text.push('\n');
@@ -54,7 +54,7 @@ impl TextFlow {
         self.open.push(OpenParagraph::default());
     }
 
-    /// What stands before the paragraph: a heading's `#`, a list's `-`.
+    /// Sets the prefix of the paragraph: `#` of a heading, `-` of a list item.
     pub(crate) fn set_prefix(&mut self, prefix: impl Into<String>) {
         if let Some(paragraph) = self.open.last_mut() {
             paragraph.prefix = prefix.into();
@@ -68,7 +68,7 @@ impl TextFlow {
         match self.tables.last_mut() {
             Some(table) => add_to_cell(&mut table.cell, &line, self.max_bytes),
             None if self.text.len() < self.max_bytes => {
-                // An empty heading or item would be a mark alone.
+                // An empty heading or item would be a prefix alone.
                 if !line.trim().is_empty() {
                     self.text.push_str(&prefix);
                     self.text.push_str(line.trim_end());
@@ -97,7 +97,7 @@ impl TextFlow {
         let row = std::mem::take(&mut table.row).join(" | ");
         let outer = self.tables.len().checked_sub(2).and_then(|at| self.tables.get_mut(at));
         match outer {
-            // A table inside a cell: its rows follow one another there.
+            // Rows of a nested table are appended to the outer cell.
             Some(table) => add_to_cell(&mut table.cell, &row, self.max_bytes),
             None if self.text.len() < self.max_bytes => {
                 self.text.push_str("| ");
@@ -112,8 +112,8 @@ impl TextFlow {
         self.tables.pop();
     }
 
-    /// Ends what is open, where the document just stops; whether there is any
-    /// text.
+    /// Closes open paragraphs and tables of a truncated document. Returns
+    /// whether any text exists.
     pub(crate) fn close_open(&mut self) -> bool {
         while !self.open.is_empty() {
             self.end_paragraph();
@@ -126,7 +126,7 @@ impl TextFlow {
         self.text.contains(|c: char| !c.is_whitespace() && c != '|')
     }
 
-    /// The text, without more than one empty line in a row.
+    /// Returns the text with blank lines collapsed.
     pub(crate) fn finish(self) -> String {
         let mut text = String::with_capacity(self.text.len());
         let mut empty = 1;

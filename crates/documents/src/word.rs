@@ -24,7 +24,8 @@ pub(crate) fn extract(
     let mut notes = Vec::new();
     match writer.write_part(&body, limits) {
         Err(DocumentError::Damaged(why)) if writer.flow.close_open() => notes.push(format!(
-            "The document is damaged ({why}): this is what could be read, and more may be missing."
+            "The document is damaged ({why}): only the readable part is shown, and more may be \
+             missing."
         )),
         done => done?,
     }
@@ -48,8 +49,8 @@ pub(crate) fn extract(
     Ok(ExtractedText { text: writer.flow.finish(), notes })
 }
 
-/// Heading levels by style; a style's id may be in any language, its name and
-/// outline level are not.
+/// Reads heading levels by style id; ids are localized, names and outline
+/// levels are not.
 fn heading_styles(
     xml: &str,
     limits: &DocumentLimits,

@@ -1,5 +1,4 @@
-//! A walk through XML without recursion. Entities of a document's own are not
-//! expanded: they stand as they are written.
+//! Walks XML without recursion. Does not expand custom entities.
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
@@ -7,33 +6,34 @@ use quick_xml::name::QName;
 
 use crate::limits::{DocumentError, DocumentLimits};
 
-/// What is met on the way. Names come without their prefix.
+/// An XML event. Names have no namespace prefix.
 #[derive(Debug)]
 pub(crate) enum XmlEvent<'a> {
-    /// An element begins; an empty one ends right away.
+    /// Start of an element; an empty one is followed by its end.
     Open(XmlElement<'a>),
-    /// It ends.
+    /// End of an element.
     Close(&'a str),
     /// Characters.
     Text(&'a str),
 }
 
-/// The beginning of an element.
+/// Start tag of an element.
 #[derive(Debug)]
 pub(crate) struct XmlElement<'a>(BytesStart<'a>);
 
 impl XmlElement<'_> {
-    /// Its name.
+    /// Local name.
     pub(crate) fn name(&self) -> &str {
         self.0.local_name().into_inner()
     }
 
-    /// The value of an attribute, whatever its prefix.
+    /// Returns the value of an attribute, ignoring its prefix.
     pub(crate) fn attribute(&self, name: &str) -> Option<String> {
         self.find_attribute(|key| key.local_name().into_inner() == name)
     }
 
-    /// The value of an attribute with its prefix, where there are two of a name.
+    /// Returns the value of an attribute by its prefixed name, where the local
+    /// name is ambiguous.
     pub(crate) fn prefixed_attribute(&self, name: &str) -> Option<String> {
         self.find_attribute(|key| key.into_inner() == name)
     }
@@ -45,18 +45,18 @@ impl XmlElement<'_> {
         Some(value.map_or_else(|_| found.value.to_string(), std::borrow::Cow::into_owned))
     }
 
-    /// The same as a number.
+    /// Returns the value of an attribute as a number.
     pub(crate) fn numeric_attribute(&self, name: &str) -> Option<usize> {
         self.attribute(name)?.trim().parse().ok()
     }
 
-    /// Whether the attribute says that it is on.
+    /// Whether the attribute has this value.
     pub(crate) fn has_value(&self, name: &str, value: &str) -> bool {
         self.attribute(name).as_deref() == Some(value)
     }
 }
 
-/// Hands each step to `visit`.
+/// Calls `visit` for each event.
 pub(crate) fn walk_xml(
     xml: &str,
     limits: &DocumentLimits,

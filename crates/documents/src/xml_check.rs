@@ -1,14 +1,14 @@
-//! Whether a text is well-formed XML.
+//! Checks that a text is well-formed XML.
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
-/// The first thing that is wrong with a text as XML, and at which byte. Several
-/// elements at the top are taken for a part of a document.
+/// Returns the byte offset and description of the first XML error. Several
+/// top-level elements are accepted, as a fragment.
 pub fn find_xml_error(text: &str) -> Option<(usize, String)> {
     let mut reader = Reader::from_str(text);
     reader.config_mut().check_comments = true;
-    // What is open, and where it began.
+    // Open elements and their offsets.
     let mut open: Vec<(String, usize)> = Vec::new();
     loop {
         let begin = to_offset(reader.buffer_position());

@@ -1,5 +1,5 @@
-//! Which tools can work here and now. Checks run side by side, each with a
-//! time limit, and their answers are kept for a while.
+//! Availability of tools. Checks run concurrently, each with a timeout, and
+//! their results are cached.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,21 +13,21 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::entry::ToolEntry;
 
-/// How long an answer counts.
+/// How long a result is cached.
 pub const AVAILABILITY_TTL: Duration = Duration::from_secs(30);
 
-/// How long a tool that worked a moment ago is given the benefit of the doubt:
-/// one slow probe must not take tools away from a session that is starting.
+/// How long failures of a tool that recently worked are ignored: one slow probe
+/// must not remove tools from a session that is starting.
 pub const FAILURE_GRACE: Duration = Duration::from_secs(60);
 
-/// How long a spared failure counts: long enough that a batch does not wait
-/// for the same hung check over and over.
+/// How long an ignored failure is cached: long enough that a batch does not
+/// wait for the same hung check repeatedly.
 const SUPPRESSED_FAILURE_TTL: Duration = Duration::from_secs(5);
 
-/// Answers beyond this many are pruned of those that nobody asks for any more.
+/// Above this many cached results, stale ones are pruned.
 const MAX_CACHED_CHECKS: usize = 4096;
 
-/// How long a check may take.
+/// Timeout of a check.
 pub const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Looks up an environment variable.
@@ -35,32 +35,33 @@ pub type EnvLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 #[derive(Debug, Clone)]
 struct CachedCheck {
-    // Identifies the registration: a new tool of the same name is a new question.
+    // Identifies the registration: a new tool of the same name is checked
+    // again.
     entry: u64,
     value: Availability,
     checked_at: Instant,
     last_good: Option<Instant>,
 }
 
-/// The answers, and when they were given.
+/// Cached results of the availability checks.
 pub struct AvailabilityCache {
     answers: Mutex<HashMap<Arc<str>, CachedCheck>>,
     env_lookup: EnvLookup,
 }
 
 impl AvailabilityCache {
-    /// Checks that look up variables with `variable`.
+    /// Creates an empty cache; checks look up variables with `variable`.
     pub fn new(variable: EnvLookup) -> Self {
         Self { answers: Mutex::default(), env_lookup: variable }
     }
 
-    /// Forgets every answer.
+    /// Drops all cached results.
     pub fn clear(&self) {
         self.lock().clear();
     }
 
-    /// The state of one tool. What was known to work a moment ago is not
-    /// asked again.
+    /// Returns the availability of one tool. A recent positive result is not
+    /// rechecked.
     pub async fn availability(&self, entry: &Arc<ToolEntry>) -> Availability {
         let fresh = {
             let answers = self.lock();
@@ -80,7 +81,7 @@ impl AvailabilityCache {
             .unwrap_or(Availability::Ready)
     }
 
-    /// The states of these tools, in their order, and until when they count.
+    /// Returns the availability of these tools, in order, and when it expires.
     pub async fn availabilities(&self, entries: &[Arc<ToolEntry>]) -> (Vec<Availability>, Instant) {
         self.availabilities_at(entries, Instant::now()).await
     }
@@ -126,7 +127,7 @@ impl AvailabilityCache {
             let spared =
                 last_good.is_some_and(|at| now.saturating_duration_since(at) < FAILURE_GRACE);
             if !value.is_ready() && spared {
-                // Kept only for a moment, so that it is soon probed again.
+                // Cached only briefly, so the tool is soon probed again.
                 until = until.min(now + SUPPRESSED_FAILURE_TTL);
                 let asked =
                     (now + SUPPRESSED_FAILURE_TTL).checked_sub(AVAILABILITY_TTL).unwrap_or(now);
@@ -161,20 +162,24 @@ impl AvailabilityCache {
             let names = missing.join(", ");
             return Availability::missing(
                 format!("{names} is not set"),
-                format!("Set {names} in the environment or in the .env file of the hermes home."),
+                format!(
+                    "Set {names} in the environment or in the .env file in the hermes home \
+                    directory."
+                ),
             );
         }
-        // A check that panics or hangs counts as "no", like any other failure.
+        // A check that panics or hangs counts as unavailable.
         let tool = Arc::clone(entry.tool());
         let check = AbortOnDropHandle::new(tokio::spawn(async move { tool.check().await }));
         match tokio::time::timeout(CHECK_TIMEOUT, check).await {
             Ok(Ok(state)) => state,
-            Ok(Err(_)) => {
-                Availability::missing("its check crashed", "This is a defect of the tool.")
-            }
+            Ok(Err(_)) => Availability::missing(
+                "its availability check crashed",
+                "This is a bug in the tool.",
+            ),
             Err(_) => Availability::missing(
-                format!("its check did not answer within {} s", CHECK_TIMEOUT.as_secs()),
-                "Check that what it depends on is running.",
+                format!("its availability check timed out after {} s", CHECK_TIMEOUT.as_secs()),
+                "Check that the service it depends on is running.",
             ),
         }
     }

@@ -1,5 +1,5 @@
-//! Several calls at once: those whose effects cannot meet run side by side,
-//! the others one after the other, and the answers come in the calls' order.
+//! Runs a batch of calls: those without conflicting effects concurrently, the
+//! others in sequence. Results are in the order of the calls.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -13,16 +13,16 @@ use hermes_shell::SideEffects;
 use crate::pipeline::{BatchContext, PreparedCall};
 use crate::side_effects;
 
-/// How many calls run at the same time.
+/// Maximum concurrent calls.
 const MAX_CONCURRENT_CALLS: usize = 32;
 
-/// As many links as a kernel follows before it calls them a loop.
+/// Maximum symlinks followed, as in the kernel.
 const MAX_SYMLINK_HOPS: usize = 40;
 
-/// A result below this is not worth a file, however many there are.
+/// Smaller results are never spilled.
 const MIN_SPILL_BYTES: usize = 4_000;
 
-/// Makes all calls of a batch. One answer each, in order.
+/// Runs all calls of a batch; returns one result each, in order.
 pub(crate) async fn run_batch(
     flight: Arc<BatchContext>,
     mut calls: Vec<ToolCall>,
@@ -44,14 +44,14 @@ pub(crate) async fn run_batch(
         }
     }
     while !waiting.is_empty() {
-        // Not before its turn: earlier calls may change what a command means,
-        // and where a link leads.
+        // Determined as late as possible: earlier calls may change what a
+        // command means, and symlink targets.
         let group = take_independent_group(&mut waiting, conflict_key, |(_, prepared)| {
             side_effects::command_side_effects(&flight, &prepared.call)
         });
         run_group(&flight, group, &mut answers).await;
-        // A call may have moved the session to another folder: what comes
-        // after it happens there.
+        // A call may have changed the session's working directory; the
+        // remaining calls run there.
         if !waiting.is_empty() && flight.update_workplace() {
             for (at, prepared) in std::mem::take(&mut waiting) {
                 match flight.redeclare(prepared).await {
@@ -66,7 +66,7 @@ pub(crate) async fn run_batch(
     results
 }
 
-/// Runs a group whose members cannot meet.
+/// Runs a group of calls that do not conflict.
 async fn run_group(
     flight: &Arc<BatchContext>,
     group: Vec<(usize, PreparedCall)>,
@@ -91,14 +91,13 @@ fn store_result(answers: &mut [Option<ToolResult>], at: usize, result: ToolResul
     }
 }
 
-/// What decides beside which others a call may run.
+/// What decides which calls may run concurrently.
 #[derive(Clone, Copy)]
 pub(crate) struct ConflictKey<'a> {
     effects: &'a [Effect],
-    /// Nothing may run beside it.
+    /// Runs alone.
     exclusive: bool,
-    /// It need not keep its place among others of the same scope that need
-    /// not, either.
+    /// May be reordered among unordered calls of the same scope.
     unordered: bool,
 }
 
@@ -110,7 +109,7 @@ fn conflict_key((_, prepared): &(usize, PreparedCall)) -> ConflictKey<'_> {
     }
 }
 
-/// Makes one call: there is nothing to plan.
+/// Runs one call, without planning.
 pub(crate) async fn run_one(flight: Arc<BatchContext>, call: ToolCall) -> ToolResult {
     match flight.prepare(call).await {
         Ok(prepared) => flight.execute(prepared).await,
@@ -118,7 +117,7 @@ pub(crate) async fn run_one(flight: Arc<BatchContext>, call: ToolCall) -> ToolRe
     }
 }
 
-/// Puts the largest results into files until the rest fits.
+/// Spills the largest results until the rest fits the budget.
 fn spill_over_budget(flight: &BatchContext, results: &mut [ToolResult]) {
     let budget = flight.limits().per_batch;
     let mut total: usize = results.iter().map(|r| r.content.len()).sum();
@@ -128,7 +127,8 @@ fn spill_over_budget(flight: &BatchContext, results: &mut [ToolResult]) {
     let mut order: Vec<usize> = (0..results.len()).collect();
     order.sort_by_key(|&at| {
         let result = &results[at];
-        // What bounds itself can be read again in pages, so it goes last.
+        // Tools that limit their own output can be read again in pages, so they
+        // are spilled last.
         let pinned = flight
             .snapshot
             .get(&result.name)
@@ -149,8 +149,8 @@ fn spill_over_budget(flight: &BatchContext, results: &mut [ToolResult]) {
     }
 }
 
-/// Takes from the front of a batch as many calls as cannot meet. `extent` is
-/// asked about calls that could do anything.
+/// Takes as many non-conflicting calls as possible from the front of a batch.
+/// `extent` is queried for calls with arbitrary effects.
 pub(crate) fn take_independent_group<T>(
     batch: &mut VecDeque<T>,
     footing: impl Fn(&T) -> ConflictKey<'_>,
@@ -165,7 +165,7 @@ pub(crate) fn take_independent_group<T>(
     let mut inside = false;
     for item in batch.iter() {
         let ConflictKey { effects, exclusive: alone, unordered } = footing(item);
-        // Interpreters are beside each other, and beside nothing else.
+        // Interpreter sessions run only beside each other.
         let is_inside = is_interpreter_session(effects);
         if size > 0 && is_inside != inside {
             break;
@@ -191,7 +191,7 @@ pub(crate) fn take_independent_group<T>(
     batch.drain(..size).collect()
 }
 
-/// Whether an effect still says something beside what is certain of a command.
+/// Whether an effect matters beyond what is known about the command.
 fn is_relevant(effect: &Effect, extent: SideEffects) -> bool {
     match extent {
         SideEffects::Unknown => true,
@@ -202,13 +202,14 @@ fn is_relevant(effect: &Effect, extent: SideEffects) -> bool {
     }
 }
 
-/// A shell command or a script may touch any file, process or peer.
+/// Whether the effect is a shell command or script, which may touch any file,
+/// process or peer.
 pub(crate) fn is_arbitrary_execution(effect: &Effect) -> bool {
     matches!(effect.scope.as_str(), "terminal:execute" | "code:execute")
 }
 
-/// Code that runs in a process with a name, such as a session of an
-/// interpreter, and takes its turn there.
+/// Whether the code runs in a named process, such as an interpreter session,
+/// which queues it.
 fn is_interpreter_session(effects: &[Effect]) -> bool {
     let mut far = effects.iter().filter(|effect| is_arbitrary_execution(effect)).peekable();
     far.peek().is_some()
@@ -218,8 +219,8 @@ fn is_interpreter_session(effects: &[Effect]) -> bool {
         })
 }
 
-/// Two names of one file are one file. Nothing is looked up unless something
-/// is going to be changed.
+/// Resolves different names of one file to the same path. Paths are resolved
+/// only if an effect writes.
 struct CanonicalPaths {
     needed: bool,
     resolved: HashMap<PathBuf, PathBuf>,
@@ -247,8 +248,8 @@ impl CanonicalPaths {
     }
 }
 
-/// The real path, as far as it exists. A link that leads nowhere yet counts
-/// as the place that it leads to.
+/// Returns the canonical path as far as it exists. A dangling symlink resolves
+/// to its target.
 fn resolve_links(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
     for _ in 0..MAX_SYMLINK_HOPS {
@@ -281,13 +282,12 @@ fn resolve_links(path: &Path) -> PathBuf {
     path
 }
 
-/// What a group touches; answers "does this meet any of it?" without looking
-/// at every member. Agrees with [`Effect::conflicts`], but for calls that need
-/// not keep their order.
+/// Resources used by a group, indexed for conflict checks without a scan of
+/// every member. Agrees with [`Effect::conflicts`], except for unordered calls.
 #[derive(Default)]
 struct Reservations {
     families: HashMap<String, AccessReservations>,
-    // A path is the same path, whichever family touches it.
+    // Paths conflict across families.
     paths: AccessReservations,
     has_effects: bool,
     has_arbitrary_execution: bool,
@@ -300,7 +300,7 @@ struct Reservations {
 struct AccessReservations {
     shared: ResourceSet,
     exclusive: ResourceSet,
-    /// Changed by those that need not keep their order among themselves.
+    /// Resources changed by unordered calls.
     unordered: ResourceSet,
 }
 
@@ -333,8 +333,8 @@ struct ResourceSet {
 }
 
 impl Reservations {
-    /// Whether a command of this extent cannot be among them. Whoever only
-    /// waits does so for what comes after it, so the order is kept.
+    /// Whether a command of this extent conflicts with the group. A command
+    /// that only waits delays what comes after it, so the order is kept.
     fn excludes_command(&self, extent: SideEffects) -> bool {
         match extent {
             SideEffects::Unknown => false,

@@ -1,5 +1,5 @@
-//! The way to tools whose definitions are not in the prompt: search them,
-//! look at one, call it.
+//! The bridge tools: search, describe and call tools whose definitions are not
+//! in the prompt.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::registry::BRIDGE_TOOLSET;
 
-/// The three bridge tools.
+/// Returns the three bridge tools.
 pub(crate) fn tools() -> Vec<Arc<dyn DynTool>> {
     vec![
         erase(ToolSearchBridge),
@@ -29,7 +29,7 @@ struct ToolSearchBridge;
 struct SearchArgs {
     /// What the tool should do, in a few words.
     query: String,
-    /// How many matches.
+    /// Max matches.
     #[schemars(range(min = 1))]
     limit: Option<usize>,
 }
@@ -51,7 +51,7 @@ impl Tool for ToolSearchBridge {
             .description("Find tools beyond those listed here by what they do.")
             .read_only()
             .example(
-                ToolExample::new("Look for a tool", r#"{"query":"wait a while"}"#)
+                ToolExample::new("Search for a tool", r#"{"query":"wait a while"}"#)
                     .expects(r#"{"query":"wait a while"}"#),
             )
     }
@@ -87,7 +87,7 @@ impl Tool for ToolDescribeBridge {
             .description("Show a tool's parameters before calling it with tool_call.")
             .read_only()
             .example(
-                ToolExample::new("Look at a tool", r#"{"name":"tool_search"}"#)
+                ToolExample::new("Describe a tool", r#"{"name":"tool_search"}"#)
                     .expects(r#"{"name":"tool_search"}"#),
             )
     }
@@ -100,7 +100,7 @@ impl Tool for ToolDescribeBridge {
         let host = cx.engine.as_ref().ok_or_else(missing_host_error)?;
         host.describe_tool(&args.name).ok_or_else(|| {
             let near = host.similar_names(&args.name);
-            ToolError::not_found(format!("There is no tool '{}'", args.name))
+            ToolError::not_found(format!("No tool '{}'", args.name))
                 .with_hint("Use tool_search to find the tool's name.")
                 .with("similar", near)
         })
@@ -111,9 +111,8 @@ fn missing_host_error() -> ToolError {
     ToolError::internal("The tool was called outside an engine")
 }
 
-/// `tool_call` exists to be shown: the pipeline puts the call that it carries
-/// in its place before anything else looks at it, so that every stage sees
-/// the tool that really runs.
+/// The `tool_call` definition. It never runs: the pipeline replaces it with the
+/// call it carries, so every stage sees the actual tool.
 struct ToolCallStub {
     spec: ToolSpec,
 }
@@ -148,7 +147,7 @@ impl DynTool for ToolCallStub {
     }
 
     fn bind(self: Arc<Self>, _: &Value) -> Result<Box<dyn BoundCall>, ToolError> {
-        Err(ToolError::invalid("tool_call needs the name of another tool"))
+        Err(ToolError::invalid("tool_call requires the name of another tool"))
     }
 
     fn check(&self) -> BoxFuture<'_, Availability> {

@@ -1,4 +1,4 @@
-//! On whose behalf calls are made, and within which bounds.
+//! The caller of tools, and its limits.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -12,54 +12,54 @@ use crate::observer::CallObserver;
 use crate::registry::RegistrySnapshot;
 use crate::spill::ResultSizeLimits;
 
-/// Whoever makes calls: a person, a model's turn, a script, another agent.
+/// The originator of calls: a user, a model's turn, a script or another agent.
 #[derive(Clone)]
 pub struct Caller {
-    /// What outlives the calls.
+    /// State shared by the calls.
     pub session: Session,
-    /// The task; a sub-agent has its own.
+    /// The task id; a sub-agent has its own.
     pub task_id: Arc<str>,
-    /// The working folder, unless the session has chosen one.
+    /// The working directory, unless the session has set one.
     pub cwd: PathBuf,
-    /// The user's home folder.
+    /// The user's home directory.
     pub home: Option<PathBuf>,
-    /// Where it is after all, if that was not known when it was made: in place
-    /// of `cwd` and `home`, once it is known.
+    /// Replaces `cwd` and `home` once set, for a caller whose location is not
+    /// known at creation.
     pub late_workplace: Option<Arc<OnceLock<WorkingDir>>>,
-    /// Stops everything that is under way.
+    /// Cancels all running calls.
     pub cancel: CancellationToken,
-    /// When the time of the whole batch is up.
+    /// Deadline of the whole batch.
     pub deadline: Option<Instant>,
-    /// Who wants to see the calls while they are made.
+    /// Observer of the calls.
     pub observer: Option<Arc<dyn CallObserver>>,
-    /// Who can be asked. Nobody means that what must be asked is not done.
+    /// The approver. Without one, calls that need approval are denied.
     pub approver: Option<Arc<dyn Approver>>,
-    /// What may be called; none means every tool.
+    /// Tools that may be called; `None` means all.
     pub scope: Option<Arc<ToolScope>>,
-    /// How much of results reaches the model; none means as much as the engine says.
+    /// Limits on result sizes; `None` means the engine's.
     pub limits: Option<ResultSizeLimits>,
-    /// Go through every stage but the run, and tell what would happen.
+    /// Runs every stage except the call itself, and reports what would happen.
     pub dry_run: bool,
-    /// Whether text from strangers is wrapped in a label that a model can see;
-    /// without it, it is only marked.
+    /// Whether untrusted text is wrapped in a label for the model; otherwise it
+    /// is only flagged.
     pub label_untrusted: bool,
-    /// What its tools may reach, in place of the engine's own ports.
+    /// Ports for its tools, instead of the engine's.
     pub ports: Option<Arc<Ports>>,
-    /// Who makes the calls, for the record: `cli`, `exec`, `mcp`, `agent`, …
+    /// Kind of caller for the audit log: `cli`, `exec`, `mcp`, `agent`, …
     pub who: Arc<str>,
-    /// The turn that the calls are part of: what is undone as one. None means
-    /// that each dispatch is a turn of its own.
+    /// The turn of the calls, which is the unit of undo. `None` makes each
+    /// dispatch a separate turn.
     pub turn: Option<Arc<str>>,
-    /// The call inside which these are made.
+    /// The enclosing call.
     pub(crate) parent: Option<Arc<str>>,
-    /// How deep inside other calls these calls are.
+    /// Nesting depth of the calls.
     pub(crate) depth: u8,
-    /// The registry that the outermost call saw.
+    /// The registry snapshot of the outermost call.
     pub(crate) snapshot: Option<Arc<RegistrySnapshot>>,
 }
 
 impl Caller {
-    /// A caller in that folder, with a session of its own and nobody to ask.
+    /// Creates a caller in `cwd` with an in-memory session and no approver.
     pub fn new(cwd: impl Into<PathBuf>) -> Self {
         Self {
             session: Session::in_memory(),
@@ -85,8 +85,8 @@ impl Caller {
     }
 
     pub(crate) fn workplace(&self) -> WorkingDir {
-        // A damaged session is reported by the tools that need it; where it
-        // was is then where the caller is.
+        // Tools that need the session report a damaged one; fall back to the
+        // caller's directory.
         let chosen = self.session.cwd().ok().flatten();
         let (cwd, home) = match self.late_workplace.as_ref().and_then(|late| late.get()) {
             Some(late) => (late.cwd(), late.home()),

@@ -1,6 +1,5 @@
-//! What commands change, as far as they name it: outside the working folder
-//! nothing else of it is known, and inside it files that git ignores are not
-//! kept with the tree.
+//! Paths that commands write, as far as they name them. Checkpoints need them
+//! outside the working directory, and inside it for files that git ignores.
 
 use std::path::{Path, PathBuf};
 
@@ -12,24 +11,24 @@ use serde_json::Value;
 use crate::glob_expansion::{self, GlobExpander};
 use crate::pipeline::{BatchContext, ResolvedCall};
 
-/// What the session's shell remembers, as text in front of a command.
+/// State of the session's shell, as text to prepend to a command.
 #[derive(Default, Deserialize)]
 struct ShellPrelude {
     #[serde(default)]
     text: String,
 }
 
-/// What commands name.
+/// Paths that commands write.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct CommandWrites {
-    /// What they write or delete. Of a folder only its removal counts: who
-    /// writes in it leaves the rest alone.
+    /// Paths written or deleted. Directories are listed only if removed, since
+    /// writing in one leaves the rest unchanged.
     pub(crate) paths: Vec<PathBuf>,
-    /// Folders that they write in, and only they know what.
+    /// Directories with writes that cannot be determined.
     pub(crate) opaque_dirs: Vec<PathBuf>,
 }
 
-/// What the commands of a call name as what they write or delete.
+/// Collects the paths that the commands of a call write or delete.
 pub(crate) fn collect_writes(flight: &BatchContext, call: &ResolvedCall) -> CommandWrites {
     let is_command = |resource: &Resource| *resource != Resource::Any;
     let mut commands = call
@@ -57,8 +56,8 @@ impl CommandWrites {
         let mut named = Self::default();
         let mut patterns = GlobExpander::default();
         for leaf in leaves {
-            // Of a pattern the effects have only the folder. If it is known
-            // what it finds there, the rest is left alone.
+            // Effects contain only the base directory of a pattern. If the
+            // pattern could be expanded, the rest is unchanged.
             let mut bases = Vec::new();
             for (scope, pattern) in leaf.globs.iter().chain(&leaf.runtime_globs) {
                 if let Some(places) = patterns.expand(pattern) {
@@ -89,8 +88,8 @@ impl CommandWrites {
         }
     }
 
-    /// What something that is put somewhere makes and replaces: of a folder
-    /// all that has the same name as something in it.
+    /// Adds the paths that a transfer creates or replaces: for a directory,
+    /// every path in the target that matches one in the source.
     fn add_transfer(&mut self, arrival: &Transfer, patterns: &mut GlobExpander) {
         let target = &arrival.target;
         let sources = arrival.source.as_ref().and_then(|source| patterns.expand(source));
@@ -114,7 +113,7 @@ impl CommandWrites {
                 Some(below) => {
                     let twins = below.into_iter().map(|name| top.join(name));
                     self.paths.extend(twins.filter(|twin| !twin.is_dir()));
-                    // One that is not there is made.
+                    // A missing target is created.
                     self.paths.extend(Some(top).filter(|top| !top.is_dir()));
                 }
             }

@@ -1,5 +1,5 @@
-//! What a model is told of the tools: which are shown, which are deferred
-//! behind the search, which cannot work here. Serialised once and shared.
+//! Tool definitions for a model: which are visible, deferred behind the search,
+//! or unavailable. Serialized once and shared.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
@@ -14,27 +14,27 @@ use crate::registry::{RESERVED_TOOL_NAMES, RegistrySnapshot};
 use crate::search::ToolSearchIndex;
 use crate::toolsets::{CORE_TOOLS, ToolSelection, ToolsetCatalog, ToolsetError};
 
-/// How many selections are kept serialised.
+/// Maximum selections cached.
 const MAX_CACHED_SELECTIONS: usize = 16;
 
-/// Deferred tools are worth their detour from here on when the model's window
-/// is not known.
+/// Size of definitions from which tools are deferred if the context window is
+/// unknown.
 const UNKNOWN_WINDOW_TOKENS: usize = 20_000;
 
-/// The part of a window that definitions may fill before core tools are deferred,
-/// too: one of so many. A small window would have no room for the conversation.
+/// Definitions may fill 1/N of the window before core tools are deferred too: a
+/// small window needs room for the conversation.
 const MAX_WINDOW_DIVISOR: u64 = 3;
 
-/// What the search itself takes, about.
+/// Approximate size of the bridge tools.
 const BRIDGE_TOKENS: usize = 250;
 
-/// Shown even then, the first of them first.
+/// Core tools that stay visible longest, by priority.
 const ESSENTIAL_TOOLS: &[&str] = &["terminal", "read_file", "write_file", "patch", "search_files"];
 
 /// When tools are deferred behind the search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum DeferMode {
-    /// When their definitions would take more than a share of the window.
+    /// If their definitions exceed a share of the window.
     #[default]
     Auto,
     /// Always.
@@ -43,14 +43,14 @@ pub enum DeferMode {
     Off,
 }
 
-/// How deferring is decided.
+/// Settings for deferring tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DeferralSettings {
     /// When.
     pub mode: DeferMode,
     /// The share of the window, in percent.
     pub threshold_pct: u8,
-    /// The model's window, in tokens.
+    /// The model's context window, in tokens.
     pub window: Option<u64>,
 }
 
@@ -60,16 +60,16 @@ impl Default for DeferralSettings {
     }
 }
 
-/// The tools of a session: what it may call.
+/// Tools that a session may call.
 #[derive(Debug)]
 pub struct ToolScope {
-    // Tools that cannot work here belong to the session too: a call to one
-    // is told why, not that it does not exist.
+    // Includes unavailable tools: calling one reports why, not that it does not
+    // exist.
     names: HashSet<Arc<str>>,
     entries: Vec<Arc<ToolEntry>>,
-    /// Those of them that cannot work here.
+    /// Names of unavailable tools.
     unavailable: HashSet<Arc<str>>,
-    /// Whether the session was told of the search.
+    /// Whether the bridge tools are visible to the session.
     has_search: bool,
     index: OnceLock<ToolSearchIndex>,
 }
@@ -87,13 +87,13 @@ impl ToolScope {
         Self { names, entries, unavailable, has_search, index: OnceLock::new() }
     }
 
-    /// Every tool of a snapshot.
+    /// All tools of a snapshot.
     pub fn from_snapshot(snapshot: &RegistrySnapshot) -> Self {
         let own = |e: &Arc<ToolEntry>| !RESERVED_TOOL_NAMES.contains(&e.name());
         Self::new(snapshot.entries().into_iter().filter(own).collect(), &[], true)
     }
 
-    /// The part of it that bears these names: what a script may call.
+    /// Returns the subset with allowed names, such as what a script may call.
     #[must_use]
     pub fn restrict(&self, allowed: impl Fn(&str) -> bool) -> Self {
         let names = self.names.iter().filter(|name| allowed(name)).cloned().collect();
@@ -102,13 +102,12 @@ impl ToolScope {
         Self { names, entries, unavailable, has_search, index: OnceLock::new() }
     }
 
-    /// Whether the session may call this tool. The bridge is always there.
+    /// Whether the session may call this tool. The bridge is always allowed.
     pub fn contains(&self, name: &str) -> bool {
         self.names.contains(name) || RESERVED_TOOL_NAMES.contains(&name)
     }
 
-    /// Whether the session was told of this tool, or can find it: it is one
-    /// that may be suggested.
+    /// Whether the tool is visible or can be found, so it may be suggested.
     pub fn offers(&self, name: &str) -> bool {
         match RESERVED_TOOL_NAMES.contains(&name) {
             true => self.has_search,
@@ -116,29 +115,29 @@ impl ToolScope {
         }
     }
 
-    /// The tools that can work here, by name.
+    /// The available tools, by name.
     pub fn entries(&self) -> &[Arc<ToolEntry>] {
         &self.entries
     }
 
-    /// The search over them.
+    /// Search index over the available tools.
     pub fn index(&self) -> &ToolSearchIndex {
         self.index.get_or_init(|| ToolSearchIndex::new(self.entries.clone()))
     }
 }
 
-/// The definitions for one selection.
+/// Definitions for one selection.
 #[derive(Debug)]
 pub struct ToolDefinitions {
     /// The definitions as a JSON array in the OpenAI format, sorted by name.
     pub json: Arc<str>,
     /// The names in `json`, in its order.
     pub visible: Vec<Arc<str>>,
-    /// Tools that are found through the search.
+    /// Tools found only through the search.
     pub deferred: Vec<Arc<str>>,
-    /// Tools that cannot work here, and why.
+    /// Unavailable tools, and why.
     pub unavailable: Vec<(Arc<str>, Availability)>,
-    /// What a session with these definitions may call.
+    /// Tools that a session with these definitions may call.
     pub scope: Arc<ToolScope>,
 }
 
@@ -157,24 +156,24 @@ struct CachedDefinitions {
     last_used: u64,
 }
 
-/// The serialised definitions of the selections in use.
+/// Cache of serialized definitions by selection.
 #[derive(Debug, Default)]
 pub(crate) struct DefinitionsCache {
     entries: Mutex<(u64, HashMap<DefinitionsKey, CachedDefinitions>)>,
 }
 
-/// What definitions are made from.
+/// Inputs of the definitions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DefinitionSources<'a> {
     pub(crate) snapshot: &'a Arc<RegistrySnapshot>,
     pub(crate) toolsets: &'a ToolsetCatalog,
-    /// Changes whenever `toolsets` does.
+    /// Incremented whenever `toolsets` changes.
     pub(crate) toolsets_generation: u64,
     pub(crate) checks: &'a AvailabilityCache,
 }
 
 impl DefinitionsCache {
-    /// Forgets everything that was serialised.
+    /// Drops all cached definitions.
     pub(crate) fn clear(&self) {
         self.entries.lock().1.clear();
     }
@@ -259,8 +258,8 @@ async fn build_definitions(
     Ok((definitions, until))
 }
 
-/// Which tools are shown and which are found through the search. Core tools
-/// are always shown, but for a window that they would fill.
+/// Splits the tools into visible and deferred. Core tools stay visible unless
+/// they would fill the window.
 fn split_deferred(
     usable: &[Arc<ToolEntry>],
     deferral: DeferralSettings,
@@ -299,7 +298,7 @@ fn split_deferred(
     (shown, deferred)
 }
 
-/// Those tools of a window's share that matter most, and the rest.
+/// Splits off the most important tools that fit in `most` tokens.
 fn split_essential(
     tools: Vec<Arc<ToolEntry>>,
     most: usize,
@@ -320,7 +319,7 @@ fn split_essential(
     (kept, rest)
 }
 
-/// About how many tokens a definition takes.
+/// Estimates the tokens of a definition.
 fn estimate_tokens(entry: &Arc<ToolEntry>) -> usize {
     entry.definition().chars().count().div_ceil(4)
 }

@@ -1,5 +1,5 @@
-//! Distributions: how likely each toolset is to be offered in a sampled run, and
-//! the reproducible draw from them.
+//! Toolset distributions: how likely each toolset is in a sampled run, and
+//! reproducible sampling from them.
 
 use std::collections::HashSet;
 
@@ -7,16 +7,16 @@ use serde::Serialize;
 
 use crate::toolsets::{ToolIndex, ToolsetCatalog, ToolsetError, did_you_mean, nearest, quote};
 
-/// Independent chances of toolsets; they need not add up to anything.
+/// Independent probabilities of toolsets; they need not add up to 100.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ToolsetDistribution {
     pub name: String,
     pub description: String,
-    /// In the order in which they are drawn.
+    /// In sampling order.
     pub shares: Vec<ToolsetChance>,
 }
 
-/// The chance of one toolset, from 0 (never) to 100 (always).
+/// Probability of one toolset, from 0 (never) to 100 (always).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ToolsetChance {
     pub toolset: String,
@@ -26,7 +26,7 @@ pub struct ToolsetChance {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DistributionError {
-    #[error("there is no distribution {}{}", quote(name), did_you_mean(suggestions))]
+    #[error("unknown distribution {}{}", quote(name), did_you_mean(suggestions))]
     Unknown { name: String, suggestions: Vec<String> },
     /// `column` counts characters from 1.
     #[error("distribution, column {column}, at {}: {problem}", quote(entry))]
@@ -53,13 +53,13 @@ const fn distribution_row(
 const BUILTIN_DISTRIBUTIONS: &[DistributionRow] = &[
     distribution_row("default", "Everything, always",
         &[("web", 100), ("vision", 100), ("image_gen", 100), ("terminal", 100), ("file", 100), ("browser", 100)]),
-    distribution_row("image_gen", "Making images, with vision to judge them",
+    distribution_row("image_gen", "Image generation, with vision to judge the images",
         &[("image_gen", 90), ("vision", 90), ("web", 55), ("terminal", 45)]),
-    distribution_row("image_gen_light", "Making images, mostly one toolset at a time",
+    distribution_row("image_gen_light", "Image generation, mostly one toolset at a time",
         &[("image_gen", 40), ("web", 30), ("terminal", 30)]),
-    distribution_row("research", "Finding things out on the web",
+    distribution_row("research", "Web research",
         &[("web", 90), ("browser", 70), ("vision", 50), ("terminal", 10)]),
-    distribution_row("research_light", "Finding things out, mostly one toolset at a time",
+    distribution_row("research_light", "Web research, mostly one toolset at a time",
         &[("web", 50), ("browser", 30), ("file", 20)]),
     distribution_row("science", "Scientific work: web, computing and files",
         &[("web", 94), ("terminal", 94), ("file", 94), ("vision", 65), ("browser", 50), ("image_gen", 15)]),
@@ -69,7 +69,7 @@ const BUILTIN_DISTRIBUTIONS: &[DistributionRow] = &[
         &[("web", 80), ("browser", 70), ("vision", 60), ("image_gen", 60)]),
     distribution_row("balanced", "Each toolset in half of the runs",
         &[("web", 50), ("vision", 50), ("image_gen", 50), ("terminal", 50), ("file", 50), ("browser", 50)]),
-    distribution_row("minimal", "The web alone",
+    distribution_row("minimal", "Web only",
         &[("web", 100)]),
     distribution_row("terminal_only", "Commands and files",
         &[("terminal", 100), ("file", 100)]),
@@ -77,17 +77,17 @@ const BUILTIN_DISTRIBUTIONS: &[DistributionRow] = &[
         &[("terminal", 100), ("file", 100), ("web", 100)]),
     distribution_row("creative", "Images first, the web for ideas",
         &[("image_gen", 90), ("vision", 90), ("web", 30)]),
-    distribution_row("reasoning", "Thinking over what can be looked up",
+    distribution_row("reasoning", "Reasoning with web lookups",
         &[("web", 90), ("file", 60), ("terminal", 20)]),
-    distribution_row("browser_use", "The browser with search and vision beside it",
+    distribution_row("browser_use", "The browser, with search and vision",
         &[("browser", 100), ("web", 80), ("vision", 70)]),
-    distribution_row("browser_only", "The browser alone",
+    distribution_row("browser_only", "Browser only",
         &[("browser", 100)]),
-    distribution_row("browser_tasks", "Tasks in the browser, seldom anything else",
+    distribution_row("browser_tasks", "Browser tasks, rarely anything else",
         &[("browser", 97), ("vision", 12), ("terminal", 15)]),
-    distribution_row("terminal_tasks", "Tasks at the command line, with the web at hand",
+    distribution_row("terminal_tasks", "Command-line tasks, with web access",
         &[("terminal", 97), ("file", 97), ("web", 97), ("browser", 75), ("vision", 50), ("image_gen", 10)]),
-    distribution_row("terminal_tasks_light", "Tasks at the command line, mostly one toolset at a time",
+    distribution_row("terminal_tasks_light", "Command-line tasks, mostly one toolset at a time",
         &[("terminal", 60), ("file", 30), ("web", 10)]),
     distribution_row("mixed_tasks", "Browser, commands and files together",
         &[("browser", 92), ("terminal", 92), ("file", 92), ("web", 35), ("vision", 15), ("image_gen", 15)]),
@@ -95,7 +95,7 @@ const BUILTIN_DISTRIBUTIONS: &[DistributionRow] = &[
         &[("terminal", 25), ("file", 25), ("web", 25), ("browser", 25)]),
 ];
 
-/// The built-in distributions, in the order in which they are listed.
+/// Returns the built-in distributions in listing order.
 pub fn all() -> impl Iterator<Item = ToolsetDistribution> {
     BUILTIN_DISTRIBUTIONS.iter().map(ToolsetDistribution::from)
 }
@@ -113,10 +113,10 @@ pub fn find(name: &str) -> Result<ToolsetDistribution, DistributionError> {
         })
 }
 
-/// Draws from a built-in distribution; see [`ToolsetDistribution::sample`].
+/// Samples a built-in distribution; see [`ToolsetDistribution::sample`].
 ///
 /// # Errors
-/// When there is no such distribution, or nothing in it can be drawn.
+/// When the distribution does not exist, or no toolset in it can be drawn.
 pub fn sample(
     name: &str,
     seed: u64,
@@ -126,11 +126,12 @@ pub fn sample(
 }
 
 impl ToolsetDistribution {
-    /// Reads chances such as `web=50, file=20%`, whole percentages from 0 to 100.
+    /// Parses percentages such as `web=50, file=20%`, whole numbers from 0 to
+    /// 100.
     ///
     /// # Errors
-    /// When an entry is malformed or given twice, naming its column, or when
-    /// every chance is 0.
+    /// When an entry is malformed or duplicated, naming its column, or when
+    /// every percentage is 0.
     pub fn parse(text: &str) -> Result<Self, DistributionError> {
         let mut shares = Vec::new();
         let mut seen = HashSet::new();
@@ -153,7 +154,7 @@ impl ToolsetDistribution {
                 return fail("the toolset is missing");
             }
             let Some(percent) = parse_percent(percent.trim_start()) else {
-                return fail("the chance must be a whole percentage from 0 to 100");
+                return fail("the percentage must be a whole number from 0 to 100");
             };
             if !seen.insert(toolset) {
                 return fail("this toolset is given twice");
@@ -179,13 +180,14 @@ impl ToolsetDistribution {
         self.shares.iter().try_for_each(|share| toolsets.check(&share.toolset, index))
     }
 
-    /// Draws each toolset by itself, in order. When none comes up, the likeliest
-    /// does (the first of equals), so the result is never empty. Toolsets that
-    /// are not `valid` are passed over without shifting the draws of the others.
-    /// The same seed gives the same result on every machine and in every release.
+    /// Draws each toolset independently, in order. When none is drawn, returns
+    /// the likeliest (the first of equals), so the result is never empty.
+    /// Toolsets that are not `valid` are skipped without shifting the draws of
+    /// the others. The same seed gives the same result on every machine and in
+    /// every release.
     ///
     /// # Errors
-    /// When no valid toolset has a chance above 0.
+    /// When no valid toolset has a probability above 0.
     pub fn sample(
         &self,
         seed: u64,
@@ -236,8 +238,8 @@ fn parse_percent(text: &str) -> Option<u8> {
     digits.parse().ok().filter(|percent| *percent <= 100)
 }
 
-/// The generator of Steele, Lea and Flood (2014). General-purpose generators of
-/// libraries may change between releases; a stored seed must not lose its meaning.
+/// SplitMix64 by Steele, Lea and Flood (2014). Library generators may change
+/// between releases, which would change the meaning of stored seeds.
 struct SplitMix64(u64);
 
 impl SplitMix64 {
@@ -249,7 +251,7 @@ impl SplitMix64 {
         z ^ (z >> 31)
     }
 
-    /// Evenly from 0 to 99, in integers alone.
+    /// Returns a uniform number from 0 to 99, using integers only.
     fn next_percent(&mut self) -> u8 {
         u8::try_from((u128::from(self.next()) * 100) >> 64).unwrap_or(99)
     }

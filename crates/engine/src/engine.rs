@@ -1,4 +1,4 @@
-//! The engine: a registry, a policy and a pipeline, put together.
+//! The engine: registry, policy and pipeline.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -30,13 +30,13 @@ use crate::spill::{ResultSizeLimits, SpillStore};
 use crate::toolsets::{ToolSelection, ToolsetCatalog, ToolsetError};
 use crate::{batch, bridge};
 
-/// How long a tool may take that does not say so itself.
+/// Timeout of a tool that does not set its own.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// How long somebody may take to answer a question.
+/// How long an approver may take to answer.
 pub const DEFAULT_APPROVAL_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The policy of an engine that was given none: everything is allowed.
+/// The default policy: allows everything.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AllowAll;
 
@@ -46,12 +46,12 @@ impl Policy for AllowAll {
     }
 }
 
-/// How many matches a tool search gives.
+/// Limits on the matches of a tool search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SearchLimits {
-    /// Unless asked.
+    /// Matches returned by default.
     pub default: usize,
-    /// However many are asked for.
+    /// Maximum matches that can be requested.
     pub max: usize,
 }
 
@@ -61,7 +61,7 @@ impl Default for SearchLimits {
     }
 }
 
-/// What an engine is made of.
+/// Shared state of an engine.
 struct EngineInner {
     registry: ToolRegistry,
     policy: ArcSwap<Arc<dyn Policy>>,
@@ -84,7 +84,7 @@ struct EngineInner {
 }
 
 impl EngineInner {
-    /// Every tool of the registry, as a scope.
+    /// Returns a scope with every tool of the registry.
     fn full_scope(&self) -> Arc<ToolScope> {
         let snapshot = self.registry.snapshot();
         if let Some(kept) = self.full_scope.load_full().filter(|k| k.0 == snapshot.generation()) {
@@ -96,46 +96,46 @@ impl EngineInner {
     }
 }
 
-/// A call that was prepared, but not judged.
+/// A prepared call that was not judged.
 #[derive(Debug, Clone)]
 pub struct CallPreview {
     /// The tool.
     pub entry: Arc<ToolEntry>,
-    /// Its arguments, as they would be used.
+    /// Its arguments after coercion.
     pub arguments: serde_json::Value,
-    /// What it would do.
+    /// Its effects.
     pub effects: Vec<hermes_core::Effect>,
-    /// What was changed in the arguments.
+    /// Changes made to the arguments.
     pub coerced: Vec<String>,
-    /// Where it would happen.
+    /// Where it would run.
     pub workplace: Arc<hermes_core::WorkingDir>,
 }
 
-/// Runs tool calls. Cheap to clone; clones are the same engine.
+/// Runs tool calls. Cheap to clone; clones share the same engine.
 #[derive(Clone)]
 pub struct Engine {
     inner: Arc<EngineInner>,
 }
 
 impl Engine {
-    /// An engine in the making.
+    /// Returns a builder with default settings.
     pub fn builder() -> EngineBuilder {
         EngineBuilder::default()
     }
 
-    /// Makes one call.
+    /// Runs one call.
     pub async fn call(&self, call: ToolCall, caller: &Caller) -> ToolResult {
         batch::run_one(self.begin_batch(caller), call).await
     }
 
-    /// Makes several calls: side by side where they cannot meet. Exactly one
-    /// answer for each, in the order of the calls.
+    /// Runs several calls, concurrently where they do not conflict. Returns
+    /// exactly one result per call, in order.
     pub async fn dispatch(&self, calls: Vec<ToolCall>, caller: &Caller) -> Vec<ToolResult> {
         batch::run_batch(self.begin_batch(caller), calls).await
     }
 
-    /// What a call would do, as far as that is known before it is judged.
-    /// A call that cannot be made is answered.
+    /// Prepares a call without judging or running it. The error is the result
+    /// of a call that cannot be prepared.
     pub async fn preview(
         &self,
         call: ToolCall,
@@ -159,24 +159,24 @@ impl Engine {
         BatchContext::new(self, caller)
     }
 
-    /// Takes down, in the background, what a change of the registry replaced.
+    /// Retires replaced tools in the background.
     fn retire_replaced(&self) {
         for entry in self.inner.registry.take_retired() {
             tokio::spawn(async move { entry.retire().await });
         }
     }
 
-    /// The registry as it is now.
+    /// Returns the current registry.
     pub fn snapshot(&self) -> Arc<RegistrySnapshot> {
         self.inner.registry.snapshot()
     }
 
-    /// The registry, to be changed.
+    /// Returns the registry for modification.
     pub fn registry(&self) -> &ToolRegistry {
         &self.inner.registry
     }
 
-    /// Removes a tool and takes it down once its running calls are through.
+    /// Removes a tool and tears it down once its running calls have ended.
     pub async fn remove(&self, name: &str, owner: &ToolOwner) -> Result<bool, RegistryError> {
         let removed = self.inner.registry.deregister(name, owner)?;
         if let Some(entry) = &removed {
@@ -185,7 +185,7 @@ impl Engine {
         Ok(removed.is_some())
     }
 
-    /// The toolsets as they are now.
+    /// Returns the current toolsets.
     pub fn toolsets(&self) -> Arc<ToolsetCatalog> {
         self.inner.toolsets.load_full()
     }
@@ -196,8 +196,8 @@ impl Engine {
         self.inner.toolsets_generation.fetch_add(1, Ordering::Release);
     }
 
-    /// What a model is told of the selected tools. Kept until something
-    /// changes, so asking again costs next to nothing.
+    /// Returns the definitions of the selected tools. Cached until something
+    /// changes.
     pub async fn definitions(
         &self,
         selection: &ToolSelection,
@@ -212,18 +212,18 @@ impl Engine {
         self.inner.definitions.get(sources, selection, deferral).await
     }
 
-    /// Whether these tools can work here and now, in their order.
+    /// Returns the availability of these tools, in order.
     pub async fn availability(&self, entries: &[Arc<ToolEntry>]) -> Vec<Availability> {
         self.inner.checks.availabilities(entries).await.0
     }
 
-    /// Forgets what the availability checks said.
+    /// Drops the cached availability checks.
     pub fn clear_availability(&self) {
         self.inner.checks.clear();
         self.inner.definitions.clear();
     }
 
-    /// Every tool, as a scope.
+    /// Returns a scope with every tool.
     pub fn full_scope(&self) -> Arc<ToolScope> {
         self.inner.full_scope()
     }
@@ -232,8 +232,8 @@ impl Engine {
         self.inner.search_limits
     }
 
-    /// A call as it will be taken: its name and, where their text has to be
-    /// mended, its arguments. None if there is no such tool for this caller.
+    /// Returns the resolved name of a call, and its arguments if their text
+    /// needs repair. `None` if the tool does not exist for this caller.
     pub fn normalize_call(
         &self,
         name: &str,
@@ -244,8 +244,8 @@ impl Engine {
         normalize_call(&snapshot, caller.scope.as_deref(), name, arguments)
     }
 
-    /// What the policy says to something that is not a call: what the program
-    /// does by itself is judged by the same rules.
+    /// Asks the policy about something other than a call, such as an action of
+    /// the program.
     pub fn judge(&self, proposal: &CallProposal<'_>) -> Ruling {
         self.policy().judge(proposal)
     }
@@ -291,7 +291,7 @@ impl Engine {
         self.inner.checkpoints.as_ref()
     }
 
-    /// What tools may reach, unless their caller says otherwise.
+    /// The ports for tools, unless the caller has its own.
     pub fn ports(&self) -> &Arc<Ports> {
         &self.inner.ports
     }
@@ -304,31 +304,32 @@ impl Engine {
         self.inner.checks.availability(entry).await
     }
 
-    /// A new turn begins: the loop guard forgets what the caller did. Whoever
-    /// drives a model calls this for each message of the user; a session of
-    /// single requests never does, since a loop goes on from one to the next.
+    /// Starts a new turn, which resets the loop guard for the caller. An agent
+    /// loop calls this for each user message; a session of single requests
+    /// never does, since a loop may span several of them.
     pub fn new_turn(&self, caller: &Caller) {
         self.inner.guard.reset((caller.session.id(), &caller.task_id));
     }
 
-    /// What the caller was shown before has left its context: to look again is no
-    /// circle.
+    /// Drops remembered results of the caller. Call it when they have left the
+    /// model's context, so reading them again is not a loop.
     pub fn forget_shown_results(&self, caller: &Caller) {
         self.inner.guard.forget_answers((caller.session.id(), &caller.task_id));
     }
 
-    /// Why the caller's turn must end, in words: it goes in circles, and the
-    /// settings say that it is to be stopped.
+    /// Returns why the caller's turn must end: it repeats calls without
+    /// progress, and the settings stop such turns.
     pub fn halt_reason(&self, caller: &Caller) -> Option<String> {
         self.inner.guard.halt_reason((caller.session.id(), &caller.task_id))
     }
 
-    /// Puts a text that is too large for a model into a file that it can read.
+    /// Saves a text that is too large for a model to a file that the model can
+    /// read.
     pub fn save_oversized_text(&self, id: &str, text: &str) -> std::io::Result<std::path::PathBuf> {
         self.inner.spill.save(id, "txt", text)
     }
 
-    /// Takes every tool down that was set up.
+    /// Tears down every tool that was set up.
     pub async fn shutdown(&self) {
         let replaced = self.inner.registry.take_retired();
         let all = self.snapshot().entries();
@@ -343,7 +344,7 @@ impl fmt::Debug for Engine {
     }
 }
 
-/// An engine in the making.
+/// Builds an [`Engine`].
 pub struct EngineBuilder {
     tools: Vec<(ToolOwner, Vec<Arc<dyn DynTool>>)>,
     policy: Arc<dyn Policy>,
@@ -385,7 +386,7 @@ impl Default for EngineBuilder {
 }
 
 impl EngineBuilder {
-    /// Adds tools that are compiled in.
+    /// Adds compiled-in tools.
     #[must_use]
     pub fn tools(self, tools: Vec<Arc<dyn DynTool>>) -> Self {
         self.tools_from(ToolOwner::builtin(), tools)
@@ -398,105 +399,105 @@ impl EngineBuilder {
         self
     }
 
-    /// Who rules on calls.
+    /// Sets the policy.
     #[must_use]
     pub fn policy(mut self, policy: Arc<dyn Policy>) -> Self {
         self.policy = policy;
         self
     }
 
-    /// Who keeps the secrets.
+    /// Sets the source of secrets.
     #[must_use]
     pub fn secrets(mut self, secrets: Arc<dyn SecretSource>) -> Self {
         self.secrets = secrets;
         self
     }
 
-    /// How long somebody may take to answer a question.
+    /// Sets how long an approver may take to answer.
     #[must_use]
     pub fn approval_timeout(mut self, timeout: Duration) -> Self {
         self.approval_timeout = timeout;
         self
     }
 
-    /// Adds a hook, after those already there.
+    /// Adds a hook after the existing ones.
     #[must_use]
     pub fn hook(mut self, hook: Arc<dyn Hook>) -> Self {
         self.hooks.0.push(hook);
         self
     }
 
-    /// When the loop guard speaks up.
+    /// Sets the thresholds of the loop guard.
     #[must_use]
     pub fn guard(mut self, settings: LoopGuardSettings) -> Self {
         self.guard = settings;
         self
     }
 
-    /// How much reaches the model.
+    /// Sets the limits on result sizes.
     #[must_use]
     pub fn limits(mut self, limits: ResultSizeLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Where large results go.
+    /// Sets the directory for spilled results.
     #[must_use]
     pub fn spill_to(mut self, folder: impl Into<PathBuf>) -> Self {
         self.spill = folder.into();
         self
     }
 
-    /// Who keeps records.
+    /// Sets the recorder of calls.
     #[must_use]
     pub fn recorder(mut self, recorder: Arc<dyn CallRecorder>) -> Self {
         self.recorder = Some(recorder);
         self
     }
 
-    /// Who keeps what calls are about to change.
+    /// Sets the hooks that checkpoint files before calls change them.
     #[must_use]
     pub fn checkpoints(mut self, keeper: Arc<dyn CheckpointHooks>) -> Self {
         self.checkpoints = Some(keeper);
         self
     }
 
-    /// What tools may reach.
+    /// Sets the ports for tools.
     #[must_use]
     pub fn ports(mut self, ports: Ports) -> Self {
         self.ports = ports;
         self
     }
 
-    /// The toolsets, with the user's own.
+    /// Sets the toolsets, including the user's.
     #[must_use]
     pub fn toolsets(mut self, toolsets: ToolsetCatalog) -> Self {
         self.toolsets = toolsets;
         self
     }
 
-    /// How required environment variables are looked up.
+    /// Sets how required environment variables are looked up.
     #[must_use]
     pub fn env_lookup(mut self, lookup: EnvLookup) -> Self {
         self.env_lookup = lookup;
         self
     }
 
-    /// How long a tool may take that does not say so itself.
+    /// Sets the timeout of tools that do not set their own.
     #[must_use]
     pub fn default_timeout(mut self, timeout: Duration) -> Self {
         self.default_timeout = timeout;
         self
     }
 
-    /// How many matches a tool search gives.
+    /// Sets the limits on the matches of a tool search.
     #[must_use]
     pub fn search_limits(mut self, limits: SearchLimits) -> Self {
         self.search_limits = limits;
         self
     }
 
-    /// The engine. Fails if two tools want the same name.
+    /// Builds the engine. Fails if two tools have the same name.
     pub fn build(self) -> Result<Engine, RegistryError> {
         let registry = ToolRegistry::new();
         registry.edit(|edit| {

@@ -1,5 +1,5 @@
-//! A registered tool: what it says of itself, with everything derived from
-//! that computed once, when first needed.
+//! A registered tool, with everything derived from its spec computed lazily and
+//! once.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -16,12 +16,12 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::registry::ToolOwner;
 
-/// How long a tool that is to go waits for its calls in flight, and how long
-/// it may then take to clean up.
+/// How long retiring a tool waits for its calls in flight, and then for its
+/// teardown.
 pub(crate) const RETIRE_TIMEOUT: Duration = Duration::from_secs(3);
 
-// What has happened to a tool so far, as bits of `ToolEntry::life`. One atomic, so
-// that a set-up and a retirement that meet agree on which of them was first.
+// Lifecycle of a tool, as bits of `ToolEntry::lifecycle`. One atomic, so
+// concurrent setup and retirement agree on their order.
 const LIFECYCLE_SET_UP: u8 = 1;
 const LIFECYCLE_RETIRING: u8 = 2;
 const LIFECYCLE_RETIRED: u8 = 4;
@@ -37,8 +37,7 @@ pub struct ToolEntry {
     ready: OnceCell<()>,
     retired: OnceCell<()>,
     lifecycle: AtomicU8,
-    // Counts the calls in flight, so that a removed tool is taken down only
-    // when the last of them is through.
+    // Calls in flight; a removed tool is torn down only after the last one.
     in_flight: TaskTracker,
 }
 
@@ -58,12 +57,12 @@ impl ToolEntry {
         }
     }
 
-    /// What the tool says of itself.
+    /// The tool's spec.
     pub fn spec(&self) -> &ToolSpec {
         self.tool.spec()
     }
 
-    /// Tells this registration from a later one of the same name.
+    /// Distinguishes this registration from a later one of the same name.
     pub(crate) fn id(&self) -> u64 {
         self.id
     }
@@ -78,7 +77,7 @@ impl ToolEntry {
         &self.spec().toolset
     }
 
-    /// Who registered it.
+    /// The owner that registered it.
     pub fn owner(&self) -> &ToolOwner {
         &self.owner
     }
@@ -88,7 +87,8 @@ impl ToolEntry {
         &self.tool
     }
 
-    /// The schema of its arguments, tidied for models and ready to validate.
+    /// The schema of its arguments, normalized for models and ready to
+    /// validate.
     pub fn schema(&self) -> &Schema {
         self.schema.get_or_init(|| {
             let parameters = self.tool.parameters();
@@ -99,16 +99,16 @@ impl ToolEntry {
         })
     }
 
-    /// Its definition in the OpenAI format, serialised.
+    /// Its definition in the OpenAI format, serialized.
     pub fn definition(&self) -> Arc<str> {
-        // A definition that depends on the day's configuration is not kept.
+        // A definition with dynamic overrides is not cached.
         if let Some(fields) = self.tool.overrides() {
             return self.render_definition(Some(fields)).into();
         }
         self.definition.get_or_init(|| self.render_definition(None).into()).clone()
     }
 
-    /// Name, description and parameters, as a model sees them.
+    /// Name, description and parameters, as the model sees them.
     pub fn function_json(&self) -> Value {
         self.function_json_with(self.tool.overrides())
     }
@@ -121,7 +121,7 @@ impl ToolEntry {
         });
         if let (Value::Object(function), Some(overrides)) = (&mut function, overrides) {
             for (key, value) in overrides {
-                // The entry's name always wins: it is how the call comes back.
+                // The name cannot be overridden: calls are resolved by it.
                 if key != "name" {
                     function.insert(key, value);
                 }
@@ -134,7 +134,7 @@ impl ToolEntry {
         json!({ "type": "function", "function": self.function_json_with(overrides) }).to_string()
     }
 
-    /// Sets the tool up, once. Fails once the tool is gone.
+    /// Sets the tool up once. Fails if the tool was retired.
     pub(crate) async fn ensure_ready(&self) -> Result<(), ToolError> {
         if self.has_reached(LIFECYCLE_RETIRED) {
             return Err(self.removed_error());
@@ -148,7 +148,7 @@ impl ToolEntry {
         }
         self.tool.setup().await?;
         if self.lifecycle.fetch_or(LIFECYCLE_SET_UP, Ordering::SeqCst) & LIFECYCLE_RETIRED != 0 {
-            // The retirement did not wait so long.
+            // The retirement timed out before setup finished.
             self.tear_down().await;
             return Err(self.removed_error());
         }
@@ -160,9 +160,9 @@ impl ToolEntry {
         self.in_flight.token()
     }
 
-    /// Waits a while for the calls in flight, then takes the tool down, once:
-    /// whoever else asks only waits until that is done. A tool that panics or
-    /// hangs while it is taken down is left to itself.
+    /// Waits for the calls in flight up to a timeout, then tears the tool down,
+    /// once; concurrent callers wait for the same teardown. A tool that panics
+    /// or hangs in teardown is abandoned.
     pub async fn retire(&self) {
         self.retired.get_or_init(|| self.drain_and_retire()).await;
     }
@@ -171,18 +171,18 @@ impl ToolEntry {
         let deadline = Instant::now() + RETIRE_TIMEOUT;
         self.lifecycle.fetch_or(LIFECYCLE_RETIRING, Ordering::SeqCst);
         self.in_flight.close();
-        // Out of patience or not, the tool goes.
+        // The tool is retired even on timeout.
         let _ = timeout_at(deadline, self.in_flight.wait()).await;
         self.lifecycle.fetch_or(LIFECYCLE_RETIRED, Ordering::SeqCst);
-        // A call may have come aboard a moment ago; from now on none gets far.
+        // A call may have started just before; later ones fail.
         let _ = timeout_at(deadline, self.in_flight.wait()).await;
         if self.has_reached(LIFECYCLE_SET_UP) {
             self.tear_down().await;
         }
     }
 
-    /// Runs the tool's own clean-up, at most once, where neither its panic nor
-    /// its hanging, be it asleep or busy, reaches the caller.
+    /// Runs the tool's teardown at most once, isolated so neither a panic nor a
+    /// hang, asleep or busy, reaches the caller.
     async fn tear_down(&self) {
         if self.lifecycle.fetch_or(LIFECYCLE_TORN_DOWN, Ordering::SeqCst) & LIFECYCLE_TORN_DOWN != 0
         {

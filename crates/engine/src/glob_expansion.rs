@@ -1,5 +1,4 @@
-//! What the patterns of commands stand for at the moment, and what is below
-//! folders: looked up, up to a bound.
+//! Expands glob patterns of commands and lists directories, up to a limit.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -7,13 +6,13 @@ use std::path::{Component, Path, PathBuf};
 
 use hermes_shell::{is_pattern, may_match};
 
-/// How many entries of folders are looked at for one call.
+/// Maximum directory entries read for one call.
 const MAX_DIR_ENTRIES: usize = 20_000;
 
-/// The part of a pattern that stands for folders at any depth.
+/// The pattern component that matches directories at any depth.
 const ANY_DEPTH: &str = "**";
 
-/// How much may still be looked at.
+/// Expands patterns within a budget of directory entries.
 #[derive(Debug)]
 pub(crate) struct GlobExpander {
     entries_left: usize,
@@ -26,8 +25,8 @@ impl Default for GlobExpander {
 }
 
 impl GlobExpander {
-    /// The places that a path stands for which may be a pattern; none if that
-    /// is more than is looked at.
+    /// Returns the paths that a possible pattern matches; `None` if the budget
+    /// is exceeded.
     pub(crate) fn expand(&mut self, pattern: &Path) -> Option<Vec<PathBuf>> {
         let mut found = vec![PathBuf::new()];
         let mut is_open = false;
@@ -47,7 +46,8 @@ impl GlobExpander {
         Some(found)
     }
 
-    /// What is below a folder, relative to it; links are not followed.
+    /// Returns the paths below a directory, relative to it; does not follow
+    /// symlinks.
     pub(crate) fn descendants(&mut self, folder: &Path) -> Option<Vec<PathBuf>> {
         let mut found = vec![PathBuf::new()];
         let mut next = 0;
@@ -62,7 +62,7 @@ impl GlobExpander {
         Some(found)
     }
 
-    /// The folders themselves, and all that are below them.
+    /// Returns the directories and all directories below them.
     fn expand_recursive(&mut self, folders: Vec<PathBuf>) -> Option<Vec<PathBuf>> {
         let mut found = folders;
         let mut next = 0;
@@ -74,8 +74,8 @@ impl GlobExpander {
         Some(found)
     }
 
-    /// What one part of a pattern leads to. What is hidden has to be asked
-    /// for.
+    /// Returns the matches of one component. Hidden files must be matched
+    /// explicitly.
     fn expand_component(&mut self, folders: &[PathBuf], part: &str) -> Option<Vec<PathBuf>> {
         let is_meant = |path: &PathBuf| {
             let name = path.file_name().map(OsStr::to_string_lossy).unwrap_or_default();
@@ -98,13 +98,13 @@ impl GlobExpander {
     }
 }
 
-/// The folder up to the first part that is a pattern.
+/// Returns the directory before the first pattern component.
 pub(crate) fn literal_prefix(pattern: &Path) -> PathBuf {
     let is_open = |part: &Component<'_>| is_pattern(&part.as_os_str().to_string_lossy());
     pattern.components().take_while(|part| !is_open(part)).collect()
 }
 
-/// A link to a folder is none.
+/// Whether the path is a directory and not a symlink to one.
 fn is_real_dir(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|found| found.is_dir())
 }

@@ -1,5 +1,5 @@
-//! Outsiders' say in a call: before it (block, rewrite, ask), after it
-//! (watch), and on its result (replace).
+//! Hooks: before a call (block, rewrite, ask), after it (observe), and on its
+//! result (replace).
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,64 +8,65 @@ use std::time::Duration;
 use hermes_core::{BoxFuture, CallStatus};
 use serde_json::Value;
 
-/// What a hook is told of a call.
+/// A call, as a hook sees it.
 #[derive(Debug, Clone, Copy)]
 pub struct CallView<'a> {
     /// The caller's id for the call.
     pub call_id: &'a str,
     /// The canonical name of the tool.
     pub tool: &'a str,
-    /// The arguments, coerced and valid.
+    /// The arguments, coerced and validated.
     pub arguments: &'a Value,
-    /// The session.
+    /// The session id.
     pub session_id: &'a str,
-    /// The task.
+    /// The task id.
     pub task_id: &'a str,
 }
 
-/// What a hook is told of a result.
+/// A result, as a hook sees it.
 #[derive(Debug, Clone, Copy)]
 pub struct ResultView<'a> {
     /// The call.
     pub call: CallView<'a>,
-    /// Its answer.
+    /// The content of the result.
     pub content: &'a str,
     /// How it ended.
     pub status: CallStatus,
-    /// How long it took.
+    /// Duration of the call.
     pub duration: Duration,
 }
 
-/// What a hook wants done with a call.
+/// What a hook decides about a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum HookDecision {
-    /// Go on.
+    /// Continue.
     Continue,
-    /// Go on with these arguments. They are coerced, validated and judged
+    /// Continue with these arguments. They are coerced, validated and judged
     /// like any others.
     Rewrite(Value),
-    /// Go on only if somebody agrees.
+    /// Continue only if the approver agrees.
     Ask(String),
-    /// Do not.
+    /// Block the call.
     Block(String),
 }
 
 /// A hook. Every method has a default that does nothing.
 pub trait Hook: Send + Sync {
-    /// Its name, for messages.
+    /// The name, for messages.
     fn name(&self) -> &str;
 
-    /// Before the call is judged. A hook that fails should block.
+    /// Runs before the call is judged. A hook that fails should block.
     fn pre_tool_call<'a>(&'a self, _call: CallView<'a>) -> BoxFuture<'a, HookDecision> {
         Box::pin(async { HookDecision::Continue })
     }
 
-    /// After every call, whatever came of it.
+    /// Runs after every call, whatever its result.
     fn post_tool_call<'a>(&'a self, _result: ResultView<'a>) -> BoxFuture<'a, ()> {
         Box::pin(async {})
     }
 
-    /// A text to take the result's place. It must be JSON, as every result.
+    /// Returns a replacement for the result. It must be JSON, like every
+    /// result.
     fn transform_tool_result<'a>(
         &'a self,
         _result: ResultView<'a>,
@@ -74,12 +75,12 @@ pub trait Hook: Send + Sync {
     }
 }
 
-/// The hooks of an engine, in the order in which they are asked.
+/// The hooks of an engine, in execution order.
 #[derive(Clone, Default)]
 pub struct Hooks(pub(crate) Vec<Arc<dyn Hook>>);
 
 impl Hooks {
-    /// Whether nobody listens.
+    /// Whether no hook is registered.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -1,4 +1,4 @@
-//! The engine as a running tool sees it.
+//! The engine handle of a running tool.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,14 +15,14 @@ use crate::engine::{Engine, SearchLimits};
 use crate::pipeline::BatchContext;
 use crate::tool_names;
 
-/// How deep tools may call tools.
+/// Maximum nesting depth of tool calls.
 const MAX_CALL_DEPTH: u8 = 8;
 
-/// How much of a description a search shows.
+/// Maximum characters of a description in search results.
 const MAX_DESCRIPTION_CHARS: usize = 400;
 
-/// The engine as one call sees it: its calls are made on behalf of the same
-/// caller, stop when it stops, and see the same registry.
+/// The engine for one running call: inner calls have the same caller and
+/// registry snapshot, and are cancelled with it.
 pub(crate) struct SessionHost {
     pub(crate) batch: Arc<BatchContext>,
     pub(crate) call_id: Arc<str>,
@@ -35,7 +35,7 @@ impl SessionHost {
         &self.batch.engine
     }
 
-    /// The caller of the inner calls.
+    /// Returns the caller for inner calls.
     fn inner_caller(&self) -> Result<Caller, ToolError> {
         let mut caller = self.batch.caller.clone();
         caller.cancel = self.cancel.clone();
@@ -46,7 +46,7 @@ impl SessionHost {
         caller.depth += 1;
         if caller.depth > MAX_CALL_DEPTH {
             return Err(ToolError::limit(format!(
-                "Tools called one another {MAX_CALL_DEPTH} deep"
+                "Tool calls are nested more than {MAX_CALL_DEPTH} deep"
             )));
         }
         Ok(caller)
@@ -69,7 +69,7 @@ impl EngineHandle for SessionHost {
             .map(|entry| ToolMatch {
                 name: entry.name().to_owned(),
                 toolset: entry.toolset().to_owned(),
-                description: hermes_schema::excerpt::excerpt(
+                description: hermes_core::text::excerpt(
                     &entry.spec().description,
                     MAX_DESCRIPTION_CHARS,
                 )

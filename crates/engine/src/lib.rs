@@ -1,10 +1,9 @@
-//! The engine of hermes: which tools there are, how a call reaches one, and
-//! what is done before, around and after it.
+//! The tool engine: the registry of tools, and the pipeline that runs a call.
 //!
 //! ```text
-//! Engine ── Registry ─ Snapshot ─ Entry        who can be called
-//!    │  └─ Toolsets, Definitions, Index        what a model is told
-//!    └─ dispatch ─ Flight ─ pipeline stages    the way of a call
+//! Engine ── ToolRegistry ─ RegistrySnapshot ─ ToolEntry        registered tools
+//!    │  └─ ToolsetCatalog, ToolDefinitions, ToolSearchIndex    what a model sees
+//!    └─ dispatch ─ BatchContext ─ pipeline stages              the path of a call
 //! ```
 
 mod availability;

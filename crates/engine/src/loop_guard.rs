@@ -1,5 +1,5 @@
-//! Noticing that a model goes round in circles: the same call that keeps
-//! failing, or that keeps giving what it gave before.
+//! Detects a model that repeats itself: the same call keeps failing or returns
+//! the same result.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hash, Hasher};
@@ -10,27 +10,27 @@ use hermes_core::{CallStatus, ErrorKind, Verdict};
 use parking_lot::Mutex;
 use serde_json::Value;
 
-/// How much is remembered at most; past it, all is forgotten.
+/// Maximum state kept; beyond it, everything is dropped.
 const MAX_SESSIONS: usize = 256;
 const MAX_CALLS_PER_SESSION: usize = 1024;
 
-/// How many times something may happen.
+/// Counts at which the loop guard acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoopThresholds {
-    /// The same call fails.
+    /// Failures of the same call.
     pub exact_failure: u32,
-    /// The same tool fails, whatever its arguments.
+    /// Failures of the same tool in a row, whatever the arguments.
     pub same_tool_failure: u32,
-    /// A call that only looks gives the same answer.
+    /// Identical results of a read-only call.
     pub no_progress: u32,
 }
 
-/// When to speak up, and when to stop.
+/// When the loop guard warns, and when it stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoopGuardSettings {
-    /// When the result carries a warning; none means never.
+    /// When a result gets a warning; `None` means never.
     pub warn: Option<LoopThresholds>,
-    /// When the call is refused; none means never.
+    /// When a call is denied; `None` means never.
     pub stop: Option<LoopThresholds>,
 }
 
@@ -44,17 +44,17 @@ impl Default for LoopGuardSettings {
 }
 
 impl LoopGuardSettings {
-    /// The counts at which a loop is broken, when it is to be broken at all.
+    /// Default thresholds for denying calls, if enabled.
     pub const STOP_THRESHOLDS: LoopThresholds =
         LoopThresholds { exact_failure: 5, same_tool_failure: 8, no_progress: 5 };
 }
 
-/// A call, reduced to what tells it from others.
+/// Hashes that identify a call.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CallFingerprint {
     tool: u64,
     exact: u64,
-    // Only calls that look are compared by likeness.
+    // Only read-only calls are compared by similarity.
     near: Option<u64>,
 }
 
@@ -72,14 +72,14 @@ impl CallFingerprint {
     }
 }
 
-/// Arguments may be long, and whoever makes two calls look alike gains nothing.
+/// A fast hash: arguments may be long, and a forged collision gains nothing.
 fn hasher() -> FoldHasher<'static> {
     static HASH_STATE: LazyLock<RandomState> = LazyLock::new(RandomState::default);
     HASH_STATE.build_hasher()
 }
 
-/// Hashes a value so that the order of keys does not count; with `near`,
-/// neither do numbers, case and white space.
+/// Hashes a value independently of key order; with `near`, also ignores
+/// numbers, case and whitespace.
 fn hash_value(value: &Value, near: bool, hasher: &mut FoldHasher<'_>) {
     match value {
         Value::Null => 0u8.hash(hasher),
@@ -109,8 +109,8 @@ fn hash_value(value: &Value, near: bool, hasher: &mut FoldHasher<'_>) {
     }
 }
 
-/// Hashes a text. Of a long one, such as a whole file, the length and a part
-/// here and there must do: the call waits for this.
+/// Hashes a text. A long one, such as a whole file, is hashed by its length and
+/// samples, because the call waits for this.
 fn hash_text(text: &[u8], hasher: &mut FoldHasher<'_>) {
     const MAX_FULL_HASH_BYTES: usize = 64 * 1024;
     const SAMPLE_BYTES: usize = 1024;
@@ -127,18 +127,18 @@ fn hash_text(text: &[u8], hasher: &mut FoldHasher<'_>) {
 struct RecentCalls {
     failures: HashMap<u64, u32>,
     tool_failures: HashMap<u64, u32>,
-    /// Those of both that are commands which ran and failed.
+    /// Keys of both maps that belong to commands that ran and failed.
     failed_commands: HashSet<u64>,
     answers: HashMap<u64, RecentAnswers>,
 }
 
-/// What a call has answered lately.
+/// Recent results of a call.
 #[derive(Debug)]
 struct RecentAnswers {
     last: u64,
-    /// The other one before it.
+    /// The last different result before it.
     previous: Option<u64>,
-    /// How often nothing but these two came.
+    /// How often only these two occurred.
     count: u32,
 }
 
@@ -151,7 +151,7 @@ impl RecentCalls {
     }
 }
 
-/// Who goes in circles: a session, and a task in it.
+/// The observed caller: session id and task id.
 pub(crate) type CallerKey<'a> = (&'a str, &'a str);
 
 fn caller_hash(walker: CallerKey<'_>) -> u64 {
@@ -160,7 +160,7 @@ fn caller_hash(walker: CallerKey<'_>) -> u64 {
     hasher.finish()
 }
 
-/// What every session did lately.
+/// Recent calls of every session.
 #[derive(Debug)]
 pub(crate) struct LoopGuard {
     settings: LoopGuardSettings,
@@ -176,19 +176,20 @@ impl LoopGuard {
         self.settings.warn.is_some() || self.settings.stop.is_some()
     }
 
-    /// Forgets what somebody did: a new turn begins.
+    /// Drops the state of a caller: a new turn begins.
     pub(crate) fn reset(&self, walker: CallerKey<'_>) {
         self.lock().remove(&caller_hash(walker));
     }
 
-    /// Forgets what somebody was shown.
+    /// Drops the remembered results of a caller.
     pub(crate) fn forget_answers(&self, walker: CallerKey<'_>) {
         if let Some(memory) = self.lock().get_mut(&caller_hash(walker)) {
             memory.answers.clear();
         }
     }
 
-    /// Why a turn must end: a tool fails whatever is tried with it.
+    /// Returns why a turn must end: a tool fails repeatedly whatever its
+    /// arguments.
     pub(crate) fn halt_reason(&self, walker: CallerKey<'_>) -> Option<String> {
         let stop = self.settings.stop?;
         let sessions = self.lock();
@@ -197,7 +198,7 @@ impl LoopGuard {
         is_over.then(|| format!("one tool has failed or was refused {failures} times in a row"))
     }
 
-    /// Whether the call may go on.
+    /// Whether the call may run.
     pub(crate) fn judge(&self, walker: CallerKey<'_>, print: &CallFingerprint) -> Verdict {
         let Some(stop) = self.settings.stop else { return Verdict::Allow };
         let mut sessions = self.lock();
@@ -206,23 +207,21 @@ impl LoopGuard {
         let tool = memory.tool_failures.get(&print.tool).copied().unwrap_or(0);
         let same = memory.answers.get(&print.exact).map_or(0, |answers| answers.count);
         let reason = if failures >= stop.exact_failure {
-            format!("this same call has failed {failures} times")
+            format!("this call has failed {failures} times")
         } else if tool >= stop.same_tool_failure {
             format!("this tool has failed {tool} times in a row")
         } else if print.near.is_some() && same >= stop.no_progress {
-            format!("this same call has given the same answer {same} times")
+            format!("this call has returned the same result {same} times")
         } else {
             return Verdict::Allow;
         };
-        // Whoever is refused and asks again gets nowhere, either.
+        // Repeating a denied call is no progress either.
         increment(&mut memory.tool_failures, print.tool);
-        Verdict::Deny {
-            reason: format!("Stopped going in circles: {reason}"),
-            rule: "loop-guard".into(),
-        }
+        Verdict::Deny { reason: format!("Loop detected: {reason}"), rule: "loop-guard".into() }
     }
 
-    /// Remembers how a call ended; gives a warning where one is due.
+    /// Records the result of a call; returns a warning if a threshold is
+    /// reached.
     pub(crate) fn record_result(
         &self,
         walker: CallerKey<'_>,
@@ -230,7 +229,7 @@ impl LoopGuard {
         came: GuardedOutcome,
         content: &str,
     ) -> Option<String> {
-        // Whether it was allowed or wanted says nothing about the tool.
+        // A denied or cancelled call says nothing about the tool.
         if let GuardedOutcome::Error(
             ErrorKind::Denied | ErrorKind::ApprovalRequired | ErrorKind::Cancelled,
         ) = came
@@ -252,7 +251,8 @@ impl LoopGuard {
             let warn = self.settings.warn?;
             return if exact >= warn.exact_failure {
                 Some(format!(
-                    "This same call has now failed {exact} times; change the arguments or the approach."
+                    "This call has now failed {exact} times; change the arguments or the \
+                     approach."
                 ))
             } else if tool >= warn.same_tool_failure {
                 Some(format!(
@@ -265,8 +265,8 @@ impl LoopGuard {
         memory.failures.remove(&print.exact);
         memory.tool_failures.remove(&print.tool);
         let Some(likeness) = print.near else {
-            // Something changed: looking again makes sense from here on, and so does
-            // a command that failed before, such as a test.
+            // Something changed: reading again makes sense, and so does
+            // repeating a failed command, such as a test.
             memory.answers.clear();
             for key in std::mem::take(&mut memory.failed_commands) {
                 memory.failures.remove(&key);
@@ -286,11 +286,13 @@ impl LoopGuard {
         let warn = self.settings.warn?;
         if exact >= warn.no_progress {
             Some(format!(
-                "This same call has given this same answer {exact} times; use it instead of asking again."
+                "This call has returned the same result {exact} times; use it instead of \
+                 calling again."
             ))
         } else if near > warn.no_progress {
             Some(format!(
-                "Calls almost like this one have given this same answer {near} times; use it instead of asking again."
+                "Similar calls have returned the same result {near} times; use it instead of \
+                 calling again."
             ))
         } else {
             None
@@ -302,19 +304,20 @@ impl LoopGuard {
     }
 }
 
-/// What came of a call, for whoever looks for circles.
+/// Outcome of a call, for the loop guard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GuardedOutcome {
-    /// What was asked for.
+    /// The call succeeded.
     Succeeded,
-    /// The same, and it tells of a command that ran and failed.
+    /// The call succeeded, and its command ran and failed.
     CommandFailed,
-    /// An error.
+    /// The call failed.
     Error(ErrorKind),
 }
 
 impl GuardedOutcome {
-    /// What a result says, unless its tool has said that all went well.
+    /// Classifies a result. `is_well` means the tool reported success despite
+    /// the exit code.
     pub(crate) fn from_result(status: CallStatus, is_well: bool, content: &str) -> Self {
         match status {
             CallStatus::Error(kind) => Self::Error(kind),
@@ -324,8 +327,8 @@ impl GuardedOutcome {
     }
 }
 
-/// Whether a result tells of a command that ran and failed. It did what the call
-/// asked for, so that it is no error of the tool.
+/// Whether a result reports a command that ran and failed. The call did what
+/// was asked, so it is not an error of the tool.
 fn is_failed_command(content: &str) -> bool {
     #[derive(serde::Deserialize)]
     struct CommandExit {
@@ -345,7 +348,7 @@ fn count_repeat(answers: &mut HashMap<u64, RecentAnswers>, key: u64, answer: u64
     let kept =
         answers.entry(key).or_insert(RecentAnswers { last: answer, previous: None, count: 0 });
     if kept.last != answer {
-        // Two answers in turn are no news, either.
+        // Two alternating results are no progress either.
         let count = if kept.previous == Some(answer) { kept.count } else { 0 };
         *kept = RecentAnswers { last: answer, previous: Some(kept.last), count };
     }

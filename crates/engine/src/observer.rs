@@ -1,4 +1,4 @@
-//! Whoever wants to see calls while they are made.
+//! Observer of the call lifecycle.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,34 +6,34 @@ use std::sync::Arc;
 use hermes_core::{ProgressSink, ProgressUpdate, ToolResult};
 use serde_json::Value;
 
-/// A call that begins.
+/// A call that starts.
 #[derive(Debug, Clone, Copy)]
 pub struct CallStarted<'a> {
     /// The id of the call.
     pub call: &'a str,
-    /// The tool, by its canonical name; as it was written if there is none.
+    /// The tool's canonical name, or the name as written if no such tool
+    /// exists.
     pub tool: &'a str,
-    /// What it is asked, without secrets.
+    /// The arguments, with secrets redacted.
     pub arguments: &'a Value,
-    /// The call inside which it is made, such as a script.
+    /// The enclosing call, such as a script.
     pub parent: Option<&'a str>,
 }
 
-/// Whoever wants to see calls while they are made. Called from any thread; it
-/// should not take long.
+/// Observer of the call lifecycle. Called from any thread; must return quickly.
 pub trait CallObserver: Send + Sync {
-    /// A call begins: it is about to be judged, and may be asked about. One that
-    /// cannot be made at all begins too, with what was asked.
+    /// A call starts: it is judged next and may need approval. Calls that
+    /// cannot be prepared start too, with the arguments as given.
     fn call_started(&self, _begun: &CallStarted<'_>) {}
 
-    /// A sign of life.
+    /// A call reports progress.
     fn progress(&self, _call: &str, _tool: &str, _progress: &ProgressUpdate) {}
 
-    /// A call has been answered.
+    /// A call has ended.
     fn call_ended(&self, _result: &ToolResult, _parent: Option<&str>) {}
 }
 
-/// Passes on the signs of life of one call.
+/// Forwards the progress of one call to the observer.
 pub(crate) struct ProgressForwarder {
     pub(crate) observer: Arc<dyn CallObserver>,
     pub(crate) call: Arc<str>,

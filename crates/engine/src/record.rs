@@ -1,18 +1,17 @@
-//! What is kept of every call.
-
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+//! Records of calls, for the audit log.
 
 use hermes_core::{CallStatus, Effect};
 use serde::Serialize;
 
-/// One call, as it is remembered. Arguments and results are not part of it:
-/// they may hold secrets.
+/// The record of one call. It contains neither arguments nor results, which may
+/// hold secrets.
 #[derive(Debug, Clone, Serialize)]
 pub struct CallRecord<'a> {
-    /// Milliseconds since the epoch; the log has its own way of telling time.
+    /// Milliseconds since the epoch; not serialized, because the log adds its
+    /// own time.
     #[serde(skip)]
     pub time_ms: u64,
-    /// Who made the call.
+    /// The caller.
     pub who: &'a str,
     /// The session.
     pub session: &'a str,
@@ -20,74 +19,75 @@ pub struct CallRecord<'a> {
     pub task: &'a str,
     /// The caller's id for the call.
     pub call: &'a str,
-    /// The call inside which it was made.
+    /// The call that made this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<&'a str>,
-    /// The canonical name of the tool, or the caller's where there is none.
+    /// The canonical name of the tool, or the name as called if there is no
+    /// such tool.
     pub tool: &'a str,
-    /// What it did, or would have done.
+    /// Its effects, or those that it would have had.
     #[serde(serialize_with = "shortened")]
     pub effects: &'a [Effect],
-    /// The name of the rules that were applied.
+    /// The profile that was applied.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<&'a str>,
-    /// `allow`, `ask` or `deny`; nothing if it never came to that.
+    /// `allow`, `ask` or `deny`; `None` if it was not judged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<&'a str>,
     /// The rule that decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<&'a str>,
-    /// How a question was answered.
+    /// The approver's answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approval: Option<&'a str>,
-    /// What the verdict would have been, where the policy only watches.
+    /// The verdict that a policy in audit mode would have enforced.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub would: Option<&'a str>,
-    /// And by which rule.
+    /// The rule of that verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub would_rule: Option<&'a str>,
-    /// Whether it was only rehearsed.
+    /// Whether it was a dry run.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
-    /// Whether its answer came from strangers.
+    /// Whether the result is untrusted text.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub untrusted: bool,
     /// `success`, or the kind of error.
     pub status: &'static str,
-    /// How long all stages took.
+    /// Duration of all stages.
     pub duration_us: u64,
-    /// How much text came out.
+    /// Size of the result.
     pub chars: usize,
-    /// How many things were changed in the arguments.
+    /// Number of repairs to the arguments.
     pub coerced: usize,
-    /// The connection of a child process, if it is one.
+    /// The connection, if this is a record of a child process's connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connection: Option<ConnectionDetails<'a>>,
 }
 
-/// A connection of a child process, as it is remembered.
+/// A connection of a child process.
 #[derive(Debug, Clone, Serialize)]
 pub struct ConnectionDetails<'a> {
     /// The program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<&'a str>,
-    /// The address that was dialled, where that was not a public one.
+    /// The address that was dialled, if it is not public.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<std::net::IpAddr>,
-    /// Bytes that it sent.
+    /// Bytes sent.
     pub sent: u64,
-    /// Bytes that it received.
+    /// Bytes received.
     pub received: u64,
-    /// What went wrong.
+    /// The error, if it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<&'a str>,
 }
 
-/// How much of a resource, and how many effects, a record keeps.
+/// Limits on the length of a resource and the number of effects in a record.
 const MAX_RESOURCE_CHARS: usize = 4096;
 const MAX_RECORDED_EFFECTS: usize = 100;
 
-/// Effects with their resources cut to what a log should hold.
+/// Serializes effects, with long resources truncated.
 fn shortened<S: serde::Serializer>(effects: &&[Effect], serializer: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
     struct EffectSummary<'a> {
@@ -112,13 +112,8 @@ pub fn status_name(status: CallStatus) -> &'static str {
     }
 }
 
-pub(crate) fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// Whoever keeps records.
+/// Sink for call records.
 pub trait CallRecorder: Send + Sync {
-    /// Called once for every call, when its answer is known.
+    /// Called once per call, when its result is known.
     fn record(&self, record: &CallRecord<'_>);
 }

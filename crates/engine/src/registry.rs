@@ -1,5 +1,5 @@
-//! Which tools there are. Readers take an immutable snapshot; a change makes
-//! a new one and swaps it in, so a call that is running never sees it.
+//! The tool registry. Readers take an immutable snapshot; a change swaps in a
+//! new one, so a running call never sees it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -12,22 +12,22 @@ use serde_json::{Map, Value};
 use crate::entry::ToolEntry;
 use crate::toolsets::ToolIndex;
 
-/// The toolset of the engine's own tools. It is part of no selection: they
-/// appear by themselves when tools are deferred.
+/// The toolset of the engine's own tools. No selection includes it: they are
+/// added automatically when tools are deferred.
 pub const BRIDGE_TOOLSET: &str = "bridge";
 
-/// Names that only the engine itself may register or remove.
+/// Names that only the engine may register or remove.
 pub const RESERVED_TOOL_NAMES: [&str; 3] = ["tool_search", "tool_describe", "tool_call"];
 
-/// Who registered a tool. Only an owner can replace or remove its own tools,
-/// unless the operator has let it override others'.
+/// The owner of a tool. Only the owner can replace or remove its tools, unless
+/// the operator allows another to override them.
 #[derive(Debug, Clone)]
 pub struct ToolOwner {
     kind: OwnerKind,
     may_override: bool,
 }
 
-// Not a mere string: a plug-in may call itself "engine" and still be none.
+// An enum, not a string: a plug-in named "engine" must not pass for the engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum OwnerKind {
     Engine,
@@ -36,12 +36,12 @@ enum OwnerKind {
 }
 
 impl ToolOwner {
-    /// The tools that are compiled in.
+    /// The owner of the compiled-in tools.
     pub fn builtin() -> Self {
         Self { kind: OwnerKind::Builtin, may_override: false }
     }
 
-    /// A plug-in, a server, a user's file.
+    /// A plug-in, a server or a user's file.
     pub fn named(id: impl Into<Arc<str>>) -> Self {
         Self { kind: OwnerKind::Named(id.into()), may_override: false }
     }
@@ -50,14 +50,15 @@ impl ToolOwner {
         Self { kind: OwnerKind::Engine, may_override: false }
     }
 
-    /// The same owner, allowed by the operator to replace tools of others.
+    /// The same owner, with the operator's permission to replace tools of
+    /// others.
     #[must_use]
     pub fn allowed_to_override(mut self) -> Self {
         self.may_override = true;
         self
     }
 
-    /// Its id, to be shown: owners of different kinds may share one.
+    /// Its id for display; owners of different kinds may share one.
     pub fn id(&self) -> &str {
         match &self.kind {
             OwnerKind::Engine => "engine",
@@ -76,7 +77,7 @@ impl ToolOwner {
     }
 }
 
-/// The same owner, whatever it is allowed to do today.
+/// Compares identity only, not the permission to override.
 impl PartialEq for ToolOwner {
     fn eq(&self, other: &Self) -> bool {
         self.kind == other.kind
@@ -88,16 +89,16 @@ impl Eq for ToolOwner {}
 /// Why a change to the registry was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RegistryError {
-    /// Models refuse such a name, so it could never be called.
-    #[error("'{0}' cannot be a tool's name: use 1 to 64 letters, digits, '_' or '-'")]
+    /// The name is invalid: models would refuse it.
+    #[error("'{0}' is not a valid tool name: use 1 to 64 letters, digits, '_' or '-'")]
     InvalidName(String),
-    /// The engine's own.
+    /// The name is reserved for the engine.
     #[error("'{0}' is reserved for the engine's own tools")]
     Reserved(String),
-    /// Somebody else's.
+    /// The name belongs to another owner or toolset.
     #[error(
-        "'{name}' already belongs to toolset '{existing}'; '{wanted}' cannot take it \
-         without an override by an owner that may"
+        "'{name}' already belongs to toolset '{existing}'; '{wanted}' can take it only if its \
+         owner is allowed to override"
     )]
     Taken {
         /// The name.
@@ -107,51 +108,51 @@ pub enum RegistryError {
         /// The toolset that wants it.
         wanted: String,
     },
-    /// An alias that already leads to a tool, or is one's own name.
-    #[error("'{alias}' cannot be an alias: it already names the tool '{tool}'")]
+    /// The alias already refers to a tool, or is the tool's own name.
+    #[error("'{alias}' cannot be an alias: it already refers to the tool '{tool}'")]
     AliasTaken {
         /// The alias.
         alias: String,
-        /// The tool of that name or alias.
+        /// The tool with that name or alias.
         tool: String,
     },
-    /// Two aliases of one tool are the same.
-    #[error("alias '{0}' is given twice")]
+    /// A tool lists an alias twice.
+    #[error("alias '{0}' is listed twice")]
     AliasTwice(String),
-    /// Not this owner's.
-    #[error("'{name}' belongs to '{owner}' and can only be removed by it")]
+    /// The tool belongs to another owner.
+    #[error("'{name}' belongs to '{owner}' and can only be removed by that owner")]
     NotOwner {
         /// The name.
         name: String,
-        /// Who owns it.
+        /// Its owner.
         owner: String,
     },
-    /// An alias's fixed arguments are not a JSON object.
-    #[error("alias '{0}' fixes arguments that are not a JSON object")]
+    /// An alias's preset arguments are not a JSON object.
+    #[error("the preset arguments of alias '{0}' are not a JSON object")]
     BadPreset(String),
 }
 
-/// Whoever some tools come from, and who may have more of them by now.
+/// A source of tools whose set may have changed, such as a server.
 pub trait ToolSource: Send + Sync + std::fmt::Debug {
-    /// Asks for what there is, and registers it. An error is why nobody knows.
+    /// Fetches the current tools and registers them.
     fn refresh(&self) -> BoxFuture<'_, Result<(), ToolError>>;
 }
 
-/// Where an alias leads.
+/// The target of an alias.
 #[derive(Debug, Clone)]
 pub(crate) struct AliasTarget {
     pub(crate) tool: Arc<str>,
     pub(crate) preset: Option<Map<String, Value>>,
 }
 
-/// Where another name of a toolset leads, and who gave it.
+/// The target of a toolset alias, and its owner.
 #[derive(Debug, Clone)]
 struct ToolsetAlias {
     toolset: String,
     owner: ToolOwner,
 }
 
-/// The registry at one moment.
+/// An immutable state of the registry.
 #[derive(Debug, Clone, Default)]
 pub struct RegistrySnapshot {
     generation: u64,
@@ -165,58 +166,58 @@ pub struct RegistrySnapshot {
 }
 
 impl RegistrySnapshot {
-    /// Grows with every change.
+    /// Increases with every change.
     pub fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// The tool of that canonical name.
+    /// The tool with that canonical name.
     pub fn get(&self, name: &str) -> Option<&Arc<ToolEntry>> {
         self.tools.get(name)
     }
 
-    /// The tool of that name, alias or id.
+    /// The tool with that name, alias or id.
     pub fn find(&self, name: &str) -> Option<&Arc<ToolEntry>> {
         let alias = || self.tools.get(&self.aliases.get(name)?.tool);
         self.get(name).or_else(alias).or_else(|| self.tools.get(self.ids.get(name)?))
     }
 
-    /// Where an alias leads; none for a tool's own name, so that an alias's
-    /// fixed arguments never reach a call that did not use it.
+    /// The target of an alias; `None` for a tool's own name, so preset
+    /// arguments never reach a call that did not use the alias.
     pub(crate) fn alias(&self, name: &str) -> Option<&AliasTarget> {
         self.aliases.get(name).filter(|_| !self.tools.contains_key(name))
     }
 
-    /// Why a tool of that name is not there, if its like could be.
+    /// Why no tool with that name exists, if its prefix has an explanation.
     pub fn absence_reason(&self, name: &str) -> Option<&ToolError> {
         let mut absences = self.absences.iter();
         absences.find(|(prefix, _)| name.starts_with(prefix.as_str())).map(|(_, why)| why)
     }
 
-    /// Who may have a tool of that name, though it is not here.
+    /// The sources that may have a tool with that name.
     pub(crate) fn sources_for(&self, name: &str) -> Vec<Arc<dyn ToolSource>> {
         let own = self.sources.iter().filter(|(prefix, _)| name.starts_with(prefix.as_str()));
         own.map(|(_, origin)| Arc::clone(origin)).collect()
     }
 
-    /// Every tool, by name.
+    /// All tools, sorted by name.
     pub fn entries(&self) -> Vec<Arc<ToolEntry>> {
         let mut all: Vec<_> = self.tools.values().cloned().collect();
         all.sort_by(|a, b| a.name().cmp(b.name()));
         all
     }
 
-    /// Every name that a call may use, aliases included, in no order.
+    /// All names that a call may use, including aliases, unordered.
     pub fn callable_names(&self) -> impl Iterator<Item = &str> {
         self.tools.keys().chain(self.aliases.keys()).map(|name| &**name)
     }
 
-    /// How many tools there are.
+    /// Number of tools.
     pub fn len(&self) -> usize {
         self.tools.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no tools.
     pub fn is_empty(&self) -> bool {
         self.tools.is_empty()
     }
@@ -243,11 +244,11 @@ impl ToolIndex for RegistrySnapshot {
     }
 }
 
-/// The registry: the current snapshot, and the one way to change it.
+/// The registry: the current snapshot, and the only way to change it.
 #[derive(Debug, Default)]
 pub struct ToolRegistry {
     current: ArcSwap<RegistrySnapshot>,
-    // Held while a change is made, so that two changes cannot lose each other.
+    // Held during a change, so concurrent changes are not lost.
     changing: Mutex<()>,
     retired: Mutex<Vec<Arc<ToolEntry>>>,
 }
@@ -258,12 +259,12 @@ impl ToolRegistry {
         Self::default()
     }
 
-    /// The registry as it is now.
+    /// The current snapshot.
     pub fn snapshot(&self) -> Arc<RegistrySnapshot> {
         self.current.load_full()
     }
 
-    /// Makes several changes that become visible together, or none at all.
+    /// Makes several changes that become visible together, or not at all.
     pub fn edit<T, E>(
         &self,
         change: impl FnOnce(&mut RegistryEdit) -> Result<T, E>,
@@ -279,9 +280,8 @@ impl ToolRegistry {
         Ok(answer)
     }
 
-    /// The tools that were replaced or removed since this was last asked.
-    /// They are still set up: whoever takes them must [retire](Entry::retire)
-    /// them.
+    /// Takes the tools that were replaced or removed since the last call. They
+    /// are still set up: the caller must [retire](ToolEntry::retire) them.
     pub fn take_retired(&self) -> Vec<Arc<ToolEntry>> {
         std::mem::take(&mut self.retired())
     }
@@ -295,7 +295,7 @@ impl ToolRegistry {
         self.edit(|edit| edit.register(tool, owner))
     }
 
-    /// Removes a tool; none if there is no such tool.
+    /// Removes a tool; `None` if it does not exist.
     pub fn deregister(
         &self,
         name: &str,
@@ -305,7 +305,7 @@ impl ToolRegistry {
     }
 }
 
-/// A change in the making.
+/// A change in progress.
 #[derive(Debug)]
 pub struct RegistryEdit {
     next: RegistrySnapshot,
@@ -319,9 +319,8 @@ impl RegistryEdit {
         Self { next: current.clone(), changed: false, added: HashSet::new(), retired: Vec::new() }
     }
 
-    /// Adds a tool, in place of an older one of the same owner, or of anybody
-    /// if the owner may override. A tool that was replaced is gone: removing
-    /// its replacement does not bring it back.
+    /// Adds a tool. It replaces one of the same owner, or of any owner if this
+    /// one may override. Removing it later does not restore the replaced tool.
     pub fn register(
         &mut self,
         tool: Arc<dyn DynTool>,
@@ -333,14 +332,14 @@ impl RegistryEdit {
         self.check_name(&entry)?;
         let aliases = self.read_aliases(&entry, &name)?;
         let replaced = self.detach(&name);
-        // The new tool's name was another's alias, which an override takes.
+        // An override takes over a name that was another tool's alias.
         self.next.aliases.remove(&name);
         self.next.aliases.extend(aliases);
         self.next.toolsets.entry(toolset).or_default().insert(name.clone());
         self.next.tools.insert(name.clone(), entry);
         if let Some(replaced) = replaced {
-            // Only now, so that refreshing a toolset's only tool does not
-            // cost the toolset its other names.
+            // Only now, so re-registering a toolset's only tool does not drop
+            // the toolset's aliases.
             self.prune_toolset(replaced.toolset());
         }
         self.added.insert(name);
@@ -348,8 +347,8 @@ impl RegistryEdit {
         Ok(())
     }
 
-    /// Removes a tool; none if there is no such tool. If it had replaced
-    /// another, that one does not come back.
+    /// Removes a tool; `None` if it does not exist. A tool that it had replaced
+    /// is not restored.
     pub fn deregister(
         &mut self,
         name: &str,
@@ -374,9 +373,9 @@ impl RegistryEdit {
         Ok(removed)
     }
 
-    /// Another name for a toolset, such as a server's for its `mcp-` toolset.
-    /// Without an override it can be neither a toolset's own name nor one
-    /// that somebody else has given.
+    /// Adds an alias for a toolset, such as a server's name for its `mcp-`
+    /// toolset. Without an override, it must not be a toolset's name or another
+    /// owner's alias.
     pub fn alias_toolset(
         &mut self,
         alias: impl Into<String>,
@@ -405,9 +404,8 @@ impl RegistryEdit {
         Ok(())
     }
 
-    /// From now on, calls of tools that are not there and whose names begin
-    /// like this fail with that error, and no other tool is taken for them; or
-    /// no longer so.
+    /// Sets the error for calls of missing tools with this prefix; no similar
+    /// tool is called instead. `None` removes it.
     pub fn explain_absence(&mut self, prefix: &str, why: Option<ToolError>) {
         self.changed |= self.next.absences.get(prefix) != why.as_ref();
         match why {
@@ -416,8 +414,8 @@ impl RegistryEdit {
         };
     }
 
-    /// Gives a tool of this owner an id: a name of any form, by which it can be
-    /// called and which is read as it stands.
+    /// Gives a tool of this owner an id: a name of any form that calls can use,
+    /// matched exactly.
     pub fn assign_id(&mut self, id: &str, tool: &str, owner: &ToolOwner) {
         let is_own = self.next.get(tool).is_some_and(|entry| entry.owner() == owner);
         let is_free = self.next.find(id).is_none_or(|entry| entry.owner() == owner);
@@ -427,8 +425,8 @@ impl RegistryEdit {
         }
     }
 
-    /// From now on this one is asked before a tool whose name begins like this
-    /// is said not to exist; or no longer so.
+    /// Sets the source to refresh before a tool with this prefix is reported as
+    /// missing; `None` removes it.
     pub fn set_source(&mut self, prefix: &str, origin: Option<Arc<dyn ToolSource>>) {
         match origin {
             Some(origin) => {
@@ -439,7 +437,7 @@ impl RegistryEdit {
         }
     }
 
-    /// Takes a tool and its other names out, and remembers that it must be retired.
+    /// Removes a tool with its aliases and ids, and marks it for retirement.
     fn detach(&mut self, name: &str) -> Option<Arc<ToolEntry>> {
         let entry = self.next.tools.remove(name)?;
         self.next.aliases.retain(|_, target| &*target.tool != name);
@@ -451,7 +449,7 @@ impl RegistryEdit {
         Some(entry)
     }
 
-    /// A toolset's last tool takes the toolset and its other names along.
+    /// Removes a toolset and its aliases if it has no tools left.
     fn prune_toolset(&mut self, toolset: &str) {
         if self.next.toolsets.get(toolset).is_some_and(BTreeSet::is_empty) {
             self.next.toolsets.remove(toolset);
@@ -469,9 +467,8 @@ impl RegistryEdit {
         if existing.owner().is_engine() && !owner.is_engine() {
             return Err(RegistryError::Reserved(name.to_owned()));
         }
-        // Whoever has the name may replace its tool and move it to another
-        // toolset; but two toolsets that want one name in the same change are
-        // a clash and no move.
+        // An owner may replace its tool and move it to another toolset; but two
+        // toolsets that claim one name in the same change are a conflict.
         let own = existing.name() == name
             && existing.owner() == owner
             && (existing.toolset() == entry.toolset() || !self.added.contains(name));
@@ -503,13 +500,14 @@ impl RegistryEdit {
         Ok(aliases)
     }
 
-    /// No override helps here: who wants another tool's name must replace it.
+    /// An override does not apply to aliases: to take a tool's name, replace
+    /// the tool.
     fn check_alias(&self, alias: &str, entry: &ToolEntry) -> Result<(), RegistryError> {
         check_tool_name(alias, entry.owner())?;
         let taken_by = if alias == entry.name() {
             Some(alias)
         } else {
-            // A tool that is registered again claims its aliases again.
+            // A re-registered tool may claim its own aliases again.
             let existing = self.next.find(alias).map(|existing| existing.name());
             existing.filter(|&existing| existing == alias || existing != entry.name())
         };
@@ -536,7 +534,7 @@ fn check_reserved(name: &str, owner: &ToolOwner) -> Result<(), RegistryError> {
     Ok(())
 }
 
-/// Whether every model accepts this as a tool's name.
+/// Whether every model accepts this tool name.
 pub fn is_valid_tool_name(name: &str) -> bool {
     (1..=64).contains(&name.len())
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')

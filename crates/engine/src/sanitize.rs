@@ -1,13 +1,13 @@
-//! Making error text safe to show to a model: no framing that it could take
-//! for the conversation itself, and not too much of it.
+//! Makes error text safe to show to a model: strips markup that it could take
+//! for the conversation itself, and limits the length.
 
-/// How many characters of an error survive.
+/// Maximum length of an error, in characters.
 pub(crate) const MAX_ERROR_CHARS: usize = 2000;
 
-/// What marks the text as an error that a tool raised.
+/// Marks an error raised by a tool.
 pub(crate) const ERROR_PREFIX: &str = "[TOOL_ERROR] ";
 
-/// Tags that frame conversations and calls, in the templates of any model.
+/// Tags that frame conversations and calls in chat templates.
 const FRAMING_TAGS: [&str; 21] = [
     "tool_call",
     "tool_calls",
@@ -32,8 +32,8 @@ const FRAMING_TAGS: [&str; 21] = [
     "developer",
 ];
 
-/// Marks in brackets that frame conversations and calls. Exactly so: an index
-/// `[inst]` is code.
+/// Bracket markers that frame conversations and calls. Matched
+/// case-sensitively: `[inst]` is an index expression.
 const BRACKET_MARKERS: [&str; 9] = [
     "[INST]",
     "[/INST]",
@@ -46,26 +46,26 @@ const BRACKET_MARKERS: [&str; 9] = [
     "[/TOOL_RESULTS]",
 ];
 
-/// What opens a mark.
+/// Characters that start a marker.
 const MARKER_STARTS: [char; 4] = ['<', '`', '[', ']'];
 
-/// The longest name of a special token.
+/// Maximum length of a special token's name.
 const MAX_TOKEN_CHARS: usize = 40;
 
-/// An unexpected error: framing stripped, shortened, marked.
+/// Strips framing from an unexpected error, truncates it and adds the prefix.
 pub fn sanitize_error(text: &str) -> String {
     format!("{ERROR_PREFIX}{}", truncate_error(&strip_framing(text)))
 }
 
 /// Removes role and call tags (with or without attributes), special tokens of
-/// chat templates, code-fence marks, CDATA marks and invisible characters,
-/// wherever they stand. What they enclose stays.
+/// chat templates, code fences, CDATA markers and invisible characters. The
+/// enclosed text stays.
 pub fn strip_framing(text: &str) -> String {
     let mut once = text.replace(is_invisible, "");
     if !once.contains(MARKER_STARTS) {
         return once;
     }
-    // Removing a tag can bring the halves of another together.
+    // Removing a tag can join the halves of another.
     for _ in 0..9 {
         let again = strip_once(&once);
         if again == once {
@@ -73,12 +73,11 @@ pub fn strip_framing(text: &str) -> String {
         }
         once = again;
     }
-    // Still changing after that many rounds is an attack, not an error.
+    // Text that still changes after that many rounds is an attack.
     once.replace(MARKER_STARTS, "")
 }
 
-/// Characters without width and those that turn the direction: they hide
-/// from a reader what a name is.
+/// Zero-width and bidirectional control characters, which can disguise a name.
 fn is_invisible(c: char) -> bool {
     matches!(
         c,
@@ -111,7 +110,7 @@ fn strip_once(text: &str) -> String {
     out
 }
 
-/// What follows a mark that has only one form.
+/// The text after a marker with a fixed spelling.
 fn after_fixed(mark: &str) -> Option<&str> {
     if let Some(after) = mark.strip_prefix("<![CDATA[").or_else(|| mark.strip_prefix("]]>")) {
         return Some(after);
@@ -125,7 +124,7 @@ fn after_fixed(mark: &str) -> Option<&str> {
     })
 }
 
-/// What follows a fence mark and the name of its language.
+/// The text after a code fence and its language name.
 fn after_fence(mark: &str) -> Option<&str> {
     let rest = mark.strip_prefix("```")?.trim_start_matches('`');
     let after_language = ["json", "xml", "html", "markdown"]
@@ -135,8 +134,8 @@ fn after_fence(mark: &str) -> Option<&str> {
     Some(after_language.map_or(rest, |after| after.trim_start_matches([' ', '\t'])))
 }
 
-/// What follows a special token such as `<|im_start|>`, if one stands here.
-/// Some models write the bars wide and the underscores low.
+/// The text after a special token such as `<|im_start|>`, if `mark` starts with
+/// one. Some models use fullwidth bars and `▁` for underscores.
 fn after_token(mark: &str) -> Option<&str> {
     const TOKEN_BARS: [char; 2] = ['|', '｜'];
     let inner = mark.strip_prefix('<')?.strip_prefix(TOKEN_BARS)?;
@@ -148,7 +147,7 @@ fn after_token(mark: &str) -> Option<&str> {
     inner.trim_start_matches(in_name).strip_prefix(TOKEN_BARS)?.strip_prefix('>')
 }
 
-/// What follows a framing tag, if one stands here.
+/// The text after a framing tag, if `mark` starts with one.
 fn after_tag<'a>(mark: &'a str, closings: &mut TagEndFinder<'a>) -> Option<&'a str> {
     let inner = mark.strip_prefix('<')?.trim_start();
     let unslashed = inner.strip_prefix('/');
@@ -176,8 +175,8 @@ fn split_name(text: &str) -> (&str, &str) {
     text.split_at(end)
 }
 
-/// What follows the attributes of a tag, which may hold `>` in quotes. None
-/// if they are broken or very long.
+/// The text after a tag's attributes, which may contain `>` in quotes. `None`
+/// if they are malformed or very long.
 fn after_attributes(text: &str) -> Option<&str> {
     let mut quote = None;
     for (at, c) in text.char_indices().take(1000) {
@@ -192,16 +191,16 @@ fn after_attributes(text: &str) -> Option<&str> {
     None
 }
 
-/// Where the next `>` is. It is looked for once for all the tags before it,
-/// so that many unclosed ones cost no more than the text is long.
+/// Finds the next `>`. The position is cached for all tags before it, so many
+/// unclosed tags take linear time.
 struct TagEndFinder<'a> {
     text: &'a str,
     next: Option<usize>,
 }
 
 impl<'a> TagEndFinder<'a> {
-    /// What follows the first `>` in `rest`, the end of the text from
-    /// somewhere on; each time from further on.
+    /// The text after the first `>` in `rest`, a suffix of the text that only
+    /// gets shorter from call to call.
     fn after_next_end(&mut self, rest: &'a str) -> Option<&'a str> {
         let from = self.text.len().saturating_sub(rest.len());
         if self.next? < from {
@@ -211,7 +210,7 @@ impl<'a> TagEndFinder<'a> {
     }
 }
 
-/// At most [`MAX_ERROR_CHARS`] characters.
+/// Truncates text to [`MAX_ERROR_CHARS`] characters.
 pub(crate) fn truncate_error(text: &str) -> String {
     match text.char_indices().nth(MAX_ERROR_CHARS) {
         None => text.to_owned(),

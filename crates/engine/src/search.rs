@@ -1,5 +1,5 @@
-//! Finding a tool by what it does: BM25 over names, descriptions, parameter
-//! names and keywords, in any script.
+//! Tool search: BM25 over names, descriptions, parameter names and keywords, in
+//! any script.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use crate::entry::ToolEntry;
 const BM25_K1: f64 = 1.5;
 const BM25_B: f64 = 0.75;
 
-/// An index over some tools.
+/// A search index over tools.
 #[derive(Debug)]
 pub struct ToolSearchIndex {
     entries: Vec<Arc<ToolEntry>>,
-    // Term → (tool, how often), sorted so that scores add up in one order.
+    // Term → (tool, frequency), sorted so scores are summed in a fixed order.
     postings: HashMap<String, Vec<(usize, f64)>>,
     lengths: Vec<f64>,
     average_length: f64,
@@ -42,12 +42,12 @@ impl ToolSearchIndex {
         Self { entries, postings, lengths, average_length: average }
     }
 
-    /// How many tools it holds.
+    /// Number of tools.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether it holds none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -92,7 +92,8 @@ impl ToolSearchIndex {
     }
 }
 
-/// The searchable texts of a tool; a name says more than a description.
+/// Visits the searchable texts of a tool with their weights; a name weighs more
+/// than a description.
 fn visit_searchable_text(entry: &ToolEntry, mut visit: impl FnMut(&str, f64)) {
     let spec = entry.spec();
     visit(&spec.name, 2.0);
@@ -110,8 +111,8 @@ fn visit_searchable_text(entry: &ToolEntry, mut visit: impl FnMut(&str, f64)) {
     }
 }
 
-/// Lower-cased words. Scripts that do not put spaces between words are cut
-/// into overlapping pairs, so that any part of a phrase can be found.
+/// Lower-cased words. Scripts without spaces between words are split into
+/// overlapping bigrams, so any part of a phrase matches.
 fn tokenize(text: &str) -> Vec<String> {
     let mut out = Vec::new();
     for word in text.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()) {
@@ -127,7 +128,7 @@ fn tokenize(text: &str) -> Vec<String> {
     out
 }
 
-/// The pieces of `camelCase`.
+/// Splits `camelCase` into words.
 fn split_camel_case(word: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut start = 0;
@@ -143,8 +144,8 @@ fn split_camel_case(word: &str) -> Vec<&str> {
     pieces
 }
 
-/// An English plural finds its singular. Anything finer is not worth the
-/// mistakes that it makes.
+/// Reduces an English plural to its singular. Finer stemming causes more errors
+/// than it is worth.
 fn stem(word: String) -> String {
     let plural = word.len() > 3 && word.is_ascii() && word.ends_with('s') && !word.ends_with("ss");
     if plural { word.trim_end_matches('s').to_owned() } else { word }

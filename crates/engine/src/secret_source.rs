@@ -1,20 +1,19 @@
-//! What the engine knows of secrets: how to find them in text, and what a
-//! placeholder stands for.
+//! The engine's view of secrets: redaction, and lookup of placeholders.
 
 use std::sync::Arc;
 
 use hermes_secrets::{Redactor, Secret};
 
-/// Whoever keeps the secrets.
+/// A store of secrets.
 pub trait SecretSource: Send + Sync {
-    /// Takes known secrets out of any text.
+    /// Returns the redactor for known secrets.
     fn redactor(&self) -> Arc<Redactor>;
 
-    /// What `secret://NAME` stands for; the error says why it cannot be had.
+    /// Looks up `secret://NAME`; the error says why the secret is unavailable.
     fn lookup(&self, name: &str) -> Result<Option<Secret>, String>;
 }
 
-/// No secrets of one's own; the usual shapes of tokens are masked all the same.
+/// An empty store; common token formats are still redacted.
 #[derive(Debug, Default)]
 pub(crate) struct NoSecrets {
     redactor: Arc<Redactor>,

@@ -1,5 +1,5 @@
-//! What is certain of a command beforehand: by it calls are put in order, and
-//! what cannot change anything is not kept.
+//! Known side effects of commands, used to order calls and to skip unnecessary
+//! checkpoints.
 
 use std::borrow::Cow;
 
@@ -11,10 +11,10 @@ use serde_json::Value;
 use crate::batch;
 use crate::pipeline::{BatchContext, ResolvedCall};
 
-/// What is certain of the command that a call runs, if it runs one and does
-/// nothing else.
+/// The known side effects of a call that runs one command and does nothing
+/// else.
 pub(crate) fn command_side_effects(flight: &BatchContext, call: &ResolvedCall) -> SideEffects {
-    /// What the session's shell remembers, as text in front of a command.
+    /// The state of the session's shell, as text that precedes a command.
     #[derive(Default, Deserialize)]
     struct SessionShell {
         #[serde(default)]
@@ -31,7 +31,7 @@ pub(crate) fn command_side_effects(flight: &BatchContext, call: &ResolvedCall) -
         }
         _ => return SideEffects::Unknown,
     };
-    // A switch may make more of a call than its command.
+    // A boolean flag may make the call do more than run its command.
     let is_plain = call
         .arguments
         .as_object()

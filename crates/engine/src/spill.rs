@@ -1,5 +1,5 @@
-//! Keeping large results out of the model's window: the whole goes to a file,
-//! the head and the tail stay.
+//! Spills large results: the complete text goes to a file, head and tail stay
+//! in the result.
 
 use std::fs;
 use std::io::{self, Write};
@@ -15,31 +15,31 @@ use serde::Serialize as _;
 use serde_json::ser::{PrettyFormatter, Serializer};
 use serde_json::{Map, Value, json};
 
-/// How long a spilled file is kept.
+/// Lifetime of a spilled file.
 const SPILL_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How long the folder is left alone after it was swept.
+/// Minimum time between sweeps of the directory.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60 * 60);
 
-/// What the names of our files begin with; nothing else is ever removed.
+/// Prefix of spilled files; the sweep removes nothing else.
 const FILE_PREFIX: &str = "hermes-result-";
 
-/// How many characters of each end stay in a result, at most.
+/// Maximum number of characters kept of head and tail each.
 const MAX_EXCERPT_CHARS: usize = 1_000;
 
-/// A field of no more characters, with its name, stays in a result that is cut.
+/// Fields up to this size, including the name, stay in a spilled result.
 const MAX_SHORT_FIELD_BYTES: usize = 300;
 
-/// A text that makes up this percentage of a result is spilled as it is, lines
-/// and all; otherwise the whole JSON is. Above 50, so that only one text can.
+/// A text that makes up this percentage of a result is spilled verbatim;
+/// otherwise the whole JSON is. Above 50, so at most one text qualifies.
 const DOMINANT_TEXT_PERCENT: usize = 70;
 
-/// How many characters reach the model.
+/// Maximum number of characters that reach the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResultSizeLimits {
-    /// Of one result.
+    /// Per result.
     pub per_result: usize,
-    /// Of all results of a batch together.
+    /// Per batch, all results together.
     pub per_batch: usize,
 }
 
@@ -50,8 +50,8 @@ impl Default for ResultSizeLimits {
 }
 
 impl ResultSizeLimits {
-    /// Limits for a model with that many tokens of context, four characters
-    /// each: 15 % for a result, 30 % for a batch, within bounds.
+    /// Limits for a model with this context size, at four characters per token:
+    /// 15 % for a result, 30 % for a batch, within bounds.
     pub fn for_window(tokens: Option<u64>) -> Self {
         let Some(tokens) = tokens else { return Self::default() };
         let chars = usize::try_from(tokens.saturating_mul(4)).unwrap_or(usize::MAX);
@@ -61,7 +61,7 @@ impl ResultSizeLimits {
         }
     }
 
-    /// The limit for a tool; none if it bounds itself.
+    /// The limit for a tool; `None` if the tool limits itself.
     pub fn for_tool(&self, limit: ResultLimit) -> Option<usize> {
         match limit {
             ResultLimit::Default => Some(self.per_result),
@@ -71,20 +71,20 @@ impl ResultSizeLimits {
     }
 }
 
-/// Whether `text` has more than `limit` characters, without counting those
-/// of short texts.
+/// Whether `text` has more than `limit` characters. Short texts are not
+/// counted.
 pub(crate) fn exceeds(text: &str, limit: usize) -> bool {
     text.len() > limit && text.chars().nth(limit).is_some()
 }
 
-/// Where large results go.
+/// The directory for spilled results.
 #[derive(Debug)]
 pub struct SpillStore {
     dir: PathBuf,
     last_sweep: Mutex<Option<Instant>>,
 }
 
-/// A result that was too large.
+/// A result that was spilled.
 #[derive(Debug)]
 pub(crate) struct SpilledResult {
     pub(crate) content: String,
@@ -92,17 +92,18 @@ pub(crate) struct SpilledResult {
 }
 
 impl SpillStore {
-    /// Results go below `folder`, which is made when first needed.
+    /// Creates a store in `folder`, which is created on first use.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
-        // Without a slash at its end, after which a link would be followed.
+        // Strips a trailing slash, which would make a symlink be followed.
         let folder = folder.into().components().collect();
         Self { dir: folder, last_sweep: Mutex::new(None) }
     }
 
-    /// Puts `content` into a file and returns what stands in its place, which
-    /// has no more than `limit` characters unless that is hardly any.
+    /// Writes `content` to a file and returns its replacement, which has at
+    /// most `limit` characters unless the limit is very small.
     pub(crate) fn spill(&self, call_id: &str, content: &str, limit: usize) -> SpilledResult {
-        // Two ends, each of which escapes can make twice as long, fill half of it.
+        // Escaping can double the length of head and tail; even then they take
+        // half the limit.
         let end = (limit / 8).clamp(100, MAX_EXCERPT_CHARS);
         let Ok(mut value) = serde_json::from_str::<Value>(content) else {
             return self.spill_whole(call_id, "txt", content, content, end, Map::new());
@@ -123,7 +124,7 @@ impl SpillStore {
         self.spill_whole(call_id, "json", content, &lines, end, short_fields(value, limit / 4))
     }
 
-    /// Saves the one long text of a result; all else stays.
+    /// Spills the one long text of a result; the rest stays.
     fn spill_text(
         &self,
         call_id: &str,
@@ -140,8 +141,8 @@ impl SpillStore {
         }
     }
 
-    /// Saves a whole result as `lines`; only its ends stay, and what is `kept`
-    /// of it.
+    /// Spills a whole result as `lines`; keeps head, tail and the fields in
+    /// `kept`.
     fn spill_whole(
         &self,
         call_id: &str,
@@ -168,14 +169,14 @@ impl SpillStore {
         let mut file =
             fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
         let written = file.metadata().and_then(|made| {
-            // What we make is ours, so it tells who we are.
+            // The owner of a new file is the current user.
             if made.uid() != owner {
                 return Err(self.unsafe_dir_error("belongs to another user"));
             }
             file.write_all(text.as_bytes())
         });
         if let Err(error) = written {
-            // Half a result must not be taken for the whole.
+            // An incomplete file must not be taken for the whole result.
             let _ = fs::remove_file(&path);
             return Err(error);
         }
@@ -185,12 +186,12 @@ impl SpillStore {
         Ok(path)
     }
 
-    /// The owner of the folder, unless others can put something in its place
-    /// or into it.
+    /// The owner of the directory; an error if it is not a directory, or if
+    /// others can write to it.
     fn checked_owner(&self) -> io::Result<u32> {
         let folder = fs::symlink_metadata(&self.dir)?;
         if !folder.is_dir() {
-            return Err(self.unsafe_dir_error("is not a folder but a link or a file"));
+            return Err(self.unsafe_dir_error("is a symlink or a file, not a directory"));
         }
         if folder.mode() & 0o022 != 0 {
             return Err(self.unsafe_dir_error("can be written by other users"));
@@ -203,7 +204,7 @@ impl SpillStore {
         io::Error::new(io::ErrorKind::PermissionDenied, text)
     }
 
-    /// Whether the last sweep is long ago; if so, this counts as one.
+    /// Whether a sweep is due; if so, marks it as done.
     fn is_sweep_due(&self, now: Instant) -> bool {
         let mut swept = self.last_sweep.lock();
         let due = swept.is_none_or(|at| now.saturating_duration_since(at) >= SWEEP_INTERVAL);
@@ -213,7 +214,7 @@ impl SpillStore {
         due
     }
 
-    /// Removes those of our files that have outlived their use.
+    /// Removes expired files.
     pub fn sweep(&self) {
         if self.checked_owner().is_err() {
             return;
@@ -235,7 +236,7 @@ impl SpillStore {
         }
     }
 
-    /// Where results go.
+    /// The directory of spilled results.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
@@ -255,14 +256,14 @@ fn spill_note(saved: &io::Result<PathBuf>, chars: usize, field: Option<&str>) ->
         Err(error) => {
             note.insert(
                 "hint".into(),
-                format!("The whole could not be saved ({error}); ask for less.").into(),
+                format!("The full result could not be saved ({error}); request less.").into(),
             );
         }
     }
     Value::Object(note)
 }
 
-/// The result with the ends of `text` where `text` was.
+/// The result with `text` replaced by its head and tail.
 fn excerpt_result(
     mut value: Value,
     pointer: &str,
@@ -288,8 +289,8 @@ fn excerpt_result(
     }
 }
 
-/// The fields of an object that say how it went: a code, a folder, a count.
-/// They take no more than `room` together, the shortest first.
+/// The short fields of an object, such as an exit code, a directory or a count.
+/// They take at most `room` together, shortest first.
 fn short_fields(value: Value, room: usize) -> Map<String, Value> {
     let Value::Object(fields) = value else { return Map::new() };
     let size = |name: &str, value: &Value| name.len() + value.to_string().len();
@@ -312,13 +313,13 @@ fn short_fields(value: Value, room: usize) -> Map<String, Value> {
     short
 }
 
-/// How long a text must be to dominate `content`.
+/// The length from which a text dominates `content`.
 fn dominance_threshold(content: &str) -> usize {
     content.len().saturating_mul(DOMINANT_TEXT_PERCENT).div_ceil(100)
 }
 
-/// The pointer to the string of at least `floor` bytes. A parsed value is
-/// nested no deeper than the parser allows, so this may recurse.
+/// The JSON pointer to a string of at least `floor` bytes. Recursion is safe:
+/// the parser limits the nesting.
 fn dominant_text(value: &Value, floor: usize) -> Option<String> {
     match value {
         Value::String(text) => (text.len() >= floor).then(String::new),
@@ -334,8 +335,7 @@ fn dominant_text(value: &Value, floor: usize) -> Option<String> {
     }
 }
 
-/// JSON in lines, so that it can be paged: indented, unless that would make
-/// a multiple of the `size` it came in.
+/// JSON in lines, for paging: indented, unless that would multiply its `size`.
 fn to_paged_json(value: &Value, size: usize) -> io::Result<String> {
     let print = |indent: &[u8], left: usize| {
         let mut room = BoundedBuffer { bytes: Vec::new(), left };
@@ -346,7 +346,7 @@ fn to_paged_json(value: &Value, size: usize) -> io::Result<String> {
     print(b"  ", size.saturating_mul(8)).or_else(|_| print(b"", usize::MAX))
 }
 
-/// A buffer that takes so many bytes and no more.
+/// A buffer with a size limit.
 struct BoundedBuffer {
     bytes: Vec<u8>,
     left: usize,
@@ -364,7 +364,7 @@ impl Write for BoundedBuffer {
     }
 }
 
-/// The first `chars` characters, cut back to a line's end if one is near.
+/// The first `chars` characters, cut at a line end if one is near.
 fn head(text: &str, chars: usize) -> &str {
     let end = text.char_indices().nth(chars).map_or(text.len(), |(at, _)| at);
     let cut = text.get(..end).unwrap_or(text);
@@ -374,7 +374,7 @@ fn head(text: &str, chars: usize) -> &str {
     }
 }
 
-/// The last `chars` characters, from a line's start if one is near.
+/// The last `chars` characters, starting at a line start if one is near.
 fn tail(text: &str, chars: usize) -> &str {
     let start = text.char_indices().rev().nth(chars.saturating_sub(1)).map_or(0, |(at, _)| at);
     let cut = text.get(start..).unwrap_or(text);
@@ -384,8 +384,8 @@ fn tail(text: &str, chars: usize) -> &str {
     }
 }
 
-/// A name that no other file has: ids repeat across sessions and within
-/// damaged batches, process ids across restarts and containers.
+/// Returns a unique file name: call ids repeat across sessions and within
+/// malformed batches, process ids across restarts and containers.
 fn file_name(id: &str, extension: &str) -> String {
     static NEXT_FILE: LazyLock<AtomicU64> = LazyLock::new(|| {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();

@@ -1,44 +1,43 @@
-//! Reading a tool's name the way a model meant it.
+//! Matches misspelt tool names to existing ones.
 
 use hermes_core::similar;
 
-/// How alike two names must be for one to stand for the other.
+/// Minimum similarity for one name to be read as another.
 const MATCH_CUTOFF: f64 = 0.7;
 
-/// Namespaces that models put before a tool's name. Any other may be the name
-/// of a server, whose tool it would be.
+/// Namespaces that models prepend to tool names. Any other may be the name of a
+/// server.
 const MODEL_NAMESPACES: [&str; 8] =
     ["functions", "function", "tools", "tool", "default_api", "api", "multi_tool_use", "hermes"];
 
-/// How alike a name must be to be worth suggesting.
+/// Minimum similarity of a suggestion.
 const SUGGESTION_CUTOFF: f64 = 0.5;
 
-/// What became of a name.
+/// The result of matching a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NameMatch {
-    /// It is a name as it stands.
+    /// The name exists.
     Exact,
-    /// It is this one in another spelling.
+    /// The name is this one in another spelling.
     Repaired(String),
-    /// It resembles this one; `sure` if hardly anything differs.
+    /// The name resembles this one.
     Similar {
         /// The name.
         name: String,
-        /// Whether it may stand for a tool that changes things.
+        /// Whether the match is close enough for a tool that changes things.
         is_confident: bool,
     },
-    /// It is none, and nothing is near enough.
+    /// No name matches.
     Unknown,
 }
 
-/// Whether a name is of the kind that tools of other programs have. Two of
-/// them that differ in one letter are two tools of somebody else, so such a
-/// name is never read as another.
+/// Whether a name has the form of an MCP tool. Two such names that differ in
+/// one letter may be different tools, so they are only matched exactly.
 pub fn is_mcp_name(name: &str) -> bool {
     name.starts_with("mcp__") || name.strip_prefix("mcp-").is_some_and(|rest| rest.contains(':'))
 }
 
-/// A name without what models put around it.
+/// Strips markup and namespaces that models add to a name.
 pub fn strip_decoration(written: &str) -> &str {
     let cut = cut_markup(written).trim();
     match cut.split_once(['.', ':', '/']) {
@@ -47,8 +46,8 @@ pub fn strip_decoration(written: &str) -> &str {
     }
 }
 
-/// Finds the name that `written` was meant to be. `known` says whether a
-/// name exists; `all` lists the names for the last resort, likeness.
+/// Finds the name that `written` stands for. `known` tests whether a name
+/// exists; `all` lists the names, for similarity as a last resort.
 pub fn match_name<'a>(
     written: &str,
     known: impl Fn(&str) -> bool,
@@ -74,7 +73,7 @@ pub fn match_name<'a>(
         }
     }
     let all = all.filter(|name| !is_mcp_name(name));
-    // Two names that are equally near leave two readings, so neither is taken.
+    // A tie between two names is ambiguous, so neither is taken.
     let ranked = similar::ranked(&normalize(cut), all, MATCH_CUTOFF, 2);
     let alike = |name: &str| NameMatch::Similar {
         name: name.to_owned(),
@@ -87,9 +86,9 @@ pub fn match_name<'a>(
     }
 }
 
-/// Whether one name is the other with one slip in one word: a letter too
-/// many, too few, or two in the wrong order. Another word makes another name,
-/// however long the rest that they share.
+/// Whether the names differ by one typo in one word: an extra letter, a missing
+/// letter, or two swapped ones. A different word makes a different name,
+/// however long the common rest.
 fn is_typo(a: &str, b: &str) -> bool {
     let (a, b): (Vec<&str>, Vec<&str>) = (a.split('_').collect(), b.split('_').collect());
     let mut differing = a.iter().zip(&b).filter(|(x, y)| x != y);
@@ -99,8 +98,8 @@ fn is_typo(a: &str, b: &str) -> bool {
     }
 }
 
-/// Whether `long` is `short` with one letter more, or with two neighbours
-/// swapped.
+/// Whether `long` is `short` with one extra letter, or with two adjacent
+/// letters swapped.
 fn is_single_edit(long: &str, short: &str) -> bool {
     let (long, short): (Vec<char>, Vec<char>) = (long.chars().collect(), short.chars().collect());
     if short.len() < 4 {
@@ -117,7 +116,7 @@ fn is_single_edit(long: &str, short: &str) -> bool {
     }
 }
 
-/// The names worth showing to somebody who wrote `written`, nearest first.
+/// Suggestions for `written`, nearest first.
 pub fn suggest<'a>(written: &str, all: impl Iterator<Item = &'a str>) -> Vec<String> {
     let written = normalize(cut_markup(written).trim());
     similar::ranked(&written, all, SUGGESTION_CUTOFF, 3)
@@ -126,7 +125,7 @@ pub fn suggest<'a>(written: &str, all: impl Iterator<Item = &'a str>) -> Vec<Str
         .collect()
 }
 
-/// Models leak markup into names: `read_file"`, `terminal<arg>`.
+/// Cuts off markup that models leak into names: `read_file"`, `terminal<arg>`.
 fn cut_markup(name: &str) -> &str {
     let end = name
         .char_indices()

@@ -1,9 +1,8 @@
-//! A password for programs that ask a helper for it, as `sudo -A` does.
+//! Password helper for programs that support one, such as `sudo -A`.
 //!
-//! The helper is a few lines of shell in a folder of its own. It reads the
-//! password from a pipe that we write to at that moment, so that the password
-//! is in no argument, no variable and no file, and nobody is asked for one
-//! that is not needed.
+//! The helper is a short shell script in a private directory. It reads the password
+//! from a pipe that this process writes on demand. The password is in no argument,
+//! variable or file, and the user is asked only if it is needed.
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::future::Future;
@@ -18,19 +17,19 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat, open};
 use rustix::io::{Errno, write};
 use tokio::task::JoinHandle;
 
-/// How often it is looked whether somebody asks.
+/// Interval between checks for a helper that waits for the password.
 const POLL_INTERVAL: Duration = Duration::from_millis(30);
 
-/// `$PPID` is the program that asks. It is given the password once: if it asks
-/// again, the password was wrong, and a third time could lock the account.
-const HELPER_SCRIPT: &str = r#"folder=${0%/*}
-if [ -e "$folder/$PPID" ]; then : > "$folder/wrong"; exit 1; fi
-: > "$folder/$PPID"
-IFS= read -r word < "$folder/pipe" || exit 1
+/// `$PPID` is the program that asks. It gets the password once: a second request means
+/// that the password was wrong, and a third attempt could lock the account.
+const HELPER_SCRIPT: &str = r#"dir=${0%/*}
+if [ -e "$dir/$PPID" ]; then : > "$dir/wrong"; exit 1; fi
+: > "$dir/$PPID"
+IFS= read -r word < "$dir/pipe" || exit 1
 printf '%s\n' "$word"
 "#;
 
-/// A helper that gives a password, as long as this lives.
+/// A password helper, active until it is dropped.
 #[derive(Debug)]
 pub struct AskpassHelper {
     directory: tempfile::TempDir,
@@ -39,42 +38,41 @@ pub struct AskpassHelper {
 }
 
 impl AskpassHelper {
-    /// Makes the helper in a folder below `scratch`. Whoever runs it gets what
-    /// `find` finds.
+    /// Creates the helper in a directory below `scratch`. `find` supplies the password.
     pub fn new<F, W>(scratch: &Path, find: F) -> io::Result<Self>
     where
         F: Fn() -> W + Send + Sync + 'static,
         W: Future<Output = Option<String>> + Send + 'static,
     {
-        let folder = tempfile::Builder::new()
+        let directory = tempfile::Builder::new()
             .prefix("ask-")
             .permissions(Permissions::from_mode(0o700))
             .tempdir_in(scratch)?;
-        let pipe = folder.path().join("pipe");
+        let pipe = directory.path().join("pipe");
         let private = Mode::RUSR | Mode::WUSR;
         mknodat(CWD, &pipe, FileType::Fifo, private, 0)?;
-        let helper = folder.path().join("helper");
+        let helper = directory.path().join("helper");
         let shell = ["/bin/sh", "/system/bin/sh"].into_iter().find(|path| Path::new(path).exists());
         let mut file = OpenOptions::new().write(true).create_new(true).open(&helper)?;
         write!(file, "#!{}\n{HELPER_SCRIPT}", shell.unwrap_or("/usr/bin/env sh"))?;
         drop(file);
         fs::set_permissions(&helper, Permissions::from_mode(0o700))?;
-        let is_lacking = Arc::new(AtomicBool::new(false));
-        let server = tokio::spawn(serve(pipe, find, Arc::clone(&is_lacking)));
-        Ok(Self { directory: folder, is_missing: is_lacking, server })
+        let is_missing = Arc::new(AtomicBool::new(false));
+        let server = tokio::spawn(serve(pipe, find, Arc::clone(&is_missing)));
+        Ok(Self { directory, is_missing, server })
     }
 
-    /// The helper's path.
+    /// Returns the helper's path.
     pub fn path(&self) -> PathBuf {
         self.directory.path().join("helper")
     }
 
-    /// Whether the password was not the right one.
+    /// Whether the password was wrong.
     pub fn was_rejected(&self) -> bool {
         self.directory.path().join("wrong").exists()
     }
 
-    /// Whether a password was asked for, and there was none.
+    /// Whether a password was requested and none was available.
     pub fn was_missing(&self) -> bool {
         self.is_missing.load(Ordering::Relaxed)
     }
@@ -86,7 +84,7 @@ impl Drop for AskpassHelper {
     }
 }
 
-async fn serve<F, W>(pipe: PathBuf, find: F, is_lacking: Arc<AtomicBool>)
+async fn serve<F, W>(pipe: PathBuf, find: F, is_missing: Arc<AtomicBool>)
 where
     F: Fn() -> W + Send + Sync,
     W: Future<Output = Option<String>> + Send + 'static,
@@ -95,11 +93,12 @@ where
     loop {
         match open(&pipe, flags, Mode::empty()) {
             Ok(asker) => match find().await {
-                // A pipe has room for it; an asker that is gone needs none.
+                // The pipe buffer is large enough; a helper that is gone needs no
+                // password.
                 Some(password) => drop(write(&asker, format!("{password}\n").as_bytes())),
-                None => is_lacking.store(true, Ordering::Relaxed),
+                None => is_missing.store(true, Ordering::Relaxed),
             },
-            // Nobody asks.
+            // No helper has the pipe open.
             Err(Errno::NXIO | Errno::INTR) => {}
             Err(_) => return,
         }

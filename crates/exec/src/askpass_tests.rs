@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::AskpassHelper;
 
-/// Asks as `sudo` does: the helper is its child.
+/// Calls the helper from a child process, as `sudo` does.
 async fn ask(helper: std::path::PathBuf, times: usize) -> String {
     let output = tokio::task::spawn_blocking(move || {
         let lines = "\"$0\" prompt; ".repeat(times);
@@ -25,7 +25,7 @@ async fn whoever_asks_is_answered_once() {
         async { Some("o'pen \"$sesame\\".to_owned()) }
     })
     .unwrap();
-    assert_eq!(count.load(Ordering::SeqCst), 0, "nobody has asked");
+    assert_eq!(count.load(Ordering::SeqCst), 0, "no helper ran");
     assert_eq!(ask(askpass.path(), 1).await, "o'pen \"$sesame\\\n");
     assert!(!askpass.was_rejected());
     assert_eq!(ask(askpass.path(), 1).await, "o'pen \"$sesame\\\n", "another one may ask");
@@ -33,7 +33,7 @@ async fn whoever_asks_is_answered_once() {
     assert_eq!(ask(askpass.path(), 2).await, "o'pen \"$sesame\\\n", "once is enough");
     assert!(askpass.was_rejected() && !askpass.was_missing());
     let mode = askpass.path().parent().unwrap().metadata().unwrap().permissions().mode();
-    assert_eq!(mode & 0o077, 0, "it is nobody else's");
+    assert_eq!(mode & 0o077, 0, "only the owner has access");
     drop(askpass);
     assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0);
 }

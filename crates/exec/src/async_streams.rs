@@ -1,4 +1,4 @@
-//! Descriptors that tell when there is something to do.
+//! File descriptors registered with the async runtime.
 
 use std::future::poll_fn;
 use std::io;
@@ -9,19 +9,19 @@ use tokio::io::unix::AsyncFd;
 
 use crate::output::OutputStream;
 
-/// Watches a descriptor.
+/// Registers a descriptor for readiness events.
 pub(crate) fn register(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
-    #[expect(deprecated, reason = "sound for a descriptor that is owned; the other way is unsafe")]
+    #[expect(deprecated, reason = "sound for an owned descriptor; the alternative is unsafe")]
     AsyncFd::new(fd)
 }
 
-/// Watches a stream, which from now on does not block.
+/// Registers a stream and makes it non-blocking.
 pub(crate) fn register_nonblocking(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     rustix::io::ioctl_fionbio(&fd, true)?;
     register(fd)
 }
 
-/// Waits until one of them has something, and reads it; which one that was.
+/// Reads from the first stream that is readable; returns its index and the result.
 pub(crate) async fn read_any(
     streams: &[(OutputStream, AsyncFd<OwnedFd>)],
     buffer: &mut [u8],
@@ -43,7 +43,7 @@ pub(crate) async fn read_any(
     .await
 }
 
-/// Writes all of it.
+/// Writes all bytes.
 pub(crate) async fn write_all(fd: &AsyncFd<OwnedFd>, mut rest: &[u8]) -> io::Result<()> {
     while !rest.is_empty() {
         let mut ready = fd.writable().await?;

@@ -1,4 +1,4 @@
-//! The contract of a place where programs run.
+//! The contract of execution backends.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -17,104 +17,103 @@ use crate::network::NetworkTable;
 use crate::output::OutputStream;
 use crate::tree::{JobRoot, Signal};
 
-/// A place where programs run: this machine, a container, another host.
+/// An environment in which programs run: this machine, a container, another host.
 ///
-/// A backend that cannot do what it is asked says so; it never does less in
-/// silence, and never runs a program a second time by itself.
+/// A backend reports what it cannot do. It never silently does less, and never runs a
+/// program a second time on its own.
 pub trait ExecBackend: Debug + Send + Sync {
-    /// Its name, as in the configuration.
+    /// The backend's name in the configuration.
     fn name(&self) -> &str;
 
-    /// Which of the places of this name it is.
+    /// Identifies this backend among others of the same name.
     fn location(&self) -> String {
         self.name().to_owned()
     }
 
-    /// Whether it is this machine, with its files.
+    /// Whether programs run on this machine, with its files.
     fn is_local(&self) -> bool {
         false
     }
 
-    /// Opens it, if it is not open, and says what is found there.
+    /// Connects if necessary and returns the facts about the host.
     fn open(&self) -> BoxFuture<'_, Result<Arc<HostFacts>, ToolError>>;
 
-    /// Starts a program. The id of the job is known to all its processes.
+    /// Starts a program. All its processes carry the job's id.
     fn start<'a>(
         &'a self,
         job: &'a str,
         order: CommandSpec,
     ) -> BoxFuture<'a, Result<SpawnedProcess, ToolError>>;
 
-    /// Ends what it keeps going between programs, and what they have left there.
+    /// Ends helper processes and whatever programs left running.
     fn cleanup(&self) -> BoxFuture<'_, ()>;
 
-    /// The networks of the sessions whose programs it starts, if they have some.
+    /// The networks of the sessions, if the backend has any.
     fn networks(&self) -> Option<&Arc<NetworkTable>> {
         None
     }
 
-    /// What nobody has heard yet of what has happened to the place, as when it
-    /// was cleaned up; it is told once.
+    /// Takes the pending notice about the backend, such as that it was cleaned up. Each
+    /// notice is returned once.
     fn take_notice(&self) -> Option<String> {
         None
     }
 }
 
-/// What is found where programs run.
+/// Facts about the host where programs run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostFacts {
-    /// The folder that a session begins in.
+    /// The directory in which a session starts.
     pub directory: PathBuf,
-    /// What programs find in their environment there.
+    /// The environment of programs there.
     pub environment: BTreeMap<OsString, OsString>,
-    /// The shell that commands are for.
+    /// The shell that runs commands.
     pub shell: ShellKind,
-    /// The system and the machine, as `uname -sm` says them.
+    /// System and machine, as printed by `uname -sm`.
     pub system: String,
 }
 
-/// A shell.
+/// The kind of shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShellKind {
-    /// Bash.
     Bash,
-    /// Some `sh`, of which no more is known.
+    /// An unknown POSIX `sh`.
     Posix,
 }
 
 impl HostFacts {
-    /// The user's home there.
+    /// The user's home directory on the host.
     pub fn home(&self) -> Option<&Path> {
         self.environment.get(OsStr::new("HOME")).map(Path::new)
     }
 }
 
-/// A program that has been started.
+/// A program that was started.
 #[derive(Debug)]
 pub struct SpawnedProcess {
-    /// Its process, if it is one of this machine.
+    /// Its process id, if it runs on this machine.
     pub pid: Option<u32>,
-    /// What it writes; of a terminal, one.
+    /// Its output streams; a terminal has one.
     pub output: Vec<(OutputStream, OwnedFd)>,
-    /// What it reads, if that is open.
+    /// Its standard input, if open.
     pub input: Option<OwnedFd>,
-    /// The means to steer it.
+    /// Controls the process.
     pub control: Box<dyn ProcessControl>,
-    /// What holds it; none if nothing does.
+    /// What confines it; `None` if it is unconfined.
     pub containment: Option<Arc<JobContainment>>,
 }
 
-/// How a program has ended.
+/// How a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProcessExit {
-    /// By itself, with this code.
+    /// Exited with this code.
     Code(i32),
-    /// By this signal.
+    /// Killed by this signal.
     Signal(i32),
 }
 
 impl ProcessExit {
-    /// The code that a shell would give it.
+    /// The exit code that a shell would report.
     pub fn code(self) -> i32 {
         match self {
             Self::Code(code) => code,
@@ -123,57 +122,56 @@ impl ProcessExit {
     }
 }
 
-/// What a silent program waits for, as far as can be told.
+/// What a silent program waits for, as far as known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum InputWait {
-    /// Not for somebody who types.
+    /// Not for user input.
     NotWaiting,
-    /// It looks for keys now and then, and goes on without them.
+    /// Checks for keys now and then, and continues without them.
     Polling,
-    /// For somebody to type.
+    /// Blocked until the user types.
     Blocked,
 }
 
-/// The means to steer a program that runs.
+/// Controls a running program.
 pub trait ProcessControl: Debug + Send + Sync {
-    /// The process that it began with, if it is one of this machine.
+    /// Its first process, if it runs on this machine.
     fn root(&self) -> Option<&JobRoot> {
         None
     }
 
-    /// Waits for its end.
+    /// Waits until it ends.
     fn wait(&self) -> BoxFuture<'_, io::Result<ProcessExit>>;
 
-    /// Ends it and all that it has started: asked first, forced after `grace`.
+    /// Ends it and everything it started: SIGTERM first, SIGKILL after `grace`.
     fn terminate(&self, grace: Duration) -> BoxFuture<'_, ()>;
 
-    /// Nobody waits for it any more: what stands for it on this machine is
-    /// ended at once.
+    /// Stops waiting for it; ends its local client process at once.
     fn abandon(&self) {}
 
-    /// Whether it is known to have ended, although nobody has been told yet.
+    /// Whether it is known to have ended, before `wait` has returned.
     fn has_exited(&self) -> bool {
         false
     }
 
-    /// It has ended: whether something that it has started still runs. Where
-    /// that costs more than a moment, it is looked for only if that `is_likely`.
+    /// Called after its end: whether a process that it started still runs. If the check
+    /// is expensive, it is made only if `is_likely`.
     fn has_descendants(&self, is_likely: bool) -> BoxFuture<'_, bool> {
         let _ = is_likely;
         Box::pin(async { false })
     }
 
-    /// It has ended: waits until nothing that it has started runs any more.
+    /// Called after its end: waits until everything it started has ended.
     fn wait_for_descendants(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {})
     }
 
-    /// Sends it, and what it has started, a signal; to how many processes.
+    /// Sends a signal to it and everything it started; returns the number of processes.
     fn signal(&self, signal: Signal) -> BoxFuture<'_, usize>;
 
-    /// What it is known to wait for.
+    /// What the program is known to wait for.
     fn input_wait(&self) -> BoxFuture<'_, InputWait>;
 
-    /// Its terminal has another size.
+    /// Changes the size of its terminal.
     fn resize(&self, size: TerminalSize) -> io::Result<()>;
 }

@@ -1,4 +1,4 @@
-//! Small programs that are run to the end for what they print.
+//! Short programs run to completion for their output.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -12,36 +12,36 @@ use crate::backend::{ExecBackend, ProcessControl, ProcessExit, SpawnedProcess};
 use crate::command_spec::{CommandSpec, StdinSource};
 use crate::output::OutputStream;
 
-/// Bytes that are read at a time.
+/// Bytes read at a time.
 const READ_CHUNK_BYTES: usize = 64 * 1024;
 
-/// How long a program that is ended has to go by itself.
+/// Time between SIGTERM and SIGKILL.
 const KILL_GRACE: Duration = Duration::from_millis(500);
 
-/// A small program that is run to its end.
+/// A short program run to completion.
 #[derive(Debug)]
 pub struct CapturedCommand {
-    /// What is run; its output is best taken apart.
+    /// The command; streams are best kept separate.
     pub spec: CommandSpec,
-    /// How long it may take.
+    /// Time limit.
     pub timeout: Duration,
-    /// How many bytes it may print.
+    /// Output limit in bytes.
     pub max_output_bytes: usize,
 }
 
-/// What an errand has brought.
+/// The result of a captured command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaptureResult {
     /// How it ended.
     pub exit: ProcessExit,
-    /// What it printed.
+    /// Its standard output.
     pub output: Vec<u8>,
-    /// What it complained of.
+    /// Its standard error.
     pub errors: String,
 }
 
 impl CaptureResult {
-    /// Whether it ended well.
+    /// Whether it exited with code 0.
     pub fn succeeded(&self) -> bool {
         self.exit == ProcessExit::Code(0)
     }
@@ -51,33 +51,36 @@ impl CapturedCommand {
     /// Runs it.
     ///
     /// # Errors
-    /// If it cannot be started, takes too long or prints too much; it has
-    /// ended then, too.
+    /// If it cannot be started, exceeds its time limit or prints too much. It has ended
+    /// in all these cases.
     pub async fn run(
         self,
         backend: &dyn ExecBackend,
         name: &str,
     ) -> Result<CaptureResult, ToolError> {
-        let Self { spec: mut order, timeout: limit, max_output_bytes: most } = self;
-        let program = order.program.display().to_string();
-        let given = match &mut order.input {
+        let Self { mut spec, timeout, max_output_bytes } = self;
+        let program = spec.program.display().to_string();
+        let given = match &mut spec.input {
             StdinSource::Bytes(bytes) => std::mem::take(bytes),
             _ => Vec::new(),
         };
-        let started = backend.start(name, order).await?;
+        let started = backend.start(name, spec).await?;
         let SpawnedProcess { output, input, control, .. } = started;
         let leash = AbandonOnDrop::new(&*control);
-        let failed = |error: io::Error| ToolError::io(format!("{program} cannot be heard"), &error);
+        let failed = |error: io::Error| {
+            ToolError::io(format!("cannot read the output of {program}"), &error)
+        };
         let output = output
             .into_iter()
             .map(|(source, fd)| Ok((source, async_streams::register_nonblocking(fd)?)));
         let output = output.collect::<io::Result<Vec<_>>>().map_err(failed)?;
         let input = input.map(async_streams::register_nonblocking).transpose().map_err(failed)?;
         let talk = async {
-            let (_, read) = tokio::join!(write_input(input, &given), read_output(output, most));
+            let (_, read) =
+                tokio::join!(write_input(input, &given), read_output(output, max_output_bytes));
             Ok::<_, io::Error>((read?, control.wait().await?))
         };
-        let talked = tokio::time::timeout(limit, talk).await;
+        let talked = tokio::time::timeout(timeout, talk).await;
         leash.disarm();
         match talked {
             Ok(Ok((StreamBuffers { output, errors }, exit))) => Ok(CaptureResult {
@@ -91,14 +94,14 @@ impl CapturedCommand {
             }
             Err(_) => {
                 control.terminate(KILL_GRACE).await;
-                let message = format!("{program} took longer than {limit:?}");
+                let message = format!("{program} did not finish within {timeout:?}");
                 Err(ToolError::new(ErrorKind::Timeout, message))
             }
         }
     }
 }
 
-/// Ends a program at once if whoever waits for it goes away.
+/// Ends a program at once when the future that waits for it is dropped.
 pub(crate) struct AbandonOnDrop<'a>(Option<&'a dyn ProcessControl>);
 
 impl<'a> AbandonOnDrop<'a> {
@@ -121,7 +124,7 @@ impl Drop for AbandonOnDrop<'_> {
 
 async fn write_input(input: Option<AsyncFd<OwnedFd>>, bytes: &[u8]) {
     if let Some(fd) = input {
-        // One that does not read to the end is no failure.
+        // A program that does not read all its input is not an error.
         let _ = async_streams::write_all(&fd, bytes).await;
     }
 }
@@ -143,11 +146,11 @@ async fn read_output(
         match got {
             Ok(got) if got > 0 => {
                 let source = from.get(at).map_or(OutputStream::Stdout, |(source, _)| *source);
-                let kept =
+                let buffered =
                     if source == OutputStream::Stderr { &mut all.errors } else { &mut all.output };
-                kept.extend_from_slice(buffer.get(..got).unwrap_or_default());
-                if kept.len() > most {
-                    return Err(io::Error::other(format!("it prints more than {most} bytes")));
+                buffered.extend_from_slice(buffer.get(..got).unwrap_or_default());
+                if buffered.len() > most {
+                    return Err(io::Error::other(format!("it printed more than {most} bytes")));
                 }
             }
             _ => drop(from.remove(at)),

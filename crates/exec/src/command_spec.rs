@@ -1,4 +1,4 @@
-//! What is to be run, and how.
+//! Specification of a command to run.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -7,42 +7,42 @@ use std::sync::Arc;
 
 use hermes_core::Confinement;
 
-/// What is to be run.
+/// Specification of a command to run.
 #[derive(Debug)]
 pub struct CommandSpec {
-    /// A path, or a name to look for in the `PATH` of the environment.
+    /// A path, or a name to look up in the environment's `PATH`.
     pub program: OsString,
     /// The arguments, without the program.
     pub arguments: Vec<OsString>,
-    /// The whole environment.
+    /// The complete environment.
     pub environment: BTreeMap<OsString, OsString>,
-    /// The working folder.
+    /// The working directory.
     pub directory: PathBuf,
-    /// What it can read.
+    /// Its standard input.
     pub input: StdinSource,
-    /// Where it writes.
+    /// Where its output goes.
     pub output: StdioMode,
-    /// What holds it; none if nothing does.
+    /// The sandbox rules; `None` for an unconfined command.
     pub confinement: Option<Arc<Confinement>>,
 }
 
-/// What a program can read from its standard input.
+/// The source of a program's standard input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StdinSource {
-    /// Nothing.
+    /// No input.
     Empty,
-    /// This, and then no more.
+    /// These bytes, then end of file.
     Bytes(Vec<u8>),
-    /// Whatever it is sent while it runs.
+    /// A pipe that is written while it runs.
     Pipe,
 }
 
-/// Where a program writes.
+/// How a program's output streams are connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StdioMode {
-    /// Output and errors into one pipe, in the order in which they come.
+    /// Standard output and error in one pipe, in the order written.
     Merged,
-    /// Output and errors apart.
+    /// Standard output and error in separate pipes.
     Separate,
     /// A terminal, which is its input as well.
     Terminal(TerminalSize),
@@ -51,9 +51,9 @@ pub enum StdioMode {
 /// The size of a terminal, in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TerminalSize {
-    /// How many lines.
+    /// Number of lines.
     pub rows: u16,
-    /// How many characters in a line.
+    /// Characters per line.
     pub columns: u16,
 }
 

@@ -1,15 +1,15 @@
-//! How long commands are waited for, where the user has a say.
+//! Time limits of commands, set by the user.
 
 use std::time::Duration;
 
-/// How long commands are waited for; a port.
+/// Time limits of commands; a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CommandTimeouts {
-    /// Unless a call says otherwise.
+    /// The default.
     pub default_timeout: Duration,
-    /// At most, whatever a call says.
+    /// The maximum that a call can request.
     pub max_timeout: Duration,
-    /// How long a command may be silent; none for as long as it likes.
+    /// Allowed time without output; `None` for no limit.
     pub idle_timeout: Option<Duration>,
 }
 

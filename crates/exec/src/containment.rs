@@ -1,4 +1,4 @@
-//! What holds a job, and what it has stopped.
+//! What confines a job, and what it blocked.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use serde::Serialize;
 
 use crate::network::{RefusedConnection, SessionNetwork};
 
-/// Stops that are told of one job.
+/// Blocked operations reported per job.
 const MAX_REPORTED_STOPS: usize = 5;
 
-/// Bytes at the end of an output that are searched.
+/// Bytes at the end of the output that are searched for refusals.
 const MAX_SEARCHED_BYTES: usize = 64 * 1024;
 
-/// What a program says when the system refuses it something.
+/// What programs print when the system refuses an operation.
 const REFUSAL_MESSAGES: &[&str] = &[
     "read-only file system",
     "erofs",
@@ -29,7 +29,7 @@ const REFUSAL_MESSAGES: &[&str] = &[
     "eperm",
 ];
 
-/// What it says when nobody listens, or there is no way.
+/// What they print when a connection fails.
 const UNREACHABLE_MESSAGES: &[&str] = &[
     "connection refused",
     "econnrefused",
@@ -38,7 +38,7 @@ const UNREACHABLE_MESSAGES: &[&str] = &[
     "enetunreach",
 ];
 
-/// What it says when it has hit a limit.
+/// What they print when they hit a limit.
 const LIMIT_MESSAGES: &[(&str, &str)] = &[
     ("cannot allocate memory", "memory"),
     ("memoryerror", "memory"),
@@ -50,38 +50,38 @@ const LIMIT_MESSAGES: &[(&str, &str)] = &[
     ("resource temporarily unavailable", "processes"),
 ];
 
-/// What holds a job.
+/// What confines a job.
 #[derive(Debug)]
 pub struct JobContainment {
     /// The mechanisms, in words.
     pub summary: String,
-    /// The bounds; none where another place holds it.
+    /// The sandbox rules; `None` if another backend confines the job.
     pub confinement: Option<Arc<Confinement>>,
     /// The network that it shares with its session.
     pub network: Option<Arc<SessionNetwork>>,
 }
 
-/// Something that the sandbox has stopped.
+/// Something that the sandbox blocked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SandboxStop {
-    /// What was stopped: a path, a host or a limit.
+    /// What was blocked: a path, a host or a limit.
     pub what: String,
-    /// The rule that stopped it.
+    /// The rule that blocked it.
     pub rule: String,
-    /// The way to allow it.
+    /// How to allow it.
     pub allow: String,
-    /// The path that would have to be opened, if it is one.
+    /// The path that would have to be opened, if any.
     #[serde(skip)]
     pub path: Option<PathBuf>,
 }
 
 impl JobContainment {
-    /// One of which nothing is known but how it is called.
-    pub fn from_summary(held: String) -> Self {
-        Self { summary: held, confinement: None, network: None }
+    /// Creates a containment of which only the description is known.
+    pub fn from_summary(summary: String) -> Self {
+        Self { summary, confinement: None, network: None }
     }
 
-    /// What was stopped since then.
+    /// Returns what was blocked since `since`.
     pub(crate) fn stops(
         &self,
         since: Instant,
@@ -102,17 +102,18 @@ impl JobContainment {
                 stops.extend(self.port_stop(line, confinement));
             }
         }
-        let mut told: Vec<SandboxStop> = Vec::new();
+        let mut reported: Vec<SandboxStop> = Vec::new();
         for stop in stops {
-            if !told.iter().any(|known| known.what == stop.what) && told.len() < MAX_REPORTED_STOPS
+            if !reported.iter().any(|known| known.what == stop.what)
+                && reported.len() < MAX_REPORTED_STOPS
             {
-                told.push(stop);
+                reported.push(stop);
             }
         }
-        told
+        reported
     }
 
-    /// A service of this machine that a program looked for on its loopback.
+    /// A service of this machine that a program tried to reach on its own loopback.
     fn port_stop(&self, line: &str, confinement: &Confinement) -> Option<SandboxStop> {
         let lower = line.to_lowercase();
         if self.network.is_none() || !UNREACHABLE_MESSAGES.iter().any(|word| lower.contains(word)) {
@@ -125,7 +126,7 @@ impl JobContainment {
         let port = ports.into_iter().find(is_outside)?;
         Some(SandboxStop {
             what: format!("127.0.0.1:{port} of this machine"),
-            rule: "sandbox: the session has a loopback of its own".to_owned(),
+            rule: "sandbox: the session has its own loopback interface".to_owned(),
             allow: format!("sandbox: {{host_ports: [{port}]}} in config.yaml or the profile"),
             path: None,
         })
@@ -165,7 +166,7 @@ fn limit_stop(line: &str, confinement: &Confinement) -> Option<SandboxStop> {
     })
 }
 
-/// The path that a line complains of, if the sandbox is why.
+/// The path in an error line, if the sandbox refused access to it.
 fn file_stop(line: &str, confinement: &Confinement, directory: &Path) -> Option<SandboxStop> {
     let lower = line.to_lowercase();
     if !REFUSAL_MESSAGES.iter().any(|word| lower.contains(word)) {
@@ -199,18 +200,18 @@ fn refused_path(path: &Path, confinement: &Confinement) -> Option<SandboxStop> {
     if is_below(&confinement.write) || overlaid || is_system_path(path) {
         return None;
     }
-    let folder = path.parent().unwrap_or(path);
+    let parent = path.parent().unwrap_or(path);
     let allow = format!(
-        "file:write and file:delete with allowed_paths: [\"{}/**\"] in the profile, or agree when \
+        "file:write and file:delete with allowed_paths: [\"{}/**\"] in the profile, or approve when \
          asked",
-        folder.display()
+        parent.display()
     );
-    let rule = "sandbox: commands write in the workspace and the temporary directories";
+    let rule = "sandbox: commands write only in the workspace and the temporary directories";
     stop(format!("writing {shown}"), rule, allow, Some(path.to_owned()))
 }
 
-/// Where nobody but the administrator writes, whatever the sandbox says; and
-/// what looks like a path and leads nowhere.
+/// Whether the user could not write there even without the sandbox, or no part
+/// of the path exists.
 fn is_system_path(path: &Path) -> bool {
     const SYSTEM_DIRS: &[&str] =
         &["/bin", "/dev", "/etc", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr"];
@@ -223,7 +224,7 @@ fn is_system_path(path: &Path) -> bool {
     above.is_none_or(|path| !can_write(path))
 }
 
-/// The paths that a line may be about, those in quotes first.
+/// The paths that a line may mention, quoted ones first.
 fn mentioned_paths(line: &str, directory: &Path) -> Vec<PathBuf> {
     let mut words: Vec<&str> = Vec::new();
     for quote in ['\'', '"', '`', '‘', '“'] {

@@ -11,8 +11,8 @@ fn confinement(root: &Path) -> Confinement {
 
 #[test]
 fn a_path_that_was_refused_is_named_with_its_rule() {
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path();
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path();
     let held = confinement(root);
     let stop = |line: String| file_stop(&line, &held, &root.join("ws"));
     let elsewhere = root.join("home/.npm/x");
@@ -34,8 +34,8 @@ fn a_path_that_was_refused_is_named_with_its_rule() {
 
 #[test]
 fn what_the_project_did_wrong_is_not_the_sandbox() {
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path();
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path();
     let held = confinement(root);
     for line in [
         "open ws/data.txt: no such file or directory",

@@ -1,8 +1,7 @@
-//! Commands that need no shell. Much of what an agent runs is one program and
-//! a few plain words: bash would read them, find the program and become it. It
-//! takes longer to start than many a program takes to run, so the program is
-//! started at once, and bash only where that fails: it knows best how to tell
-//! what is wrong.
+//! Commands that need no shell. Many commands are one program with plain arguments:
+//! bash would parse them, find the program and `exec` it. Starting bash takes longer
+//! than many programs run, so the program is started directly. If that fails, bash runs
+//! the command, because its error messages are the expected ones.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -12,8 +11,8 @@ use std::path::Path;
 
 use crate::state::is_builtin;
 
-/// The program and its arguments that a shell with these arguments would
-/// become; none if there is more for it to do.
+/// The program and arguments that a shell with these arguments would `exec`; `None` if
+/// the shell has more to do.
 pub(crate) fn direct_command(
     shell: &OsStr,
     arguments: &[OsString],
@@ -23,44 +22,44 @@ pub(crate) fn direct_command(
     if Path::new(shell).file_name() != Some(OsStr::new("bash")) || option != "-c" {
         return None;
     }
-    // What bash reads in its environment: functions, options, a file to begin
-    // with. And without a path it looks in places of its own, while what lies here
-    // is called by another name where a path is empty in parts.
-    let is_told = |name: &&OsString| {
+    // Variables that change what bash does: functions, options, a start-up file.
+    // Without a `PATH` bash searches default directories, and with an empty element it
+    // runs programs of the current directory under another name.
+    let affects_bash = |name: &&OsString| {
         name.as_bytes().starts_with(b"BASH") || name.as_os_str() == OsStr::new("SHELLOPTS")
     };
     let has_path = environment.get(OsStr::new("PATH")).is_some_and(|path| {
-        path.as_bytes().split(|letter| *letter == b':').all(|folder| !folder.is_empty())
+        path.as_bytes().split(|letter| *letter == b':').all(|dir| !dir.is_empty())
     });
-    if !has_path || environment.keys().any(|name| is_told(&name)) {
+    if !has_path || environment.keys().any(|name| affects_bash(&name)) {
         return None;
     }
     let script = script.to_str().filter(|script| script.chars().all(is_plain_char))?;
     let words: Vec<&str> = script.split(' ').filter(|word| !word.is_empty()).collect();
     let (program, others) = words.split_first()?;
     let is_named = !program.contains('=') && !program.starts_with(['-', '+', ':']);
-    // These two do nothing but end, as a program or as a part of the shell.
+    // These two only exit, as a program or as a builtin.
     let is_bare = others.is_empty() && matches!(*program, "true" | "false");
     let is_meant = is_named && (is_bare || !is_builtin(program));
     is_meant.then(|| words.iter().map(OsString::from).collect())
 }
 
-/// What bash sees to in the environment: that `PWD` is a name of the folder, and
-/// that the shells are counted.
-pub(crate) fn adjust_environment(environment: &mut BTreeMap<OsString, OsString>, folder: &Path) {
+/// Updates the environment as bash would: `PWD` names the directory, and `SHLVL` is
+/// counted.
+pub(crate) fn adjust_environment(environment: &mut BTreeMap<OsString, OsString>, directory: &Path) {
     environment.entry("SHLVL".into()).or_insert_with(|| "0".into());
     let place = |path: &Path| std::fs::metadata(path).ok().map(|it| (it.dev(), it.ino()));
     let named = environment.get(OsStr::new("PWD")).map(Path::new);
     let is_so = named.is_some_and(|named| {
-        let is_same = named.as_os_str() == folder.as_os_str();
-        is_same || named.is_absolute() && place(named) == place(folder)
+        let is_same = named.as_os_str() == directory.as_os_str();
+        is_same || named.is_absolute() && place(named) == place(directory)
     });
     if !is_so {
-        environment.insert("PWD".into(), folder.into());
+        environment.insert("PWD".into(), directory.into());
     }
 }
 
-/// Letters that mean nothing to a shell, wherever they stand behind a program.
+/// Characters without a special meaning in shell arguments.
 fn is_plain_char(letter: char) -> bool {
     letter.is_alphanumeric() || " _./-:,+=@%".contains(letter)
 }

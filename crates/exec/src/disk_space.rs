@@ -1,31 +1,31 @@
-//! Whether a disk is nearly full.
+//! Free space of file systems.
 
 use std::io;
 use std::path::Path;
 
-/// Less than this is little, however large the disk is.
+/// Less free space than this counts as nearly full, whatever the size of the disk.
 const LOW_SPACE_BYTES: u64 = 1 << 30;
 
-/// How much room there is on a file system.
+/// Space on a file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DiskSpace {
-    /// Bytes that are free for the user.
+    /// Bytes available to the user.
     pub free: u64,
-    /// All bytes.
+    /// Total bytes.
     pub total: u64,
 }
 
 impl DiskSpace {
-    /// That of the file system which holds `path`.
+    /// Reads the space of the file system that holds `path`.
     pub fn for_path(path: &Path) -> io::Result<Self> {
         let found = rustix::fs::statvfs(path)?;
         let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
-        // What is kept for the administrator counts as used.
+        // Blocks reserved for the administrator count as used.
         let used = found.f_blocks.saturating_sub(found.f_bfree);
         Ok(Self { free: bytes(found.f_bavail), total: bytes(used.saturating_add(found.f_bavail)) })
     }
 
-    /// The share that is taken, in percent.
+    /// Used space in percent.
     pub fn used_percent(&self) -> u64 {
         let used = u128::from(self.total.saturating_sub(self.free));
         u64::try_from(used * 100 / u128::from(self.total.max(1))).unwrap_or(100)

@@ -1,5 +1,4 @@
-//! Ends confined jobs that fill the disk, before everybody else's work fails
-//! for want of room.
+//! Ends confined jobs that fill the disk, before other programs run out of space.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,15 +8,14 @@ use crate::disk_space::DiskSpace;
 use crate::job::Job;
 use crate::jobs::KILL_GRACE;
 
-/// How often the disk is looked at.
+/// Interval between checks of the disk.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Bytes that stay free: a hundredth of the disk, but neither less nor more
-/// than this.
+/// Bounds of the space that stays free, which is 1 % of the disk.
 const MIN_FREE_BYTES: u64 = 256 << 20;
 const MAX_FREE_BYTES: u64 = 1 << 30;
 
-/// Watches the disks that a job writes to, as long as it runs.
+/// Watches the disks that a job writes to, while it runs.
 pub(crate) fn watch(job: &Arc<Job>, directory: &Path) {
     let disks: Vec<(PathBuf, u64)> = [directory.to_owned(), std::env::temp_dir()]
         .into_iter()
@@ -36,7 +34,7 @@ pub(crate) fn watch(job: &Arc<Job>, directory: &Path) {
             };
             if let Some((path, floor)) = disks.iter().find(is_full) {
                 job.add_remark(format!(
-                    "It was ended: the disk of {} is nearly full, and the sandbox keeps {} MB free.",
+                    "The command was ended: the disk of {} is nearly full, and the sandbox keeps {} MB free.",
                     path.display(),
                     floor >> 20
                 ));
@@ -47,7 +45,8 @@ pub(crate) fn watch(job: &Arc<Job>, directory: &Path) {
     });
 }
 
-/// What stays free. On a disk that has less already, half of that.
+/// The space to keep free: half of what is free if the disk has less than the minimum
+/// already.
 fn min_free_bytes(room: DiskSpace) -> u64 {
     (room.total / 100).clamp(MIN_FREE_BYTES, MAX_FREE_BYTES).min(room.free / 2)
 }

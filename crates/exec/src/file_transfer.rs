@@ -1,34 +1,36 @@
-//! Files of any place where programs run, with one trip for each.
+//! Reads, writes and lists files on any backend, with one round trip per
+//! operation.
 //!
-//! A few words of `sh` do it there, so that nothing has to be installed.
+//! Each operation is a short `sh` script, so nothing has to be installed on the
+//! host.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::Path;
 use std::time::Duration;
 
+use hermes_core::ids::random_marker;
 use hermes_core::{ErrorKind, ToolError};
 
 use crate::backend::{ExecBackend, ProcessExit};
 use crate::captured_command::{CaptureResult, CapturedCommand};
 use crate::command_spec::{CommandSpec, StdinSource, StdioMode};
-use crate::remote::fresh_marker;
 
-/// How long a trip may take, beside what its bytes take.
+/// Timeout of one operation, excluding the transfer time of its bytes.
 const BASE_TIMEOUT: Duration = Duration::from_secs(60);
-/// Bytes that travel in a second on a slow way.
+/// Throughput assumed for a slow connection.
 const MIN_BYTES_PER_SECOND: u64 = 64 * 1024;
-/// Bytes of a folder's list.
+/// Maximum size of a directory listing in bytes.
 const MAX_LISTING_BYTES: usize = 64 * 1024 * 1024;
-/// Bytes of the line that goes before the content.
+/// Maximum length in bytes of the header line before the contents.
 const MAX_HEADER_BYTES: usize = 256;
 
-/// What kind of thing a path leads to.
+/// File type of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RemoteFileKind {
-    /// A file.
+    /// A regular file.
     File,
-    /// A folder.
+    /// A directory.
     Directory,
     /// A symbolic link.
     Link,
@@ -36,45 +38,45 @@ pub enum RemoteFileKind {
     Other,
 }
 
-/// What is known of a file without reading it.
+/// Metadata of a remote file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RemoteMetadata {
-    /// Its bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// Who may do what with it: the last twelve bits.
+    /// Permission bits: the low twelve bits of the mode.
     pub mode: u32,
-    /// When it was last changed, in seconds of the Unix time.
+    /// Modification time in seconds since the Unix epoch.
     pub modified: i64,
 }
 
-/// What was read of a file.
+/// Contents of a remote file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemoteContents {
-    /// Its bytes, or the first of them.
+    /// The bytes, possibly truncated.
     pub bytes: Vec<u8>,
-    /// What it was like before it was read.
+    /// Metadata from before the read.
     pub metadata: RemoteMetadata,
 }
 
 impl RemoteContents {
-    /// Whether there is more than was read.
+    /// Whether the file is longer than the bytes read.
     pub fn is_cut(&self) -> bool {
         self.metadata.size > self.bytes.len() as u64
     }
 }
 
-/// Something in a folder.
+/// An entry of a remote directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemoteDirEntry {
-    /// Its name in the folder.
+    /// Its file name.
     pub name: OsString,
-    /// What it is; a link is not followed.
+    /// Its type; symlinks are not followed.
     pub kind: RemoteFileKind,
-    /// The rest.
+    /// Its metadata.
     pub metadata: RemoteMetadata,
 }
 
-// What the scripts end with, beside the usual.
+// Exit codes of the scripts, in addition to the usual ones.
 const EXIT_MISSING: i32 = 81;
 const EXIT_IS_DIRECTORY: i32 = 82;
 const EXIT_NO_DIRECTORY: i32 = 83;
@@ -82,16 +84,16 @@ const EXIT_NOT_A_FILE: i32 = 84;
 const EXIT_DENIED: i32 = 85;
 const EXIT_FAILED: i32 = 86;
 
-/// Takes apart what there is, in the words of this system's `stat`.
+/// Selects the options and format of the host's `stat`: GNU or BSD.
 const STAT_SCRIPT: &str = "\
 if stat -c %s / >/dev/null 2>&1; then o=-c a='%f %s %Y'; n=%n
 else o=-f a='%Xp %z %m'; n=%N; fi
 ";
 
-/// Reads a file, or its first bytes. Links are followed.
+/// Reads a file, up to `most` bytes. Follows symlinks.
 ///
 /// # Errors
-/// If there is no such file, it is no file, or it may not be read.
+/// If the path does not exist, is not a regular file, or is not readable.
 pub async fn read(
     backend: &dyn ExecBackend,
     path: &Path,
@@ -120,10 +122,11 @@ stat -L $o \"$a\" \"$1\" && head -c {most} \"$1\" || exit {EXIT_FAILED}"
     Ok(RemoteContents { bytes, metadata: facts.1 })
 }
 
-/// What is known of something; none if there is nothing. Links are followed.
+/// Returns the metadata of a path, or `None` if it does not exist. Follows
+/// symlinks.
 ///
 /// # Errors
-/// If the place cannot be reached.
+/// If the backend cannot be reached.
 pub async fn metadata(
     backend: &dyn ExecBackend,
     path: &Path,
@@ -147,18 +150,20 @@ pub async fn metadata(
     }
 }
 
-/// Writes a file, all of it or nothing: until it is whole the old one stays as
-/// it is. Links are followed. Without a `mode` it keeps the one it has.
+/// Writes a file atomically: the old contents stay until the new ones are
+/// complete. Follows symlinks. Without a `mode`, the file keeps its current
+/// one.
 ///
 /// # Errors
-/// If its folder is not there, or something else stands in the way.
+/// If the parent directory does not exist, or the path cannot be written.
 pub async fn write(
     backend: &dyn ExecBackend,
     path: &Path,
     bytes: Vec<u8>,
     mode: Option<u32>,
 ) -> Result<(), ToolError> {
-    // The number of bytes is checked: half a file came over a broken way.
+    // The script checks the byte count, since a broken connection delivers part
+    // of a file.
     let script = format!(
         "{STAT_SCRIPT}r=$1; case $r in */*) ;; *) r=./$r;; esac
 [ -d \"$r\" ] && exit {EXIT_IS_DIRECTORY}
@@ -192,10 +197,10 @@ chmod \"$m\" \"$w\" && mv -f \"$w\" \"$r\" || exit {EXIT_FAILED}"
     trip.run(backend).await.map(drop)
 }
 
-/// Says what is in a folder, in no order.
+/// Lists a directory in no particular order.
 ///
 /// # Errors
-/// If there is no such folder, or it may not be read.
+/// If the directory does not exist or is not readable.
 pub async fn list(
     backend: &dyn ExecBackend,
     path: &Path,
@@ -216,7 +221,7 @@ find . -mindepth 1 -maxdepth 1 -exec stat $o \"//$a $n\" {{}} + ; :"
     parse_entries(&trip.run(backend).await?.output).ok_or_else(|| unexpected_output_error(path))
 }
 
-/// Two slashes stand before each entry, and in no name.
+/// Parses entries, each of which starts with `//`, which no name contains.
 fn parse_entries(said: &[u8]) -> Option<Vec<RemoteDirEntry>> {
     let mut entries = Vec::new();
     let mut rest = said.strip_prefix(b"//").unwrap_or_default();
@@ -235,7 +240,7 @@ fn parse_entries(said: &[u8]) -> Option<Vec<RemoteDirEntry>> {
     Some(entries)
 }
 
-/// The mode in hexadecimal digits, the size, the time.
+/// Parses the mode in hexadecimal, the size and the modification time.
 fn parse_metadata(line: &[u8]) -> Option<(RemoteFileKind, RemoteMetadata)> {
     let mut words = std::str::from_utf8(line).ok()?.split(' ');
     let mode = u32::from_str_radix(words.next()?, 16).ok()?;
@@ -250,11 +255,11 @@ fn parse_metadata(line: &[u8]) -> Option<(RemoteFileKind, RemoteMetadata)> {
 }
 
 fn unexpected_output_error(path: &Path) -> ToolError {
-    ToolError::unavailable(format!("{}: the answer from there makes no sense", path.display()))
-        .with_hint("The place needs `stat`, `find` and `head` as of a usual Unix system.")
+    ToolError::unavailable(format!("{}: unexpected output from the backend", path.display()))
+        .with_hint("The backend needs `stat`, `find` and `head` as on a usual Unix system.")
 }
 
-/// One trip there and back.
+/// A script that transfers data in one round trip.
 struct TransferScript<'a> {
     script: String,
     path: &'a Path,
@@ -285,12 +290,12 @@ impl TransferScript<'_> {
             timeout: limit,
             max_output_bytes: self.max_output_bytes,
         };
-        let done = errand.run(backend, &fresh_marker()).await?;
+        let done = errand.run(backend, &random_marker()).await?;
         if done.succeeded() { Ok(done) } else { Err(script_error(path, &done)) }
     }
 }
 
-/// A path that no program takes for an option.
+/// Returns the path in a form that no program parses as an option.
 fn option_safe_path(path: &OsStr) -> OsString {
     if path.as_bytes().starts_with(b"-") {
         let mut plain = OsString::from("./");
@@ -304,20 +309,20 @@ fn script_error(path: &Path, done: &CaptureResult) -> ToolError {
     let path = path.display();
     let said = done.errors.trim();
     match done.exit {
-        ProcessExit::Code(EXIT_MISSING) => {
-            ToolError::not_found(format!("{path}: there is no such file"))
-        }
+        ProcessExit::Code(EXIT_MISSING) => ToolError::not_found(format!("{path}: no such file")),
         ProcessExit::Code(EXIT_IS_DIRECTORY) => ToolError::invalid(format!("{path} is a folder")),
         ProcessExit::Code(EXIT_NO_DIRECTORY) => {
-            ToolError::not_found(format!("{path}: there is no such folder"))
+            ToolError::not_found(format!("{path}: no such directory"))
         }
-        ProcessExit::Code(EXIT_NOT_A_FILE) => ToolError::invalid(format!("{path} is no file")),
+        ProcessExit::Code(EXIT_NOT_A_FILE) => {
+            ToolError::invalid(format!("{path} is not a regular file"))
+        }
         ProcessExit::Code(EXIT_DENIED) => {
-            ToolError::denied(format!("{path}: the system there refuses it"))
-                .with_hint("Check owner and mode there.")
+            ToolError::denied(format!("{path}: permission denied on the backend"))
+                .with_hint("Check its owner and mode there.")
         }
         _ if said.contains("No space left") || said.contains("quota") => {
-            ToolError::limit(format!("{path}: {said}")).with_hint("Make room there, and try again.")
+            ToolError::limit(format!("{path}: {said}")).with_hint("Free up space there and retry.")
         }
         _ => ToolError::new(ErrorKind::Internal, format!("{path}: {said} ({:?})", done.exit)),
     }

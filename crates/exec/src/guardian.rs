@@ -1,10 +1,10 @@
-//! The end of what runs when this program is killed and cannot end it itself.
+//! Terminates the jobs of this process if it is killed and cannot do so.
 //!
-//! A shell of its own session waits for that. It learns of our end by a pipe
-//! that the system closes then, and of the jobs by a list in memory that both
-//! have open: so nobody is woken when a job begins or ends. The death signal of
-//! Linux would not do: it reaches the first process of a job only, and comes
-//! when the *thread* ends that has started it.
+//! The guardian is a shell in a separate session. A pipe that the kernel closes
+//! reports our exit, and a shared memfd lists the jobs, so starting or ending a
+//! job does not wake the guardian. `PR_SET_PDEATHSIG` would not do: it reaches
+//! only the first process of a job, and fires when the *thread* that started it
+//! ends.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -19,62 +19,62 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::pipe::{PipeFlags, pipe_with};
 
 const SHELL_PATH: &str = "/bin/sh";
-/// What it is called among processes.
+/// The guardian's name in process listings.
 const PROCESS_NAME: &str = "hermes-guardian";
 const GUARDIAN_SCRIPT: &str = include_str!("guardian.sh");
 
-/// Bytes of a line.
+/// Bytes of one line of the job list.
 const LINE_BYTES: usize = 32;
 
-/// Jobs that have ended and are remembered, as something of them may still run.
+/// Ended jobs to keep in the list, since some of their processes may still run.
 const MAX_ENDED_JOBS: usize = 1000;
 
-/// The list of jobs. One that cannot be kept is no reason not to run a job: then
-/// a crash may leave it.
+/// The guardian and its job list. If it cannot be kept up, jobs run anyway, and
+/// a crash may leave them behind.
 #[derive(Debug)]
 struct ProcessGuardian {
     job_list: File,
     jobs: Vec<GuardedJob>,
-    /// Where the next line that has served is looked for.
+    /// Where the search for the next reusable line starts.
     next: usize,
-    /// Closed when this program ends, in whatever way.
+    /// Closed when this process ends for any reason.
     _liveness_pipe: OwnedFd,
     _shell: LaunchedChild,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct GuardedJob {
-    /// Its first process, as long as it runs.
+    /// Its first process, while that runs.
     pid: u32,
-    /// What all of its processes bear; 0 where there is nothing to look for.
+    /// The tag of all its processes; 0 if there is none to look for.
     tag: u64,
 }
 
-/// A program has been started.
+/// Registers a program that was started.
 pub(crate) fn register(pid: u32) {
     if let Some(mut guardian) = guardian() {
         guardian.add(GuardedJob { pid, tag: 0 });
     }
 }
 
-/// It is a job of somebody's: what it starts ends with us as well, wherever that
-/// goes. Programs that we run for ourselves may leave something behind on
-/// purpose: a connection to another host, the keeper of a container.
+/// Registers the program as a user's job, so everything it starts ends with
+/// this process. Internal programs may leave processes behind on purpose, such
+/// as an SSH connection or the lifeline of a container.
 pub(crate) fn register_job(pid: u32, job: &str) {
     if let Some(mut guardian) = guardian() {
         guardian.update(pid, |line| line.tag = ProcessTag::for_job(job).number());
     }
 }
 
-/// The first process of a job is about to be waited for, after which its number
-/// may be another's.
+/// Notes that the first process of a job is about to be reaped, after which its
+/// pid may be reused.
 pub(crate) fn note_exit(pid: u32) {
     if let Some(mut guardian) = guardian() {
         guardian.update(pid, |line| line.pid = 0);
     }
 }
 
-/// The job of this process is to outlive us.
+/// Releases the job of this process, which is meant to outlive us.
 pub(crate) fn release(pid: u32) {
     if let Some(mut guardian) = guardian() {
         guardian.update(pid, |line| *line = GuardedJob::default());
@@ -100,7 +100,7 @@ impl ProcessGuardian {
             stdin: Some(theirs),
             stdout: Some(list.try_clone()?.into()),
             stderr: None,
-            // What ends a group of ours must not end it.
+            // A signal to our process group must not end the guardian.
             group: ProcessGroup::NewSession,
         };
         let shell = Sandbox::unconfined().launch(&launch)?;
@@ -117,7 +117,8 @@ impl ProcessGuardian {
         self.write_line(at);
     }
 
-    /// The place for another line. The oldest of those that have ended goes.
+    /// Returns the index of a line to write, reusing that of the oldest ended
+    /// job.
     fn free_slot(&mut self) -> usize {
         if self.jobs.len() < MAX_ENDED_JOBS {
             return self.jobs.len();

@@ -1,5 +1,5 @@
-//! A command that runs, or has run: what it writes is taken in, whether
-//! somebody waits for it or not.
+//! A running or ended command, whose output is read even if no caller waits for
+//! it.
 
 use std::borrow::Cow;
 use std::io;
@@ -25,114 +25,115 @@ use crate::screen::TerminalScreen;
 use crate::state::ReportExtractor;
 use crate::tree::{JobRoot, Signal};
 
-/// Bytes that are read at a time.
+/// Bytes per read.
 const READ_CHUNK_BYTES: usize = 256 * 1024;
 
-/// Bytes that are read at a time of a job that says little, as most do.
+/// Bytes per read for jobs with little output, which most are.
 const SMALL_READ_BYTES: usize = 8 * 1024;
 
-/// After its end, so long is waited for more from whoever still has its pipe.
+/// After the exit, how long to wait for output of other processes that hold the
+/// pipe.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// How long it may take until the end of a job is noticed.
+/// How long to wait until an exit is noticed.
 const EXIT_NOTICE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The same of one that was ended, and of what it left.
+/// The same for a job that was terminated, and its descendants.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How long a terminal's reply is offered to a program.
+/// How long to wait for a program to read a reply of its terminal.
 const REPLY_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// How often a silent job is looked at.
+/// How often to check a silent job.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// After so long without a word it may be waiting for somebody to type.
+/// After this long without output, a job may be waiting for input.
 const IDLE_THRESHOLD: Duration = Duration::from_millis(500);
 
-/// How often a stream is read for somebody who wants to know where it stands.
+/// Maximum reads per stream when draining it on request.
 const MAX_DRAIN_READS: usize = 64;
 
-/// Those who want to know.
+/// Requests to drain the streams; the reply is whether there was output.
 type DrainRequests = mpsc::UnboundedReceiver<oneshot::Sender<bool>>;
 
-/// A command that runs, or has run.
+/// A running or ended command.
 #[derive(Debug)]
 pub struct Job {
-    /// Its name.
+    /// Its id.
     pub id: String,
-    /// The command, as it was given.
+    /// The command as given.
     pub command: String,
     /// When it was started.
     pub started_at: SystemTime,
-    /// Its process, if it is one of this machine.
+    /// Its process id, if it runs on this machine.
     pub pid: Option<u32>,
-    /// What holds it; none if nothing does.
+    /// What confines it; `None` if it is unconfined.
     pub containment: Option<Arc<JobContainment>>,
     start_instant: Instant,
     control: Box<dyn ProcessControl>,
     log: Mutex<OutputLog>,
     screen: Option<Mutex<TerminalScreen>>,
-    /// Takes what the shell reports of itself out of the output.
+    /// Extracts the shell's state report from the output.
     frame: Option<Mutex<ReportExtractor>>,
     input: tokio::sync::Mutex<Option<AsyncFd<OwnedFd>>>,
-    /// It did not read the last reply of its terminal.
+    /// Whether it left the last reply of its terminal unread.
     ignores_replies: AtomicBool,
     last_output: Mutex<Instant>,
     ended: watch::Sender<Option<JobExit>>,
-    /// After how long nothing that it started was there any more.
+    /// Time until all its descendants had ended.
     total_duration: OnceLock<Duration>,
-    /// For whoever wants to know all that it has written by now.
+    /// Requests to read everything written so far.
     drain_requests: mpsc::UnboundedSender<oneshot::Sender<bool>>,
-    /// Why its end is not known.
+    /// Why the exit status is unknown.
     exit_error: Mutex<Option<String>>,
     remarks: BackendRemarks,
 }
 
-/// What becomes of a job's output.
+/// How a job's output is handled.
 #[derive(Debug, Default)]
 pub struct JobOutputOptions {
-    /// Where it goes when it is long.
+    /// Where long output is spilled.
     pub spill: Option<SpillTarget>,
-    /// What is taken out of it.
+    /// Extracts the shell's state report.
     pub frame: Option<ReportExtractor>,
 }
 
-/// How and when a job has ended.
+/// How and when a job ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JobExit {
     /// How.
     pub exit: ProcessExit,
-    /// After how long.
+    /// Time from start to exit.
     pub elapsed: Duration,
-    /// Whether something that it started is known to run on.
+    /// Whether a descendant is known to still run.
     pub has_descendants: bool,
 }
 
-/// Why somebody who waited for a job waits no longer.
+/// Why waiting for a job stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitOutcome {
-    /// It has ended.
+    /// The job ended.
     Ended(JobExit),
-    /// It was waited for long enough.
+    /// The deadline passed.
     Deadline,
-    /// It was silent for too long.
+    /// The job was silent for too long.
     IdleTimeout,
-    /// It waits for somebody to type.
+    /// The job waits for user input.
     AwaitingInput,
-    /// It shows a screen that it keeps up by itself, and takes keys.
+    /// The job shows a screen that it keeps updating, and accepts keys.
     LiveScreen,
-    /// Whoever waited was called away.
+    /// The wait was cancelled.
     Cancelled,
 }
 
-/// How long a job is waited for.
+/// Limits on waiting for a job.
 #[derive(Debug)]
 pub struct WaitLimits<'a> {
-    /// Until then.
+    /// When to stop waiting.
     pub deadline: Option<Instant>,
-    /// As long as it is not silent for longer.
+    /// How long the job may be silent.
     pub idle_timeout: Option<Duration>,
-    /// Until this is set.
+    /// Cancels the wait.
     pub cancel: &'a CancellationToken,
 }
 
@@ -161,7 +162,7 @@ impl Job {
         if let Some(root) = control.root() {
             crate::guardian::register_job(root.pid, &root.job);
         }
-        let failed = |error: io::Error| ToolError::io("The command's streams", &error);
+        let failed = |error: io::Error| ToolError::io("The command's standard streams", &error);
         let output = output
             .into_iter()
             .map(|(source, fd)| Ok((source, async_streams::register_nonblocking(fd)?)));
@@ -192,7 +193,7 @@ impl Job {
         if let Some(bytes) = given {
             let job = Arc::clone(&job);
             tokio::spawn(async move {
-                // One that does not read to the end is no failure.
+                // A program that does not read all of its input is no failure.
                 let _ = job.write(&bytes).await;
                 job.close_input().await;
             });
@@ -200,32 +201,32 @@ impl Job {
         Ok(job)
     }
 
-    /// The process that it began with, if it is one of this machine.
+    /// Its first process, if it runs on this machine.
     pub(crate) fn root(&self) -> Option<&JobRoot> {
         self.control.root()
     }
 
-    /// Which mechanisms hold it, in words.
+    /// Describes what confines it.
     pub fn containment_summary(&self) -> Option<String> {
         self.containment.as_ref().map(|containment| containment.summary.clone())
     }
 
-    /// What the sandbox has stopped, as far as that is known or can be read
-    /// from what the job has written. `directory` is where it ran.
+    /// Returns what the sandbox blocked, as recorded or as inferred from the
+    /// job's output. `directory` is its working directory.
     pub fn stops(&self, output: &str, directory: &std::path::Path) -> Vec<SandboxStop> {
         let Some(containment) = &self.containment else { return Vec::new() };
         let has_failed = self.ended().is_none_or(|ended| ended.exit != ProcessExit::Code(0));
         containment.stops(self.start_instant, has_failed, output, directory)
     }
 
-    /// Whether it reaches other hosts through this program, and only as long as
-    /// that runs.
+    /// Whether it reaches other hosts through the proxy of this process, and
+    /// loses the network when this process ends.
     pub fn is_proxied(&self) -> bool {
         let network = self.containment.as_ref().and_then(|it| it.network.as_ref());
         network.is_some_and(|network| network.has_egress())
     }
 
-    /// What it listens on, as long as it runs.
+    /// Returns the ports it listens on, while it runs.
     pub fn ports(&self) -> Vec<ListeningPort> {
         let network = self.containment.as_ref().and_then(|it| it.network.as_ref());
         let Some(network) = network.filter(|_| self.ended().is_none_or(|it| it.has_descendants))
@@ -236,12 +237,12 @@ impl Job {
         network.listening().into_iter().filter(own).collect()
     }
 
-    /// What it has written so far.
+    /// Its output so far.
     pub fn log(&self) -> MutexGuard<'_, OutputLog> {
         self.log.lock()
     }
 
-    /// What its shell has reported of itself on its output.
+    /// Returns the state report of its shell, if complete.
     pub fn report(&self) -> Option<Vec<u8>> {
         self.frame.as_ref().and_then(|frame| frame.lock().report().map(<[u8]>::to_vec))
     }
@@ -251,28 +252,28 @@ impl Job {
         self.screen.as_ref().map(Mutex::lock)
     }
 
-    /// How it has ended; none as long as it runs.
+    /// Returns how it ended, or `None` while it runs.
     pub fn ended(&self) -> Option<JobExit> {
         *self.ended.borrow()
     }
 
-    /// Why it is not known how it has ended: its place was lost.
+    /// Returns why its exit status is unknown, such as a lost backend.
     pub fn exit_error(&self) -> Option<String> {
         self.exit_error.lock().clone()
     }
 
-    /// What is to be told of its place beside what it writes: it was lost and
-    /// made anew.
+    /// Returns remarks about the backend, such as that it was lost and
+    /// recreated.
     pub fn remarks(&self) -> Vec<String> {
         self.remarks.all()
     }
 
-    /// Has something told with its result.
+    /// Adds a remark to its result.
     pub(crate) fn add_remark(&self, text: String) {
         self.remarks.add(text);
     }
 
-    /// For how long it has run, or did, with all that it left running.
+    /// How long it has run, or did run, including its descendants.
     pub fn age(&self) -> Duration {
         match self.ended() {
             Some(ended) if !ended.has_descendants => {
@@ -282,13 +283,13 @@ impl Job {
         }
     }
 
-    /// Whether it can be sent something.
+    /// Whether its input is open.
     pub fn has_input(&self) -> bool {
-        // Where somebody is just doing that, it can.
+        // The lock is held by a writer, so the input is open.
         self.input.try_lock().map_or(true, |input| input.is_some())
     }
 
-    /// Sends it something to read; waits for as long as it does not read it.
+    /// Writes to its input; waits until the job reads it.
     pub async fn write(&self, bytes: &[u8]) -> io::Result<()> {
         let input = self.input.lock().await;
         let Some(fd) = &*input else { return Err(io::ErrorKind::NotConnected.into()) };
@@ -297,29 +298,30 @@ impl Job {
         Ok(())
     }
 
-    /// Tells it that no more is coming.
+    /// Closes its input.
     pub async fn close_input(&self) {
         if self.screen.is_some() {
-            // A terminal has no end; its driver makes one of this key.
+            // The terminal driver turns Ctrl-D into end of file.
             let _ = self.write(&[4]).await;
             return;
         }
         self.input.lock().await.take();
-        // Most programs have something to say about that.
+        // Most programs respond with output.
         *self.last_output.lock() = Instant::now();
     }
 
-    /// Ends it and all that it has started.
+    /// Terminates it and all its descendants.
     pub async fn terminate(&self, grace: Duration) {
         self.control.terminate(grace).await;
         let mut ended = self.ended.subscribe();
-        // Its end, and that of what it left, has yet to be noticed.
+        // The output task has yet to notice the exit of the job and its
+        // descendants.
         let is_over = |ended: &Option<JobExit>| ended.is_some_and(|ended| !ended.has_descendants);
         let _ = tokio::time::timeout(grace.min(SETTLE_TIMEOUT), ended.wait_for(is_over)).await;
     }
 
-    /// How it has ended by itself, also if that was only just now and has yet to
-    /// be noticed; none as long as it runs.
+    /// Returns how it ended on its own, including an exit that was not yet
+    /// noticed; `None` while it runs.
     pub async fn ended_now(&self) -> Option<JobExit> {
         if self.ended().is_none() && self.control.has_exited() {
             let mut ended = self.ended.subscribe();
@@ -329,22 +331,23 @@ impl Job {
         self.ended()
     }
 
-    /// Sends it, and what it has started, a signal; to how many processes.
+    /// Sends a signal to it and its descendants; returns the number of
+    /// processes.
     pub async fn signal(&self, signal: Signal) -> usize {
         self.control.signal(signal).await
     }
 
-    /// Gives its terminal another size.
+    /// Resizes its terminal.
     pub fn resize(&self, size: TerminalSize) -> io::Result<()> {
         if let Some(mut screen) = self.screen() {
             screen.resize(size.rows, size.columns);
         }
-        // It is about to draw anew.
+        // It is about to redraw.
         *self.last_output.lock() = Instant::now();
         self.control.resize(size)
     }
 
-    /// Waits for it.
+    /// Waits until it ends or a limit is reached.
     pub async fn wait(&self, patience: &WaitLimits<'_>) -> WaitOutcome {
         let mut ended = self.ended.subscribe();
         loop {
@@ -374,33 +377,33 @@ impl Job {
         }
     }
 
-    /// Whether it waits for somebody to type at this moment, as far as can be
-    /// told: it has said nothing for a while.
+    /// Whether it appears to wait for user input: it has been silent for a
+    /// while.
     pub async fn is_awaiting_input(&self) -> bool {
         let silent = self.last_output.lock().elapsed();
         let is_silent = self.ended().is_none() && silent >= IDLE_THRESHOLD;
         is_silent && self.input_outcome().await == Some(WaitOutcome::AwaitingInput)
     }
 
-    /// Whether it waits for somebody to type.
+    /// Returns the outcome if it waits for user input.
     async fn input_outcome(&self) -> Option<WaitOutcome> {
-        // One that has not read what it was sent does not wait for more, and
-        // whoever sends it may be held up for ever.
+        // If the lock is held, the job has not read what was sent, so it does
+        // not wait for more, and the writer may block forever.
         if !self.input.try_lock().is_ok_and(|input| input.is_some()) {
             return None;
         }
         let waiting = self.control.input_wait().await;
-        // What it asks may have been written just before.
+        // Its prompt may have been written just before.
         if waiting != InputWait::NotWaiting && self.catch_up().await {
             return None;
         }
         match waiting {
             InputWait::NotWaiting => None,
             InputWait::Blocked => Some(WaitOutcome::AwaitingInput),
-            // Whoever wants something typed shows where it will stand.
+            // A program that prompts for input shows the cursor.
             InputWait::Polling => match self.screen() {
                 Some(screen) if !screen.cursor().visible => {
-                    // It has yet to draw.
+                    // An empty screen has yet to be drawn.
                     (!screen.text().trim().is_empty()).then_some(WaitOutcome::LiveScreen)
                 }
                 _ => Some(WaitOutcome::AwaitingInput),
@@ -408,13 +411,13 @@ impl Job {
         }
     }
 
-    /// Takes in what it has written so far; whether there was something.
+    /// Reads the output written so far; returns whether there was any.
     async fn catch_up(&self) -> bool {
         let (tell, told) = oneshot::channel();
         self.drain_requests.send(tell).is_ok() && told.await.unwrap_or(false)
     }
 
-    /// Takes in what lies in its streams, whether it was announced or not.
+    /// Reads everything available in its streams.
     async fn drain(&self, output: &[(OutputStream, AsyncFd<OwnedFd>)], buffer: &mut [u8]) -> bool {
         let mut found = false;
         for (source, stream) in output {
@@ -424,7 +427,7 @@ impl Job {
                         found = true;
                         self.ingest(*source, buffer.get(..read).unwrap_or_default()).await;
                     }
-                    // Its end is for whoever waits for it.
+                    // The main loop handles end of file.
                     _ => break,
                 }
             }
@@ -457,7 +460,8 @@ impl Job {
                             buffer.resize(READ_CHUNK_BYTES, 0);
                         }
                     }
-                    // A terminal that is left tells so by an error.
+                    // A terminal that is closed on the other side returns an
+                    // error.
                     _ => drop(output.remove(at)),
                 },
                 status = &mut ended, if exit.is_none() => {
@@ -476,11 +480,11 @@ impl Job {
                 }
             }
         }
-        // Nobody is told any more where its streams stand: they have ended.
+        // The streams have ended; fail pending and later drain requests.
         drop(calls);
         self.log().close();
         if self.ended().is_some_and(|ended| ended.has_descendants) {
-            // What has closed its streams may go on without them.
+            // Descendants that closed the streams may still run.
             self.control.wait_for_descendants().await;
         }
         self.ended.send_if_modified(|ended| match ended {
@@ -494,9 +498,9 @@ impl Job {
         self.input.lock().await.take();
     }
 
-    /// Whether it has left something running that holds none of its streams.
+    /// Whether a descendant without its streams still runs.
     async fn has_descendants(&self) -> bool {
-        // A place that is lost is not asked.
+        // Do not query a lost backend.
         self.exit_error().is_none()
             && self
                 .control
@@ -517,7 +521,8 @@ impl Job {
             screen.take_replies()
         });
         if let Some(replies) = replies.filter(|replies| !replies.is_empty()) {
-            // One that asks and does not read must not keep us from hearing it.
+            // A program that queries its terminal but does not read must not
+            // block its output.
             let patience = if self.ignores_replies.load(Ordering::Relaxed) {
                 Duration::ZERO
             } else {

@@ -1,4 +1,4 @@
-//! A job that others may ask for, and what they know of it.
+//! A registered job, and how much of it its session has seen.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,28 +11,28 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::job::Job;
 use crate::output::{OutputCleaner, OutputLog, OutputMask};
 
-/// A secret is not longer.
+/// Upper bound on the length of a secret.
 const MAX_SECRET_BYTES: u64 = 4096;
 
-/// A job that others may ask for.
+/// A registered job.
 pub struct JobHandle {
     /// The job.
     pub job: Arc<Job>,
     /// The session that it belongs to.
     pub session: String,
-    /// Where it was started.
+    /// Its working directory.
     pub directory: PathBuf,
-    /// Whether it outlives this program.
+    /// Whether it outlives this process.
     pub detached: bool,
     output_cursor: Mutex<OutputCursor>,
     /// Whether its session knows that it has ended.
     end_acknowledged: AtomicBool,
-    /// Why we have ended it.
+    /// Why we terminated it.
     end_reason: OnceLock<&'static str>,
     notices: OnceLock<Arc<dyn NoticeSink>>,
-    /// The call that started it, if another tool made that.
+    /// The call that started it, if another tool made that call.
     parent_call: OnceLock<Arc<str>>,
-    /// Knows secrets.
+    /// Masks secrets in the output.
     mask: Option<Arc<dyn OutputMask>>,
 }
 
@@ -46,19 +46,19 @@ impl fmt::Debug for JobHandle {
     }
 }
 
-/// What was told of a job's output so far.
+/// How much of a job's output was already returned.
 #[derive(Debug, Default)]
 struct OutputCursor {
     offset: u64,
     cleaner: OutputCleaner,
 }
 
-/// What is new in the output of a job.
+/// New output of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewOutput {
     /// The text.
     pub text: String,
-    /// Bytes that are there and were left out, being too many.
+    /// Bytes left out because there were too many.
     pub skipped: u64,
 }
 
@@ -78,19 +78,19 @@ impl JobHandle {
         }
     }
 
-    /// The same, with somebody who knows secrets.
+    /// Sets the mask for secrets.
     pub(crate) fn with_mask(mut self, mask: Option<Arc<dyn OutputMask>>) -> Self {
         self.mask = mask;
         self
     }
 
-    /// Where its session is told of it.
+    /// Sets where notices for its session go.
     pub(crate) fn set_notices(&self, notices: Arc<dyn NoticeSink>) {
         let _ = self.notices.set(notices);
     }
 
-    /// What was written since this was last asked, at most so many bytes of it:
-    /// of more, the end.
+    /// Returns the output since the last call: at most the last `most` bytes of
+    /// it.
     pub fn new_output(&self, most: usize) -> NewOutput {
         let mut told = self.output_cursor();
         let log = self.job.log();
@@ -102,14 +102,14 @@ impl JobHandle {
         let mut piece = log.read_from(start, most);
         self.mask_partial_secret(&log, piece.from, &mut piece.bytes);
         let mut text = told.cleaner.feed(&piece.bytes);
-        // A question has no line end.
+        // A prompt has no newline.
         text.push_str(&told.cleaner.flush());
         told.offset = piece.next;
         NewOutput { text, skipped: skipped + piece.from.saturating_sub(start) }
     }
 
-    /// Covers the rest of a secret that began in what was told before: by itself
-    /// nobody would know it for one.
+    /// Masks the rest of a secret that began in output returned earlier, since
+    /// the rest alone would not be recognized.
     fn mask_partial_secret(&self, log: &OutputLog, from: u64, news: &mut [u8]) {
         let Some(mask) = self.mask.as_ref().filter(|_| from > 0 && !news.is_empty()) else {
             return;
@@ -131,26 +131,27 @@ impl JobHandle {
         news.iter_mut().take(rest).for_each(|byte| *byte = b'*');
     }
 
-    /// So many bytes of its output were told by other means, but for a
-    /// character or an order to the terminal that was not complete.
+    /// Marks the first `bytes` bytes of the output as returned by other means,
+    /// except for an incomplete character or escape sequence at their end.
     pub fn mark_read(&self, bytes: u64) {
         let mut told = self.output_cursor();
         told.offset = bytes;
         told.cleaner = self.job.log().cleaner_at(bytes);
     }
 
-    /// It was started by a call that another one has made, as a script does.
+    /// Records the nested call that started it, such as a call made by a
+    /// script.
     pub fn set_parent_call(&self, call: &Arc<str>) {
         let _ = self.parent_call.set(Arc::clone(call));
     }
 
-    /// Whether a call that this one has made has started it.
+    /// Whether a call nested in this one started it.
     pub(crate) fn was_started_by(&self, call: &str) -> bool {
         let inner = self.parent_call.get().and_then(|inner| inner.strip_prefix(call));
         inner.is_some_and(|rest| rest.starts_with('.'))
     }
 
-    /// Its session knows that it has ended; nobody needs to be told.
+    /// Notes that its session knows of its end, and withdraws the notice.
     pub fn acknowledge_end(&self) {
         self.end_acknowledged.store(true, Ordering::SeqCst);
         if let Some(notices) = self.notices.get() {
@@ -162,13 +163,13 @@ impl JobHandle {
         self.end_acknowledged.load(Ordering::SeqCst)
     }
 
-    /// Why it was ended by us: `killed` if somebody asked for that, else
+    /// Returns why we terminated it: `killed` on request, otherwise
     /// `inactivity`.
     pub fn end_reason(&self) -> Option<&'static str> {
         self.end_reason.get().copied()
     }
 
-    /// Notes that somebody has asked for its end.
+    /// Records that its termination was requested.
     pub fn mark_killed(&self) {
         self.set_end_reason("killed");
     }

@@ -1,6 +1,5 @@
-//! Somebody who looks after a background job: tells what its session waits
-//! for, ends it when it is silent for too long, takes in what it writes to a
-//! file of its own.
+//! Monitors a background job: sends notices to its session, terminates it when
+//! it is idle for too long, and reads the output it writes to a file.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -20,26 +19,26 @@ use crate::output::OutputStream;
 use crate::output::clean;
 use crate::watch::{self, NoticeAdmission, NoticeBreaker, PatternWatch, WatchSettings};
 
-/// How often a job is looked at.
+/// How often to check a job.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// Bytes that are looked at in one step.
+/// Bytes to scan in one step.
 const MAX_STEP_BYTES: usize = 1 << 20;
-/// Characters of output, and of the command, in a notice.
+/// Maximum characters of output, and of the command, in a notice.
 const MAX_OUTPUT_CHARS: usize = 2000;
 const MAX_COMMAND_CHARS: usize = 200;
 
-/// What a session waits for from a job.
+/// What to monitor about a job.
 #[derive(Default)]
 pub struct MonitorOptions {
-    /// Its end.
+    /// Notify when it ends.
     pub notify_end: bool,
-    /// Lines with one of these in them.
+    /// Notify about lines that contain one of these.
     pub patterns: Vec<String>,
-    /// It is ended after so long without output.
+    /// Terminate it after this long without output.
     pub idle_timeout: Option<Duration>,
-    /// Where it writes, if not to us.
+    /// The file it writes to, if it does not write to us.
     pub output_file: Option<PathBuf>,
-    /// Where to tell it.
+    /// Where to send notices.
     pub notices: Option<Arc<dyn NoticeSink>>,
 }
 
@@ -55,7 +54,7 @@ impl std::fmt::Debug for MonitorOptions {
 }
 
 impl MonitorOptions {
-    /// Whether there is anything to look after.
+    /// Whether there is anything to monitor.
     pub(crate) fn has_work(&self) -> bool {
         self.notify_end
             || !self.patterns.is_empty()
@@ -64,7 +63,7 @@ impl MonitorOptions {
     }
 }
 
-/// A limit for each session on what all of its jobs have to tell.
+/// Rate limit per session on the notices of all its jobs.
 #[derive(Debug, Default)]
 pub(crate) struct SessionBreakers(Mutex<HashMap<String, NoticeBreaker>>);
 
@@ -74,7 +73,7 @@ impl SessionBreakers {
     }
 }
 
-/// One job that is looked after.
+/// The monitor of one job.
 pub(crate) struct JobMonitor {
     handle: Arc<JobHandle>,
     notices: Option<Arc<dyn NoticeSink>>,
@@ -83,7 +82,7 @@ pub(crate) struct JobMonitor {
     notifies_end: bool,
     idle_timeout: Option<Duration>,
     output_file: Option<(PathBuf, u64)>,
-    /// How much of the output was looked at, and when there was more last.
+    /// Bytes of output already scanned, and when the output last grew.
     scanned_bytes: u64,
     last_growth: (u64, Instant),
 }
@@ -114,7 +113,7 @@ impl JobMonitor {
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             tick.tick().await;
-            // What was written before its end is there once that is known.
+            // Read the exit first: output written before it is then complete.
             let ended = self.handle.job.ended();
             self.ingest_file();
             self.scan_output();
@@ -123,7 +122,7 @@ impl JobMonitor {
                 return self.finish(ended, None);
             }
             if self.is_idle() {
-                // Whoever sees the end wants to see why.
+                // Set the reason before the end becomes visible.
                 self.handle.set_end_reason("inactivity");
                 self.handle.job.terminate(KILL_GRACE).await;
                 self.ingest_file();
@@ -135,7 +134,7 @@ impl JobMonitor {
         }
     }
 
-    /// Takes in what the job has written to its file.
+    /// Reads what the job has written to its file.
     fn ingest_file(&mut self) {
         let Some((path, at)) = &mut self.output_file else { return };
         let Ok(mut file) = File::open(path) else { return };
@@ -190,8 +189,8 @@ impl JobMonitor {
                 match admitted {
                     NoticeAdmission::Deliver => self.send(event),
                     NoticeAdmission::Tripped => self.send_overflow(
-                        "The processes of this session have too much to tell; nothing but ends \
-                         is told for a while.",
+                        "The processes of this session send too many notices; only ends are \
+                         reported for a while.",
                         0,
                     ),
                     NoticeAdmission::Silent => {}
@@ -200,7 +199,7 @@ impl JobMonitor {
             watch::WatchNotice::Disabled { suppressed } => {
                 self.notifies_end = true;
                 self.send_overflow(
-                    "Its watch_patterns are found too often and are switched off; its end is told \
+                    "Its watch_patterns match too often and are disabled; its end is reported \
                      instead.",
                     suppressed,
                 );
@@ -208,7 +207,7 @@ impl JobMonitor {
         }
     }
 
-    /// Ends a silence of the whole session that is over.
+    /// Lifts the session's suppression of notices once it is over.
     fn release_breaker(&mut self) {
         if self.watch.is_none() {
             return;
@@ -219,7 +218,7 @@ impl JobMonitor {
             breaker.and_then(|breaker| breaker.release(Instant::now()))
         };
         if let Some(summary) = over {
-            self.send_overflow("What was found meanwhile was not told.", summary.dropped);
+            self.send_overflow("Matches in the meantime were not reported.", summary.dropped);
         }
     }
 
@@ -238,13 +237,13 @@ impl JobMonitor {
             output: self.output_tail(),
         };
         self.send(event);
-        // Whoever looked in between has seen it.
+        // A reader may have seen the end in the meantime.
         if self.handle.is_end_acknowledged() {
             self.handle.acknowledge_end();
         }
     }
 
-    /// The last characters of its output.
+    /// Returns the last characters of its output.
     fn output_tail(&self) -> String {
         let log = self.handle.job.log();
         let piece = log
@@ -261,10 +260,7 @@ impl JobMonitor {
     fn send(&self, event: ProcessEvent) {
         let Some(notices) = &self.notices else { return };
         let job = &self.handle.job;
-        let mut command: String = job.command.chars().take(MAX_COMMAND_CHARS).collect();
-        if command.len() < job.command.len() {
-            command.push('…');
-        }
+        let command = hermes_core::text::excerpt(&job.command, MAX_COMMAND_CHARS).into_owned();
         let notice = ProcessNotice { session_id: job.id.clone(), command, event };
         notices.notify(&self.handle.session, notice);
     }

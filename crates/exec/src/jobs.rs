@@ -1,10 +1,10 @@
-//! All jobs of a program, and whose they are.
+//! The registry of all jobs of this process, by session.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, SystemTime};
 
@@ -27,59 +27,58 @@ use crate::shutdown;
 use crate::state::ReportExtractor;
 use crate::tree::{self, JobRoot, ProcessTable};
 
-/// Jobs that have ended and are remembered; the oldest go first.
+/// Ended jobs to keep; the oldest are dropped first.
 const MAX_ENDED_JOBS: usize = 64;
 
-/// How long they are remembered, from their end on.
+/// How long to keep a job after its end.
 const ENDED_JOB_TTL: Duration = Duration::from_secs(30 * 60);
 
-/// Bytes of disk for what one job writes.
+/// Disk space for the output of one job.
 const MAX_SPILL_BYTES: u64 = 4 << 30;
 
-/// Commands that are remembered for what they may have left.
+/// Commands to remember for finding processes they left behind.
 const MAX_REMEMBERED_ROOTS: usize = 10_000;
 
-/// How long what went its own way may take to end by itself.
+/// Time between SIGTERM and SIGKILL for stray processes.
 const STRAY_GRACE: Duration = Duration::from_millis(300);
 
-/// How long a job that is told to stop may take to do so.
+/// Time between SIGTERM and SIGKILL when a job is stopped.
 pub const KILL_GRACE: Duration = Duration::from_secs(2);
 
-/// All jobs of a program.
+/// All jobs of this process.
 #[derive(Debug)]
 pub struct JobRegistry {
     backend: Arc<dyn ExecBackend>,
     directory: PathBuf,
-    /// Opened when there is something to write down.
+    /// Opened when the first record is written.
     records: OnceLock<Option<JobRecords>>,
-    /// Goes when they are closed.
+    /// Removed by [`close`](Self::close).
     scratch: Mutex<ScratchDirs>,
-    next: AtomicU64,
     table: Mutex<BTreeMap<String, Arc<JobHandle>>>,
     breakers: Arc<SessionBreakers>,
     mask: Option<Arc<dyn OutputMask>>,
-    /// Those of this machine that were started.
+    /// The roots of local jobs that were started.
     started_roots: Mutex<VecDeque<JobRoot>>,
-    /// What crashed programs have left elsewhere was looked for.
+    /// Whether orphans of crashed processes on the backend were looked for.
     orphans_reaped: AtomicBool,
     retention: RetentionPolicy,
-    /// What has grown old was looked for.
+    /// Whether expired files were looked for.
     expiry_checked: AtomicBool,
-    /// Whether the folder is nobody else's, and goes with them.
+    /// Whether the directory belongs to this registry alone and is removed with
+    /// it.
     owns_directory: bool,
-    /// Such a folder, as long as it is there.
+    /// That directory, while it exists.
     owned_dir: Mutex<Option<OwnedTempDir>>,
 }
 
 impl JobRegistry {
-    /// Those of a program that may write in `folder`.
+    /// Creates a registry that may write in `folder`.
     pub fn new(backend: Arc<dyn ExecBackend>, folder: PathBuf) -> Self {
         Self {
             backend,
             directory: folder,
             records: OnceLock::new(),
             scratch: Mutex::default(),
-            next: AtomicU64::new(0),
             table: Mutex::default(),
             breakers: Arc::default(),
             mask: None,
@@ -92,9 +91,9 @@ impl JobRegistry {
         }
     }
 
-    /// Those of the program that makes a call. One that embeds tools and has
-    /// not said where they may write gets a folder among the temporary files,
-    /// which goes when they are closed, or when nobody has them any more.
+    /// Returns the registry of the calling process. A process that embeds the
+    /// tools without choosing a directory gets a temporary one, which is
+    /// removed when the registry is closed or dropped.
     pub fn from_context(cx: &ToolContext) -> Arc<Self> {
         cx.ports.get::<Self>().unwrap_or_else(Self::embedded)
     }
@@ -111,28 +110,29 @@ impl JobRegistry {
         });
         let mut passing = jobs.owned_dir.lock();
         if passing.is_none() {
-            // Where nothing can be written, whoever wants to write says so.
+            // If the directory cannot be created, writing to it fails later
+            // with an error.
             *passing = OwnedTempDir::create(&jobs.directory).ok();
         }
         drop(passing);
         jobs
     }
 
-    /// The same, which keep what was written for so long.
+    /// Sets how long output is kept.
     #[must_use]
     pub fn with_retention(mut self, keep: RetentionPolicy) -> Self {
         self.retention = keep;
         self
     }
 
-    /// The same, with somebody who takes secrets out of what lies on the disk.
+    /// Sets the mask that removes secrets from files.
     #[must_use]
     pub fn with_mask(mut self, mask: Arc<dyn OutputMask>) -> Self {
         self.mask = Some(mask);
         self
     }
 
-    /// Whether there is something in a text that must not lie open.
+    /// Whether a text contains a secret.
     pub fn contains_secret(&self, text: &str) -> bool {
         let Some(mask) = &self.mask else { return false };
         let mut masked = text.as_bytes().to_vec();
@@ -140,50 +140,50 @@ impl JobRegistry {
         masked != text.as_bytes()
     }
 
-    /// Those of this machine.
+    /// Creates a registry for jobs on this machine.
     pub fn local(folder: PathBuf) -> Self {
         Self::new(Arc::new(LocalBackend::default()), folder)
     }
 
-    /// Where they run.
+    /// The backend that runs the jobs.
     pub fn backend(&self) -> &dyn ExecBackend {
         &*self.backend
     }
 
-    /// A folder of our own.
+    /// The registry's directory.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// A folder that the jobs of a session may write in, and nobody else: jobs
-    /// that are not told of it do not see it.
+    /// Returns a directory that only the jobs of a session may write in; it is
+    /// hidden from all other jobs.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// If it cannot be created.
     pub fn scratch(&self, session: &str) -> Result<PathBuf, ToolError> {
         self.scratch
             .lock()
             .session_dir(session)
-            .map_err(|error| ToolError::io("A folder for temporary files", &error))
+            .map_err(|error| ToolError::io("cannot create a temporary directory", &error))
     }
 
-    /// A folder for one job, which is there when this program has ended.
+    /// Creates a directory for one job that remains after this process ends.
     pub fn detached_dir(&self) -> Result<PathBuf, ToolError> {
         Ok(private_temp_dir(retention::DETACHED_PREFIX)?.keep())
     }
 
-    /// Processes that an earlier program has left behind; none if they cannot
-    /// be written down here.
+    /// Returns the records of running jobs, or `None` if they cannot be
+    /// written.
     pub fn records(&self) -> Option<&JobRecords> {
         let open = || JobRecords::open(self.directory.join("running")).ok();
         self.records.get_or_init(open).as_ref()
     }
 
-    /// Does what needs the place where they run, as long as somebody is ready
-    /// to wait for that place.
+    /// Runs work that needs the backend, with a timeout if the backend is
+    /// remote.
     ///
     /// # Errors
-    /// Those of the work, or that the place does not answer.
+    /// If the work fails, or the backend does not respond in time.
     pub async fn with_timeout<T>(
         &self,
         limit: Duration,
@@ -199,26 +199,26 @@ impl JobRegistry {
             Err(_) => Err(ToolError::new(
                 stage.kind(),
                 format!(
-                    "{} has not answered within {} s; {}",
+                    "{} did not respond within {} s; {}",
                     self.backend.name(),
                     limit.as_secs(),
                     stage.consequence()
                 ),
             )
             .with_hint(
-                "It is still tried to reach it: call again in a while, with a longer timeout if \
-                 it takes long to start. `hermes doctor --backend` tells what is wrong.",
+                "The connection attempt continues: retry later, with a longer timeout if the \
+                 backend starts slowly. `hermes doctor --backend` shows what is wrong.",
             )),
         }
     }
 
-    /// Starts a job, which is not yet listed.
+    /// Starts a job without registering it.
     pub async fn start(&self, command: String, order: CommandSpec) -> Result<Arc<Job>, ToolError> {
         self.start_as(self.fresh_id(), command, order, None).await
     }
 
-    /// The same for an id that [`JobRegistry::fresh_id`] has given, and with something
-    /// to be taken out of its output.
+    /// Starts a job with an id from [`JobRegistry::fresh_id`], and an optional
+    /// extractor for its output.
     pub async fn start_as(
         &self,
         id: String,
@@ -244,7 +244,7 @@ impl JobRegistry {
         }
         if let Some(root) = job.root().filter(|root| root.started > 0).cloned() {
             let mut ran = self.started_roots.lock();
-            // Of a long session the last ones are enough.
+            // In a long session the most recent ones are enough.
             if ran.len() >= MAX_REMEMBERED_ROOTS {
                 ran.pop_front();
             }
@@ -253,19 +253,19 @@ impl JobRegistry {
         Ok(job)
     }
 
-    /// Throws away what has grown old, once and beside all else.
+    /// Removes expired files once, in the background.
     fn remove_expired(&self) {
         if !self.expiry_checked.swap(true, Ordering::Relaxed) {
             let (folder, keep) = (self.directory.clone(), self.retention);
-            // Nobody waits for it: a program that ends lets it go.
+            // The thread is detached; the end of the process may cut it short.
             let _ = std::thread::Builder::new()
                 .name("hermes-tidy".to_owned())
                 .spawn(move || retention::remove_expired(&folder, keep));
         }
     }
 
-    /// Ends what commands have left that went their own way: those that closed
-    /// their streams are known by nothing but what they bear.
+    /// Terminates stray processes of commands: those that closed their streams
+    /// are found only by their marks.
     async fn terminate_strays(&self) {
         let ran = std::mem::take(&mut *self.started_roots.lock());
         if ran.is_empty() {
@@ -281,7 +281,7 @@ impl JobRegistry {
         let _ = tokio::task::spawn_blocking(sweep).await;
     }
 
-    /// Ends what a crashed program has left in this place, once.
+    /// Terminates what a crashed process left on this backend, once.
     async fn reap_orphans(&self, remarks: &BackendRemarks) {
         if self.backend.is_local() || self.orphans_reaped.swap(true, Ordering::Relaxed) {
             return;
@@ -290,26 +290,28 @@ impl JobRegistry {
         match records.reap_remote_orphans(&*self.backend, &self.fresh_id()).await {
             Ok(0) => {}
             Ok(ended) => remarks.add(format!(
-                "An earlier hermes that did not end well had left {ended} processes running \
-                 there; they were ended."
+                "An earlier hermes that crashed had left {ended} processes running there; they \
+                 were terminated."
             )),
-            // What is wrong with the place is told by the program to be run.
+            // Starting the command reports what is wrong with the backend.
             Err(_) => self.orphans_reaped.store(false, Ordering::Relaxed),
         }
     }
 
-    /// Lists a job, so that it can be asked for.
+    /// Registers a job so it can be looked up.
     pub fn list(&self, job: Arc<Job>, session: &str, directory: PathBuf) -> Arc<JobHandle> {
-        // Without it a crash leaves a process that nobody knows of.
+        // Without the record, a crash leaves a process that cannot be found
+        // again.
         let _: io::Result<()> = self.persist(&job, session, &directory, None);
         self.insert(JobHandle::new(job, session, directory, false))
     }
 
-    /// Lists a job that is to outlive this program, and writes to this file.
+    /// Registers a job that outlives this process and writes to the file
+    /// `output`.
     ///
     /// # Errors
-    /// If it cannot be written down: nobody would find it again. It is not
-    /// listed then, and ends with this program.
+    /// If the record cannot be written, since the job could not be found again.
+    /// The job is then not registered, and ends with this process.
     pub fn list_detached(
         &self,
         job: Arc<Job>,
@@ -333,8 +335,8 @@ impl JobRegistry {
         listed
     }
 
-    /// Writes a job down that runs for longer, so that the next program finds
-    /// it if this one crashes.
+    /// Writes the record of a job so the next process finds it if this one
+    /// crashes.
     fn persist(
         &self,
         job: &Job,
@@ -346,7 +348,7 @@ impl JobRegistry {
         if job.pid.is_none() && elsewhere.is_none() {
             return Ok(());
         }
-        let unwritable = || io::Error::other("the folder for that cannot be made");
+        let unwritable = || io::Error::other("cannot create the directory for job records");
         let records = self.records().ok_or_else(unwritable)?;
         let pid = job.pid.unwrap_or_default();
         let (owner_pid, owner_started) = job_records::current_process();
@@ -368,14 +370,13 @@ impl JobRegistry {
         records.record(&entry)
     }
 
-    /// Keeps a job that is not listed written down, as long as what is given
-    /// back lives.
+    /// Keeps the record of an unregistered job until the guard is dropped.
     pub fn guard_record(&self, job: &Job, session: &str, directory: &Path) -> JobRecordGuard<'_> {
         let _: io::Result<()> = self.persist(job, session, directory, None);
         JobRecordGuard { jobs: self, id: job.id.clone() }
     }
 
-    /// Looks after a listed job from now on.
+    /// Starts monitoring a registered job.
     pub fn monitor(&self, listed: &Arc<JobHandle>, what: MonitorOptions) {
         if !what.has_work() {
             return;
@@ -387,11 +388,11 @@ impl JobRegistry {
         tokio::spawn(JobMonitor::new(Arc::clone(listed), what, breakers).run());
     }
 
-    /// Jobs that an earlier program has left, the oldest first; behind them
-    /// those that it may have left in other places. Looks at all processes if
-    /// there may be some.
+    /// Returns jobs that an earlier process left running, oldest first,
+    /// followed by those it may have left on remote backends. Reads the process
+    /// table if there are any records.
     pub fn orphans(&self) -> Vec<JobRecord> {
-        // Nobody makes a folder to see that there is nothing in it.
+        // Do not create the directory just to find it empty.
         if !self.directory.join("running").is_dir() {
             return Vec::new();
         }
@@ -401,9 +402,9 @@ impl JobRegistry {
         left
     }
 
-    /// A process of this machine that an earlier program has left in a session.
-    /// The first one of its job may have ended long ago, and its number may be
-    /// that of a stranger by now.
+    /// Returns a local process that an earlier process left in a session. Not
+    /// the first process of its job: that may have ended, and its pid may have
+    /// been reused.
     pub fn survivor(&self, session: &str) -> Option<u32> {
         let mut left = self.orphans();
         left.retain(|it| it.elsewhere.is_none() && it.session == session);
@@ -411,40 +412,40 @@ impl JobRegistry {
         left.iter().flat_map(|it| table.members(&it.root())).map(|member| member.pid).next()
     }
 
-    /// Ends a job that an earlier program has left in another place.
+    /// Terminates a job that an earlier process left on a remote backend.
     ///
     /// # Errors
-    /// If that is not the place of these, or cannot be reached.
+    /// If it runs on another backend, or the backend cannot be reached.
     pub async fn terminate_remote_orphan(&self, entry: &JobRecord) -> Result<(), ToolError> {
         let place = entry.elsewhere.as_deref().unwrap_or("this machine");
         if self.backend.is_local() || place != self.backend.location() {
-            let message = format!("{} was started in another place: {place}", entry.id);
+            let message = format!("{} was started on another backend: {place}", entry.id);
             return Err(ToolError::conflict(message)
-                .with_hint("Choose that place in the settings, and end it there."));
+                .with_hint("Select that backend in the settings and stop it there."));
         }
         let Some(records) = self.records() else { return Ok(()) };
         records.terminate_remote(vec![entry.clone()], &*self.backend, &self.fresh_id()).await?;
         Ok(())
     }
 
-    /// Ends a job that an earlier program has left; whether nothing of it is
-    /// left now. Blocks until then.
+    /// Terminates a job that an earlier process left running; returns whether
+    /// no process of it is left. Blocks until then.
     pub fn terminate_orphan(&self, entry: &JobRecord) -> bool {
         self.records()
             .is_some_and(|records| records.terminate(entry, KILL_GRACE).survivors.is_empty())
     }
 
-    /// A job of a session.
+    /// Returns a job of a session.
     pub fn get(&self, session: &str, id: &str) -> Option<Arc<JobHandle>> {
         self.table.lock().get(id).filter(|listed| listed.session == session).cloned()
     }
 
-    /// Whether this one has ended, whosever it is.
+    /// Whether the job has ended, in any session.
     pub fn has_ended(&self, id: &str) -> bool {
         self.table.lock().get(id).is_some_and(|listed| listed.job.ended().is_some())
     }
 
-    /// The jobs of a session, the oldest first.
+    /// Returns the jobs of a session, oldest first.
     pub fn session_jobs(&self, session: &str) -> Vec<Arc<JobHandle>> {
         let table = self.table.lock();
         let mut jobs: Vec<_> =
@@ -453,8 +454,8 @@ impl JobRegistry {
         jobs
     }
 
-    /// Ends all that is not to outlive this program. Whoever ends has little
-    /// time, so all are ended together.
+    /// Terminates everything that is not meant to outlive this process,
+    /// concurrently, since there is little time at shutdown.
     pub async fn close(&self) {
         let jobs: Vec<_> = self.table.lock().values().cloned().collect();
         let ours: Vec<_> = jobs.iter().filter(|listed| !listed.detached).collect();
@@ -473,7 +474,7 @@ impl JobRegistry {
         self.table.lock().retain(|_, listed| listed.detached && !has_finished(&listed.job));
         self.terminate_strays().await;
         *self.scratch.lock() = ScratchDirs::default();
-        // What was detached is written down there.
+        // The records of detached jobs are in this directory.
         let is_empty = self.table.lock().is_empty();
         if is_empty {
             self.owned_dir.lock().take();
@@ -486,7 +487,7 @@ impl JobRegistry {
         }
     }
 
-    /// Forgets what has ended long ago.
+    /// Drops jobs that ended long ago.
     fn prune(&self) {
         let mut table = self.table.lock();
         let age = |listed: &JobHandle| {
@@ -504,18 +505,15 @@ impl JobRegistry {
         }
     }
 
-    /// An id that no other job has.
+    /// Returns an unused job id.
     pub fn fresh_id(&self) -> String {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let mixed = now.as_nanos() as u64 ^ (u64::from(std::process::id()) << 40) ^ (number << 20);
-        format!("proc_{:012x}", mixed & 0xffff_ffff_ffff)
+        format!("proc_{}", hermes_core::ids::random_hex(12))
     }
 }
 
 impl Drop for JobRegistry {
-    /// Nobody has closed them: what is not to outlive this program is ended
-    /// without being asked.
+    /// Kills everything that is not meant to outlive this process, in case the
+    /// registry was not closed.
     fn drop(&mut self) {
         let table = std::mem::take(&mut *self.table.lock());
         let is_left = |listed: &&Arc<JobHandle>| listed.detached && !has_finished(&listed.job);
@@ -544,12 +542,12 @@ impl Drop for JobRegistry {
     }
 }
 
-/// What is done in a place that may not answer.
+/// Phase of working with a backend that may not respond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BackendPhase {
-    /// It is looked at.
+    /// Connecting to it.
     Opening,
-    /// A program is sent there.
+    /// Starting a program on it.
     Starting,
 }
 
@@ -557,7 +555,7 @@ impl BackendPhase {
     fn kind(self) -> ErrorKind {
         match self {
             Self::Opening => ErrorKind::Unavailable,
-            // The kind of what may or may not have happened.
+            // The command may or may not have started.
             Self::Starting => ErrorKind::Timeout,
         }
     }
@@ -565,14 +563,12 @@ impl BackendPhase {
     fn consequence(self) -> &'static str {
         match self {
             Self::Opening => "nothing was run",
-            Self::Starting => {
-                "it is not known whether the command has begun, and it is ended if it has"
-            }
+            Self::Starting => "the command may have started; if so, it is terminated",
         }
     }
 }
 
-/// A job that is written down for as long as this lives.
+/// Keeps the record of a job until dropped.
 #[derive(Debug)]
 pub struct JobRecordGuard<'a> {
     jobs: &'a JobRegistry,
@@ -581,7 +577,7 @@ pub struct JobRecordGuard<'a> {
 
 impl Drop for JobRecordGuard<'_> {
     fn drop(&mut self) {
-        // One that was listed meanwhile is still to be found.
+        // A job registered in the meantime keeps its record.
         if !self.jobs.table.lock().contains_key(&self.id) {
             self.jobs.forget(&self.id);
         }
@@ -593,7 +589,7 @@ fn private_temp_dir(prefix: &str) -> Result<tempfile::TempDir, ToolError> {
         .prefix(prefix)
         .permissions(std::fs::Permissions::from_mode(0o700))
         .tempdir()
-        .map_err(|error| ToolError::io("A folder for temporary files", &error))
+        .map_err(|error| ToolError::io("cannot create a temporary directory", &error))
 }
 
 pub(crate) fn has_finished(job: &Job) -> bool {

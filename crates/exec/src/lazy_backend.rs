@@ -1,5 +1,6 @@
-//! A place that may not answer. Whoever waits for it can go at any time: what
-//! was begun goes on for the next one, and ends with the place.
+//! A backend that may be slow to respond. Callers can stop waiting at any time:
+//! an opening in progress continues for the next caller, and ends when the
+//! backend is closed.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,14 +15,14 @@ use crate::backend::{ExecBackend, HostFacts, SpawnedProcess};
 use crate::command_spec::CommandSpec;
 use crate::remote::remarks::{BackendRemarks, CURRENT_REMARKS};
 
-/// For so long nobody tries again what has just failed: several who need the
-/// place for one call get one answer.
+/// How long a failure is reused, so several users of the backend within one
+/// call get one answer.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// What is done when a place is reached that could not be reached at first.
+/// Called when a backend is reached that was unreachable at first.
 type OnReady = Box<dyn FnOnce(&HostFacts) + Send>;
 
-/// A place whose opening nobody has to sit out.
+/// A backend that opens in the background.
 pub struct LazyBackend {
     inner: Arc<dyn ExecBackend>,
     state: Mutex<OpeningState>,
@@ -34,7 +35,7 @@ struct OpeningState {
     tasks: JoinSet<()>,
 }
 
-/// How an opening came out, and when.
+/// The result of an opening, and when it completed.
 type OpeningReceiver = watch::Receiver<Option<(Result<Arc<HostFacts>, ToolError>, Instant)>>;
 
 impl fmt::Debug for LazyBackend {
@@ -44,23 +45,24 @@ impl fmt::Debug for LazyBackend {
 }
 
 impl LazyBackend {
-    /// The same place.
+    /// Wraps a backend.
     pub fn new(inner: Arc<dyn ExecBackend>) -> Self {
         Self { inner, state: Mutex::default(), on_ready: Mutex::default() }
     }
 
-    /// Whoever calls does not know the place: the call that reaches it has this
-    /// done, and is to be made again.
+    /// Sets a callback for when the backend is first reached. The call that
+    /// reaches it fails and has to be repeated, since it was made without
+    /// knowing the host.
     pub fn on_ready(&self, arrival: impl FnOnce(&HostFacts) + Send + 'static) {
         *self.on_ready.lock() = Some(Box::new(arrival));
     }
 
-    /// Whether somebody still waits to be told of the place.
+    /// Whether the callback is still pending.
     pub fn has_ready_callback(&self) -> bool {
         self.on_ready.lock().is_some()
     }
 
-    /// Opens it, and does what is to be done on arrival.
+    /// Opens the backend and runs the callback.
     ///
     /// # Errors
     /// If it cannot be opened.
@@ -68,7 +70,8 @@ impl LazyBackend {
         Ok(self.open_shared().await?.0)
     }
 
-    /// The place, and whether it was not known before.
+    /// Opens the backend; returns the facts about the host, and whether they
+    /// are new.
     async fn open_shared(&self) -> Result<(Arc<HostFacts>, bool), ToolError> {
         let mut opening = self.current_opening();
         let opened =
@@ -83,7 +86,7 @@ impl LazyBackend {
         Ok((place, is_new))
     }
 
-    /// The opening that is under way, or a new one.
+    /// Returns the opening in progress, or starts one.
     fn current_opening(&self) -> OpeningReceiver {
         let mut state = self.state.lock();
         if let Some(opening) = state.opening.as_ref().filter(|opening| is_reusable(opening)) {
@@ -100,7 +103,7 @@ impl LazyBackend {
     }
 
     fn closed_error(&self) -> ToolError {
-        ToolError::unavailable(format!("{} was closed meanwhile", self.inner.name()))
+        ToolError::unavailable(format!("{} was closed in the meantime", self.inner.name()))
     }
 }
 
@@ -111,8 +114,8 @@ impl OpeningState {
     }
 }
 
-/// Whether it is not over yet, or has failed only just now. One that went well
-/// says nothing of how the place is now.
+/// Whether an opening is still in progress or has just failed. A success does
+/// not show that the backend can still be reached.
 fn is_reusable(opening: &OpeningReceiver) -> bool {
     match &*opening.borrow() {
         None => opening.has_changed().is_ok(),
@@ -137,13 +140,13 @@ impl ExecBackend for LazyBackend {
         Box::pin(async {
             match self.open_shared().await? {
                 (place, false) => Ok(place),
-                // It was judged for a folder and a home that are not the ones
-                // of there.
+                // The policy judged the call for another working directory and
+                // home than those of the host.
                 (_, true) => Err(ToolError::unavailable(format!(
-                    "{} can be reached only now; nothing was done yet",
+                    "{} became reachable only now; nothing was done yet",
                     self.inner.name()
                 ))
-                .with_hint("Make the call again.")),
+                .with_hint("Repeat the call.")),
             }
         })
     }
@@ -162,7 +165,7 @@ impl ExecBackend for LazyBackend {
                 Some(remarks) => CURRENT_REMARKS.scope(remarks, starting).await,
                 None => starting.await,
             };
-            // What nobody waits for any more is not to run.
+            // The caller stopped waiting, so the program must not run.
             if let Err(Ok(unwanted)) = sender.send(started) {
                 unwanted.control.terminate(Duration::ZERO).await;
             }

@@ -1,9 +1,9 @@
-//! Commands that run: each is a job, whether somebody waits for it or not.
+//! Runs commands. Each is a job, whether a caller waits for it or not.
 //!
-//! A [`ExecBackend`] starts programs; a [`Job`] is one of them, with its
-//! [`output::OutputLog`] and perhaps a [`screen::TerminalScreen`]; [`JobRegistry`] are all of a
-//! program. A [`state::ShellState`] is what a session's shell carries from one
-//! command to the next.
+//! An [`ExecBackend`] starts programs. A [`Job`] is one of them, with its
+//! [`output::OutputLog`] and optionally a [`screen::TerminalScreen`]. The
+//! [`JobRegistry`] holds all jobs of a process. A [`state::ShellState`] is what
+//! a session's shell carries from one command to the next.
 
 mod askpass;
 mod async_streams;

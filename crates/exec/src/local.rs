@@ -1,4 +1,5 @@
-//! Programs on this machine, in the sandbox that their rules demand.
+//! Runs programs on this machine, in the sandbox that their confinement
+//! requires.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -30,13 +31,13 @@ use crate::output::OutputStream;
 use crate::screen::pty::{self, PtyPair};
 use crate::tree::{self, JobRoot, Signal};
 
-/// Bytes that a pipe holds, so that a chatty program seldom waits.
+/// Pipe capacity, large enough that a program with much output seldom blocks.
 const PIPE_BYTES: usize = 1024 * 1024;
 
-/// Sandboxes that are kept prepared.
+/// Prepared sandboxes to cache.
 const MAX_PREPARED_SANDBOXES: usize = 8;
 
-/// This machine.
+/// The backend of this machine.
 #[derive(Debug, Default)]
 pub struct LocalBackend {
     prepared: Mutex<Vec<(Confinement, PreparedSandbox)>>,
@@ -51,11 +52,11 @@ struct PreparedSandbox {
 }
 
 impl LocalBackend {
-    /// The sandbox of a confinement, which was perhaps made before.
+    /// Returns the sandbox of a confinement, from the cache if possible.
     fn sandbox(&self, confinement: &Confinement) -> Result<PreparedSandbox, ToolError> {
         let mut prepared = self.prepared.lock();
         if let Some(at) = prepared.iter().position(|(known, _)| known == confinement) {
-            // The one that was used last comes last.
+            // Keep the cache in order of use.
             let found = prepared.remove(at);
             let sandbox = found.1.clone();
             prepared.push(found);
@@ -64,11 +65,11 @@ impl LocalBackend {
         let network = self
             .networks
             .open_for(confinement)
-            .map_err(|error| ToolError::io("The network of the session", &error))?;
+            .map_err(|error| ToolError::io("cannot set up the session's network", &error))?;
         let space = network.as_ref().map(|network| Arc::clone(network.space()));
         let sandbox = Sandbox::prepare(confinement, space).map_err(|error| {
             ToolError::unavailable(format!("The command cannot be confined here: {error}"))
-                .with_hint("`hermes permissions verify` shows what this system can hold.")
+                .with_hint("`hermes permissions verify` shows what this system can enforce.")
         })?;
         let sandbox = PreparedSandbox { sandbox: Arc::new(sandbox), network };
         if prepared.len() >= MAX_PREPARED_SANDBOXES {
@@ -91,7 +92,7 @@ impl LocalBackend {
         let size = argument_bytes(&arguments, &environment);
         let failed = |error: io::Error| match Errno::from_io_error(&error) {
             Some(Errno::TOOBIG) => too_long_error(size),
-            _ => ToolError::io(format!("{} cannot be started", program.display()), &error),
+            _ => ToolError::io(format!("cannot start {}", program.display()), &error),
         };
         let outer = std::env::var(tree::JOB_VARIABLE).ok();
         environment
@@ -195,7 +196,7 @@ impl ExecBackend for LocalBackend {
     }
 }
 
-/// The ends of what a program reads and writes.
+/// Both ends of a program's standard streams.
 struct StdioStreams {
     child: [Option<OwnedFd>; 3],
     input: Option<OwnedFd>,
@@ -244,13 +245,13 @@ impl StdioStreams {
 
 fn large_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC)?;
-    // Only a wish.
+    // Best effort.
     #[cfg(target_os = "linux")]
     let _ = rustix::pipe::fcntl_setpipe_size(&ours, PIPE_BYTES);
     Ok((ours, theirs))
 }
 
-/// A program of this machine.
+/// A program on this machine.
 #[derive(Debug)]
 struct LocalProcess {
     root: JobRoot,
@@ -258,7 +259,7 @@ struct LocalProcess {
     launched: Mutex<LaunchedChild>,
     /// Becomes readable when it ends.
     pidfd: AsyncFd<OwnedFd>,
-    /// What stands in for protected files goes with it.
+    /// Placeholders for protected files are removed with it.
     sandbox: Arc<Sandbox>,
 }
 
@@ -295,7 +296,7 @@ impl ProcessControl for LocalProcess {
 
     fn abandon(&self) {
         let group = i32::try_from(self.root.pid).ok().and_then(Pid::from_raw);
-        // As long as nobody has waited for it, its number is its own.
+        // The pid cannot be reused before it is reaped.
         if let Some(group) = group.filter(|_| !self.has_exited()) {
             let _ = kill_process_group(group, Signal::KILL);
         }
@@ -307,8 +308,9 @@ impl ProcessControl for LocalProcess {
 
     fn has_descendants(&self, is_likely: bool) -> BoxFuture<'_, bool> {
         Box::pin(async move {
-            // The group of a shell has in it what that has left, unless it has
-            // a session of its own; asking for it is a single step.
+            // Background processes of a shell are in its group, unless they
+            // started a new session. Checking the group is a single system
+            // call.
             if !is_likely && !tree::has_group(self.root.pid) {
                 return false;
             }
@@ -336,7 +338,7 @@ impl ProcessControl for LocalProcess {
     }
 }
 
-/// The bytes that a program is given with its start.
+/// Returns the size of the argument list and environment in bytes.
 fn argument_bytes(arguments: &[OsString], environment: &BTreeMap<OsString, OsString>) -> usize {
     let words = arguments.iter().map(|word| word.len());
     let variables = environment.iter().map(|(name, value)| name.len() + value.len() + 1);
@@ -345,14 +347,14 @@ fn argument_bytes(arguments: &[OsString], environment: &BTreeMap<OsString, OsStr
 
 fn too_long_error(size: usize) -> ToolError {
     ToolError::limit(format!(
-        "The command is too long: with its environment it has {size} bytes, and the system takes \
-         about 2 MB (`getconf ARG_MAX`)"
+        "The command is too long: {size} bytes with its environment; the system allows about 2 \
+         MB (`getconf ARG_MAX`)"
     ))
-    .with_hint("Write it to a file and run that, or give what is long as stdin.")
+    .with_hint("Write it to a file and run that, or pass the long part as stdin.")
 }
 
-/// What holds, and the limit that does not. The preset one is a net, and not
-/// spoken of; one that a profile has set was asked for.
+/// Lists what is enforced, and the process limit if it is not. An unenforced
+/// default limit is omitted, since only a profile's limit was asked for.
 fn containment_summary(sandbox: &Sandbox, confinement: &Confinement) -> String {
     let held = sandbox.enforcement();
     if confinement.reduced && !held.mount_namespace {

@@ -1,5 +1,5 @@
-//! How long what programs have written is kept: long outputs, pictures, what
-//! detached jobs have left among the temporary files.
+//! Retention of process output: long outputs, images, and temporary files of
+//! detached jobs.
 
 use std::collections::hash_map::RandomState;
 use std::fs::{self, DirBuilder, File, Metadata};
@@ -12,26 +12,27 @@ use std::time::{Duration, SystemTime};
 use crate::job_records::{JobRecord, JobRecords};
 use crate::tree;
 
-/// The beginning of the name of a detached job's folder.
+/// Name prefix of the directory of a detached job.
 pub(crate) const DETACHED_PREFIX: &str = "hermes-detached-";
-/// The same of a program that embeds tools; its id follows.
+/// Name prefix of the directory of an embedding program; its process id
+/// follows.
 const OWNED_TEMP_PREFIX: &str = "hermes-jobs-";
-/// The file in such a folder that is locked for as long as the program runs.
+/// File in such a directory that is locked while the program runs.
 const OWNER_FILE: &str = ".owner";
 
-/// Nothing is looked for more often.
+/// Minimum time between two cleanups.
 const CLEANUP_INTERVAL: Duration = Duration::from_secs(60 * 60);
-/// What was written so recently may still be wanted, however much it is.
+/// Younger files are kept, whatever the size limit: they may still be needed.
 const MIN_AGE: Duration = Duration::from_secs(60 * 60);
-/// Folders within folders.
+/// Maximum directory nesting.
 const MAX_DEPTH: usize = 6;
 
-/// How long, and how much of it, is kept of what programs have written.
+/// Age and size limits of retained process output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetentionPolicy {
-    /// What was not written to for longer is thrown away; none for never.
+    /// Files not modified for longer are deleted; `None` for no limit.
     pub max_age: Option<Duration>,
-    /// Of more bytes the oldest are thrown away; none for any number.
+    /// Beyond this total the oldest files are deleted; `None` for no limit.
     pub max_bytes: Option<u64>,
 }
 
@@ -41,31 +42,30 @@ impl Default for RetentionPolicy {
     }
 }
 
-/// A folder for a program that has none, under a name that nobody can guess.
+/// Returns an unguessable path for a program without a directory.
 pub(crate) fn owned_temp_path() -> PathBuf {
     let word = RandomState::new().hash_one(SystemTime::now());
     std::env::temp_dir().join(format!("{OWNED_TEMP_PREFIX}{}-{word:016x}", std::process::id()))
 }
 
-/// Such a folder, which goes with this.
+/// Directory of an embedding program, removed on drop.
 #[derive(Debug)]
 pub(crate) struct OwnedTempDir {
     directory: PathBuf,
-    /// Tells others that it is in use, also those that count processes in
-    /// another way.
+    /// Marks the directory as in use, also across PID namespaces.
     _lock: File,
 }
 
 impl OwnedTempDir {
     pub(crate) fn create(folder: &Path) -> io::Result<Self> {
-        // One that is there already is somebody else's.
+        // An existing directory belongs to another process.
         DirBuilder::new().mode(0o700).create(folder)?;
         let lock = File::create(folder.join(OWNER_FILE))?;
         lock.lock()?;
         Ok(Self { directory: folder.to_owned(), _lock: lock })
     }
 
-    /// Leaves the folder to what runs on.
+    /// Keeps the directory for jobs that outlive this process.
     pub(crate) fn persist(mut self) {
         self.directory = PathBuf::new();
     }
@@ -79,8 +79,8 @@ impl Drop for OwnedTempDir {
     }
 }
 
-/// Throws away what has grown old in a folder of jobs, and among the temporary
-/// files. Does nothing if that was done lately.
+/// Deletes expired files of the jobs directory and the temporary directory.
+/// Does nothing if the last cleanup was recent.
 pub(crate) fn remove_expired(folder: &Path, keep: RetentionPolicy) {
     let stamp = folder.join("output/.tidied");
     let age = |path: &Path| fs::metadata(path).and_then(|found| found.modified()).ok();
@@ -91,11 +91,12 @@ pub(crate) fn remove_expired(folder: &Path, keep: RetentionPolicy) {
     if let Some(age) = keep.max_age {
         remove_expired_temporary(&std::env::temp_dir(), folder, age);
     }
-    // Nobody makes a folder to note that there is nothing in it.
+    // Fails if there is no output directory, and then there is nothing to clean
+    // up.
     let _ = File::create(stamp);
 }
 
-/// A file that may be thrown away.
+/// A file that may be deleted.
 struct ExpiryCandidate {
     path: PathBuf,
     bytes: u64,
@@ -107,7 +108,7 @@ fn remove_expired_in(folder: &Path, keep: RetentionPolicy) {
     for part in ["output", "repl"] {
         collect(&folder.join(part), MAX_DEPTH, &mut files);
     }
-    // The youngest first.
+    // Newest first.
     files.sort_by_key(|file| file.idle);
     let mut kept = 0_u64;
     for file in files {
@@ -115,7 +116,7 @@ fn remove_expired_in(folder: &Path, keep: RetentionPolicy) {
         let is_much = keep.max_bytes.is_some_and(|most| kept.saturating_add(file.bytes) > most);
         if is_old || (is_much && file.idle > MIN_AGE) {
             let _ = fs::remove_file(&file.path);
-            // Only one that is empty goes with it.
+            // Removes parent directories that are now empty.
             let above = file.path.ancestors().skip(1).take_while(|at| *at != folder);
             for at in above {
                 if at.parent() == Some(folder) || fs::remove_dir(at).is_err() {
@@ -128,7 +129,7 @@ fn remove_expired_in(folder: &Path, keep: RetentionPolicy) {
     }
 }
 
-/// All files of a folder; links lead nowhere.
+/// Collects all files of a directory; symlinks are not followed.
 fn collect(folder: &Path, depth: usize, files: &mut Vec<ExpiryCandidate>) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
@@ -150,7 +151,7 @@ fn idle_time(found: &Metadata) -> Duration {
     at.elapsed().unwrap_or_default()
 }
 
-/// What detached jobs, and programs that ended without a word, have left.
+/// Removes the directories of detached jobs and of programs that crashed.
 fn remove_expired_temporary(temporary: &Path, jobs: &Path, age: Duration) {
     let us = rustix::process::getuid().as_raw();
     let Ok(entries) = fs::read_dir(temporary) else { return };
@@ -162,20 +163,21 @@ fn remove_expired_temporary(temporary: &Path, jobs: &Path, age: Duration) {
         if !name.starts_with(DETACHED_PREFIX) && owner.is_none() {
             continue;
         }
-        // Not followed: only a folder of our own is ours to empty.
+        // Does not follow symlinks: only directories of this user may be
+        // removed.
         let Ok(found) = entry.metadata() else { continue };
         if !found.is_dir() || found.uid() != us {
             continue;
         }
         let is_done = match owner {
-            // Nobody will ask for what it holds, unless something runs on.
+            // No process will read its contents, unless a job is still running.
             Some(owner) => is_abandoned(&path, owner) && orphan_records(&path).is_empty(),
             None => is_expired(&path, &found, age),
         };
         if !is_done {
             continue;
         }
-        // One that still runs may have nothing to say for weeks.
+        // A running job may print nothing for weeks.
         let used =
             used.get_or_insert_with(|| [running_outputs(jobs), open_files(temporary)].concat());
         if !used.iter().any(|file| file.starts_with(&path)) {
@@ -190,11 +192,11 @@ fn is_expired(folder: &Path, found: &Metadata, age: Duration) -> bool {
     idle_time(found) > age && files.iter().all(|file| file.idle > age)
 }
 
-/// Whether the program that has made a folder is gone.
+/// Whether the program that created a directory has ended.
 fn is_abandoned(folder: &Path, owner: &str) -> bool {
     match File::open(folder.join(OWNER_FILE)) {
         Ok(lock) => lock.try_lock().is_ok(),
-        // It was just made, or by an earlier version.
+        // The directory is new, or was created by an earlier version.
         Err(_) => {
             let id = owner.split('-').next().and_then(|id| id.parse().ok());
             id.is_some_and(|id| tree::start_time(id).is_none())
@@ -202,7 +204,7 @@ fn is_abandoned(folder: &Path, owner: &str) -> bool {
     }
 }
 
-/// The files of detached jobs that still run.
+/// Returns the output files of detached jobs that are still running.
 fn running_outputs(jobs: &Path) -> Vec<PathBuf> {
     orphan_records(jobs).into_iter().filter_map(|entry| entry.output).collect()
 }
@@ -213,8 +215,8 @@ fn orphan_records(jobs: &Path) -> Vec<JobRecord> {
     list.map(|list| list.orphans()).unwrap_or_default()
 }
 
-/// The files below a folder that a process of ours has open, where the system
-/// tells: a detached job may be another home's.
+/// Returns the files below a directory that a process of this user has open,
+/// where `/proc` shows it: a detached job may belong to another home.
 pub(crate) fn open_files(folder: &Path) -> Vec<PathBuf> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let files = processes.flat_map(|process| fs::read_dir(process.path().join("fd")));

@@ -1,5 +1,5 @@
-//! Folders among the temporary files that go with the program that made them,
-//! or, if it was killed, when the next one makes its own.
+//! Temporary directories that are removed with the program that created them,
+//! or, if it was killed, when the next one creates its own.
 
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -11,23 +11,23 @@ use tempfile::TempDir;
 use crate::retention::open_files;
 use crate::tree;
 
-/// The beginning of their names; the id of the program follows.
+/// Name prefix; the process id follows.
 const DIR_PREFIX: &str = "hermes-run-";
 
-/// A folder for the user alone, which goes with this.
+/// A private directory, removed on drop.
 #[derive(Debug)]
 pub struct RunDir {
     directory: TempDir,
-    /// Tells others that it is in use, also those that count processes in
-    /// another way.
+    /// Marks the directory as in use, also across PID namespaces.
     _lock: File,
 }
 
 impl RunDir {
-    /// Makes one in `place`, and takes away what killed programs left there.
+    /// Creates a directory in `place`, and removes those that killed programs
+    /// left there.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// If it cannot be created.
     pub fn create(place: &Path) -> io::Result<Self> {
         remove_abandoned(place);
         let folder = tempfile::Builder::new()
@@ -35,12 +35,13 @@ impl RunDir {
             .permissions(Permissions::from_mode(0o700))
             .tempdir_in(place)?;
         let lock = File::open(folder.path())?;
-        // Where nothing can be locked, nobody takes it for abandoned either.
+        // Where locks are unsupported, `is_abandoned` never returns true
+        // either.
         let _ = lock.try_lock();
         Ok(Self { directory: folder, _lock: lock })
     }
 
-    /// Where it is.
+    /// Returns the path of the directory.
     pub fn path(&self) -> &Path {
         self.directory.path()
     }
@@ -55,13 +56,14 @@ fn remove_abandoned(place: &Path) {
         let Some(rest) = name.to_str().and_then(|name| name.strip_prefix(DIR_PREFIX)) else {
             continue;
         };
-        // Not followed: only a folder of our own is ours to empty.
+        // Does not follow symlinks: only directories of this user may be
+        // removed.
         let is_ours = entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == us);
         let path = entry.path();
         if !is_ours || !is_abandoned(&path, rest) {
             continue;
         }
-        // What the program had started may still run.
+        // Child processes of the program may still be running.
         let used = used.get_or_insert_with(|| open_files(place));
         if !used.iter().any(|file| file.starts_with(&path)) {
             let _ = fs::remove_dir_all(&path);
@@ -69,8 +71,8 @@ fn remove_abandoned(place: &Path) {
     }
 }
 
-/// Whether the program that made a folder is gone. One that is just making it
-/// has not locked it yet.
+/// Whether the program that created a directory has ended. The process id is
+/// checked too, since a new directory is not locked yet.
 fn is_abandoned(folder: &Path, rest: &str) -> bool {
     let id = rest.split('-').next().and_then(|id| id.parse().ok());
     let is_gone = id.is_some_and(|id| tree::start_time(id).is_none());

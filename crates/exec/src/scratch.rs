@@ -1,4 +1,4 @@
-//! Folders for what jobs write beside their output, one for each session.
+//! Scratch directories of jobs, one per session.
 
 use std::fs::DirBuilder;
 use std::io;
@@ -9,25 +9,26 @@ use hermes_sandbox::private_dir;
 
 use crate::run_dir::RunDir;
 
-/// Where they are if the usual place has no room, or is not there.
+/// Locations to use if the default is full or missing.
 const FALLBACK_DIRS: [&str; 3] = ["/dev/shm", "/tmp", "/var/tmp"];
 
-/// What a shell reports of itself is seldom more, and never much.
+/// The state that a shell reports is rarely larger, and never by much.
 const MIN_FREE_BYTES: u64 = 1 << 20;
 
-/// The folders of all sessions.
+/// Scratch directories of all sessions.
 #[derive(Debug, Default)]
 pub(crate) struct ScratchDirs {
     current: Option<RunDir>,
-    /// Each has the folder of its number.
+    /// The index of a session is the name of its directory.
     sessions: Vec<String>,
-    /// Those whose disk was full at some time: a job may still write there.
+    /// Directories whose disk was full: a job may still write there.
     retired: Vec<RunDir>,
 }
 
 impl ScratchDirs {
-    /// That of a session. It lies where a job sees no more than it was told of,
-    /// if there is such a place: what a shell remembers is nobody else's.
+    /// Returns the directory of a session. It is in a place hidden from
+    /// confined jobs, if there is one: shell state must not leak to other
+    /// sessions.
     pub(crate) fn session_dir(&mut self, session: &str) -> io::Result<PathBuf> {
         let is_short = self.current.as_ref().is_none_or(|top| !has_room(top.path()));
         if is_short {
@@ -44,8 +45,8 @@ impl ScratchDirs {
         Ok(folder)
     }
 
-    /// Finds a place with room. The one that there is stays if no other is
-    /// better.
+    /// Selects a location with free space. Keeps the current one if no other
+    /// qualifies.
     fn choose_dir(&mut self, places: impl Iterator<Item = PathBuf>) -> io::Result<()> {
         let mut trouble = None;
         for place in places.filter(|place| has_room(place)) {
@@ -65,10 +66,10 @@ impl ScratchDirs {
     }
 }
 
-/// Whether a report of a shell can be written to a folder.
+/// Whether a shell's state can be written to a directory.
 fn has_room(folder: &Path) -> bool {
     rustix::fs::statvfs(folder).is_ok_and(|found| {
-        // Some file systems make their numbers as they need them.
+        // Some file systems allocate inodes on demand and report none.
         let has_names = found.f_files == 0 || found.f_favail > 0;
         has_names && found.f_bavail.saturating_mul(found.f_frsize) >= MIN_FREE_BYTES
     })

@@ -1,5 +1,5 @@
-//! What a program of a session finds around it: the same for a command, a
-//! script and an interpreter.
+//! Environment of a session's programs: the same for commands, scripts and
+//! interpreters.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -13,10 +13,10 @@ use crate::command_spec::StdioMode;
 use crate::jobs::JobRegistry;
 use crate::state::ShellState;
 
-/// The session document of the shell; the permission stage reads it as well.
+/// Session document of the shell state; the permission stage reads it too.
 pub const SHELL_DOCUMENT: &str = "shell";
 
-/// Nobody is there to answer a question or to turn a page.
+/// Disables prompts and pagers, since no user is present.
 const NONINTERACTIVE_VARIABLES: [(&str, &str); 7] = [
     ("DEBIAN_FRONTEND", "noninteractive"),
     ("GIT_TERMINAL_PROMPT", "0"),
@@ -27,8 +27,7 @@ const NONINTERACTIVE_VARIABLES: [(&str, &str); 7] = [
     ("NPM_CONFIG_YES", "true"),
 ];
 
-/// The variables that tell programs where to keep what they can fetch or make
-/// again.
+/// Variables that set the location of caches.
 const CACHE_VARIABLES: &[(&str, &str)] = &[
     ("CARGO_HOME", "cargo"),
     ("GOCACHE", "go-build"),
@@ -42,16 +41,16 @@ const CACHE_VARIABLES: &[(&str, &str)] = &[
     ("npm_config_cache", "npm"),
 ];
 
-/// Where programs usually are.
+/// Default search path.
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// What is kept of a session's shell.
+/// Saved state of a session's shell.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct ShellSnapshot {
-    /// What it holds.
+    /// The shell state.
     #[serde(default)]
     pub state: ShellState,
-    /// The same as text in front of a command, for whoever judges the next one.
+    /// The same state as source text, for the analysis of the next command.
     #[serde(default)]
     pub text: String,
     /// The session's variables that the shell was last started with.
@@ -60,8 +59,8 @@ pub struct ShellSnapshot {
 }
 
 impl ShellSnapshot {
-    /// Follows the session's variables: what was set or unset since counts
-    /// more than what the shell has of it.
+    /// Applies the session's variables: those changed since the last start
+    /// override the shell's values.
     pub fn apply_variables(&mut self, variables: &EnvOverrides) {
         let names = variables.keys().chain(self.variables.keys());
         for name in names.filter(|name| variables.get(*name) != self.variables.get(*name)) {
@@ -71,22 +70,22 @@ impl ShellSnapshot {
     }
 }
 
-/// What a program of a session finds around it.
+/// Environment of a session's program.
 #[derive(Debug)]
 pub struct ShellEnv {
-    /// Where it is; none is this machine.
+    /// The remote host; `None` for this machine.
     pub host: Option<Arc<HostFacts>>,
-    /// The environment before what the session's shell adds.
+    /// The environment before the changes of the session's shell.
     pub base_environment: BTreeMap<OsString, OsString>,
-    /// What the session's shell has left behind.
+    /// The saved state of the session's shell.
     pub state: ShellState,
-    /// What the session changes in the environment.
+    /// The session's environment overrides.
     pub variables: EnvOverrides,
 }
 
 impl ShellEnv {
-    /// Those of a call. Of the environment of this program, `own` is what
-    /// may be passed on.
+    /// Returns the environment of a call. `own` returns the variables of this
+    /// process that may be passed on.
     pub async fn for_call(
         jobs: &JobRegistry,
         output: StdioMode,
@@ -109,7 +108,8 @@ impl ShellEnv {
             && let (Some(networks), Some(confinement)) =
                 (jobs.backend().networks(), &cx.confinement)
         {
-            // What an earlier program has left is in the session's network.
+            // Surviving processes of an earlier program are in the session's
+            // network.
             if networks.get(&confinement.session).is_none()
                 && let Some(process) = jobs.survivor(&confinement.session)
             {
@@ -117,7 +117,7 @@ impl ShellEnv {
             }
             let network = networks
                 .open_for(confinement)
-                .map_err(|error| ToolError::io("The network of the session", &error))?;
+                .map_err(|error| ToolError::io("Cannot open the session network", &error))?;
             base.extend(network.iter().flat_map(|network| network.variables()));
             if confinement.reduced && network.is_none() {
                 base.extend(cache_variables(confinement));
@@ -127,9 +127,9 @@ impl ShellEnv {
         Ok(Self { host: place, base_environment: base, state, variables })
     }
 
-    /// The environment of a program that we start for the session, as its shell
-    /// would. A session without a `PATH`, or with an empty one, gets the usual
-    /// one here, as bash looks in the usual places by itself.
+    /// Returns the environment of a program started for the session. An unset
+    /// or empty `PATH` is replaced with the default, as bash searches the
+    /// default path on its own.
     pub fn environment(&self) -> BTreeMap<OsString, OsString> {
         let mut environment = self.state.environment(self.base_environment.clone());
         let path = environment.entry("PATH".into()).or_default();
@@ -140,8 +140,8 @@ impl ShellEnv {
     }
 }
 
-/// Where caches are while the user's own cannot be overlaid: programs that
-/// install something need a place that they may write to.
+/// Returns cache locations for when the user's caches cannot be overlaid:
+/// package managers need a writable directory.
 fn cache_variables(confinement: &Confinement) -> Vec<(OsString, OsString)> {
     let workspace = confinement.overlays.first().map(|overlay| overlay.workspace.as_path());
     let Some(workspace) = workspace else { return Vec::new() };

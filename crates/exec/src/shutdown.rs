@@ -1,8 +1,8 @@
-//! The end of many jobs at once.
+//! Terminates many jobs at once.
 //!
-//! Looking at all processes for each of them would take longer than a program
-//! has that is about to end. So each is ended as a group, and one look at the
-//! end tells whose processes have left theirs.
+//! Scanning all processes per job would take too long during shutdown. So each
+//! job is signalled as a process group, and one final scan finds processes that
+//! left their group.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,16 +14,16 @@ use crate::job_handle::JobHandle;
 use crate::jobs::{JobRegistry, has_finished};
 use crate::tree::{self, JobRoot, ProcessTable};
 
-/// How long they may take to go by themselves, and then by force.
+/// Time to exit after SIGTERM, and then after SIGKILL.
 const TERM_GRACE: Duration = Duration::from_millis(1500);
 const KILL_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// How often it is looked whether they are gone.
+/// Interval of the checks for exited processes.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 impl JobRegistry {
-    /// Ends what the calls have left running that this one has made; the
-    /// commands of those.
+    /// Terminates the running jobs started by a call, and returns their
+    /// commands.
     pub async fn terminate_started_by(&self, session: &str, call: &str) -> Vec<String> {
         let left =
             |listed: &Arc<JobHandle>| listed.was_started_by(call) && !has_finished(&listed.job);
@@ -36,7 +36,7 @@ impl JobRegistry {
     }
 }
 
-/// Ends these jobs and all that they have started.
+/// Terminates jobs with all their descendants.
 pub(crate) async fn terminate_all(jobs: Vec<Arc<Job>>) {
     let all: Vec<(Arc<Job>, Option<JobRoot>)> = jobs
         .into_iter()
@@ -46,15 +46,15 @@ pub(crate) async fn terminate_all(jobs: Vec<Arc<Job>>) {
             (job, root)
         })
         .collect();
-    // Those elsewhere, and those whose first process is gone, have no group
-    // that could be trusted.
+    // Remote jobs, and jobs whose first process has ended, have no trustworthy
+    // process group.
     let apart: Vec<_> = all.iter().filter(|(_, root)| root.is_none()).collect();
     let apart: Vec<_> =
         apart.into_iter().map(|(job, _)| spawn_termination(job, TERM_GRACE)).collect();
     let grouped: Vec<(Arc<Job>, JobRoot)> =
         all.into_iter().filter_map(|(job, root)| Some((job, root?))).collect();
     signal_all(&grouped, Signal::TERM);
-    // One that is stopped hears nothing before it goes on.
+    // A stopped process handles SIGTERM only after SIGCONT.
     signal_all(&grouped, Signal::CONT);
     wait_for_exit(&grouped, TERM_GRACE).await;
     signal_all(&grouped, Signal::KILL);
@@ -73,7 +73,7 @@ fn spawn_termination(job: &Arc<Job>, grace: Duration) -> tokio::task::JoinHandle
 
 fn signal_all(jobs: &[(Arc<Job>, JobRoot)], signal: Signal) {
     for (job, root) in jobs {
-        // As long as nobody has waited for it, its number is its own.
+        // The process id cannot be reused before the process is reaped.
         if job.ended().is_none()
             && tree::is_alive(root.pid, root.started)
             && let Some(group) = i32::try_from(root.pid).ok().and_then(Pid::from_raw)
@@ -90,7 +90,7 @@ async fn wait_for_exit(jobs: &[(Arc<Job>, JobRoot)], most: Duration) {
     }
 }
 
-/// Those of which something is left.
+/// Returns the jobs that still have processes.
 async fn remaining(jobs: Vec<(Arc<Job>, JobRoot)>) -> Vec<Arc<Job>> {
     let look = tokio::task::spawn_blocking(move || {
         let first = jobs.iter().map(|(_, root)| root.started).min();

@@ -1,18 +1,18 @@
-//! JSON of programs that cut characters in two. What they write as half of a
-//! pair is no text, and no reader of JSON takes it.
+//! Lossy parsing of JSON that contains unpaired surrogates. Some programs split
+//! a character between two escapes, which JSON parsers reject.
 
 use std::borrow::Cow;
 
 use serde::de::DeserializeOwned;
 
-/// What stands for half a character.
+/// Replaces an unpaired surrogate.
 const REPLACEMENT_ESCAPE: &[u8] = b"\\ufffd";
 
-/// Reads a message; halves of characters, and bytes that are no text, are
-/// replaced by a mark.
+/// Parses a message, replacing unpaired surrogates and invalid UTF-8 with
+/// U+FFFD.
 ///
 /// # Errors
-/// If it is no JSON for another reason.
+/// If the message is invalid JSON for another reason.
 pub fn from_slice_lossy<T: DeserializeOwned>(message: &[u8]) -> serde_json::Result<T> {
     serde_json::from_slice(message)
         .or_else(|error| serde_json::from_slice(&replace_surrogates(message)).map_err(|_| error))
@@ -35,7 +35,8 @@ fn replace_surrogates(message: &[u8]) -> Vec<u8> {
                 rest = behind.get(6..).unwrap_or_default();
                 continue;
             }
-            // The sign behind belongs to it, even if it is the same again.
+            // Keep the escaped character with its backslash, even if it is a
+            // backslash.
             _ => 2.min(behind.len()),
         };
         let (kept, after) = behind.split_at(length);
@@ -46,7 +47,7 @@ fn replace_surrogates(message: &[u8]) -> Vec<u8> {
     whole
 }
 
-/// The number of a `\uXXXX` that the text begins with.
+/// Returns the code unit of a `\uXXXX` escape at the start of the text.
 fn parse_code_unit(text: &[u8]) -> Option<u16> {
     let digits = text.strip_prefix(b"\\u")?.get(..4)?;
     let digits = std::str::from_utf8(digits).ok()?;

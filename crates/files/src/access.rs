@@ -1,4 +1,4 @@
-//! The door through which tools reach the user's files.
+//! Access of tools to the user's files.
 
 use std::fs::File;
 use std::io;
@@ -15,25 +15,25 @@ use crate::metadata::{FileIdentity, FileKind, FileMetadata};
 use crate::open::{AnchoredName, WalkMode};
 use crate::traps::refuse_traps;
 
-/// The user's files, as far as a call may touch them.
+/// The user's files, restricted to what a call may touch.
 ///
 /// Paths are absolute. Each function checks that the call declared the effect
-/// and was allowed it, and then acts on the real place that was judged. If a
-/// link has got in the way since, nothing is done and the error's kind is
-/// `conflict`.
+/// and was granted it, and then acts on the real path that the policy checked.
+/// If a symlink has appeared on that path since, nothing is done and the error
+/// kind is `conflict`.
 #[derive(Debug, Clone, Copy)]
 pub struct FileAccess<'a> {
     grants: &'a Grants,
     walk: WalkMode,
-    /// Nothing may be opened, only looked at.
+    /// Files cannot be opened, only listed and inspected.
     names_only: bool,
 }
 
 static ALL_GRANTS: Grants = Grants::ALLOW_ALL;
 
 impl<'a> FileAccess<'a> {
-    /// Those of a running call. A change that somebody was killed at is taken
-    /// back first, so that nobody sees one half of it.
+    /// Creates the access of a running call. Rolls back changes interrupted by
+    /// a crash first, so the call never sees half of one.
     pub fn new(cx: &'a ToolContext) -> Self {
         if let Some(journals) = cx.ports.get::<JournalDir>() {
             journals.recover_if_due();
@@ -41,37 +41,36 @@ impl<'a> FileAccess<'a> {
         Self::with_grants(&cx.grants)
     }
 
-    /// Those within these bounds.
+    /// Creates an access within these grants.
     pub fn with_grants(grants: &'a Grants) -> Self {
         Self { grants, walk: WalkMode::default(), names_only: false }
     }
 
-    /// The same files, reached in another way.
+    /// Returns the same access with another way to walk paths.
     #[must_use]
     pub fn with_walk(self, walk: WalkMode) -> Self {
         Self { walk, ..self }
     }
 
-    /// The names around a path that the call may read, for telling what may
-    /// have been meant by one that leads nowhere. No file can be opened.
+    /// Returns an access to the names around a path that the call may read, for
+    /// suggestions when the path does not exist. No file can be opened.
     pub fn names_around(self, path: &Path) -> Result<FileAccess<'static>, ToolError> {
         self.grants.real_path(&Scope::FILE_READ, path)?;
         Ok(FileAccess { grants: &ALL_GRANTS, walk: self.walk, names_only: true })
     }
 
-    /// Where the call reads when it reads `path`.
+    /// Returns the real path that the call reads for `path`.
     pub fn real_path(&self, path: &Path) -> Result<PathBuf, ToolError> {
         self.locate("look at", &Scope::FILE_READ, path, LinkMode::Follow)
     }
 
-    /// Whether a real place stays closed to the call although it may read the
-    /// folder above it.
+    /// Whether a real path is denied although the call may read its parent
+    /// directory.
     pub fn denies(&self, real: &Path) -> bool {
         self.grants.denies(&Scope::FILE_READ, real)
     }
 
-    /// The same of a file by what is known of it: under another name it may be
-    /// one that stays closed.
+    /// Whether a file is denied because it is a hard link to a denied file.
     pub fn denies_hard_linked(&self, real: &Path, facts: &FileMetadata) -> bool {
         let FileIdentity { dev, ino, links, .. } = facts.identity;
         links > 1
@@ -79,42 +78,46 @@ impl<'a> FileAccess<'a> {
             && self.grants.denies_hard_linked(&Scope::FILE_READ, real, (dev, ino))
     }
 
-    /// Opens a regular file for reading. What would hang, never end, or tell a
-    /// process's secrets is refused unopened.
+    /// Opens a regular file for reading. A file that would block, never end, or
+    /// expose a process's secrets is refused before it is opened.
     pub fn open(&self, path: &Path) -> Result<File, ToolError> {
         if self.names_only {
-            return Err(ToolError::denied(format!("{} may only be looked at", path.display())));
+            return Err(ToolError::denied(format!(
+                "{} can only be listed, not opened",
+                path.display()
+            )));
         }
         self.grants.real_path(&Scope::FILE_READ, path)?;
         refuse_traps(path)?;
         let spot = self.anchor("open", &Scope::FILE_READ, path, LinkMode::Follow)?;
         let file =
             spot.open(OFlags::RDONLY).map_err(|error| explain_path_error("open", path, &error))?;
-        // Of the folder above it was not known that this one is in it.
+        // The directory grant does not cover hard links to denied files.
         if self.grants.exceptions().is_some()
             && let Some(found) = hard_linked_id(&file)
             && self.grants.denies_hard_linked(&Scope::FILE_READ, &self.real_path(path)?, found)
         {
             let path = path.display();
-            return Err(ToolError::denied(format!("{path} is another name of a protected file")));
+            return Err(ToolError::denied(format!("{path} is a hard link to a protected file")));
         }
         Ok(file)
     }
 
-    /// What is known of the file or folder that `path` leads to.
+    /// Returns the metadata of the file or directory at `path`, following
+    /// symlinks.
     pub fn metadata(&self, path: &Path) -> Result<FileMetadata, ToolError> {
         self.metadata_if_exists(path)?
             .ok_or_else(|| explain_path_error("look at", path, &io::ErrorKind::NotFound.into()))
     }
 
-    /// Whether `path` leads to anything.
+    /// Whether `path` exists, following symlinks.
     pub fn exists(&self, path: &Path) -> Result<bool, ToolError> {
         Ok(self.metadata_if_exists(path)?.is_some())
     }
 
-    /// An error where a path that ends with a slash leads to something that is
-    /// no folder, as the system has it. The slash is lost when the path is made
-    /// absolute, so this asks for the path as it was written.
+    /// Fails if a path with a trailing slash leads to something other than a
+    /// directory, as the system does. The slash is lost when the path is made
+    /// absolute, so this takes the path as written.
     pub fn check_trailing_slash(&self, written: &str, path: &Path) -> Result<(), ToolError> {
         if !written.ends_with('/') && !written.ends_with("/.") {
             return Ok(());
@@ -123,16 +126,17 @@ impl<'a> FileAccess<'a> {
             Some(found) if found.kind != FileKind::Directory => {
                 let what = found.kind.describe();
                 Err(ToolError::invalid(format!(
-                    "'{written}' is {what}, not a folder, and a slash at the end asks for a folder"
+                    "'{written}' is {what}, not a directory, but a trailing slash requires a \
+                     directory"
                 ))
-                .with_hint("Leave the slash out."))
+                .with_hint("Omit the trailing slash."))
             }
             _ => Ok(()),
         }
     }
 
-    /// Opens a folder, to list it and what is below. The grant of a folder
-    /// holds for all that is in it.
+    /// Opens a directory, to list it and what is below. The grant of a
+    /// directory covers everything in it.
     pub fn open_dir(&self, path: &Path) -> Result<OpenDir, ToolError> {
         let place = self.locate("list", &Scope::FILE_READ, path, LinkMode::Follow)?;
         let folder =
@@ -141,7 +145,7 @@ impl<'a> FileAccess<'a> {
         Ok(folder.with_exceptions(self.grants.exceptions(), place))
     }
 
-    /// The entries of a folder, ordered by name.
+    /// Returns the entries of a directory, sorted by name.
     pub fn read_dir(&self, path: &Path) -> Result<Vec<DirEntry>, ToolError> {
         let folder = self.open_dir(path)?;
         let entries = folder.entries().and_then(Iterator::collect::<io::Result<Vec<DirEntry>>>);
@@ -150,13 +154,14 @@ impl<'a> FileAccess<'a> {
         Ok(entries)
     }
 
-    /// Where the link at `path` leads, as it is written; none if it is no link.
+    /// Returns the target of the symlink at `path` as written; `None` if it is
+    /// not a symlink.
     pub fn read_link(&self, path: &Path) -> Result<Option<PathBuf>, ToolError> {
         let spot = self.anchor("look at", &Scope::FILE_READ, path, LinkMode::ReadTarget)?;
         spot.read_link().map_err(|error| explain_path_error("look at", path, &error))
     }
 
-    /// What is at a path now; none if nothing is.
+    /// Returns the metadata of a path; `None` if it does not exist.
     pub(crate) fn metadata_if_exists(
         &self,
         path: &Path,
@@ -177,7 +182,7 @@ impl<'a> FileAccess<'a> {
         found.map_err(|error| explain_path_error("look at", path, &error))
     }
 
-    /// [`Self::open`], none if nothing is there.
+    /// Like [`Self::open`]; `None` if the file does not exist.
     pub(crate) fn open_if_exists(&self, path: &Path) -> Result<Option<File>, ToolError> {
         match self.open(path) {
             Ok(file) => Ok(Some(file)),

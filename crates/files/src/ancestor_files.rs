@@ -1,5 +1,4 @@
-//! What the folders above say of a file: whether git leaves it alone, and how
-//! editors write it.
+//! Ignore files and `.editorconfig` files in the directories above a path.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -13,13 +12,13 @@ use crate::locate::LinkMode;
 use crate::open::open_dir;
 
 const EDITORCONFIG_FILE: &str = ".editorconfig";
-/// An ignore file that is longer than this is no ignore file.
+/// A longer ignore file is skipped.
 const MAX_IGNORE_FILE_BYTES: u64 = 1024 * 1024;
 
-/// The ignore files of one folder; what is missing has no rules.
+/// The ignore files of one directory; a missing file is empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IgnoreRules {
-    /// The folder, by its real path.
+    /// The real path of the directory.
     pub dir: PathBuf,
     /// The text of `.gitignore`.
     pub gitignore: String,
@@ -27,12 +26,12 @@ pub struct IgnoreRules {
     pub ignore: String,
     /// The text of `.git/info/exclude`.
     pub exclude: String,
-    /// Whether it is the top of a repository.
+    /// Whether it is the root of a repository.
     pub is_repository: bool,
 }
 
 impl IgnoreRules {
-    /// Those of an open folder, which is at `place`.
+    /// Reads those of an open directory, which is at `place`.
     pub fn new(folder: &OpenDir, place: &Path) -> Self {
         let text = |name: &str| folder.open(Path::new(name)).map(read_bounded).unwrap_or_default();
         let is_repository = folder.metadata(Path::new(".git")).is_ok();
@@ -47,12 +46,12 @@ impl IgnoreRules {
 }
 
 impl FileAccess<'_> {
-    /// The ignore files of the folders above a folder, the nearest first, up
-    /// to the top of its repository.
+    /// Returns the ignore files of the directories above a directory, nearest
+    /// first, up to the root of its repository.
     ///
-    /// They need no grant of their own: they decide what is shown of the
-    /// granted folder and are not shown themselves. Nothing else above it can
-    /// be read this way.
+    /// They need no grant: they decide what is shown of the granted directory
+    /// and are not shown themselves. Nothing else above it can be read this
+    /// way.
     pub fn ignore_rules_above(&self, path: &Path) -> Result<Vec<IgnoreRules>, ToolError> {
         let place = self.locate("list", &Scope::FILE_READ, path, LinkMode::Follow)?;
         let mut rules = Vec::new();
@@ -66,12 +65,12 @@ impl FileAccess<'_> {
         Ok(rules)
     }
 
-    /// The `.editorconfig` files that speak of a file, the nearest first, each
-    /// with the folder that it is in. They need no grant of their own: they
-    /// decide how the file is written, and are not shown.
+    /// Returns the `.editorconfig` files that apply to a file, nearest first,
+    /// each with its directory. They need no grant: they decide how the file is
+    /// written, and are not shown.
     pub fn editor_configs_above(&self, path: &Path) -> Result<Vec<(PathBuf, String)>, ToolError> {
         let place = self.locate("look at", &Scope::FILE_READ, path, LinkMode::Follow)?;
-        // Mostly there is none, and that is quickly seen.
+        // Usually none exists, which `lstat` finds out cheaply.
         let is_there = |above: &&Path| fs::symlink_metadata(above.join(EDITORCONFIG_FILE)).is_ok();
         let found = place.ancestors().skip(1).filter(is_there).filter_map(|above| {
             let folder = open_dir(above, self.walk()).ok()?;

@@ -1,6 +1,5 @@
-//! What a file carries besides its content: owner, access lists and other
-//! extended attributes. A file that takes the place of another takes these
-//! over.
+//! File attributes besides the content: owner, access lists and other extended
+//! attributes. A file that replaces another takes them over.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -12,32 +11,32 @@ use rustix::io::Errno;
 
 use crate::metadata::FileMetadata;
 
-/// The longest list of names and the longest value that Linux knows.
+/// Linux limit on the list of names and on one value.
 const MAX_XATTR_BYTES: usize = 64 * 1024;
 
-/// They speak of the very content, or let it run with more rights than its
-/// reader: new content does not get them, as the system sees to when a file is
-/// written in place.
+/// Attributes bound to the exact content, or that let it run with more rights
+/// than its reader has. New content does not get them; the kernel also drops
+/// them when a file is written in place.
 const CONTENT_BOUND_XATTRS: [&str; 3] = ["security.capability", "security.ima", "security.evm"];
 
-/// The extended attribute that is the access list. With one, the group bits of
-/// the mode are its mask and no longer what the group may do.
+/// The extended attribute that holds the access list. If set, the group bits of
+/// the mode are its mask, not the group's permissions.
 pub const ACL_XATTR: &str = "system.posix_acl_access";
 
-/// What is said to be lost where nobody knows what there was.
+/// Reported as lost when the attributes could not be read.
 const ALL_ATTRIBUTES: &str = "extended attributes";
 
-/// A file that another is made to resemble.
+/// A file whose attributes are copied to another.
 #[derive(Debug)]
 pub(crate) struct AttributeSource {
     pub(crate) metadata: FileMetadata,
-    /// Open, if that was possible.
+    /// The open file, if it could be opened.
     pub(crate) file: Option<File>,
 }
 
 impl AttributeSource {
-    /// Gives its owner and its attributes to another file. The mode is not
-    /// among them.
+    /// Copies the owner and the extended attributes to another file, but not
+    /// the mode.
     pub(crate) fn apply_to(&self, new: &File) -> io::Result<LostAttributes> {
         let mut unlike = LostAttributes::default();
         unlike.set_owner(new, self.metadata.owner)?;
@@ -46,7 +45,7 @@ impl AttributeSource {
     }
 }
 
-/// What a new file could not be given of what another had.
+/// Attributes that could not be copied to a new file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LostAttributes {
     owner: bool,
@@ -55,11 +54,12 @@ pub struct LostAttributes {
 }
 
 impl LostAttributes {
-    /// Gives a file to a user and a group. That takes bits off its mode, so it
-    /// comes first.
+    /// Sets the owner and group of a file. Call it before setting the mode,
+    /// since chown clears mode bits.
     pub fn set_owner(&mut self, new: &File, (user, group): (u32, u32)) -> io::Result<()> {
         let made = FileMetadata::from_stat(&rustix::fs::fstat(new)?).owner;
-        // Only root gives files away, but the group may be one's own.
+        // Only root can change the owner, but a user may set one of their own
+        // groups.
         if made.0 != user {
             self.owner = rustix::fs::fchown(new, Some(Uid::from_raw(user)), None).is_err();
         }
@@ -69,12 +69,13 @@ impl LostAttributes {
         Ok(())
     }
 
-    /// Gives a file the attributes of another; all are lost if that one could
-    /// not be opened. An access list that only the new one has goes.
+    /// Copies the attributes of one file to another; all count as lost if the
+    /// source could not be opened. Removes an access list that only the new
+    /// file has.
     pub fn copy_xattrs(&mut self, old: Option<&File>, new: &File) {
         let wanted = match old.map(list_xattrs) {
             Some(Ok(wanted)) => wanted,
-            // A file system without attributes has none to lose.
+            // A file system without extended attributes has none to lose.
             Some(Err(Errno::NOTSUP | Errno::NOSYS)) => return,
             Some(Err(_)) | None => {
                 self.xattrs.insert(ALL_ATTRIBUTES.to_owned());
@@ -91,11 +92,12 @@ impl LostAttributes {
         }
     }
 
-    /// Gives a file one attribute; it is lost if there is no value.
+    /// Sets one attribute of a file; it counts as lost if there is no value.
     pub fn set_xattr(&mut self, new: &File, name: &str, value: Option<&[u8]>) {
         let is_set = value.is_some_and(|value| {
             rustix::fs::fsetxattr(new, name, value, XattrFlags::empty()).is_ok()
-                // It may have it already, by way of its folder or of a policy.
+                // It may be set already, inherited from the directory or by a
+                // policy.
                 || read_xattr(new, name).is_ok_and(|there| there == value)
         });
         if !is_set {
@@ -103,8 +105,8 @@ impl LostAttributes {
         }
     }
 
-    /// The bits that do no harm: where the group or the access list is not the
-    /// one that they were meant for, the group may do what all others may.
+    /// Returns the mode bits that are safe to set: if the group or the access
+    /// list could not be copied, the group gets no more than others have.
     pub fn safe_mode(&self, mode: u32) -> u32 {
         let mut mode = mode;
         if self.owner {
@@ -119,7 +121,7 @@ impl LostAttributes {
         mode
     }
 
-    /// What is lost, in words.
+    /// Returns the names of the lost attributes.
     pub fn into_names(self) -> Vec<String> {
         let named = [(self.owner, "owner"), (self.group, "group")];
         let named = named.into_iter().filter(|(is_lost, _)| *is_lost);
@@ -127,22 +129,22 @@ impl LostAttributes {
     }
 }
 
-/// Takes the access list off a new file, which may have got one from its
-/// folder.
+/// Removes the access list that a new file may have inherited from its
+/// directory.
 pub fn remove_acl(new: &File) {
-    // A look is cheaper than a removal that finds nothing.
+    // Listing is cheaper than a removal that finds nothing.
     if list_xattrs(new).map_or(true, |names| names.contains(ACL_XATTR)) {
         let _ = rustix::fs::fremovexattr(new, ACL_XATTR);
     }
 }
 
-/// The value of an extended attribute.
+/// Returns the value of an extended attribute.
 pub fn read_xattr(file: impl AsFd, name: &str) -> io::Result<Vec<u8>> {
     Ok(read_with_growing_buffer(|buffer| rustix::fs::fgetxattr(&file, name, buffer))?)
 }
 
-/// The names of a file's extended attributes. One that is not text is not
-/// among them: no program that we know of makes such names.
+/// Returns the names of a file's extended attributes. Omits names that are not
+/// UTF-8; no known program creates such names.
 pub fn xattr_names(file: impl AsFd) -> io::Result<BTreeSet<String>> {
     Ok(list_xattrs(file)?)
 }
@@ -156,7 +158,7 @@ fn list_xattrs(file: impl AsFd) -> Result<BTreeSet<String>, Errno> {
 fn read_with_growing_buffer(
     fill: impl Fn(&mut [u8]) -> Result<usize, Errno>,
 ) -> Result<Vec<u8>, Errno> {
-    // Nearly all are short.
+    // Nearly all values are short.
     for room in [512, MAX_XATTR_BYTES] {
         let mut buffer = vec![0; room];
         match fill(&mut buffer) {

@@ -1,4 +1,4 @@
-//! Changing files: as a whole or not at all.
+//! Atomic file writes, appends, renames and directory creation.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -18,64 +18,63 @@ use crate::open::AnchoredName;
 use crate::scratch::sweep_scratch;
 use crate::temp_file::{TempFile, move_entry, sync_dir};
 
-/// The permissions of a new file, less the umask.
+/// Mode of a new file, before the umask.
 const DEFAULT_FILE_MODE: u32 = 0o666;
-/// The permissions of a file that will get those of another.
+/// Mode of a temporary file that later takes over another file's mode.
 pub(crate) const PRIVATE_FILE_MODE: u32 = 0o600;
-/// The permission bits that new content may have. It does not run as somebody
-/// else, as the system sees to when a file is written in place.
+/// Mode bits that a replacement keeps. Set-user-ID and set-group-ID are
+/// dropped, as the kernel does on an in-place write.
 const KEPT_MODE_BITS: u32 = 0o1777;
 
-/// What happens to a file that is there already.
+/// What to do when the target exists.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ExistingFile {
-    /// It goes.
+    /// Replaces the target.
     #[default]
     Replace,
-    /// It stays, and the call fails.
+    /// Leaves the target unchanged and fails.
     Refuse,
 }
 
-/// The permission bits of what is written.
+/// Permission bits of a written file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum WritePermissions {
-    /// Those of the file that is replaced; the usual ones for a new file.
+    /// Those of the replaced file; the default mode for a new file.
     #[default]
     Keep,
     /// These.
     Set(u32),
 }
 
-/// How a file is written.
+/// Options of a write.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WriteOptions {
-    /// If it exists.
+    /// What to do when the target exists.
     pub existing: ExistingFile,
-    /// Its permissions.
+    /// Permission bits of the written file.
     pub permissions: WritePermissions,
-    /// Whether missing folders on the way are made. They stay if the writing
+    /// Whether to create missing parent directories. They remain if the write
     /// fails.
     pub make_parents: bool,
 }
 
 impl FileAccess<'_> {
-    /// Writes a whole file: a reader sees the old content or the new, and a
-    /// full disk or a crash leaves the old.
+    /// Writes a whole file atomically: readers see the old content or the new,
+    /// and a full disk or a crash leaves the old.
     ///
-    /// The file's mode is kept, but for the bits that let it run as its owner,
-    /// and so are the owner, access lists and other attributes where the
-    /// system lets us. A file that has several names (hard links) is replaced
-    /// under this name only; under the others the old content stays. Folders,
-    /// devices and pipes are refused, and so is a file that may not be written
-    /// to.
+    /// Keeps the file's mode, except for the set-user-ID and set-group-ID bits,
+    /// and where the system permits also the owner, access control lists and
+    /// other attributes. A file with several hard links is replaced under this
+    /// name only; the other names keep the old content. Directories, devices,
+    /// pipes and read-only files are refused.
     ///
-    /// A power cut leaves the old content or the new; that a new file is there
-    /// at all has reached the disk when this returns.
+    /// A power failure leaves the old content or the new. A new file is durable
+    /// once this returns.
     pub fn write(&self, path: &Path, bytes: &[u8], mode: WriteOptions) -> Result<(), ToolError> {
         self.write_with(path, mode, |file| file.write_all(bytes))
     }
 
-    /// [`Self::write`] for content that is made piece by piece.
+    /// Like [`Self::write`], with content produced by a callback.
     pub fn write_with(
         &self,
         path: &Path,
@@ -92,9 +91,9 @@ impl FileAccess<'_> {
         replace(&spot, mode, fill).map_err(|error| explain_path_error("write", path, &error))
     }
 
-    /// Adds to the end of a file in place, or makes a new one. A file that
-    /// has several names is refused, since the others may be anywhere. If the
-    /// disk is full, what was added is taken off again.
+    /// Appends to a file in place, or creates it. Refuses a file with several
+    /// hard links, since the other names may be anywhere. If the disk is full,
+    /// truncates the file to its previous length.
     pub fn append(&self, path: &Path, bytes: &[u8]) -> Result<(), ToolError> {
         let failed = |error: io::Error| explain_path_error("append to", path, &error);
         let spot = self.anchor("append to", &Scope::FILE_WRITE, path, LinkMode::Follow)?;
@@ -107,13 +106,13 @@ impl FileAccess<'_> {
         let before = FileMetadata::from_stat(&before);
         if before.identity.links > 1 {
             return Err(ToolError::denied(format!(
-                "{} has other names (hard links), which would change as well",
+                "{} has other names (hard links), which an append would change as well",
                 path.display()
             ))
-            .with_hint("Write the whole file: that leaves the other names as they are."));
+            .with_hint("Write the whole file instead: the other names then keep their content."));
         }
         file.write_all(bytes).and_then(|()| file.sync_all()).map_err(|error| {
-            // Only if nobody else has added anything meanwhile.
+            // Only if no other process has appended in the meantime.
             let most = before.len.saturating_add(bytes.len() as u64);
             if file.metadata().is_ok_and(|now| now.len() <= most) {
                 let _ = file.set_len(before.len);
@@ -122,13 +121,13 @@ impl FileAccess<'_> {
         })
     }
 
-    /// Makes a folder.
+    /// Creates a directory.
     pub fn create_dir(&self, path: &Path) -> Result<(), ToolError> {
         let spot = self.anchor("create", &Scope::FILE_WRITE, path, LinkMode::Follow)?;
         make_dir(&spot).map_err(|error| explain_path_error("create", path, &error))
     }
 
-    /// Makes a folder and those above that are missing. It may be there.
+    /// Creates a directory and its missing parents. It may already exist.
     pub fn create_dir_all(&self, path: &Path) -> Result<(), ToolError> {
         let place = self.locate("create", &Scope::FILE_WRITE, path, LinkMode::Follow)?;
         let made = AnchoredName::resolve_creating(&place, self.walk()).and_then(|spot| {
@@ -142,8 +141,8 @@ impl FileAccess<'_> {
         made.map_err(|error| explain_path_error("create", path, &error))
     }
 
-    /// Gives a file or folder another name. A link is moved itself; what the
-    /// new path leads to is replaced if that is wished.
+    /// Renames a file or directory. A symlink at `from` is moved itself; one at
+    /// `to` is followed, and its target is replaced if `existing` allows.
     pub fn rename(&self, from: &Path, to: &Path, existing: ExistingFile) -> Result<(), ToolError> {
         let source = self.anchor("move", &Scope::FILE_DELETE, from, LinkMode::NoFollow)?;
         let target = self.anchor("move to", &Scope::FILE_WRITE, to, LinkMode::Follow)?;
@@ -205,9 +204,9 @@ fn replace(
     }
 }
 
-/// Makes the file that is going to be at a spot, complete but neither on the
-/// disk nor under that name yet. Also says which attributes of its model could
-/// not be kept.
+/// Creates the complete file for a location as a temporary file, neither synced
+/// nor renamed yet. Also returns the attributes of `model` that could not be
+/// kept.
 pub(crate) fn stage_file(
     spot: &AnchoredName,
     model: Option<&AttributeSource>,
@@ -220,8 +219,8 @@ pub(crate) fn stage_file(
     };
     let mut temporary = TempFile::create(spot.dir.as_fd(), at_first)?;
     fill(&mut temporary.file)?;
-    // The owner comes first, since a change of owner takes bits off the mode,
-    // and then the access list, of which the mode is a part.
+    // The owner comes first, since changing it clears mode bits, then the
+    // access control list, which includes the mode.
     let unlike = match model {
         Some(model) => model.apply_to(&temporary.file)?,
         None => LostAttributes::default(),
@@ -240,7 +239,7 @@ pub(crate) fn stage_file(
     Ok((temporary, lost))
 }
 
-/// What a file has that its replacement does not get, in words.
+/// Describes the attributes that a replacement does not get.
 fn attributes_left_behind(old: &FileMetadata) -> Vec<String> {
     let bits = [(0o4000, "the set-user-ID bit"), (0o2000, "the set-group-ID bit")];
     let mut left: Vec<String> = bits
@@ -258,20 +257,20 @@ fn attributes_left_behind(old: &FileMetadata) -> Vec<String> {
     left
 }
 
-/// The file at a spot, which may be replaced. A rename asks only the folder
-/// for permission; the file has a say too.
+/// Checks that a file may be replaced. A rename checks only the directory's
+/// permissions; this also checks the file's.
 pub(crate) fn require_writable(
     spot: &AnchoredName,
     old: FileMetadata,
 ) -> io::Result<AttributeSource> {
     old.require_kind(FileKind::File)?;
-    // The superuser could open it all the same.
+    // The superuser could open a read-only file.
     if old.mode & 0o222 == 0 {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "the file is read-only"));
     }
     let file = match spot.open(OFlags::WRONLY) {
         Ok(file) => Some(file),
-        // A running program cannot be written to, but it can be replaced.
+        // A running program cannot be opened for writing, but can be replaced.
         Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {
             spot.open(OFlags::RDONLY).ok()
         }

@@ -1,26 +1,26 @@
-//! The audit log as the engine's recorder.
+//! Adapts the audit log to the engine's recorder interface.
 
 use std::time::Duration;
 
 use hermes_audit::AuditLog;
 use hermes_engine::{CallRecord, CallRecorder};
 
-/// Keeps every record in an audit log.
+/// Recorder that appends every record to an audit log.
 #[derive(Debug)]
 pub struct AuditRecorder(AuditLog);
 
 impl AuditRecorder {
-    /// Records go to that log.
+    /// Creates a recorder for `log`.
     pub fn new(log: AuditLog) -> Self {
         Self(log)
     }
 
-    /// Waits until everything recorded so far is on disk.
+    /// Waits until all records so far are on disk.
     pub fn flush(&self, patience: Duration) -> Result<(), hermes_audit::LogError> {
         self.0.flush(patience)
     }
 
-    /// Why records cannot be kept, if so.
+    /// Returns why records cannot be written, if they cannot.
     pub fn problem(&self) -> Option<String> {
         self.0.problem()
     }

@@ -5,7 +5,7 @@
 //! use hermes::engine::{Caller, Engine};
 //!
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-//! let engine = Engine::builder().build().expect("no two tools of one name");
+//! let engine = Engine::builder().build().expect("tool names are unique");
 //! let caller = Caller::new("/tmp");
 //! let call = ToolCall::new("call_1", "tool_search", serde_json::json!({ "query": "files" }));
 //! let result = engine.call(call, &caller).await;

@@ -1,5 +1,5 @@
-//! Finding sessions by what was said in them: the best place of each family of
-//! sessions, with what was said around it, at the beginning and at the end.
+//! Session search: the best hit of each session family, with the messages
+//! around it and the first and last messages of the session.
 
 use std::collections::HashSet;
 
@@ -9,47 +9,47 @@ use crate::reader::{HistoryReader, MessageRange};
 use crate::record::{SessionSummary, StoredMessage};
 use crate::search::{MessageHit, MessageQuery};
 
-/// So many hits are looked at.
+/// Maximum number of hits considered.
 const MAX_CANDIDATE_HITS: usize = 300;
-/// So many messages of the beginning and of the end are shown.
+/// Number of messages shown from the start and from the end.
 const BOOKEND_MESSAGES: usize = 3;
-/// Sessions that are parts of others' work.
+/// Sources of sessions that do part of another session's work.
 const HIDDEN_SOURCES: [&str; 2] = ["subagent", "tool"];
-/// Sessions that nobody took part in.
+/// Source of sessions without a user.
 const AUTOMATIC_SOURCE: &str = "cron";
 
-/// What is looked for, and how it is shown.
+/// A session query and how to show its hits.
 #[derive(Debug, Clone, Default)]
 pub struct SessionQuery {
-    /// What; its limit is the number of sessions.
+    /// The message query; its limit counts sessions.
     pub query: MessageQuery,
     /// Messages on each side of the hit.
     pub window: usize,
-    /// The session that asks: its family is left out.
+    /// The querying session, whose family is excluded.
     pub asker: Option<String>,
 }
 
-/// A session that was found.
+/// A session that matches a query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FoundSession {
     /// The session.
     pub session: SessionSummary,
-    /// Where; none if it is the title that fits.
+    /// The hit; none if the title matched.
     pub hit: Option<MessageHit>,
-    /// How it began, as far as that is not around the hit.
+    /// The first messages, except those in `around`.
     pub beginning: Vec<StoredMessage>,
-    /// What was said around the hit.
+    /// The messages around the hit.
     pub around: Vec<StoredMessage>,
-    /// How it ended, as far as that is not around the hit.
+    /// The last messages, except those in `around`.
     pub end: Vec<StoredMessage>,
-    /// How many messages come before those around the hit.
+    /// Number of messages before `around`.
     pub before: usize,
-    /// How many come after.
+    /// Number of messages after `around`.
     pub after: usize,
 }
 
 impl HistoryReader {
-    /// Finds sessions: the number of those that have it, and the best of them.
+    /// Returns the best matching sessions and the total number of matches.
     pub fn discover(
         &self,
         discovery: &SessionQuery,
@@ -120,7 +120,7 @@ impl HistoryReader {
         Ok(FoundSession { session, hit, beginning, around, end, before, after })
     }
 
-    /// A message with those on each side of it.
+    /// Returns a message and its neighbours on each side.
     pub fn messages_around(
         &self,
         session: &SessionSummary,
@@ -137,7 +137,7 @@ impl HistoryReader {
         Ok(around)
     }
 
-    /// Whether two sessions come from the same one.
+    /// Whether two sessions belong to the same family.
     pub fn are_related(&self, one: &SessionSummary, other: &SessionSummary) -> bool {
         one.root == other.root
     }

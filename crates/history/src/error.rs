@@ -1,61 +1,62 @@
-//! What can go wrong with the file of conversations, and what to do about it.
+//! Errors of the history database and hints for fixing them.
 
 use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
 use rusqlite::ffi::SQLITE_CORRUPT_VTAB;
 
-/// Conversations cannot be kept or read.
+/// Why the history cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
-    /// The file is not what it should be.
+    /// The database is damaged.
     #[error("{} is damaged: {why}", path.display())]
     Damaged {
-        /// The file.
+        /// Path of the database.
         path: PathBuf,
-        /// What SQLite says.
+        /// The SQLite error.
         why: String,
     },
-    /// The file belongs to another program.
+    /// The database belongs to another program.
     #[error("{} is a database of another program", path.display())]
     Foreign {
-        /// The file.
+        /// Path of the database.
         path: PathBuf,
     },
-    /// The file was written by a later version of this program.
-    #[error("{} was written by a newer hermes (layout {found}, this one knows {known})", path.display())]
+    /// A newer version of hermes wrote the database.
+    #[error("{} was written by a newer hermes (schema version {found}; this version supports \
+        {known})", path.display())]
     Newer {
-        /// The file.
+        /// Path of the database.
         path: PathBuf,
-        /// Its layout.
+        /// Its schema version.
         found: i64,
-        /// The latest that is known here.
+        /// The latest supported schema version.
         known: i64,
     },
-    /// Another process holds the file.
-    #[error("{} is held by another process", path.display())]
+    /// Another process holds a lock on the database.
+    #[error("{} is locked by another process", path.display())]
     Busy {
-        /// The file.
+        /// Path of the database.
         path: PathBuf,
     },
-    /// The file cannot be read or written.
-    #[error("{} cannot be used: {why}", path.display())]
+    /// The database cannot be read or written.
+    #[error("cannot access {}: {why}", path.display())]
     Access {
-        /// The file.
+        /// Path of the database.
         path: PathBuf,
         /// Why.
         why: String,
     },
-    /// There is no session of that id.
+    /// No session has this id.
     #[error("There is no session '{0}'")]
     NoSession(String),
-    /// The beginning of an id that several sessions have.
-    #[error("Several sessions begin with '{0}'")]
+    /// Several sessions match this id prefix.
+    #[error("Several session ids start with '{0}'")]
     Ambiguous(String),
-    /// There is already a session of that id.
-    #[error("There is already a session '{0}'")]
+    /// A session with this id already exists.
+    #[error("Session '{0}' already exists")]
     SessionExists(String),
-    /// There is no such message in the session.
+    /// The session has no such message.
     #[error("Session '{session}' has no message {message}")]
     NoMessage {
         /// The session.
@@ -66,7 +67,7 @@ pub enum HistoryError {
 }
 
 impl HistoryError {
-    /// What SQLite could not do with this file.
+    /// Converts an SQLite error on this database.
     pub(crate) fn from_sqlite(path: &Path, error: &rusqlite::Error) -> Self {
         let path = path.to_owned();
         let why = error.to_string();
@@ -79,33 +80,33 @@ impl HistoryError {
         }
     }
 
-    /// What to do about it.
+    /// Returns how to fix the problem.
     pub fn hint(&self) -> String {
         match self {
             Self::Damaged { path, .. } => format!(
-                "Move {0} and the files {0}-wal and {0}-shm away; a new one is made. `sqlite3 FILE .recover` \
-                 saves what can be saved.",
+                "Move {0} and the files {0}-wal and {0}-shm away; hermes creates a new one. \
+                 `sqlite3 FILE .recover` recovers what is readable.",
                 path.display()
             ),
             Self::Foreign { path } => {
-                format!("Move {} away, or set HERMES_HOME to another folder.", path.display())
+                format!("Move {} away, or set HERMES_HOME to another directory.", path.display())
             }
-            Self::Newer { .. } => "Update hermes, or set HERMES_HOME to another folder.".into(),
-            Self::Busy { .. } => "Try again in a moment.".into(),
+            Self::Newer { .. } => "Update hermes, or set HERMES_HOME to another directory.".into(),
+            Self::Busy { .. } => "Retry in a moment.".into(),
             Self::Access { .. } => {
-                "Check that the disk has room and that the folder belongs to your user.".into()
+                "Check that the disk has free space and that your user owns the directory.".into()
             }
-            Self::NoSession(_) => "`hermes sessions list` shows the sessions.".into(),
-            Self::Ambiguous(_) => "Give more of the id.".into(),
-            Self::SessionExists(_) => "Choose another id, or go on with that session.".into(),
+            Self::NoSession(_) => "`hermes sessions list` lists the sessions.".into(),
+            Self::Ambiguous(_) => "Use a longer prefix of the id.".into(),
+            Self::SessionExists(_) => "Choose another id, or continue that session.".into(),
             Self::NoMessage { .. } => {
-                "`hermes sessions show` gives the messages with their numbers.".into()
+                "`hermes sessions show` lists the messages with their numbers.".into()
             }
         }
     }
 }
 
-/// Whether only an index is damaged, which can be made again.
+/// Whether only a full-text index is damaged, which can be rebuilt.
 pub(crate) fn is_index_damage(error: &rusqlite::Error) -> bool {
     error.sqlite_error().is_some_and(|e| e.extended_code == SQLITE_CORRUPT_VTAB)
 }

@@ -1,5 +1,5 @@
-//! The conversations of a home folder, opened when they are first needed: a
-//! file that cannot be used must not keep a program from starting.
+//! The history of a home directory, opened on first use: an unusable database
+//! must not keep a program from starting.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::error::HistoryError;
 use crate::reader::HistoryReader;
 use crate::store::HistoryStore;
 
-/// The conversations of a home folder.
+/// The history of a home directory.
 #[derive(Debug)]
 pub struct HomeHistory {
     home: PathBuf,
@@ -19,17 +19,17 @@ pub struct HomeHistory {
 }
 
 impl HomeHistory {
-    /// Those of this home folder. Nothing is opened.
+    /// Creates the handle without opening the database.
     pub fn for_home(home: impl Into<PathBuf>) -> Self {
         Self { home: home.into(), reader: Mutex::default(), store: Mutex::default() }
     }
 
-    /// The file.
+    /// Returns the path of the database.
     pub fn path(&self) -> PathBuf {
         self.home.join(crate::DB_FILE_NAME)
     }
 
-    /// For reading; none if nothing was ever said.
+    /// Returns a reader; none if the database does not exist or is empty.
     pub fn reader(&self) -> Result<Option<Arc<HistoryReader>>, HistoryError> {
         let mut open = self.reader.lock();
         if open.is_none() {
@@ -38,7 +38,7 @@ impl HomeHistory {
         Ok(open.clone())
     }
 
-    /// For writing.
+    /// Returns the store for writing.
     pub fn store(&self) -> Result<Arc<HistoryStore>, HistoryError> {
         let mut open = self.store.lock();
         match &*open {
@@ -51,7 +51,7 @@ impl HomeHistory {
         }
     }
 
-    /// The names of the profiles below this home, each a home of its own.
+    /// Lists the profiles of this home directory, each a home directory itself.
     pub fn profiles(&self) -> Vec<String> {
         let folders = std::fs::read_dir(self.home.join("profiles")).into_iter().flatten().flatten();
         let kept = folders.filter(|folder| folder.path().join(crate::DB_FILE_NAME).is_file());
@@ -61,9 +61,9 @@ impl HomeHistory {
         names
     }
 
-    /// The conversations of a profile; none if it has none.
+    /// Opens a profile's history; none if it has none.
     pub fn profile_reader(&self, name: &str) -> Result<Option<HistoryReader>, HistoryError> {
-        // A name and not a way out of the folder.
+        // Rejects a path that leads out of the directory.
         let is_name = Path::new(name).file_name().is_some_and(|last| last == name);
         if !is_name {
             return Ok(None);

@@ -1,6 +1,6 @@
-//! The indexes of words and of pieces of words. Messages come into them by the
-//! batch, because one by one is many times slower; those that are not in yet
-//! are looked through one by one when something is searched.
+//! Full-text indexes of words and trigrams. Messages are indexed in batches,
+//! which is many times faster than one by one; a search scans the messages that
+//! are not indexed yet.
 
 use hermes_llm::ChatMessage;
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior};
@@ -10,15 +10,15 @@ use crate::rows::{MESSAGE_COLUMNS, message_from_row};
 use crate::schema::INDEX_TABLES_SQL;
 use crate::words::{fold_text, normalize_nfc, words};
 
-/// So many messages may wait.
+/// Number of unindexed messages that triggers indexing.
 pub(crate) const MAX_UNINDEXED_MESSAGES: i64 = 64;
-/// So many come in at once.
+/// Maximum number of messages indexed per transaction.
 const INDEX_BATCH_MESSAGES: i64 = 512;
-/// The most bytes of a message that are searched.
+/// Maximum number of indexed bytes per message.
 const MAX_INDEXED_BYTES: usize = 64 * 1024;
 
-/// What of a message is searched: what was said, the tool's name, and what it
-/// was asked for.
+/// Returns the searchable text of a message: its text, tool names and call
+/// arguments.
 pub(crate) fn searchable_text(message: &ChatMessage) -> String {
     let mut text = match message {
         ChatMessage::Tool(answer) => format!("{}\n{}", answer.content, answer.name),
@@ -42,14 +42,14 @@ pub(crate) fn searchable_text(message: &ChatMessage) -> String {
     }
 }
 
-/// The values of arguments, without the signs that JSON puts around them.
+/// Appends the values of JSON arguments, without the JSON syntax.
 fn add_arguments(arguments: &str, text: &mut String) {
     let Ok(value) = serde_json::from_str::<serde_json::Value>(arguments) else {
         text.push(' ');
         text.push_str(arguments);
         return;
     };
-    // Depth is bounded by the parser.
+    // The parser bounds the depth.
     let mut open = vec![&value];
     while let Some(value) = open.pop() {
         match value {
@@ -68,14 +68,14 @@ fn add_arguments(arguments: &str, text: &mut String) {
     }
 }
 
-/// Up to which message the indexes go.
+/// Returns the id of the last indexed message.
 pub(crate) fn indexed_up_to(connection: &Connection) -> rusqlite::Result<i64> {
     let mut find = connection.prepare_cached("SELECT value FROM marks WHERE name = 'indexed'")?;
     Ok(find.query_row([], |row| row.get(0)).optional()?.unwrap_or_default())
 }
 
-/// Takes waiting messages in: the new mark, and whether more are waiting. An
-/// index that is damaged is made anew.
+/// Indexes one batch. Returns the last indexed id and whether more messages are
+/// pending. Rebuilds a damaged index.
 pub(crate) fn index_pending(connection: &mut Connection) -> rusqlite::Result<(i64, bool)> {
     match index_batch(connection) {
         Err(error) if is_index_damage(&error) => {
@@ -120,10 +120,10 @@ fn index_batch(connection: &mut Connection) -> rusqlite::Result<(i64, bool)> {
     Ok((last, count == INDEX_BATCH_MESSAGES))
 }
 
-/// The state of a message that was taken back.
+/// State of an undone message.
 pub(crate) const STATE_UNDONE: i64 = 1;
 
-/// The words of a text with a space between.
+/// Joins the folded words of a text with spaces.
 fn join_words(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for word in words(text) {
@@ -133,7 +133,7 @@ fn join_words(text: &str) -> String {
     line
 }
 
-/// Takes messages out of the indexes, in a step of the caller.
+/// Removes messages from the indexes, within the caller's transaction.
 pub(crate) fn remove_from_index(connection: &Connection, messages: &[i64]) -> rusqlite::Result<()> {
     let mark = indexed_up_to(connection)?;
     let mut words = connection.prepare_cached("DELETE FROM words WHERE rowid = ?1")?;

@@ -1,9 +1,9 @@
-//! Conversations in SQLite: kept as they happen, found again.
+//! Session history in SQLite: stored as it happens, searchable later.
 //!
-//! [`HistoryStore`] writes: a session begins, messages are appended (each has
-//! survived a kill when the call returns), some are undone, older ones are
-//! folded into a summary. [`HistoryReader`] never writes: it lists sessions, reads
-//! them, and searches them. Any number of processes may do both at once.
+//! [`HistoryStore`] writes: it begins sessions, appends messages (each is
+//! durable against a kill when the call returns), undoes messages, and folds
+//! older ones into a summary. [`HistoryReader`] never writes: it lists, reads
+//! and searches sessions. Any number of processes may do both concurrently.
 
 mod discover;
 mod error;
@@ -34,5 +34,5 @@ pub use store::{DeleteReport, HistoryStore, UndoReport, new_session_id};
 pub use summary::Summarizer;
 pub use time_text::{format_local, parse_time};
 
-/// The name of the file in the home folder.
+/// Name of the database file in the home directory.
 pub const DB_FILE_NAME: &str = "sessions.db";

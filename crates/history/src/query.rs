@@ -1,20 +1,20 @@
-//! What is looked for. Any text is a question: words that must all be there,
-//! "phrases", `OR`, `NOT`, and a star for the rest of a word.
+//! Query parsing. Any text is a valid query: words that must all occur,
+//! "phrases", `OR`, `NOT`, and a trailing `*` for a prefix match.
 
 use crate::words::{IndexedWord, fold_text, normalize_nfc, words};
 
-/// The most characters of a question that count.
+/// Maximum number of bytes of a query; the rest is ignored.
 const MAX_QUERY_BYTES: usize = 2_048;
-/// The most terms that count.
+/// Maximum number of terms; the rest is ignored.
 const MAX_TERMS: usize = 32;
-/// The fewest characters that the index of pieces knows.
+/// Length of a trigram, the shortest text that the trigram index can match.
 const TRIGRAM_CHARS: usize = 3;
 
-/// A question, taken apart: one of these alternatives must hold.
+/// A parsed query: one of the alternatives must match.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ParsedQuery {
     alternatives: Vec<QueryAlternative>,
-    /// The words as written, for a search of pieces of words.
+    /// The words as written, folded, for substring search.
     substrings: Vec<String>,
 }
 
@@ -24,15 +24,15 @@ struct QueryAlternative {
     unwanted: Vec<QueryTerm>,
 }
 
-/// Words that stand one after the other.
+/// A sequence of adjacent words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct QueryTerm {
     forms: Vec<String>,
-    /// Whether the last word may go on.
+    /// Whether the last word is a prefix.
     is_prefix: bool,
 }
 
-/// A part of the question as it is written.
+/// A token of the query text.
 enum QueryToken {
     Term(QueryTerm),
     Or,
@@ -40,7 +40,7 @@ enum QueryToken {
 }
 
 impl ParsedQuery {
-    /// Takes a question apart.
+    /// Parses a query.
     pub(crate) fn parse(text: &str) -> Self {
         let text = text.get(..text.floor_char_boundary(MAX_QUERY_BYTES)).unwrap_or_default();
         let text = normalize_nfc(text);
@@ -67,17 +67,17 @@ impl ParsedQuery {
         Self { alternatives, substrings: pieces }
     }
 
-    /// Whether no word is asked for.
+    /// Whether the query has no words to match.
     pub(crate) fn is_wordless(&self) -> bool {
         self.alternatives.is_empty()
     }
 
-    /// Whether something must not be there.
+    /// Whether the query excludes terms.
     pub(crate) fn has_exclusions(&self) -> bool {
         self.alternatives.iter().any(|alternative| !alternative.unwanted.is_empty())
     }
 
-    /// The question in the language of the index of words.
+    /// Returns the FTS5 query for the word index.
     pub(crate) fn to_fts(&self) -> String {
         let join = |terms: &[QueryTerm], by: &str| -> String {
             terms.iter().map(QueryTerm::to_fts).collect::<Vec<_>>().join(by)
@@ -97,7 +97,7 @@ impl ParsedQuery {
         alternatives.join(" OR ")
     }
 
-    /// Whether these words answer it.
+    /// Whether these words match the query.
     pub(crate) fn matches(&self, words: &[IndexedWord]) -> bool {
         let found = |term: &QueryTerm| term.find(words).is_some();
         self.alternatives.iter().any(|alternative| {
@@ -105,20 +105,19 @@ impl ParsedQuery {
         })
     }
 
-    /// Where in these words something stands that is asked for: the numbers of
-    /// the words, for each term that is there.
+    /// Returns the range of word positions that each matching term covers.
     pub(crate) fn match_ranges(&self, words: &[IndexedWord]) -> Vec<std::ops::Range<usize>> {
         let terms = self.alternatives.iter().flat_map(|alternative| &alternative.wanted);
         terms.filter_map(|term| term.find(words)).collect()
     }
 
-    /// The question in the language of the index of pieces; none if it is too
-    /// short for that.
+    /// Returns the FTS5 query for the trigram index; none if the query is too
+    /// short.
     pub(crate) fn to_trigram_fts(&self) -> Option<String> {
         let mut all = Vec::new();
         for word in &self.substrings {
             let chars: Vec<char> = word.chars().collect();
-            // The index ends a question at such a character.
+            // FTS5 ends a query at a NUL character.
             for piece in chars.windows(TRIGRAM_CHARS).filter(|piece| !piece.contains(&'\0')) {
                 let piece: String = piece.iter().collect();
                 let quoted = quote(&piece);
@@ -130,13 +129,13 @@ impl ParsedQuery {
         (!all.is_empty()).then(|| all.join(" AND "))
     }
 
-    /// Whether every word of the question is somewhere in this folded text.
+    /// Whether every word of the query occurs in this folded text.
     pub(crate) fn matches_text(&self, text: &str) -> bool {
         !self.substrings.is_empty()
             && self.substrings.iter().all(|piece| text.contains(piece.as_str()))
     }
 
-    /// The words as written, folded.
+    /// Returns the words as written, folded.
     pub(crate) fn substrings(&self) -> &[String] {
         &self.substrings
     }

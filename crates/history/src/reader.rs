@@ -1,5 +1,5 @@
-//! Reading: sessions are listed and read. Nothing is written, whatever the
-//! file is like.
+//! Read-only access: lists and reads sessions. Writes only to migrate an
+//! outdated database.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,14 +14,14 @@ use crate::record::{ParentLink, SessionRelation, SessionSummary, StoredMessage};
 use crate::rows::{MESSAGE_COLUMNS, message_from_row, timestamp_from_ms, usage_from_row};
 use crate::schema::{self, SchemaState};
 
-/// How long a reader waits where the file has no log to read from.
+/// How long a reader waits for a lock on a database without a WAL.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-/// The most characters of what the user said first.
+/// Maximum number of characters of a session preview.
 const PREVIEW_CHARS: usize = 200;
-/// The fewest characters of the beginning of an id.
+/// Minimum number of characters of an id prefix.
 const MIN_ID_PREFIX_CHARS: usize = 4;
 
-/// The columns of a session that is called `s`, with what the user said first.
+/// Columns of a session aliased `s`, including its first user message.
 const SESSION_COLUMNS: &str = "s.id, s.source, s.title, s.cwd, s.model, p.id, s.kinship, s.started, \
     s.ended, s.end_reason, s.last_active, s.messages, s.calls, s.input, s.output, s.cache_read, \
     s.cache_write, s.thought, s.cost, s.key, s.root, \
@@ -29,49 +29,49 @@ const SESSION_COLUMNS: &str = "s.id, s.source, s.title, s.cwd, s.model, p.id, s.
      AND state <> 1 AND echo IS NULL ORDER BY id LIMIT 1) \
     FROM sessions s LEFT JOIN sessions p ON p.key = s.parent";
 
-/// The file of conversations, open for reading.
+/// The history database, open for reading.
 #[derive(Debug)]
 pub struct HistoryReader {
     path: PathBuf,
     connection: Mutex<Connection>,
 }
 
-/// Which sessions are listed, the one with the latest word first.
+/// Which sessions to list, the most recently active first.
 #[derive(Debug, Clone, Default)]
 pub struct SessionFilter {
-    /// At most so many; 0 for all.
+    /// Maximum number of sessions; 0 for all.
     pub limit: usize,
-    /// So many are left out first.
+    /// Number of sessions to skip.
     pub offset: usize,
-    /// Only those from here.
+    /// Only sessions from this source.
     pub source: Option<String>,
-    /// None of those from here.
+    /// No sessions from these sources.
     pub excluded_sources: Vec<String>,
-    /// Only those that worked in this folder.
+    /// Only sessions with this working directory.
     pub cwd: Option<String>,
-    /// Only those with a word since then.
+    /// Only sessions active since then.
     pub since: Option<Timestamp>,
-    /// Only those that began before.
+    /// Only sessions started before then.
     pub until: Option<Timestamp>,
 }
 
-/// Which messages of a session are read. Undone ones never are.
+/// Which messages of a session to read. Undone messages are never read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageRange {
     /// All.
     All,
-    /// The first ones.
+    /// The first n.
     First(usize),
-    /// The last ones.
+    /// The last n.
     Last(usize),
-    /// Those before this one, the nearest.
+    /// The n closest before this message.
     Before(i64, usize),
-    /// Those after this one, the nearest.
+    /// The n closest after this message.
     After(i64, usize),
 }
 
 impl HistoryReader {
-    /// Opens the file; none if there is none.
+    /// Opens the database; none if it does not exist or is empty.
     pub fn open(path: impl AsRef<Path>) -> Result<Option<Self>, HistoryError> {
         let path = path.as_ref();
         match std::fs::metadata(path) {
@@ -95,12 +95,12 @@ impl HistoryReader {
         }
     }
 
-    /// A file that is there and of the present layout.
+    /// Opens an existing database of the current schema.
     pub(crate) fn open_current(path: &Path) -> Result<Self, HistoryError> {
         Ok(Self { path: path.to_owned(), connection: Mutex::new(connect(path)?) })
     }
 
-    /// The sessions.
+    /// Lists the sessions that match the filter.
     pub fn sessions(&self, listing: &SessionFilter) -> Result<Vec<SessionSummary>, HistoryError> {
         let without = format!(",{},", listing.excluded_sources.join(","));
         let limit = if listing.limit == 0 { -1 } else { to_i64(listing.limit) };
@@ -127,7 +127,8 @@ impl HistoryReader {
         })
     }
 
-    /// The session of that id, or the only one whose id begins so.
+    /// Returns the session with this id, or the only one whose id starts with
+    /// it.
     pub fn session(&self, id: &str) -> Result<SessionSummary, HistoryError> {
         let exact = self.with_connection(|connection| {
             let mut find =
@@ -154,7 +155,7 @@ impl HistoryReader {
         }
     }
 
-    /// The session by its number.
+    /// Returns a session by its row key.
     pub(crate) fn session_by_key(&self, key: i64) -> Result<Option<SessionSummary>, HistoryError> {
         self.with_connection(|connection| {
             let mut find =
@@ -163,7 +164,7 @@ impl HistoryReader {
         })
     }
 
-    /// The sessions with exactly this title.
+    /// Returns the sessions with this title, ignoring case.
     pub(crate) fn sessions_by_title(
         &self,
         title: &str,
@@ -176,7 +177,7 @@ impl HistoryReader {
         })
     }
 
-    /// The sessions of one family, the earliest first.
+    /// Returns the sessions of one family, the oldest first.
     pub fn family(&self, session: &SessionSummary) -> Result<Vec<SessionSummary>, HistoryError> {
         self.with_connection(|connection| {
             let mut find = connection.prepare_cached(&format!(
@@ -186,7 +187,7 @@ impl HistoryReader {
         })
     }
 
-    /// What a session took, with those that did parts of its work.
+    /// Returns the usage of a session and of the sessions it delegated work to.
     pub fn total_usage(&self, session: &SessionSummary) -> Result<TokenUsage, HistoryError> {
         self.with_connection(|connection| {
             let mut sum = connection.prepare_cached(
@@ -200,7 +201,7 @@ impl HistoryReader {
         })
     }
 
-    /// Messages of a session, the earliest first.
+    /// Returns messages of a session, the oldest first.
     pub fn messages(
         &self,
         session: &SessionSummary,
@@ -227,7 +228,7 @@ impl HistoryReader {
         Ok(messages)
     }
 
-    /// How many messages of a session come before this one, and how many after.
+    /// Counts the messages of a session before and after this one.
     pub fn count_around(
         &self,
         session: &SessionSummary,
@@ -244,7 +245,7 @@ impl HistoryReader {
         })
     }
 
-    /// One message and its session; none if it was undone.
+    /// Returns a message and its session; none if it was undone.
     pub fn message(
         &self,
         id: i64,
@@ -260,7 +261,7 @@ impl HistoryReader {
         Ok(self.session_by_key(key)?.map(|session| (session, kept)))
     }
 
-    /// What is sent when the session goes on.
+    /// Returns the messages to send when the session continues.
     pub fn conversation(&self, session: &SessionSummary) -> Result<Vec<ChatMessage>, HistoryError> {
         self.with_connection(|connection| {
             let mut find = connection.prepare_cached(&format!(
@@ -272,14 +273,15 @@ impl HistoryReader {
         })
     }
 
-    /// The number of the last message that anybody has kept; zero if there is none.
+    /// Returns the highest message id of all sessions; zero if there are no
+    /// messages.
     pub fn last_message(&self) -> Result<i64, HistoryError> {
         self.with_connection(|connection| {
             connection.query_row("SELECT coalesce(max(id), 0) FROM messages", [], |row| row.get(0))
         })
     }
 
-    /// What the model was told before anything else.
+    /// Returns the session's system prompt.
     pub fn system_prompt(&self, session: &SessionSummary) -> Result<Option<String>, HistoryError> {
         self.with_connection(|connection| {
             let mut find =
@@ -311,8 +313,8 @@ fn connect(path: &Path) -> Result<Connection, HistoryError> {
     };
     let failed = |e: &rusqlite::Error| HistoryError::from_sqlite(path, e);
     match open() {
-        // In a folder that cannot be written, and without a log: nobody writes
-        // there, so the file can be read as it is.
+        // The directory is not writable and there is no WAL: no process writes
+        // there, so the file can be opened as immutable.
         Err(error)
             if matches!(
                 error.sqlite_error_code(),
@@ -327,7 +329,7 @@ fn connect(path: &Path) -> Result<Connection, HistoryError> {
     }
 }
 
-/// The address of a file that does not change, if its log is empty.
+/// Returns the SQLite URI of an immutable file, if its WAL is empty.
 fn immutable_uri(path: &Path) -> Option<String> {
     let text = path.to_str()?;
     let log = std::fs::metadata(format!("{text}-wal"));

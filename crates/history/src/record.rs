@@ -1,49 +1,49 @@
-//! What is kept: sessions and their messages.
+//! Data types of the history: sessions and messages.
 
 use hermes_llm::{ChatMessage, TokenUsage};
 use jiff::Timestamp;
 
-/// How a session begins.
+/// Properties of a new session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NewSession {
-    /// Its id; one is made up if there is none.
+    /// Its id; generated if absent.
     pub id: Option<String>,
     /// Where it comes from: `cli`, `run`, `cron`, `subagent`, `batch`, …
     pub source: String,
-    /// What it is called.
+    /// Its title.
     pub title: Option<String>,
-    /// The folder that it works in.
+    /// Its working directory.
     pub cwd: Option<String>,
-    /// The model that is asked.
+    /// The model in use.
     pub model: Option<String>,
-    /// What the model is told before anything else.
+    /// The system prompt.
     pub system: Option<String>,
-    /// The session that it comes from.
+    /// The parent session.
     pub parent: Option<ParentLink>,
 }
 
-/// The session that another one comes from.
+/// A link to a parent session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParentLink {
-    /// Its id.
+    /// Id of the parent.
     pub id: String,
-    /// In what way.
+    /// Relation to the parent.
     pub relation: SessionRelation,
 }
 
-/// In what way a session comes from another.
+/// How a session relates to its parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionRelation {
-    /// It does a part of the other's work.
+    /// Does part of the parent's work.
     Delegation,
-    /// It goes on with a summary of the other.
+    /// Continues from a summary of the parent.
     Compression,
-    /// It goes on from a point of the other, another way.
+    /// Continues from a point of the parent in another direction.
     Branch,
 }
 
 impl SessionRelation {
-    /// Its name.
+    /// Returns the name stored in the database.
     pub fn name(self) -> &'static str {
         match self {
             Self::Delegation => "delegation",
@@ -57,76 +57,76 @@ impl SessionRelation {
     }
 }
 
-/// A session in a few words and numbers.
+/// Metadata and totals of a session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionSummary {
     /// Its id.
     pub id: String,
     /// Where it comes from.
     pub source: String,
-    /// What it is called.
+    /// Its title.
     pub title: Option<String>,
-    /// The folder that it works in.
+    /// Its working directory.
     pub cwd: Option<String>,
-    /// The model that answered last, or is asked.
+    /// The model that replied last, or the configured one.
     pub model: Option<String>,
-    /// The session that it comes from.
+    /// The parent session.
     pub parent: Option<ParentLink>,
-    /// When it began.
+    /// When it started.
     pub started: Timestamp,
     /// When it ended, if it has.
     pub ended: Option<Timestamp>,
     /// Why it ended.
     pub end_reason: Option<String>,
-    /// When something was last said.
+    /// Time of the last message.
     pub last_active: Timestamp,
-    /// How many messages it has, without those that were undone.
+    /// Number of messages, without undone ones.
     pub messages: u64,
-    /// How many calls were asked for.
+    /// Number of requested tool calls.
     pub calls: u64,
-    /// What it took, with what was undone.
+    /// Token usage, including undone messages.
     pub usage: TokenUsage,
-    /// The beginning of what the user said first.
+    /// The beginning of the first user message.
     pub preview: String,
-    /// Its number in the file.
+    /// Its row key.
     pub(crate) key: i64,
-    /// The number of the session that the whole family comes from.
+    /// Row key of the root of its family.
     pub(crate) root: i64,
 }
 
-/// How a message stands.
+/// State of a stored message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageState {
-    /// It is a part of what is sent.
+    /// Part of the conversation sent to the model.
     Live,
-    /// It was taken back.
+    /// Undone.
     Undone,
-    /// A summary stands for it.
+    /// Replaced by a summary.
     Folded,
-    /// It is such a summary.
+    /// A summary of earlier messages.
     Summary,
 }
 
-/// A message that is kept.
+/// A message in the database.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredMessage {
-    /// Its number; a later message has a higher one.
+    /// Its id; later messages have higher ids.
     pub id: i64,
-    /// When it was said.
+    /// When it was added.
     pub at: Timestamp,
-    /// How it stands.
+    /// Its state.
     pub state: MessageState,
     /// It.
     pub message: ChatMessage,
 }
 
 impl StoredMessage {
-    /// Who said it.
+    /// Returns the role of its author.
     pub fn role(&self) -> &'static str {
         role(&self.message)
     }
 
-    /// The tool that answers, and the call that it answers.
+    /// For a tool result: the tool's name and the id of its call.
     pub fn answered_call(&self) -> Option<(&str, &str)> {
         match &self.message {
             ChatMessage::Tool(answer) => Some((&answer.name, &answer.call_id)),
@@ -134,7 +134,7 @@ impl StoredMessage {
         }
     }
 
-    /// The calls that are asked for: id, tool, arguments.
+    /// Iterates over the requested calls: id, tool, arguments.
     pub fn calls(&self) -> impl Iterator<Item = (&str, &str, &str)> {
         let calls = match &self.message {
             ChatMessage::Assistant(reply) => reply.calls.as_slice(),
@@ -144,7 +144,7 @@ impl StoredMessage {
     }
 }
 
-/// Who said a message.
+/// Returns the role of a message's author.
 pub(crate) fn role(message: &ChatMessage) -> &'static str {
     match message {
         ChatMessage::System { .. } => "system",

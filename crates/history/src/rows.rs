@@ -1,4 +1,5 @@
-//! Messages as rows and back: every text is kept once, and nothing is lost.
+//! Conversion between messages and rows: every text is stored once, and nothing
+//! is lost.
 
 use hermes_llm::{
     ChatMessage, ContentPart, FinishReason, InlineImage, ModelReply, Reasoning, RequestedCall,
@@ -11,19 +12,18 @@ use serde::de::DeserializeOwned;
 
 use crate::record::{MessageState, StoredMessage, role};
 
-/// The columns of a message, from the table that is called `x` there.
+/// Columns of a message, from the table aliased `x`.
 pub(crate) const MESSAGE_COLUMNS: &str = "x.id, x.at, x.state, x.echo, x.role, x.tool, x.call_id, \
     x.is_error, x.finish, x.model, x.input, x.output, x.cache_read, x.cache_write, x.thought, \
     x.cost, x.text, x.calls, x.reasoning, x.parts";
 
-/// Puts a message in; the parameters are those of [`MessageFields::params`] after
-/// session, time, echo.
+/// Inserts a message with the parameters of [`MessageFields::params`].
 pub(crate) const INSERT_MESSAGE: &str = "INSERT INTO messages \
     (session, at, echo, role, tool, call_id, is_error, finish, model, input, output, cache_read, \
      cache_write, thought, cost, text, calls, reasoning, parts) \
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)";
 
-/// A message in the columns of its row.
+/// A message as the columns of its row.
 #[derive(Debug, Default)]
 pub(crate) struct MessageFields<'a> {
     role: &'static str,
@@ -87,7 +87,7 @@ impl<'a> MessageFields<'a> {
         }
     }
 
-    /// The parameters of [`INSERT_MESSAGE`].
+    /// Returns the parameters of [`INSERT_MESSAGE`].
     pub(crate) fn params<'b>(
         &'b self,
         session: &'b i64,
@@ -119,7 +119,7 @@ impl<'a> MessageFields<'a> {
     }
 }
 
-/// What stands in `is_error` of a call that was stopped.
+/// Value of `is_error` for a cancelled call.
 const CANCELLED_CODE: u8 = 2;
 
 fn error_code(answer: &ToolCallAnswer) -> u8 {
@@ -134,13 +134,13 @@ fn json_if_any<T: Serialize>(list: &[T]) -> Option<String> {
     if list.is_empty() { None } else { to_json(list) }
 }
 
-/// A value from its JSON; one that cannot be read counts as none, so that one
-/// damaged row does not hide a whole session.
+/// Parses a JSON column. Invalid JSON counts as absent, so one damaged row does
+/// not hide a whole session.
 fn parse_json<T: DeserializeOwned>(text: Option<String>) -> Option<T> {
     serde_json::from_str(&text?).ok()
 }
 
-/// A message from a row of [`MESSAGE_COLUMNS`].
+/// Reads a message from a row of [`MESSAGE_COLUMNS`].
 pub(crate) fn message_from_row(row: &Row<'_>) -> rusqlite::Result<StoredMessage> {
     let text: String = row.get::<_, Option<String>>(16)?.unwrap_or_default();
     let parts: Option<String> = row.get(19)?;
@@ -181,7 +181,7 @@ pub(crate) fn message_from_row(row: &Row<'_>) -> rusqlite::Result<StoredMessage>
     })
 }
 
-/// Six columns from this one on.
+/// Reads the usage from six columns starting at `from`.
 pub(crate) fn usage_from_row(row: &Row<'_>, from: usize) -> rusqlite::Result<TokenUsage> {
     let count = |at: usize| -> rusqlite::Result<u64> {
         Ok(row.get::<_, Option<i64>>(from + at)?.unwrap_or_default().max(0).unsigned_abs())
@@ -196,7 +196,7 @@ pub(crate) fn usage_from_row(row: &Row<'_>, from: usize) -> rusqlite::Result<Tok
     })
 }
 
-/// A point in time from its milliseconds.
+/// Converts milliseconds since the epoch.
 pub(crate) fn timestamp_from_ms(milliseconds: i64) -> Timestamp {
     Timestamp::from_millisecond(milliseconds).unwrap_or_default()
 }

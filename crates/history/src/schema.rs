@@ -1,4 +1,4 @@
-//! The layout of the file, and how an older one becomes the present one.
+//! The database schema and its migrations.
 
 use std::path::Path;
 
@@ -6,11 +6,11 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use crate::error::HistoryError;
 
-/// Says that the file is ours.
+/// SQLite application id that marks the file as a hermes history.
 const APPLICATION_ID: i32 = 0x4872_6d73;
 
-/// Each step leads from the layout of its place to the next one. Steps are
-/// only ever added.
+/// Migrations, each from the schema version of its index to the next. Steps are
+/// only ever appended.
 const MIGRATION_STEPS: [&str; 1] = ["
 CREATE TABLE sessions (
     key INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -71,8 +71,8 @@ CREATE TABLE marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHO
 INSERT INTO marks VALUES ('indexed', 0);
 "];
 
-/// The indexes keep no text: it is in the messages. Those of `pieces` are only
-/// asked which messages may have something.
+/// The indexes store no text: it is in `messages`. `pieces` only yields
+/// candidate messages.
 pub(crate) const INDEX_TABLES_SQL: &str = "
 CREATE VIRTUAL TABLE words USING fts5(
     text, content='', contentless_delete=1, tokenize='unicode61 remove_diacritics 0');
@@ -80,24 +80,25 @@ CREATE VIRTUAL TABLE pieces USING fts5(
     text, content='', contentless_delete=1, detail=none, tokenize='trigram case_sensitive 1');
 ";
 
-/// The latest layout.
+/// The latest schema version.
 pub(crate) const SCHEMA_VERSION: i64 = MIGRATION_STEPS.len() as i64;
 
-/// What the file is.
+/// State of the file's schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SchemaState {
-    /// Nothing is in it.
+    /// The file is empty.
     Empty,
-    /// The present one.
+    /// The current version.
     Current,
-    /// An earlier one of ours.
+    /// An older version.
     Outdated,
 }
 
-/// What the file is; an error if it is not for us.
+/// Returns the schema state; an error if the file is foreign or newer.
 pub(crate) fn inspect(connection: &Connection, path: &Path) -> Result<SchemaState, HistoryError> {
     let failed = |e: rusqlite::Error| HistoryError::from_sqlite(path, &e);
-    // One moment for all that is read: another process may be making the file.
+    // Reads everything in one transaction: another process may be creating the
+    // file.
     let _moment = connection
         .is_autocommit()
         .then(|| connection.unchecked_transaction())
@@ -126,7 +127,7 @@ pub(crate) fn inspect(connection: &Connection, path: &Path) -> Result<SchemaStat
     }
 }
 
-/// Brings the file to the present layout, alone among all processes.
+/// Migrates the file to the current schema under an exclusive write lock.
 pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), HistoryError> {
     if inspect(connection, path)? == SchemaState::Current {
         return Ok(());
@@ -134,7 +135,7 @@ pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Hi
     let failed = |e: rusqlite::Error| HistoryError::from_sqlite(path, &e);
     let step =
         connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
-    // Another process may have been faster.
+    // Another process may have migrated it meanwhile.
     let layout = inspect(&step, path)?;
     if layout == SchemaState::Current {
         return Ok(());

@@ -1,5 +1,5 @@
-//! Searching: words first; pieces of words if no word is found; and what is
-//! too short for both is looked for in the latest messages themselves.
+//! Message search: by words first; by trigrams if no word matches; text too
+//! short for both is searched in the most recent messages directly.
 
 use jiff::Timestamp;
 use rusqlite::{Connection, Row};
@@ -13,71 +13,71 @@ use crate::rows::{MESSAGE_COLUMNS, message_from_row, timestamp_from_ms};
 use crate::snippet::snippet;
 use crate::words::{fold_text, words};
 
-/// So many of the latest messages with a word are ranked.
+/// Maximum number of recent matching messages to rank.
 const MAX_RANKED: usize = 1_000;
-/// So many messages that may have a piece of a word are looked at.
+/// Maximum number of trigram candidates to check.
 const MAX_TRIGRAM_CANDIDATES: usize = 300;
-/// So many of the latest messages are looked through for what no index knows.
+/// Maximum number of recent messages to scan without an index.
 const MAX_SCANNED: usize = 5_000;
 
-/// What is looked for.
+/// A message query.
 #[derive(Debug, Clone, Default)]
 pub struct MessageQuery {
     /// Any text: words, "phrases", `OR`, `NOT`, `begin*`.
     pub text: String,
-    /// Only said by these: user, assistant, tool, system; empty for all.
+    /// Only these roles: user, assistant, tool, system; empty for all.
     pub roles: Vec<String>,
-    /// Only in this session.
+    /// Only this session.
     pub session: Option<String>,
-    /// Only in sessions from here.
+    /// Only sessions from this source.
     pub source: Option<String>,
-    /// Not said before.
+    /// Only messages since then.
     pub since: Option<Timestamp>,
-    /// Said before.
+    /// Only messages before then.
     pub until: Option<Timestamp>,
-    /// Which come first.
+    /// Order of the hits.
     pub sort: HitOrder,
-    /// At most so many.
+    /// Maximum number of hits.
     pub limit: usize,
 }
 
-/// Which hits come first.
+/// Order of search hits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum HitOrder {
-    /// Those that fit best.
+    /// Best match first.
     #[default]
     Rank,
-    /// The latest.
+    /// Newest first.
     Newest,
-    /// The earliest.
+    /// Oldest first.
     Oldest,
 }
 
-/// A message that was found.
+/// A message that matches a query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MessageHit {
-    /// The message.
+    /// Id of the message.
     pub message: i64,
-    /// Its session.
+    /// Id of its session.
     pub session: String,
-    /// Who said it.
+    /// Its role.
     pub role: String,
     /// When.
     pub at: Timestamp,
-    /// The words around, those that were asked for between `>>>` and `<<<`.
+    /// The text around the match, with matches between `>>>` and `<<<`.
     pub snippet: String,
 }
 
-/// What was found.
+/// Result of a message search.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MessageResults {
-    /// The messages.
+    /// The hits.
     pub hits: Vec<MessageHit>,
-    /// Whether words were only found as pieces of others.
+    /// Whether the query matched only as substrings, not as whole words.
     pub by_substring: bool,
 }
 
-/// A hit before its words are fetched.
+/// A hit before its text is loaded.
 #[derive(Debug, Clone)]
 pub(crate) struct RawHit {
     pub(crate) message: i64,
@@ -89,7 +89,7 @@ pub(crate) struct RawHit {
     pub(crate) at: i64,
 }
 
-/// What every way of searching asks for; the conditions are the same for all.
+/// Columns and conditions common to all search methods.
 const RAW_HIT_COLUMNS: &str = "x.id, x.session, s.id, s.root, s.source, x.role, x.at";
 const WHERE_CONDITIONS: &str = "x.state <> 1 AND x.echo IS NULL \
     AND (?2 IS NULL OR instr(?2, ',' || x.role || ',') > 0) AND (?3 IS NULL OR s.id = ?3) \
@@ -107,7 +107,7 @@ impl HistoryReader {
         Ok(MessageResults { hits, by_substring: in_pieces })
     }
 
-    /// The hit with its words.
+    /// Loads the text of a hit.
     pub(crate) fn load_hit(
         &self,
         raw: &RawHit,
@@ -128,13 +128,13 @@ impl HistoryReader {
         question: &ParsedQuery,
     ) -> Result<(Vec<RawHit>, bool), HistoryError> {
         self.with_connection(|connection| {
-            // One moment for all that is read.
+            // Reads everything in one transaction.
             let moment = connection.unchecked_transaction()?;
             let search =
                 QueryRun { connection: &moment, query, question, mark: indexed_up_to(&moment)? };
             if !question.is_wordless() {
                 let found = search.search_words()?;
-                // Pieces know nothing of what must not be there.
+                // Substring search does not support exclusions.
                 if !found.is_empty() || question.has_exclusions() {
                     return Ok((found, false));
                 }
@@ -144,7 +144,7 @@ impl HistoryReader {
     }
 }
 
-/// The parameters of [`WHERE_CONDITIONS`], after what an index is asked.
+/// Parameters of [`WHERE_CONDITIONS`], after the index query.
 type ConditionParams<'a> =
     (Option<&'a str>, Option<String>, Option<&'a str>, Option<&'a str>, Option<i64>, Option<i64>);
 
@@ -152,7 +152,7 @@ struct QueryRun<'a> {
     connection: &'a Connection,
     query: &'a MessageQuery,
     question: &'a ParsedQuery,
-    /// Up to where the indexes go.
+    /// Id of the last indexed message.
     mark: i64,
 }
 
@@ -205,7 +205,8 @@ impl QueryRun<'_> {
         Ok(self.merge(waiting, indexed))
     }
 
-    /// Looks through messages after this one, the latest first.
+    /// Scans messages after `after`, the newest first unless the query sorts by
+    /// oldest.
     fn scan(
         &self,
         after: i64,
@@ -255,7 +256,7 @@ impl QueryRun<'_> {
         if self.query.sort == HitOrder::Oldest { "ASC" } else { "DESC" }
     }
 
-    /// Those that wait for the index are the latest.
+    /// Merges unindexed and indexed hits. Unindexed messages are the newest.
     fn merge(&self, waiting: Vec<RawHit>, indexed: Vec<RawHit>) -> Vec<RawHit> {
         let (first, then) = match self.query.sort {
             HitOrder::Oldest => (indexed, waiting),

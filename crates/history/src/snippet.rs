@@ -1,19 +1,19 @@
-//! The words around what was found.
+//! Excerpts around search matches.
 
 use std::ops::Range;
 
 use crate::query::ParsedQuery;
 use crate::words::{IndexedWord, fold_text, words};
 
-/// So many words are shown before the first hit.
+/// Number of words shown before the first match.
 const WORDS_BEFORE_HIT: usize = 12;
-/// So many words are shown in all.
+/// Maximum number of words shown.
 const MAX_SHOWN_WORDS: usize = 40;
-/// The most characters that are shown.
+/// Maximum number of bytes shown.
 const MAX_SNIPPET_BYTES: usize = 400;
 
-/// The words around the first place that the question asks for, all that it
-/// asks for between `>>>` and `<<<`.
+/// Returns the text around the first match, with all matches between `>>>` and
+/// `<<<`.
 pub(crate) fn snippet(text: &str, question: &ParsedQuery) -> String {
     let all = words(text);
     let mut marked: Vec<Range<usize>> = question
@@ -42,7 +42,7 @@ pub(crate) fn snippet(text: &str, question: &ParsedQuery) -> String {
     }
     let mut at = from;
     for range in marked {
-        // Words that overlap are marked once.
+        // Overlapping matches are marked once.
         if range.start < at || range.end > to {
             continue;
         }
@@ -65,7 +65,7 @@ fn byte_range(words: &[IndexedWord], place: &Range<usize>) -> Option<Range<usize
     Some(words.get(place.start)?.range.start..last.range.end)
 }
 
-/// Where a piece stands: in a word, or anywhere in the text.
+/// Finds a substring: the word that contains it, or its range in the text.
 fn find_piece(text: &str, words: &[IndexedWord], piece: &str) -> Option<Range<usize>> {
     if let Some(word) = words.iter().find(|word| word.folded.contains(piece)) {
         return Some(word.range.clone());
@@ -73,7 +73,7 @@ fn find_piece(text: &str, words: &[IndexedWord], piece: &str) -> Option<Range<us
     if let Some(at) = text.find(piece) {
         return Some(at..at + piece.len());
     }
-    // Folding may change lengths; where it does not, places are the same.
+    // Folding may change lengths; if it does not, offsets are the same.
     let same = fold_text(text);
     let at = (same.len() == text.len()).then(|| same.find(piece)).flatten()?;
     let range = at..at + piece.len();

@@ -1,4 +1,4 @@
-//! Writing: sessions begin, messages are appended, taken back, folded away.
+//! Write access: begins sessions; appends, undoes and folds messages.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -17,10 +17,10 @@ use crate::record::NewSession;
 use crate::rows::{INSERT_MESSAGE, MESSAGE_COLUMNS, MessageFields, message_from_row};
 use crate::schema;
 
-/// How long a writer waits for others.
+/// How long a writer waits for a lock.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The file of conversations, open for writing.
+/// The history database, open for writing.
 #[derive(Debug)]
 pub struct HistoryStore {
     path: PathBuf,
@@ -31,31 +31,31 @@ pub struct HistoryStore {
 #[derive(Debug)]
 struct StoreWriter {
     connection: Connection,
-    /// Up to which message the indexes are known to go.
+    /// Id of the last message known to be indexed.
     indexed: i64,
 }
 
-/// What was taken back.
+/// Result of an undo.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UndoReport {
-    /// How many messages.
+    /// Number of undone messages.
     pub messages: usize,
-    /// What the user had said first of them.
+    /// The first undone user message.
     pub user_text: Option<String>,
 }
 
-/// What was deleted.
+/// Result of a deletion.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DeleteReport {
-    /// How many sessions: it, and those that did parts of its work.
+    /// Number of sessions, including those it delegated work to.
     pub sessions: usize,
-    /// How many messages.
+    /// Number of messages.
     pub messages: usize,
 }
 
 impl HistoryStore {
-    /// Opens the file, and makes it if there is none. Only its owner can read
-    /// what it makes.
+    /// Opens the database, and creates it if missing, readable by its owner
+    /// only.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, HistoryError> {
         let path = path.into();
         create_file(&path)
@@ -64,10 +64,11 @@ impl HistoryStore {
         let mut connection = Connection::open(&path).map_err(failed)?;
         connection.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
         connection.set_prepared_statement_cache_capacity(64);
-        // Look before anything is changed: the file may be another program's.
+        // Checks before changing anything: the file may belong to another
+        // program.
         schema::inspect(&connection, &path)?;
         enable_wal(&connection).map_err(failed)?;
-        // In this mode a killed process loses nothing that was committed.
+        // With a WAL, a killed process loses nothing that was committed.
         connection.pragma_update(None, "synchronous", "normal").map_err(failed)?;
         connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
         schema::migrate(&mut connection, &path)?;
@@ -76,22 +77,22 @@ impl HistoryStore {
         Ok(Self { writer: Mutex::new(StoreWriter { connection, indexed }), reader, path })
     }
 
-    /// For reading what is in it.
+    /// Returns a reader of the same database.
     pub fn reader(&self) -> &HistoryReader {
         &self.reader
     }
 
-    /// Where it is.
+    /// Returns the path of the database.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Begins a session and gives its id.
+    /// Begins a session and returns its id.
     pub fn begin(&self, beginning: &NewSession) -> Result<String, HistoryError> {
         loop {
             let id = beginning.id.clone().unwrap_or_else(new_session_id);
             match self.try_begin(&id, beginning) {
-                // A made-up id was taken by chance.
+                // The generated id is taken; generate another.
                 Err(HistoryError::SessionExists(_)) if beginning.id.is_none() => {}
                 other => return other.map(|()| id),
             }
@@ -138,13 +139,13 @@ impl HistoryStore {
         })
     }
 
-    /// Appends a message and gives its number. It has survived a kill when
-    /// this returns.
+    /// Appends a message and returns its id. The message is durable against a
+    /// kill when this returns.
     pub fn append(&self, session: &str, message: &ChatMessage) -> Result<i64, HistoryError> {
         self.append_at(session, message, Timestamp::now())
     }
 
-    /// [`Self::append`] for what was said at another time.
+    /// Like [`Self::append`], with an explicit time.
     pub fn append_at(
         &self,
         session: &str,
@@ -166,8 +167,8 @@ impl HistoryStore {
         Ok(id)
     }
 
-    /// Appends a result in place of the one that was kept for its call, and
-    /// gives its number; in one step, so that there is always one.
+    /// Appends a tool result in place of the stored one for the same call, and
+    /// returns its id. A single transaction, so the call always has a result.
     pub fn replace_result(&self, session: &str, result: &ChatMessage) -> Result<i64, HistoryError> {
         let ChatMessage::Tool(answer) = result else { return self.append(session, result) };
         let fields = MessageFields::from_message(result);
@@ -197,8 +198,8 @@ impl HistoryStore {
     }
 
     fn index_if_due(&self, id: i64) {
-        // What waits for the index is found without it, so that a failure here
-        // takes nothing away from what was appended.
+        // Search also finds unindexed messages, so a failure here loses
+        // nothing.
         let mut writer = self.writer();
         if id - writer.indexed >= MAX_UNINDEXED_MESSAGES
             && let Ok((indexed, _)) = index::index_pending(&mut writer.connection)
@@ -207,12 +208,12 @@ impl HistoryStore {
         }
     }
 
-    /// From now on these messages stand for what was sent before, which is
-    /// kept and found as ever. Those at the end that were said before are not
-    /// kept twice. Gives the numbers of those that are new.
+    /// Replaces the live conversation with these messages. The old messages are
+    /// kept and remain searchable. Trailing messages that are already stored
+    /// are not stored twice. Returns the ids of the new ones.
     ///
-    /// They stand only for what is known, by its number, to whoever has made them:
-    /// what another process has added meanwhile follows after them.
+    /// Replaces only messages for which `is_known` returns true: those that
+    /// another process has added meanwhile follow after them.
     pub fn compress(
         &self,
         session: &str,
@@ -230,7 +231,7 @@ impl HistoryStore {
                  WHERE m.session = ?1 AND m.state = 0 ORDER BY m.id DESC"
             ))?;
             let mut live = live.query([key])?;
-            // From the end, as long as they are the same.
+            // Matches from the end while the messages are equal.
             let (mut same, mut others) = (Vec::new(), Vec::new());
             let mut wanted = messages.iter().rev();
             let mut next = wanted.next();
@@ -266,7 +267,7 @@ impl HistoryStore {
         })
     }
 
-    /// Takes the last turns back: from what the user said on. Undone messages
+    /// Undoes the last turns, each starting at a user message. Undone messages
     /// are no longer sent, shown or found.
     pub fn undo(&self, session: &str, turns: usize) -> Result<UndoReport, HistoryError> {
         let from: Option<i64> = self.transact(|step| {
@@ -286,7 +287,7 @@ impl HistoryStore {
         }
     }
 
-    /// Takes this message back and all that came after it.
+    /// Undoes this message and all later ones.
     pub fn undo_from(&self, session: &str, from: i64) -> Result<UndoReport, HistoryError> {
         self.transact(|step| {
             let Some(key) = session_key(step, session)? else {
@@ -296,7 +297,7 @@ impl HistoryStore {
         })
     }
 
-    /// A session took this beside what its messages tell.
+    /// Adds usage to a session beyond that of its messages.
     pub fn add_usage(&self, session: &str, usage: &TokenUsage) -> Result<(), HistoryError> {
         self.update_session(
             session,
@@ -323,21 +324,22 @@ impl HistoryStore {
             "UPDATE sessions SET ended = ?2, end_reason = ?3 WHERE id = ?1",
             params![session, now, reason],
         )?;
-        // What is over can be looked for at once.
+        // Makes an ended session searchable by index at once.
         let _ = self.index_pending();
-        // And is in the file itself, also for who copies nothing else.
+        // Moves it from the WAL to the main file, for copies of that file
+        // alone.
         let fold = "PRAGMA wal_checkpoint(PASSIVE)";
         let _ = self.writer().connection.query_row(fold, [], |_| Ok(()));
         Ok(())
     }
 
-    /// A session goes on.
+    /// Reopens an ended session.
     pub fn reopen(&self, session: &str) -> Result<(), HistoryError> {
         let sql = "UPDATE sessions SET ended = NULL, end_reason = NULL WHERE id = ?1";
         self.update_session(session, sql, params![session])
     }
 
-    /// Gives a session a title.
+    /// Sets the title of a session; an empty one removes it.
     pub fn rename(&self, session: &str, title: &str) -> Result<(), HistoryError> {
         let title = title.trim();
         let title = (!title.is_empty()).then_some(title);
@@ -348,8 +350,8 @@ impl HistoryStore {
         )
     }
 
-    /// Deletes a session, and those that did parts of its work; what they said
-    /// does not stay in the file.
+    /// Deletes a session and those it delegated work to, and erases their text
+    /// from the file.
     pub fn delete(&self, session: &str) -> Result<DeleteReport, HistoryError> {
         let deleted = self.transact(|step| {
             let Some(key) = session_key(step, session)? else {
@@ -361,19 +363,19 @@ impl HistoryStore {
         let writer = self.writer();
         let connection = &writer.connection;
         let failed = |e: rusqlite::Error| HistoryError::from_sqlite(&self.path, &e);
-        // An index forgets what was in it when its parts are merged.
+        // FTS5 drops deleted content only when its segments are merged.
         for table in ["words", "pieces"] {
             connection
                 .execute(&format!("INSERT INTO {table}({table}) VALUES ('optimize')"), [])
                 .map_err(failed)?;
         }
         connection.pragma_update(None, "secure_delete", false).map_err(failed)?;
-        // Another process may be reading; then the log shrinks later.
+        // Another process may be reading; the WAL then shrinks later.
         let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
         Ok(deleted)
     }
 
-    /// Takes all waiting messages into the indexes.
+    /// Indexes all pending messages.
     pub fn index_pending(&self) -> Result<(), HistoryError> {
         let mut writer = self.writer();
         loop {
@@ -403,8 +405,7 @@ impl HistoryStore {
         })
     }
 
-    /// Makes a change in one step, alone among all processes; none of it if it
-    /// fails.
+    /// Runs `work` in an exclusive write transaction, rolled back on an error.
     fn transact<T>(
         &self,
         work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<Result<T, HistoryError>>,
@@ -421,13 +422,13 @@ impl HistoryStore {
     }
 }
 
-/// Changes go to a log, so that readers and a writer do not wait for one
-/// another. Where the disk cannot do that, SQLite stays with what it can.
+/// Enables the WAL, so readers and a writer do not block each other. Where the
+/// file system does not support it, SQLite keeps its journal mode.
 fn enable_wal(connection: &Connection) -> rusqlite::Result<()> {
     let begun = Instant::now();
     loop {
         let set = connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()));
-        // SQLite does not wait by itself here.
+        // The busy timeout does not apply to this pragma.
         match set {
             Err(error)
                 if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
@@ -440,7 +441,7 @@ fn enable_wal(connection: &Connection) -> rusqlite::Result<()> {
     }
 }
 
-/// The file, readable by its owner only.
+/// Creates the file and its parent directories, accessible to the owner only.
 fn create_file(path: &Path) -> std::io::Result<()> {
     if path.exists() {
         return Ok(());
@@ -461,11 +462,9 @@ fn create_file(path: &Path) -> std::io::Result<()> {
     file.open(path).map(drop)
 }
 
-/// An id for a session: when it began, and something that no other has.
+/// Generates a session id: the start time and a random suffix.
 pub fn new_session_id() -> String {
-    use std::hash::{BuildHasher as _, Hasher as _, RandomState};
-    let chance = RandomState::new().build_hasher().finish();
-    format!("{}_{:06x}", Zoned::now().strftime("%Y%m%d_%H%M%S"), chance & 0xff_ffff)
+    format!("{}_{}", Zoned::now().strftime("%Y%m%d_%H%M%S"), hermes_core::ids::random_hex(6))
 }
 
 fn session_key(step: &Transaction<'_>, session: &str) -> rusqlite::Result<Option<i64>> {
@@ -473,7 +472,7 @@ fn session_key(step: &Transaction<'_>, session: &str) -> rusqlite::Result<Option
     find.query_row([session], |row| row.get(0)).optional()
 }
 
-/// Adds a message to the sums of its session.
+/// Adds a message to the totals of its session.
 fn add_to_totals(
     step: &Transaction<'_>,
     key: i64,
@@ -517,8 +516,8 @@ fn undo_from(step: &Transaction<'_>, key: i64, from: i64) -> rusqlite::Result<Un
         "SELECT id, role, text, state FROM messages \
          WHERE session = ?1 AND id >= ?2 AND state <> 1 AND echo IS NULL ORDER BY id",
     )?;
-    // The first of those that are sent again after a summary: what is folded
-    // and older is in the summary.
+    // The first message echoed after a summary: folded messages before it are
+    // covered by the summary.
     let again: Option<i64> = step.query_row(
         "SELECT min(echo) FROM messages WHERE session = ?1 AND state = 0 AND echo > 0",
         [key],
@@ -545,8 +544,8 @@ fn undo_from(step: &Transaction<'_>, key: i64, from: i64) -> rusqlite::Result<Un
     )?;
     step.execute("UPDATE messages SET state = 1 WHERE session = ?1 AND echo >= ?2", [key, from])?;
     if reaches_back {
-        // A summary stands for what was taken back: what came before it is
-        // sent itself again.
+        // The summary covers undone messages: drop it and make the folded
+        // messages before them live again.
         step.execute(
             "UPDATE messages SET state = 1 WHERE session = ?1 AND echo IS NOT NULL",
             [key],

@@ -1,9 +1,9 @@
-//! Whoever can sum up what was found.
+//! Port for summarizing search results.
 
 use hermes_core::BoxFuture;
 
-/// Somebody who sums up: a model. A port of the tools that search.
+/// A model that summarizes; a port of the search tools.
 pub trait Summarizer: Send + Sync {
-    /// The answer to this prompt, or why there is none.
+    /// Returns the reply to this prompt, or why there is none.
     fn summarize(&self, prompt: String) -> BoxFuture<'_, Result<String, String>>;
 }

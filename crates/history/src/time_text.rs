@@ -1,10 +1,10 @@
-//! Points in time as people write them.
+//! Parsing and formatting of times for people.
 
 use jiff::civil::{Date, DateTime};
 use jiff::{SignedDuration, Timestamp, Zoned};
 
-/// A point in time: so long ago (`90s`, `10m`, `2h`, `3d`, `1w`), a date, or a
-/// date and time, here unless a zone is given. None if it is no such thing.
+/// Parses a time: an age (`90s`, `10m`, `2h`, `3d`, `1w`), a date, or a date
+/// and time, in the local time zone unless one is given. None if it is neither.
 pub fn parse_time(text: &str) -> Option<Timestamp> {
     let text = text.trim();
     let now = Zoned::now();
@@ -34,7 +34,7 @@ fn parse_ago(text: &str) -> Option<SignedDuration> {
     Some(SignedDuration::from_secs(number.parse::<i64>().ok()?.checked_mul(seconds)?))
 }
 
-/// A point in time for people here, to the minute.
+/// Formats a time in the local time zone, to the minute.
 pub fn format_local(at: Timestamp) -> String {
     at.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string()
 }

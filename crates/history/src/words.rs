@@ -1,6 +1,5 @@
-//! The words of a text, the same way for what is kept and for what is looked
-//! for: small letters, no accents, and one word for each character of a script
-//! that is written without spaces.
+//! Word splitting, the same for stored text and queries: lowercase, no accents,
+//! and one word per character in scripts written without spaces.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -10,13 +9,13 @@ use unicode_normalization::{IsNormalized, UnicodeNormalization as _, is_nfc_quic
 /// A word of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct IndexedWord {
-    /// Where it stands, in bytes.
+    /// Its byte range.
     pub(crate) range: Range<usize>,
-    /// Its form for comparing.
+    /// Its folded form, for comparison.
     pub(crate) folded: String,
 }
 
-/// The text with letters and their accents put together.
+/// Normalizes a text to NFC.
 pub(crate) fn normalize_nfc(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);
@@ -27,7 +26,7 @@ pub(crate) fn normalize_nfc(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The words of a text; [`composed`] first, if it may need to be.
+/// Splits a text into words; apply [`normalize_nfc`] first if needed.
 pub(crate) fn words(text: &str) -> Vec<IndexedWord> {
     let mut words: Vec<IndexedWord> = Vec::new();
     let mut open: Option<IndexedWord> = None;
@@ -52,7 +51,7 @@ pub(crate) fn words(text: &str) -> Vec<IndexedWord> {
     words
 }
 
-/// The whole text in the form for comparing.
+/// Folds a whole text for comparison.
 pub(crate) fn fold_text(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
@@ -87,8 +86,9 @@ fn is_letter(c: char) -> bool {
     c.is_alphanumeric() || is_accent(c)
 }
 
-/// Whether the character belongs to a script that is written without spaces,
-/// or with spaces that say little: Chinese, Japanese, Korean, Thai and others.
+/// Whether the character belongs to a script written without spaces, or in
+/// which spaces carry little meaning: Chinese, Japanese, Korean, Thai and
+/// others.
 fn is_unspaced(c: char) -> bool {
     matches!(u32::from(c),
         0x0E00..=0x0EFF | 0x1000..=0x109F | 0x1100..=0x11FF | 0x1780..=0x17FF

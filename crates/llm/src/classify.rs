@@ -1,4 +1,4 @@
-//! What a server's error means. Every server words it in its own way.
+//! Classification of server errors. Every server words them differently.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::model_error::{ModelError, ModelErrorKind};
 
-/// The most characters of a server's own words that are passed on.
+/// Maximum number of characters of a server's message that are kept.
 const MAX_MESSAGE_CHARS: usize = 500;
 
 const LENGTH_PHRASES: &[&str] = &[
@@ -46,7 +46,7 @@ const NO_IMAGES_PHRASES: &[&str] = &[
     "vision is not supported",
     "vision is not enabled",
 ];
-/// How a server says that it could not read the call that its model wrote.
+/// How servers report that they could not parse a call that the model wrote.
 const MALFORMED_CALL_PHRASES: &[&str] = &["tool_use_failed"];
 const NO_TOOLS_PHRASES: &[&str] = &[
     "does not support tools",
@@ -105,8 +105,8 @@ const UNKNOWN_MODEL_PHRASES: &[&str] = &[
     "unsupported model",
 ];
 
-/// What a server's error means. `status` is none for errors in the middle of
-/// an answer.
+/// Classifies a server's error. `status` is none for errors in the middle of a
+/// reply.
 pub(crate) fn classify(status: Option<u16>, headers: Option<&HeaderMap>, body: &str) -> ModelError {
     let json: Value = serde_json::from_str(body).unwrap_or_default();
     let error = find_error(&json);
@@ -119,12 +119,12 @@ pub(crate) fn classify(status: Option<u16>, headers: Option<&HeaderMap>, body: &
     let message = match (status, said.is_empty()) {
         (Some(status), true) => format!("the server answered {status}"),
         (Some(status), false) => format!("{said} ({status})"),
-        (None, true) => "the server reports an error without a reason".to_owned(),
+        (None, true) => "the server reported an error without a message".to_owned(),
         (None, false) => said,
     };
     let hint = match retry_after.map(|wait| wait.as_secs()) {
         Some(wait @ 61..) if kind == ModelErrorKind::RateLimited => Some(format!(
-            "the server wants to be left alone for {} minutes; use another key or model until then",
+            "the server asks to wait {} minutes; use another key or model until then",
             wait.div_ceil(60)
         )),
         _ => hint_for(kind, status).map(str::to_owned),
@@ -147,7 +147,7 @@ fn error_kind(status: Option<u16>, text: &str, says_when: bool) -> ModelErrorKin
     if status == Some(413) || (!is_rate && has(LENGTH_PHRASES)) {
         return ModelErrorKind::ContextTooLong;
     }
-    // A quota that is filled up again soon is a rate.
+    // A quota that refills soon is a rate limit.
     if status == Some(402) || (has(QUOTA_PHRASES) && !(is_rate && says_when)) {
         return ModelErrorKind::Quota;
     }
@@ -177,32 +177,32 @@ fn error_kind(status: Option<u16>, text: &str, says_when: bool) -> ModelErrorKin
 fn hint_for(kind: ModelErrorKind, status: Option<u16>) -> Option<&'static str> {
     Some(match kind {
         ModelErrorKind::Authentication => {
-            "check the key of this provider in the environment or in .env"
+            "check this provider's API key in the environment or in .env"
         }
         ModelErrorKind::Quota => "top up the account, or use another key or model",
-        ModelErrorKind::RateLimited => "wait a little, or use another key or model",
-        ModelErrorKind::Overloaded => "try again a little later, or use another model",
+        ModelErrorKind::RateLimited => "wait a moment, or use another key or model",
+        ModelErrorKind::Overloaded => "retry later, or use another model",
         ModelErrorKind::ContextTooLong => {
-            "shorten the conversation, or use a model with a larger window"
+            "shorten the conversation, or use a model with a larger context window"
         }
-        ModelErrorKind::Refused => "say it in another way, or use another model",
+        ModelErrorKind::Refused => "rephrase the request, or use another model",
         ModelErrorKind::ModelUnavailable => {
             "check the model's name: `model.default` in config.yaml"
         }
-        ModelErrorKind::NoTools => "this model asks for tools in its text only",
-        ModelErrorKind::NoImages => "this model takes no pictures; use one that does",
-        ModelErrorKind::Malformed => "ask again, or use another model",
+        ModelErrorKind::NoTools => "this model supports tool calls only as text",
+        ModelErrorKind::NoImages => "this model does not accept images; use one that does",
+        ModelErrorKind::Malformed => "retry, or use another model",
         ModelErrorKind::Request if status == Some(404) => {
             "check `model.base_url`; for most servers it ends in /v1"
         }
         ModelErrorKind::Request if status.is_some_and(|status| (300..400).contains(&status)) => {
-            "set `model.base_url` to the address that the server has moved to"
+            "set `model.base_url` to the server's new address"
         }
         _ => return None,
     })
 }
 
-/// The part of a body that tells of the error.
+/// Returns the part of a body that describes the error.
 fn find_error(json: &Value) -> &Value {
     let json = json.get(0).unwrap_or(json);
     let json = json.get("response").unwrap_or(json);
@@ -215,7 +215,7 @@ fn error_message(error: &Value, json: &Value) -> Option<String> {
         .or_else(|| ["message", "detail", "msg", "error"].iter().find_map(|key| text(&error[*key])))
         .or_else(|| text(&json["message"]))
         .or_else(|| validation_details(&error["detail"]))?;
-    // A go-between repeats what the server behind it said.
+    // A proxy repeats the message of the upstream server.
     let behind = error.pointer("/metadata/raw").map(|raw| match raw {
         Value::String(raw) => raw.clone(),
         other => other.to_string(),
@@ -226,7 +226,7 @@ fn error_message(error: &Value, json: &Value) -> Option<String> {
     })
 }
 
-/// What is wrong where, as servers in Python write it.
+/// Formats validation errors of FastAPI servers: message and location.
 fn validation_details(details: &Value) -> Option<String> {
     let one = |detail: &Value| {
         let place = detail["loc"].as_array().into_iter().flatten().map(|step| match step {
@@ -252,7 +252,7 @@ fn truncate_message(text: &str) -> String {
     }
 }
 
-/// The status that an error in the middle of an answer would have had.
+/// Returns the status that corresponds to an error in the middle of a reply.
 fn implied_status(error: &Value) -> Option<u16> {
     let number = |value: &Value| {
         value.as_u64().and_then(|n| u16::try_from(n).ok()).filter(|n| (400..600).contains(n))
@@ -278,7 +278,7 @@ fn implied_status(error: &Value) -> Option<u16> {
     })
 }
 
-/// When the server wants to be asked again, by its headers.
+/// Returns the retry delay given in the headers.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
     if let Some(milliseconds) = text("retry-after-ms").and_then(|text| text.parse().ok()) {
@@ -293,7 +293,7 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     Some(Duration::from_secs(u64::try_from(left).unwrap_or(0)))
 }
 
-/// The same, by the details of an error as Google writes them.
+/// Returns the retry delay given in the error details, in Google's format.
 fn retry_delay_detail(error: &Value) -> Option<Duration> {
     let details = error["details"].as_array()?;
     let delay = details.iter().find_map(|detail| detail["retryDelay"].as_str())?;
@@ -301,7 +301,7 @@ fn retry_delay_detail(error: &Value) -> Option<Duration> {
 }
 
 fn bounded_duration(number: f64, unit: f64) -> Option<Duration> {
-    // A day is as good as never.
+    // Delays beyond a day make no difference.
     Duration::try_from_secs_f64((number * unit).clamp(0.0, 86_400.0)).ok()
 }
 

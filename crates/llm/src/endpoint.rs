@@ -1,4 +1,4 @@
-//! A model at a server: where it is, which language it speaks, with what keys.
+//! A model on a server: address, API dialect and keys.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,78 +11,78 @@ use crate::http::is_loopback;
 use crate::model_error::{ModelError, ModelErrorKind};
 use crate::reply::TokenUsage;
 
-/// A model at a server.
+/// A model on a server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelEndpoint {
-    /// Who runs it, such as `openrouter`; for people.
+    /// The provider, such as `openrouter`; for display.
     pub provider: String,
-    /// The language of its server.
+    /// The API dialect of the server.
     pub dialect: ApiDialect,
-    /// The address that the paths of the language are added to.
+    /// The address that the dialect's paths are appended to.
     pub base_url: String,
-    /// The model, as its server names it.
+    /// The server's name for the model.
     pub model: String,
-    /// Keys, of which one is used at a time.
+    /// API keys, used one at a time.
     pub keys: Vec<ApiKey>,
-    /// Headers more.
+    /// Additional headers.
     pub headers: Vec<(String, String)>,
-    /// Fields more of each request.
+    /// Additional fields of each request body.
     pub extra: Map<String, Value>,
-    /// How many tokens a conversation may have, if that was said.
+    /// The configured or detected context window, in tokens.
     pub window: Option<u64>,
-    /// Whether that is only what is usual, and the server knows better once the
-    /// model has answered.
+    /// Whether `window` is a guess that the server can correct once the model
+    /// has replied.
     pub is_window_guessed: bool,
-    /// How long the model may be silent, if that was said.
+    /// The configured limit on silence of the model.
     pub idle_timeout: Option<Duration>,
-    /// The most tokens of an answer, if a request does not say.
+    /// Maximum number of tokens of a reply, if a request sets none.
     pub max_tokens: Option<u64>,
-    /// What tokens cost.
+    /// Token prices.
     pub prices: Option<TokenPrices>,
 }
 
-/// The language of a server.
+/// An API dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ApiDialect {
-    /// Chat completions, as OpenAI made them and nearly everybody speaks them.
+    /// Chat Completions, defined by OpenAI and supported by most servers.
     Chat,
-    /// OpenAI's responses.
+    /// OpenAI's Responses API.
     Responses,
-    /// Anthropic's messages.
+    /// Anthropic's Messages API.
     Anthropic,
-    /// Google's Gemini.
+    /// Google's Gemini API.
     Gemini,
 }
 
-/// What a million tokens cost, in dollars.
+/// Prices of a million tokens, in dollars.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct TokenPrices {
-    /// Of what is sent.
+    /// Input.
     pub input: f64,
-    /// Of what is answered.
+    /// Output.
     pub output: f64,
-    /// Of what is read from a cache; as `input` if it was not said.
+    /// Input read from a cache; defaults to `input`.
     pub cache_read: Option<f64>,
-    /// Of what is written to a cache; as `input` if it was not said.
+    /// Input written to a cache; defaults to `input`.
     pub cache_write: Option<f64>,
 }
 
-/// A key that is shorter is none.
+/// Minimum length of a key to redact.
 const MIN_REDACTED_KEY_BYTES: usize = 8;
 
-/// A key. `Debug` does not show it.
+/// An API key. `Debug` hides it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(String);
 
 impl ApiKey {
-    /// A key; spaces and line ends around it are slips.
+    /// Creates a key; surrounding whitespace is trimmed.
     pub fn new(key: &str) -> Self {
         Self(key.trim().to_owned())
     }
 
-    /// A text without the key: servers repeat what they were sent.
+    /// Redacts the key: servers echo what they receive.
     pub(crate) fn redact(&self, text: &mut String) {
-        // What is shorter is no key, but may well be a word.
+        // Anything shorter may be an ordinary word.
         if self.0.len() >= MIN_REDACTED_KEY_BYTES && text.contains(&self.0) {
             *text = text.replace(&self.0, "[the key]");
         }
@@ -96,7 +96,7 @@ impl fmt::Debug for ApiKey {
 }
 
 impl ApiDialect {
-    /// By its name in a configuration.
+    /// Parses the name used in the configuration.
     pub fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "chat_completions" | "chat" | "openai" | "openai_chat" => Self::Chat,
@@ -107,7 +107,7 @@ impl ApiDialect {
         })
     }
 
-    /// Its name in a configuration.
+    /// Returns the name used in the configuration.
     pub fn name(self) -> &'static str {
         match self {
             Self::Chat => "chat_completions",
@@ -117,7 +117,7 @@ impl ApiDialect {
         }
     }
 
-    /// By the address of a server.
+    /// Derives the dialect from a server's address.
     pub fn from_url(base_url: &str) -> Self {
         let url = base_url.trim_end_matches('/').to_lowercase();
         let host = Url::parse(&url).ok().and_then(|url| url.host_str().map(str::to_owned));
@@ -136,7 +136,7 @@ impl ApiDialect {
 }
 
 impl ModelEndpoint {
-    /// A model at an address, and nothing else said about it.
+    /// Creates an endpoint with default settings.
     pub fn new(dialect: ApiDialect, base_url: impl Into<String>, model: impl Into<String>) -> Self {
         Self {
             provider: String::new(),
@@ -154,23 +154,23 @@ impl ModelEndpoint {
         }
     }
 
-    /// The address, checked.
+    /// Parses and validates the base URL.
     pub(crate) fn parsed_base_url(&self) -> Result<Url, ModelError> {
         let wrong = |why: &str| {
             ModelError::new(
                 ModelErrorKind::Request,
-                format!("`{}` is no address of a server: {why}", self.base_url),
+                format!("`{}` is not a valid server URL: {why}", self.base_url),
             )
             .with_hint("set `model.base_url` to something like http://127.0.0.1:8080/v1")
         };
         let mut url =
             Url::parse(self.base_url.trim()).map_err(|error| wrong(&error.to_string()))?;
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
-            return Err(wrong("it must begin with http:// or https://"));
+            return Err(wrong("it must start with http:// or https://"));
         }
         let path = url.path().trim_end_matches('/');
         let path = match self.dialect {
-            // All of them have it; people forget it.
+            // All servers have this path; users often omit it.
             ApiDialect::Chat | ApiDialect::Responses if path.is_empty() => "/v1".to_owned(),
             ApiDialect::Anthropic if !path.ends_with("/v1") => format!("{path}/v1"),
             ApiDialect::Gemini if !path.contains("/v1") => format!("{path}/v1beta"),
@@ -180,7 +180,7 @@ impl ModelEndpoint {
         Ok(url)
     }
 
-    /// An address below the base.
+    /// Returns the URL of a path below the base.
     pub(crate) fn url(&self, path: &str) -> Result<Url, ModelError> {
         let mut url = self.parsed_base_url()?;
         let whole = format!("{}/{path}", url.path().trim_end_matches('/'));
@@ -188,33 +188,33 @@ impl ModelEndpoint {
         Ok(url)
     }
 
-    /// Whether it is this machine's own.
+    /// Whether the server is on this machine.
     pub(crate) fn is_local(&self) -> bool {
         self.parsed_base_url().is_ok_and(|url| is_loopback(&url))
     }
 
-    /// Who made pieces that only they can read.
+    /// Identifies the server that can read its own opaque blocks.
     pub(crate) fn origin(&self) -> String {
         let host =
             Url::parse(&self.base_url).ok().and_then(|url| url.host_str().map(str::to_owned));
         format!("{}:{}", self.dialect.name(), host.unwrap_or_default())
     }
 
-    /// Whether it is a server of that name.
+    /// Whether the server is this host or a subdomain of it.
     pub(crate) fn is_host(&self, host: &str) -> bool {
         let url = Url::parse(&self.base_url).ok();
         let own = url.as_ref().and_then(Url::host_str).unwrap_or_default();
         own == host || own.strip_suffix(host).is_some_and(|rest| rest.ends_with('.'))
     }
 
-    /// The headers of a request.
+    /// Builds the headers of a request.
     pub(crate) fn headers(&self, key: Option<&ApiKey>) -> Result<HeaderMap, ModelError> {
         let mut headers = HeaderMap::new();
         if self.dialect == ApiDialect::Anthropic {
             headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
         }
         if let Some(ApiKey(key)) = key {
-            // Tokens of an account are shown in another way than keys.
+            // OAuth tokens use another header than API keys.
             let is_account = key.starts_with("sk-ant-oat");
             let (name, value) = match self.dialect {
                 ApiDialect::Anthropic if !is_account => ("x-api-key", key.clone()),
@@ -224,9 +224,9 @@ impl ModelEndpoint {
             let mut value = HeaderValue::from_str(&value).map_err(|_| {
                 ModelError::new(
                     ModelErrorKind::Authentication,
-                    "the key holds characters that no key has",
+                    "the API key contains invalid characters",
                 )
-                .with_hint("copy the key again, without line ends and quotes")
+                .with_hint("copy the key again, without line breaks and quotes")
             })?;
             value.set_sensitive(true);
             headers.insert(name, value);
@@ -240,7 +240,7 @@ impl ModelEndpoint {
             let Some((name, value)) = pair else {
                 return Err(ModelError::new(
                     ModelErrorKind::Request,
-                    format!("`{name}` is no header"),
+                    format!("`{name}` is not a valid header"),
                 )
                 .with_hint("correct `extra_headers` of the provider in config.yaml"));
             };
@@ -251,7 +251,7 @@ impl ModelEndpoint {
 }
 
 impl TokenPrices {
-    /// What a request cost.
+    /// Computes the cost of a request.
     pub fn cost(&self, usage: &TokenUsage) -> f64 {
         let plain = usage.input.saturating_sub(usage.cache_read).saturating_sub(usage.cache_write);
         let sum = plain as f64 * self.input

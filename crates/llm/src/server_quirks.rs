@@ -1,6 +1,6 @@
-//! Parameters that a server refuses. What models take differs, also behind
-//! the same address, and the server's own words say it best: what it names is
-//! left out, renamed or made smaller, and that is remembered.
+//! Adapts requests to parameters that a server rejects. Support differs per
+//! model, even behind one URL, so the error message decides: the parameter it
+//! names is omitted, renamed or capped, and the adaptation is remembered.
 
 use std::collections::HashMap;
 
@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 use crate::endpoint::{ApiDialect, ModelEndpoint};
 use crate::request::ModelRequest;
 
-/// What requests may go without, by the keys that lead to it. The rest is
-/// what is asked.
+/// Parameters that may be omitted from a request, as dotted paths. The rest is
+/// the conversation itself.
 const OPTIONAL_PARAMETERS: &[&str] = &[
     "max_tokens",
     "max_completion_tokens",
@@ -31,12 +31,12 @@ const OPTIONAL_PARAMETERS: &[&str] = &[
     "generationConfig.temperature",
     "generationConfig.maxOutputTokens",
 ];
-/// Other words that servers have for it.
+/// Other names that servers use for a parameter.
 const PARAMETER_SYNONYMS: &[(&str, &str)] =
     &[("include", "encrypted content"), ("include", "reasoning.encrypted_content")];
-/// Two names of the same, of which a server may know one.
+/// Two names of the same parameter; a server may accept only one.
 const MAX_TOKENS_NAMES: [&str; 2] = ["max_tokens", "max_completion_tokens"];
-/// How a server says that it does not take something.
+/// Phrases with which a server rejects a parameter.
 const REFUSAL_PHRASES: &[&str] = &[
     "unsupported",
     "not supported",
@@ -54,48 +54,48 @@ const REFUSAL_PHRASES: &[&str] = &[
     "cannot find field",
 ];
 
-/// What bounds the length of an answer.
+/// Parameters that limit the length of a reply.
 const LENGTH_PARAMETERS: &[&str] = &[
     "max_tokens",
     "max_completion_tokens",
     "max_output_tokens",
     "generationConfig.maxOutputTokens",
 ];
-/// How a server says that it allows less of it.
+/// Phrases with which a server rejects a value as too large.
 const EXCESS_PHRASES: &[&str] =
     &["too large", "maximum", "at most", "less than or equal", "<=", "exceeds", "greater than"];
-/// A number that is smaller is none of tokens.
+/// Smaller numbers in an error message are not token limits.
 const MIN_TOKEN_LIMIT: u64 = 256;
 
-/// What is done to the requests to a model.
+/// A change to the requests for one model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RequestAdaptation {
     Omit(&'static str),
     Rename(&'static str, &'static str),
-    /// No more than so many.
+    /// Limits the value.
     Cap(&'static str, u64),
-    /// No pictures.
+    /// Removes images.
     OmitImages,
 }
 
-/// What servers refuse, by address and model.
+/// Known request adaptations, by endpoint and model.
 #[derive(Debug, Default)]
 pub(crate) struct ServerQuirks(Mutex<HashMap<(String, String), Vec<RequestAdaptation>>>);
 
 impl ServerQuirks {
-    /// Makes of a request what this server takes.
+    /// Applies the known adaptations to a request.
     pub(crate) fn apply(&self, endpoint: &ModelEndpoint, body: &mut Value) {
         let changes = self.lock().get(&quirk_key(endpoint, body)).cloned().unwrap_or_default();
         changes.iter().for_each(|change| change.apply(body));
     }
 
-    /// Remembers what a refusal of this request says, and makes it so; whether
-    /// it says something new.
+    /// Learns an adaptation from the rejection of this request and applies it.
+    /// Returns whether there was one.
     pub(crate) fn learn(&self, endpoint: &ModelEndpoint, said: &str, body: &mut Value) -> bool {
         let Some(change) = interpret_refusal(endpoint, said, body) else { return false };
         let mut places = self.lock();
         let known = places.entry(quirk_key(endpoint, body)).or_default();
-        // A name that was refused is not gone back to.
+        // Never go back to a name that was rejected.
         let change = match change {
             RequestAdaptation::Rename(from, to)
                 if known.contains(&RequestAdaptation::Rename(to, from)) =>
@@ -111,14 +111,14 @@ impl ServerQuirks {
         true
     }
 
-    /// Whether a model takes no pictures.
+    /// Whether a model rejects images.
     pub(crate) fn rejects_images(&self, endpoint: &ModelEndpoint, request: &ModelRequest) -> bool {
         let places = self.lock();
         let known = places.get(&model_quirk_key(endpoint, &request.model));
         known.is_some_and(|known| known.contains(&RequestAdaptation::OmitImages))
     }
 
-    /// Remembers that it takes none; whether that is new.
+    /// Remembers that a model rejects images. Returns whether that is new.
     pub(crate) fn learn_rejects_images(
         &self,
         endpoint: &ModelEndpoint,
@@ -149,7 +149,7 @@ impl RequestAdaptation {
                     holder.insert(key, Value::from(most));
                 }
             }
-            // Pictures are taken out of what is asked, not of how it is written.
+            // Images are removed from the messages, not from the request body.
             Self::OmitImages => {}
             Self::Rename(from, to) => {
                 if let Some(value) = remove_path(body, from)
@@ -166,7 +166,7 @@ fn quirk_key(endpoint: &ModelEndpoint, body: &Value) -> (String, String) {
     model_quirk_key(endpoint, body["model"].as_str().unwrap_or_default())
 }
 
-/// The same for a model by its name; the usual one if that is empty.
+/// Key of a model by name; an empty name means the endpoint's default model.
 fn model_quirk_key(endpoint: &ModelEndpoint, model: &str) -> (String, String) {
     let model = if model.is_empty() { &endpoint.model } else { model };
     (format!("{}:{}", endpoint.dialect.name(), endpoint.base_url), model.to_owned())
@@ -191,8 +191,8 @@ fn has_path(body: &Value, path: &str) -> bool {
     path.split('.').try_fold(body, |value, key| value.get(key)).is_some()
 }
 
-/// What is to be done about a refusal; none if it names nothing that the
-/// request can go without, or what somebody has set on purpose.
+/// Returns the adaptation for a rejection. `None` if it names no optional
+/// parameter, or one that the user configured.
 fn interpret_refusal(
     endpoint: &ModelEndpoint,
     said: &str,
@@ -204,7 +204,7 @@ fn interpret_refusal(
     let text = said.to_lowercase();
     let is_own = |path: &str| !endpoint.extra.contains_key(path.split('.').next().unwrap_or(path));
     let named = rejected_parameter(error);
-    // What a conversation takes as a whole is another matter.
+    // A context length error is not about the reply length.
     if EXCESS_PHRASES.iter().any(|word| words.contains(word)) && !words.contains("context") {
         let is_meant = |path: &str| {
             let by_name = named.as_deref().is_some_and(|named| names_parameter(path, named));
@@ -243,21 +243,21 @@ fn interpret_refusal(
     Some(RequestAdaptation::Omit(path))
 }
 
-/// The largest number in a text that is smaller than this one.
+/// Returns the largest number in a text that is below `bound`.
 fn largest_below(text: &str, bound: u64) -> Option<u64> {
     let numbers =
         text.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse().ok());
     numbers.filter(|number| (MIN_TOKEN_LIMIT..bound).contains(number)).max()
 }
 
-/// What the server says in words.
+/// Returns the server's error message.
 fn error_message(error: &Value) -> Option<&str> {
     let text = |value: &'_ Value| value.as_str().is_some_and(|text| !text.is_empty());
     let own = ["message", "detail", "msg", "error"].iter().map(|key| &error[*key]);
     own.into_iter().find(|value| text(value)).and_then(Value::as_str)
 }
 
-/// The parameter that the server names as the one it does not take.
+/// Returns the parameter that the server reports as rejected.
 fn rejected_parameter(error: &Value) -> Option<String> {
     let listed = |value: &Value| {
         let steps: Vec<&str> = value["loc"].as_array()?.iter().filter_map(Value::as_str).collect();
@@ -267,13 +267,13 @@ fn rejected_parameter(error: &Value) -> Option<String> {
     param.or_else(|| listed(&error["detail"][0])).filter(|name| !name.is_empty())
 }
 
-/// Whether a name means this parameter, or a part of it.
+/// Whether a name refers to this parameter or a part of it.
 fn names_parameter(path: &str, named: &str) -> bool {
     let rest = named.strip_prefix(path);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
-/// Where a parameter is named in a text, as a word of its own.
+/// Returns the position of a parameter in a text, as a whole word.
 fn find_mention(text: &str, path: &str) -> Option<usize> {
     let name = path.rsplit('.').next().unwrap_or(path).to_lowercase();
     let is_part = |c: char| c.is_alphanumeric() || c == '_';

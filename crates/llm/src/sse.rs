@@ -1,27 +1,27 @@
-//! Server-sent events: bytes in, events out, whatever the pieces they come in.
+//! Incremental parser for server-sent events.
 
 use crate::model_error::{ModelError, ModelErrorKind};
 
-/// No event of an honest server is longer.
+/// Maximum size of one event.
 const MAX_EVENT_BYTES: usize = 64 * 1024 * 1024;
 
 /// One event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SseEvent {
-    /// Its name; none means `message`.
+    /// The event name; `None` means `message`.
     pub(crate) name: Option<String>,
-    /// What it says.
+    /// The payload.
     pub(crate) data: String,
 }
 
-/// Reads events from pieces of a body.
+/// Parses events from the chunks of a response body.
 #[derive(Debug, Default)]
 pub(crate) struct SseParser {
-    /// What came and is no whole line yet.
+    /// Received bytes without a complete line.
     rest: Vec<u8>,
-    /// How much of it holds no line end.
+    /// How many bytes of `rest` are known to hold no line end.
     seen: usize,
-    /// The last piece ended with a carriage return, whose line feed may follow.
+    /// The last chunk ended with a carriage return; its line feed may follow.
     after_return: bool,
     begun: bool,
     event: SseEvent,
@@ -29,13 +29,13 @@ pub(crate) struct SseParser {
 }
 
 impl SseParser {
-    /// Takes a piece, and gives the events that it completes.
+    /// Consumes a chunk and returns the events that it completes.
     pub(crate) fn feed(&mut self, piece: &[u8]) -> Result<Vec<SseEvent>, ModelError> {
         self.rest.extend_from_slice(piece);
         if self.rest.len() + self.event.data.len() > MAX_EVENT_BYTES {
             return Err(ModelError::new(
                 ModelErrorKind::Protocol,
-                "the server sent an event without end",
+                "an event of the server exceeds the maximum size",
             ));
         }
         let mut events = Vec::new();
@@ -44,7 +44,7 @@ impl SseParser {
         let mut at = self.seen;
         while let Some(offset) = rest[at..].iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
             let end = at + offset;
-            // The second half of a line end that is already known.
+            // The line feed of a CRLF whose CR was already handled.
             let is_second = rest[end] == b'\n' && self.after_return && end == start;
             self.after_return = rest[end] == b'\r';
             if !is_second {
@@ -61,7 +61,8 @@ impl SseParser {
         Ok(events)
     }
 
-    /// What is there when the body ends. Servers forget the empty line at the end.
+    /// Returns the pending event at the end of the body. Some servers omit the
+    /// final empty line.
     pub(crate) fn finish(&mut self) -> Option<SseEvent> {
         let last = std::mem::take(&mut self.rest);
         self.seen = 0;

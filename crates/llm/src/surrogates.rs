@@ -1,19 +1,19 @@
-//! Characters that were cut in half. Some servers cut text by the units of
-//! UTF-16, so that half a pair ends one piece and the other begins the next.
+//! Repairs split surrogate pairs. Some servers cut text at UTF-16 code units,
+//! so half a pair ends one chunk and the other half starts the next.
 
 use std::ops::Range;
 
-/// What stands for half a character in JSON.
+/// Escape of the replacement character, as JSON.
 const REPLACEMENT_ESCAPE: &str = "\\ufffd";
 
-/// Half of a pair in the text of a document.
+/// An escaped surrogate without its other half.
 struct LoneSurrogate {
     range: Range<usize>,
     is_high: bool,
 }
 
-/// The same document with the replacement character for every half; none if
-/// it has none.
+/// Replaces every lone surrogate with the replacement character. `None` if the
+/// document has none.
 pub fn replace_lone_surrogates(text: &str) -> Option<String> {
     let halves = find_lone_surrogates(text);
     let mut whole = text.to_owned();
@@ -23,13 +23,13 @@ pub fn replace_lone_surrogates(text: &str) -> Option<String> {
     (!halves.is_empty()).then_some(whole)
 }
 
-/// Whether a text of the document ends with the first half of a character.
+/// Whether a string of the document ends with a high surrogate.
 pub(crate) fn ends_with_high(text: &str) -> bool {
     trailing_high(text).is_some()
 }
 
-/// Two documents, of which the first is open: a half at its end and the one
-/// that the second begins a text with become one character.
+/// Joins a surrogate pair that is split between two documents: moves the high
+/// surrogate at the end of the first to the start of the string in the second.
 pub(crate) fn join_split_pair(first: &str, second: &str) -> (String, String) {
     let mut first = first.to_owned();
     let mut second = second.to_owned();
@@ -71,14 +71,14 @@ fn find_lone_surrogates(text: &str) -> Vec<LoneSurrogate> {
                 at += 6;
             }
             Some(_) => at += 6,
-            // Whatever follows is escaped, and no escape begins there.
+            // The next character is escaped, so no escape starts there.
             None => at = text.ceil_char_boundary((at + 2).min(text.len())),
         }
     }
     halves
 }
 
-/// The unit that is escaped here.
+/// Returns the UTF-16 code unit that is escaped at this position.
 fn escaped_unit(text: &str, at: usize) -> Option<u16> {
     let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
     let is_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());

@@ -1,4 +1,4 @@
-//! Calls and their results as text, for models that know no other way.
+//! Writes tool calls and results as text, for models without native tool calls.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::message::{ChatMessage, ContentPart};
 use crate::reply::ModelReply;
 
-/// The conversation with every call and every result written out.
+/// Returns the conversation with every call and result written as text.
 pub(crate) fn with_text_calls(
     messages: &[ChatMessage],
     speaks_calls: bool,
@@ -40,9 +40,9 @@ pub(crate) fn with_text_calls(
     Cow::Owned(written)
 }
 
-/// JSON as it stands inside a block. A `<` can only be in a string, where its
-/// escape means the same; so nothing that is shown can close the block or open
-/// another.
+/// Serializes JSON for a tagged block. A `<` can only occur in a string, where
+/// its escape means the same, so the content can neither close the block nor
+/// open another.
 fn escape_tags(json: &Value) -> String {
     json.to_string().replace("<tool_", "\\u003ctool_").replace("</tool_", "\\u003c/tool_")
 }

@@ -1,32 +1,31 @@
-//! Thoughts that a model writes at the beginning of its answer, between marks
-//! of its own, where its server does not take them out.
+//! Splits `<think>` blocks off the start of a reply, for servers that do not.
 
 use crate::reply::ReplyEvent;
 
 const THINK_OPEN_TAG: &str = "<think>";
 const THINK_CLOSE_TAG: &str = "</think>";
 
-/// Tells such thoughts from what is said, piece by piece.
+/// Separates thoughts from reply text in a stream.
 #[derive(Debug, Default)]
 pub(crate) struct ThinkSplitter {
     state: ThinkState,
-    /// What may be a part of a mark.
+    /// Text that may be part of a tag.
     held: String,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 enum ThinkState {
-    /// Nothing was said yet.
+    /// No text has arrived yet.
     #[default]
     Before,
     Inside,
-    /// The thoughts are over, and the answer has not begun.
+    /// The thoughts are complete; the reply text has not begun.
     After,
     Done,
 }
 
 impl ThinkSplitter {
-    /// More of the answer.
+    /// Adds the next piece of the reply.
     pub(crate) fn push(&mut self, more: &str, events: &mut Vec<ReplyEvent>) {
         self.held.push_str(more);
         loop {
@@ -38,7 +37,7 @@ impl ThinkSplitter {
         }
     }
 
-    /// The answer is complete; what was held back is what it looks like.
+    /// Ends the reply and emits the text that was held back.
     pub(crate) fn finish(&mut self, events: &mut Vec<ReplyEvent>) {
         let held = std::mem::take(&mut self.held);
         match self.state {
@@ -88,7 +87,8 @@ impl ThinkSplitter {
     }
 }
 
-/// How much of the end of a text may be the beginning of the closing mark.
+/// Returns how many bytes at the end of a text may be the start of the closing
+/// tag.
 fn partial_close_len(text: &str) -> usize {
     let most = THINK_CLOSE_TAG.len().min(text.len() + 1);
     (1..most).rev().find(|length| text.ends_with(&THINK_CLOSE_TAG[..*length])).unwrap_or_default()

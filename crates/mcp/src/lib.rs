@@ -1,4 +1,5 @@
-//! Tools of other programs, and ours for other programs, by the Model Context Protocol.
+//! Model Context Protocol: a client for the tools of other programs, and a
+//! server for the tools of this one.
 
 pub mod client;
 pub mod server;

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs::{DirBuilder, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use hermes_store::atomic::write_atomic;
 use hermes_store::regular_file;
@@ -85,21 +85,16 @@ pub(crate) fn create_private_dir(path: &Path) -> Result<(), MemoryError> {
 
 /// Puts a copy of a file beside it.
 pub(crate) fn back_up(path: &Path) -> Result<PathBuf, MemoryError> {
-    let mut copy = with_suffix(path, &format!(".bak.{}", now_ms() / 1000));
+    let mut copy = with_suffix(path, &format!(".bak.{}", hermes_core::clock::unix_millis() / 1000));
     let mut more = 0;
     while copy.exists() {
         more += 1;
-        copy = with_suffix(path, &format!(".bak.{}.{more}", now_ms() / 1000));
+        copy =
+            with_suffix(path, &format!(".bak.{}.{more}", hermes_core::clock::unix_millis() / 1000));
     }
     let bytes = regular_file::read(path).map_err(|e| MemoryError::io("read", path, e))?;
     write_atomic(&copy, &bytes, FILE_MODE).map_err(|e| MemoryError::io("write", &copy, e))?;
     Ok(copy)
-}
-
-/// The time, in milliseconds since 1970.
-pub(crate) fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Waits for the lock of a list, which Hermes Agent takes as well. It lasts as long as the handle. The file

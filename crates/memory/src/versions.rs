@@ -81,7 +81,7 @@ impl VersionStore {
         let number = numbers.last().map_or(1, |last| last.saturating_add(1));
         let version = ListVersion {
             number,
-            at_ms: files::now_ms(),
+            at_ms: hermes_core::clock::unix_millis(),
             cause: cause.to_owned(),
             text: text.to_owned(),
             dropped,

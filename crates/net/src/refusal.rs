@@ -1,10 +1,10 @@
-//! Refusals that no rule of a user changes.
+//! Built-in refusals that no user rule can override.
 
 use std::net::IpAddr;
 
 use hermes_core::ConnectionRefusal;
 
-/// The metadata service is refused whatever the rules say: its credentials are
+/// Refuses a metadata service, whatever the rules say: its credentials are
 /// those of the whole machine.
 pub(crate) fn metadata(host: &str) -> ConnectionRefusal {
     built_in(
@@ -16,7 +16,7 @@ pub(crate) fn metadata(host: &str) -> ConnectionRefusal {
 
 pub(crate) fn no_judge() -> ConnectionRefusal {
     built_in(
-        "no call of this session is served by this program".to_owned(),
+        "this process serves no call of the session".to_owned(),
         "session without a call",
         "connect while a call of the session runs",
     )
@@ -24,7 +24,7 @@ pub(crate) fn no_judge() -> ConnectionRefusal {
 
 pub(crate) fn unknown_placeholder(address: IpAddr) -> ConnectionRefusal {
     built_in(
-        format!("{address} is a placeholder address, and the name that it stood for is not known"),
+        format!("{address} is a placeholder address whose name is unknown"),
         "placeholder addresses",
         "look up the name again and connect to the new address",
     )
@@ -40,7 +40,7 @@ pub(crate) fn unreadable(problem: &str) -> ConnectionRefusal {
 
 pub(crate) fn undecided() -> ConnectionRefusal {
     built_in(
-        "the connection ended before there was a decision".to_owned(),
+        "the connection ended before a decision was made".to_owned(),
         "unfinished connections",
         "connect again and wait for the decision",
     )

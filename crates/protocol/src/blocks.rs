@@ -1,5 +1,5 @@
-//! Finds `<tool_call>` blocks in prose. A closing tag inside a JSON string
-//! closes nothing; time is linear whatever the text.
+//! Finds `<tool_call>` blocks in prose. Closing tags inside JSON strings are
+//! ignored; the search takes linear time for any text.
 
 use memchr::memmem::Finder;
 
@@ -13,29 +13,28 @@ const THINK_CLOSE_TAG: &str = "</think>";
 const FUNCTION_OPEN_TAG: &str = "<function=";
 const FUNCTION_CLOSE_TAG: &str = "</function>";
 
-/// What was found.
+/// The blocks found in a text.
 #[derive(Debug, Default)]
 pub(crate) struct CallBlocks<'t> {
-    /// What stands between the tags, in order.
+    /// The text between the tags, in order.
     pub(crate) bodies: Vec<&'t str>,
-    /// Whether more text could change what has been found.
+    /// Whether the result is final: no further text can change it.
     pub(crate) is_settled: bool,
     /// Whether there are more than [`MAX_CALLS`].
     pub(crate) overflow: bool,
 }
 
-/// Whether a text may hold blocks at all.
+/// Whether a text may contain blocks.
 pub(crate) fn has_call_tag(text: &str) -> bool {
     memchr::memmem::find(text.as_bytes(), CALL_OPEN_TAG.as_bytes()).is_some()
 }
 
-/// Whether a line may be the one that settles a text.
+/// Whether a line may complete a text.
 pub(crate) fn may_settle(line: &str) -> bool {
     line.contains(CALL_CLOSE_TAG) || line.contains(THINK_CLOSE_TAG)
 }
 
-/// Finds the blocks of a text. Those in a closed `<think>` section are
-/// thoughts, not calls.
+/// Finds the blocks of a text, except those in a closed `<think>` section.
 pub(crate) fn find_blocks(text: &str) -> CallBlocks<'_> {
     let mut search = BlockSearch::new(text);
     let mut found = CallBlocks { is_settled: true, ..CallBlocks::default() };
@@ -74,7 +73,7 @@ pub(crate) fn find_blocks(text: &str) -> CallBlocks<'_> {
     found
 }
 
-/// Just past the `>` of an opening tag, if it is one.
+/// Returns the offset just past the `>` of an opening tag, if it is one.
 fn tag_end(text: &str, open: usize) -> Option<usize> {
     let rest = text.get(open + CALL_OPEN_TAG.len()..)?;
     if rest.starts_with('>') {
@@ -137,7 +136,7 @@ impl<'t> BlockSearch<'t> {
         self.tag_after(body)
     }
 
-    /// The first closing tag, unless another block opens before it.
+    /// Returns the first closing tag, unless another block opens before it.
     fn tag_after(&mut self, from: usize) -> BodyEnd {
         let open = self.opens.find_from(from);
         match (self.closes.find_from(from), open) {
@@ -151,8 +150,8 @@ impl<'t> BlockSearch<'t> {
     }
 }
 
-/// The next place of a word, remembered, so that a word that never comes is
-/// looked for once.
+/// Finds the next occurrence of a word and caches it, so a word that never
+/// occurs is searched for only once.
 struct CachedFinder<'t> {
     text: &'t [u8],
     finder: Finder<'static>,

@@ -1,4 +1,4 @@
-//! One call, read as leniently as its own answer allows.
+//! Reads one call leniently: errors in it become its own result.
 
 use hermes_core::CallArguments;
 use serde_json::value::RawValue;
@@ -8,17 +8,17 @@ use crate::json_node::{self, KnownFields};
 
 pub(crate) const NAME_KEYS: [&str; 3] = ["name", "tool", "tool_name"];
 pub(crate) const ARGUMENT_KEYS: [&str; 5] = ["arguments", "args", "parameters", "params", "input"];
-// A Responses item has both `call_id` and `id`, and is answered by the former.
+// A Responses item has both `call_id` and `id`; its result refers to `call_id`.
 const ID_KEYS: [&str; 4] = ["call_id", "id", "tool_call_id", "tool_use_id"];
 
-/// How the caller wrote the id of a call.
+/// The form in which the caller wrote the id of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IdForm {
     /// As a string.
     Text,
     /// As a number.
     Number,
-    /// Not at all.
+    /// Missing; the id is generated.
     Generated,
 }
 
@@ -31,13 +31,13 @@ pub(crate) struct CallDraft {
 }
 
 impl CallDraft {
-    /// A call without an id, whose arguments are text.
+    /// Creates a call without an id, with its arguments as text.
     pub(crate) fn from_text(name: impl Into<String>, arguments: impl Into<String>) -> Self {
         Self { id: None, name: name.into(), arguments: CallArguments::Text(arguments.into()) }
     }
 }
 
-/// Reads an element of a list of calls, whatever it is.
+/// Reads an element of a list of calls, whatever its type.
 pub(crate) fn read_call(raw: &RawValue) -> CallDraft {
     match json_node::fields(raw.get()) {
         Ok(fields) => read_fields(&fields),
@@ -62,13 +62,13 @@ pub(crate) fn read_fields(outer: &KnownFields<'_>) -> CallDraft {
     }
 }
 
-/// Whether an object says which tool it calls.
+/// Whether an object names the tool it calls.
 pub(crate) fn has_tool_name(fields: &KnownFields<'_>) -> bool {
     fields.get("function").is_some()
         || fields.first(&NAME_KEYS).is_some_and(|name| name.get().starts_with('"'))
 }
 
-/// Whether the arguments of a call are written as a string; none if it has no
+/// Whether the arguments of a call are written as a string; `None` if it has no
 /// arguments.
 pub(crate) fn has_text_arguments(raw: &RawValue) -> Option<bool> {
     let outer = json_node::fields(raw.get()).ok()?;
@@ -78,8 +78,8 @@ pub(crate) fn has_text_arguments(raw: &RawValue) -> Option<bool> {
     Some(arguments.get().starts_with('"'))
 }
 
-/// What JSON as such allows but no value can hold stays text, so that it is
-/// this call that fails and not the whole batch.
+/// Reads arguments. Valid JSON that no value can represent stays text, so only
+/// this call fails and not the whole batch.
 fn read_arguments(raw: &RawValue) -> CallArguments {
     if let Some(text) = json_node::string_value(raw) {
         return CallArguments::Text(text);

@@ -1,11 +1,11 @@
-//! The dialects, by name.
+//! The dialects and their names.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::ProtocolError;
 
-/// A way to write tool calls and their results.
+/// A format of tool calls and their results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CallDialect {
     /// `{"tool_calls":[…]}` with object arguments, answered by
@@ -20,13 +20,13 @@ pub enum CallDialect {
     /// Anthropic messages: `tool_use` blocks, answered by a user message of
     /// `tool_result` blocks.
     Anthropic,
-    /// Text with `<tool_call>{…}</tool_call>` in it, answered by
+    /// Text that contains `<tool_call>{…}</tool_call>`, answered by
     /// `<tool_response>` blocks.
     HermesText,
 }
 
 impl CallDialect {
-    /// Every dialect.
+    /// All dialects.
     pub const ALL: [CallDialect; 5] = [
         Self::Envelope,
         Self::OpenAiChat,
@@ -35,7 +35,7 @@ impl CallDialect {
         Self::HermesText,
     ];
 
-    /// The name on the command line.
+    /// Returns the name used on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Envelope => "envelope",
@@ -46,7 +46,7 @@ impl CallDialect {
         }
     }
 
-    /// The smallest request that is complete.
+    /// Returns a minimal complete request.
     pub const fn example(self) -> &'static str {
         match self {
             Self::Envelope => {

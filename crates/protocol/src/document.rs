@@ -1,4 +1,4 @@
-//! The shapes in which a JSON document holds calls.
+//! Locates calls in the known shapes of JSON documents.
 
 use serde_json::value::RawValue;
 
@@ -6,17 +6,17 @@ use crate::json_node::{self, BoundedArray, KnownFields};
 use crate::request::MAX_CALLS;
 use crate::{CallDialect, ProtocolError, call, hermes_text, json_scan, syntax};
 
-/// Where the calls of a document are.
+/// The calls found in a document.
 pub(crate) struct FoundCalls<'a> {
     pub(crate) dialect: CallDialect,
     pub(crate) source: CallSource<'a>,
-    /// Calls that stand alone, without anything that only one dialect has.
+    /// Whether the calls stand alone, without anything specific to one dialect.
     is_bare: bool,
 }
 
 pub(crate) enum CallSource<'a> {
     Calls(Vec<&'a RawValue>),
-    /// A message whose text holds `<tool_call>` blocks.
+    /// The text of a message that contains `<tool_call>` blocks.
     Text(String),
 }
 
@@ -25,8 +25,9 @@ impl<'a> FoundCalls<'a> {
         Self { dialect, source: CallSource::Calls(calls), is_bare: false }
     }
 
-    /// Only the `function` wrapper tells a bare OpenAI call from a plain one
-    /// whose author happened to quote the arguments.
+    /// Creates bare calls. Only the `function` wrapper distinguishes a bare
+    /// OpenAI call from a plain one whose author happened to quote the
+    /// arguments.
     fn bare(calls: Vec<&'a RawValue>) -> Self {
         let has_function = |call: &&RawValue| {
             json_node::fields(call.get()).is_ok_and(|fields| fields.get("function").is_some())
@@ -39,7 +40,7 @@ impl<'a> FoundCalls<'a> {
         Self { dialect, source: CallSource::Calls(calls), is_bare: true }
     }
 
-    /// Whether somebody who speaks `wanted` could have written this.
+    /// Whether the calls are valid in the dialect `wanted`.
     pub(crate) fn is_written_in(&self, wanted: CallDialect) -> bool {
         let lists = [CallDialect::Envelope, CallDialect::OpenAiChat];
         self.is_bare
@@ -100,7 +101,7 @@ fn calls_in_object<'a>(
     })
 }
 
-/// A message, however it is wrapped.
+/// Finds the calls of a message, however it is wrapped.
 fn calls_in_message<'a>(fields: &KnownFields<'a>) -> Result<Option<FoundCalls<'a>>, ProtocolError> {
     let calls = match fields.get("tool_calls") {
         Some(one) if one.get().starts_with('{') => Some(vec![one]),
@@ -131,8 +132,8 @@ fn calls_in_message<'a>(fields: &KnownFields<'a>) -> Result<Option<FoundCalls<'a
     Ok(calls.map(|none| FoundCalls::new(CallDialect::Envelope, none)))
 }
 
-/// Tags in what a user or a tool said are quotations, and so are those in the
-/// fields of a bare call.
+/// Whether tags in the message text are calls. In the text of a user or a tool,
+/// and in the fields of a bare call, they are quotations.
 fn may_call_in_text(fields: &KnownFields<'_>) -> bool {
     match fields.text("role") {
         Some(role) => role == "assistant",
@@ -167,8 +168,8 @@ fn calls_in_array(items: Vec<&RawValue>) -> Option<FoundCalls<'_>> {
     (items.is_empty() || any(&items)).then(|| FoundCalls::bare(items))
 }
 
-/// The OpenAI form is the one with arguments in a string. The first call that
-/// has any decides.
+/// Returns the OpenAI dialect if arguments are strings. The first call that has
+/// arguments decides.
 fn dialect_of_calls(calls: &[&RawValue]) -> CallDialect {
     match calls.iter().find_map(|call| call::has_text_arguments(call)) {
         Some(true) => CallDialect::OpenAiChat,
@@ -201,7 +202,7 @@ fn require_bounded(items: BoundedArray<'_>) -> Result<Vec<&RawValue>, ProtocolEr
     Ok(items.items)
 }
 
-/// What to say of a valid document that holds no call.
+/// Returns the error for a valid document without a call.
 fn no_calls_error(text: &str) -> ProtocolError {
     if let Some((line, column)) = json_scan::find_too_deep(text, json_scan::MAX_VALUE_DEPTH) {
         return ProtocolError::TooDeep { limit: json_scan::MAX_VALUE_DEPTH, line, column };

@@ -1,70 +1,70 @@
-//! Why a request could not be read.
+//! The errors of reading a request.
 
 use hermes_core::{ErrorKind, ToolError};
 
 use crate::CallDialect;
 
-/// A request that could not be read. Every variant knows its next step; see
+/// A request that could not be read. Every variant has a hint; see
 /// [`ProtocolError::hint`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProtocolError {
-    /// Nothing but white space.
+    /// Only white space.
     #[error("The request is empty")]
     Empty,
-    /// Bytes that are not text.
-    #[error("The request is not UTF-8: byte {offset} (line {line}) begins no valid character")]
+    /// Invalid UTF-8.
+    #[error("The request is not UTF-8: invalid sequence at byte {offset} (line {line})")]
     NotUtf8 {
-        /// The first bad byte, counted from 0.
+        /// Offset of the first invalid byte, from 0.
         offset: usize,
-        /// The line that it is on, counted from 1.
+        /// Its line, from 1.
         line: usize,
     },
-    /// JSON that cannot be read.
+    /// Invalid JSON.
     #[error(
         "The request is not valid JSON: {problem} at line {line}, column {column}, near `{excerpt}`"
     )]
     Syntax {
-        /// The line, counted from 1.
+        /// The line, from 1.
         line: usize,
-        /// The character in the line, counted from 1.
+        /// The column in characters, from 1.
         column: usize,
-        /// What is wrong.
+        /// The parser's message.
         problem: String,
-        /// What stands there.
+        /// The text at that position.
         excerpt: String,
-        /// What would mend it.
+        /// How to fix it.
         suggestion: String,
     },
-    /// A document that was begun on `line` and never finished.
-    #[error("The document that begins on line {line} is not finished: `{missing}` is missing")]
+    /// A document that begins on `line` and is incomplete.
+    #[error("The document that begins on line {line} is incomplete: `{missing}` is missing")]
     Unfinished {
-        /// Where it begins, counted from 1.
+        /// Its first line, from 1.
         line: usize,
-        /// What would close it.
+        /// The text that would close it.
         missing: String,
     },
-    /// Valid, but no request in any dialect.
+    /// Valid JSON, but not a request in any dialect.
     #[error("This is not a tool-call request: found {seen}")]
     Unrecognised {
-        /// What was found instead.
+        /// Description of what was found instead.
         seen: String,
     },
     /// A model's reply that calls no tool.
     #[error("The reply calls no tool: found {seen}")]
     NoCalls {
-        /// What was found instead.
+        /// Description of what was found instead.
         seen: String,
     },
-    /// Another dialect than the one that was asked for.
+    /// A request in a dialect other than the requested one.
     #[error("The request is in the dialect '{found}', not '{wanted}'")]
     WrongDialect {
-        /// What was asked for.
+        /// The requested dialect.
         wanted: CallDialect,
-        /// What it is.
+        /// The detected dialect.
         found: CallDialect,
     },
-    /// No dialect has that name.
+    /// An unknown dialect name.
     #[error(
         "Unknown dialect '{name}'; the dialects are {}",
         CallDialect::ALL.map(CallDialect::name).join(", ")
@@ -73,34 +73,34 @@ pub enum ProtocolError {
         /// The name.
         name: String,
     },
-    /// More calls than one request may hold.
-    #[error("The request holds more than {limit} calls")]
+    /// Too many calls in one request.
+    #[error("The request contains more than {limit} calls")]
     TooManyCalls {
-        /// The most that are read.
+        /// The maximum.
         limit: usize,
     },
-    /// Deeper than JSON is read.
-    #[error("The request nests deeper than {limit} levels at line {line}, column {column}")]
+    /// Nesting beyond the limit.
+    #[error("The request is nested deeper than {limit} levels at line {line}, column {column}")]
     TooDeep {
-        /// The deepest level that is read.
+        /// The maximum depth.
         limit: usize,
-        /// The line, counted from 1.
+        /// The line, from 1.
         line: usize,
-        /// The character in the line, counted from 1.
+        /// The column in characters, from 1.
         column: usize,
     },
-    /// Longer than one request may be.
-    #[error("The request that begins on line {line} is longer than {limit} bytes")]
+    /// A request that is too long.
+    #[error("The request that begins on line {line} exceeds {limit} bytes")]
     TooLarge {
-        /// Where it begins, counted from 1.
+        /// Its first line, from 1.
         line: usize,
-        /// The most bytes that are kept.
+        /// The maximum in bytes.
         limit: usize,
     },
 }
 
 impl ProtocolError {
-    /// The kind under which it is reported.
+    /// Returns the kind under which the error is reported.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::TooManyCalls { .. } | Self::TooDeep { .. } | Self::TooLarge { .. } => {
@@ -110,7 +110,7 @@ impl ProtocolError {
         }
     }
 
-    /// The next step.
+    /// Returns the suggested next step.
     pub fn hint(&self) -> String {
         let example = CallDialect::Envelope.example();
         match self {
@@ -123,16 +123,18 @@ impl ProtocolError {
                 "Send the whole document; a newline inside a string is written \\n.".into()
             }
             Self::Unrecognised { .. } => format!(
-                "Send a request such as {example}; OpenAI, Anthropic and <tool_call> forms are read as well."
+                "Send a request such as {example}; OpenAI, Anthropic and <tool_call> forms are \
+                 also accepted."
             ),
             Self::NoCalls { .. } => {
-                "There is nothing to run: pass on replies only when they call a tool.".into()
+                "Nothing to run: forward a reply only if it calls a tool.".into()
             }
             Self::WrongDialect { wanted, found } => format!(
-                "Leave the dialect to be detected, name '{found}', or send a request such as {}",
+                "Omit the dialect to have it detected, name '{found}', or send a request such \
+                 as {}",
                 wanted.example()
             ),
-            Self::UnknownDialect { .. } => "Leave it out to have the dialect detected.".into(),
+            Self::UnknownDialect { .. } => "Omit it to have the dialect detected.".into(),
             Self::TooManyCalls { .. } => "Split the calls into several requests.".into(),
             Self::TooDeep { .. } => "Flatten the value, or pass it as a string.".into(),
             Self::TooLarge { .. } => {
@@ -141,8 +143,8 @@ impl ProtocolError {
         }
     }
 
-    /// The same error for a text that begins on line `first` of something
-    /// larger.
+    /// Shifts line numbers for a text that begins on line `first` of a larger
+    /// one.
     #[must_use]
     pub fn starting_at(mut self, first: usize) -> Self {
         let down = first.saturating_sub(1);

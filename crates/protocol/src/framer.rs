@@ -1,4 +1,4 @@
-//! Cuts a stream of lines into requests, each as soon as it is complete.
+//! Splits a stream of lines into requests, each as soon as it is complete.
 
 use std::collections::VecDeque;
 
@@ -7,34 +7,34 @@ use crate::json_node::{self, KnownFields};
 use crate::json_scan::{JsonScanner, MAX_SCAN_DEPTH, ScanStatus};
 use crate::{CallDialect, CallRequest, ProtocolError, blocks, parse, syntax};
 
-/// A piece of the stream that wants an answer.
+/// A part of the stream that requires a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RequestFrame {
-    /// A document, complete as far as brackets tell.
+    /// A document whose brackets are balanced.
     Request {
-        /// The line on which it begins, counted from 1.
+        /// Its first line, from 1.
         line: usize,
         /// Its text.
         text: String,
     },
-    /// Something that cannot become one.
+    /// Text that cannot become a request.
     Error {
-        /// The line on which it begins, counted from 1.
+        /// Its first line, from 1.
         line: usize,
-        /// What is wrong, with places counted in the stream.
+        /// The error, with positions relative to the stream.
         error: ProtocolError,
     },
 }
 
 impl RequestFrame {
-    /// The line on which it begins, counted from 1.
+    /// Returns its first line, from 1.
     pub fn line(&self) -> usize {
         match self {
             Self::Request { line, .. } | Self::Error { line, .. } => *line,
         }
     }
 
-    /// Reads the request; places in errors are counted in the stream.
+    /// Parses the request; positions in errors are relative to the stream.
     pub fn parse(&self, wanted: Option<CallDialect>) -> Result<CallRequest, ProtocolError> {
         match self {
             Self::Request { line, text } => parse(text, wanted).map_err(|e| e.starting_at(*line)),
@@ -49,61 +49,61 @@ enum FramerMode {
     Idle,
     /// Inside a document that spans lines.
     Json(JsonScanner),
-    /// Inside prose, which may come to hold `<tool_call>` blocks.
+    /// Inside prose, which may still contain `<tool_call>` blocks.
     Text,
 }
 
-/// Cuts lines into frames. A document on one line is a frame at once, so that
-/// a session can go on for as long as it likes; one that spans lines is a
-/// frame with its last line; `<tool_call>` text is one when its blocks are
-/// closed.
+/// Splits lines into frames. A document on one line is a frame at once, so a
+/// session can run indefinitely; one that spans lines is a frame with its last
+/// line; `<tool_call>` text is one when its blocks are closed.
 ///
-/// After a line that makes a document impossible the next one starts afresh.
-/// Only a document cut off right where a line may end cannot be told from one
-/// that goes on: it is reported when the next line does not fit, or at the
-/// end. The requests that it took in meanwhile get their own frames then:
-/// lines, not indented, each a whole request. There are none if its first
-/// line ends in an opening bracket, as those of pretty-printed documents do:
-/// what follows is more likely a part of it, and no part of a broken document
-/// may run. A line cut off before the arguments of a call is reported with
-/// the next line already, if that is a request that is not indented.
+/// After a line that makes a document invalid, the next line starts over. Only
+/// a document truncated where a line may end is indistinguishable from one that
+/// continues: it is reported when the next line does not fit, or at the end.
+/// The requests that it swallowed meanwhile then get their own frames:
+/// unindented lines that are each a whole request. There are none if its first
+/// line ends in an opening bracket, as in pretty-printed documents: what
+/// follows is more likely a part of it, and no part of a broken document may
+/// run. A line truncated before the arguments of a call is reported with the
+/// next line already, if that is an unindented request.
 ///
-/// Likewise prose at the beginning of a stream, where a model's reply is
-/// still possible, waits for the next request or the end.
+/// Likewise, prose at the beginning of a stream, where a model's reply is still
+/// possible, waits for the next request or the end.
 #[derive(Debug)]
 pub struct RequestFramer {
     wanted: Option<CallDialect>,
     limit: usize,
     mode: FramerMode,
     buffer: String,
-    /// Where `buffer` begins.
+    /// The first line of `buffer`.
     first_line: usize,
-    /// Whether a `<tool_call` stands in `buffer`.
+    /// Whether `buffer` contains `<tool_call`.
     has_call_tag: bool,
     line: usize,
     offset: usize,
     seen_json: bool,
     seen_blocks: bool,
     seen_any: bool,
-    /// Whether lines are skipped that can only be the rest of a broken
-    /// document; a fragment of it must not run.
+    /// Whether to skip lines that can only be the rest of a broken document; a
+    /// fragment of it must not run.
     recovering: bool,
-    /// How often `buffer` was searched in vain, and how long it was then.
+    /// How often `buffer` was searched without success, and its length at the
+    /// last search.
     failed_searches: (u32, usize),
-    /// What the end of the stream gave and nobody has taken yet.
+    /// Frames produced at the end of the stream and not yet returned.
     pending_frames: VecDeque<RequestFrame>,
 }
 
 impl RequestFramer {
-    /// The most bytes that one request may have.
+    /// Maximum size of one request in bytes.
     pub const MAX_REQUEST_BYTES: usize = 256 << 20;
 
-    /// A framer for requests in the `wanted` dialect, or in any.
+    /// Creates a framer for requests in the `wanted` dialect, or in any.
     pub fn new(wanted: Option<CallDialect>) -> Self {
         Self::with_limit(wanted, Self::MAX_REQUEST_BYTES)
     }
 
-    /// A framer that keeps at most `limit` bytes of one request.
+    /// Creates a framer that buffers at most `limit` bytes of one request.
     pub fn with_limit(wanted: Option<CallDialect>, limit: usize) -> Self {
         Self {
             wanted,
@@ -123,7 +123,7 @@ impl RequestFramer {
         }
     }
 
-    /// Takes the next line, with or without its line break.
+    /// Adds the next line, with or without its line break.
     pub fn push_line(&mut self, line: &str) -> Vec<RequestFrame> {
         self.line += 1;
         self.offset += line.len() + usize::from(!line.ends_with('\n'));
@@ -136,7 +136,7 @@ impl RequestFramer {
         frames
     }
 
-    /// [`Self::push_line`] for bytes that should be UTF-8.
+    /// [`Self::push_line`] for bytes that may not be UTF-8.
     pub fn push_bytes(&mut self, line: &[u8]) -> Vec<RequestFrame> {
         let bad = match std::str::from_utf8(line) {
             Ok(text) => return self.push_line(text),
@@ -166,9 +166,8 @@ impl RequestFramer {
         frames
     }
 
-    /// Takes the end of the stream: the next frame of what is left. There may
-    /// be several, so it is called until it gives none. A stream without
-    /// anything in it is an error.
+    /// Ends the stream and returns the next remaining frame. Call it until it
+    /// returns `None`. An empty stream is an error.
     pub fn finish(&mut self) -> Option<RequestFrame> {
         let line = self.first_line;
         match std::mem::replace(&mut self.mode, FramerMode::Idle) {
@@ -299,9 +298,9 @@ impl RequestFramer {
         }
     }
 
-    /// Reports the document in `buffer`, then the requests that it took in.
-    /// Every line is looked at by itself and only here, so that nothing is
-    /// read a third time.
+    /// Reports the document in `buffer`, then the requests that it swallowed.
+    /// Each line is examined separately and only here, so nothing is read a
+    /// third time.
     fn abandon_document(&mut self, error: RequestFrame, frames: &mut Vec<RequestFrame>) {
         frames.push(error);
         let begin = self.first_line;
@@ -317,8 +316,8 @@ impl RequestFramer {
         }
     }
 
-    /// Whether a line that a broken document took in is a request of its own.
-    /// An empty list would be one too, but is more likely a value.
+    /// Whether a line swallowed by a broken document is a separate request. An
+    /// empty list would be one too, but is more likely a value.
     fn is_request(&self, line: &str) -> bool {
         is_document(line)
             && match parse(line, self.wanted) {
@@ -327,10 +326,10 @@ impl RequestFramer {
             }
     }
 
-    /// Whether the second line of a document is rather the next request. A
-    /// call may stand in a list or in a member such as `function`, and a name
-    /// is a common argument; but hardly anyone passes a whole call as the
-    /// arguments of another and then breaks the line without indenting.
+    /// Whether the second line of a document is rather the next request. A call
+    /// may be in a list or in a member such as `function`, and a name is a
+    /// common argument; but a whole call as the arguments of another, after a
+    /// line break without indentation, is very unlikely.
     fn is_next_request(&self, line: &str) -> bool {
         const WRAPPER_KEYS: [&str; 3] = ["function", "tool_calls", "choices"];
         let is_whole = |fields: KnownFields<'_>| {
@@ -362,7 +361,7 @@ impl RequestFramer {
         }
     }
 
-    /// Whether prose without a block gives way to a document.
+    /// Whether a document begins here and ends prose without a block.
     fn is_next_document(&self, line: &str) -> bool {
         if self.buffer.is_empty()
             || self.wanted == Some(CallDialect::HermesText)
@@ -378,8 +377,9 @@ impl RequestFramer {
         }
     }
 
-    /// Once a session speaks JSON, text must be complete on its line: more
-    /// lines would be requests that wait in vain.
+    /// Whether a line may be text. Once a session uses JSON, text must be
+    /// complete on its line: waiting for more would swallow the following
+    /// requests.
     fn may_be_text(&self, line: &str) -> bool {
         match self.wanted {
             Some(CallDialect::HermesText) => true,
@@ -388,8 +388,8 @@ impl RequestFramer {
         }
     }
 
-    /// Searching again with every line would be quadratic, so after some
-    /// attempts the text must have doubled first.
+    /// Whether the text is complete. Searching again with every line would be
+    /// quadratic, so after some attempts the text must have doubled first.
     fn is_settled(&mut self) -> bool {
         const MAX_EARLY_SEARCHES: u32 = 64;
         let (attempts, length) = self.failed_searches;
@@ -438,7 +438,7 @@ fn not_a_request_error(text: &str) -> ProtocolError {
     parse(text, None).err().unwrap_or(ProtocolError::Empty)
 }
 
-/// Whether a line is a whole document, not indented.
+/// Whether a line is a whole, unindented document.
 fn is_document(line: &str) -> bool {
     line.starts_with(['{', '['])
         && matches!(JsonScanner::new().feed(line.as_bytes()), ScanStatus::Complete(end)
@@ -452,7 +452,7 @@ fn is_opener(text: &str) -> bool {
     first.trim_end().ends_with(['{', '['])
 }
 
-/// Whether a document stops right before the arguments of a call.
+/// Whether a document ends right before the arguments of a call.
 fn ends_before_arguments(text: &str) -> bool {
     let key = text.trim_end().strip_suffix(':').map(str::trim_end);
     let Some(key) = key.and_then(|key| key.strip_suffix('"')) else { return false };

@@ -1,4 +1,4 @@
-//! The dialect of models that call tools in the middle of their prose.
+//! Reads the dialect of models that call tools within prose.
 
 use crate::blocks::{self, CallBlocks};
 use crate::call::{self, CallDraft};
@@ -27,7 +27,7 @@ pub(crate) fn read_text_calls(text: &str) -> Result<Vec<CallDraft>, ProtocolErro
     Ok(drafts)
 }
 
-/// Adds the calls of one block; whether it holds more than can be read.
+/// Adds the calls of one block; returns whether it contains too many.
 fn read_body(body: &str, drafts: &mut Vec<CallDraft>) -> bool {
     let body = salvage::unfence(body.trim());
     if let Ok(fields) = json_node::fields(body) {

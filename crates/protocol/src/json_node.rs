@@ -1,7 +1,6 @@
-//! Lazy views of a JSON text: one level at a time, the rest left as it is
-//! written. Nothing here recurses, so depth is no danger, and one value that
-//! cannot be read (a number out of range, half a surrogate pair) spoils only
-//! itself.
+//! Lazy views of a JSON text: one level at a time, the rest left unparsed.
+//! Nothing here recurses, so depth is safe, and a value that cannot be parsed
+//! (a number out of range, an unpaired surrogate) affects only itself.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,7 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::request::MAX_CALLS;
 
-/// The only keys that any dialect looks at; the rest is never kept.
+/// The only keys that any dialect uses; all others are dropped.
 const KNOWN_KEYS: [&str; 20] = [
     "args",
     "arguments",
@@ -36,29 +35,29 @@ const KNOWN_KEYS: [&str; 20] = [
     "type",
 ];
 
-/// The known members of an object; of a key that stands twice, the last.
+/// The known members of an object; for a duplicate key, the last one.
 #[derive(Default)]
 pub(crate) struct KnownFields<'a>(Vec<(&'static str, &'a RawValue)>);
 
 impl<'a> KnownFields<'a> {
-    /// The member of that name, unless it is null.
+    /// Returns the member of that name, unless it is null.
     pub(crate) fn get(&self, name: &str) -> Option<&'a RawValue> {
         let (_, value) = self.0.iter().find(|(key, _)| *key == name)?;
         (value.get() != "null").then_some(value)
     }
 
-    /// The first of these members that is there.
+    /// Returns the first of these members that exists.
     pub(crate) fn first(&self, names: &[&str]) -> Option<&'a RawValue> {
         names.iter().find_map(|name| self.get(name))
     }
 
-    /// The member of that name, if it is a string.
+    /// Returns the member of that name, if it is a string.
     pub(crate) fn text(&self, name: &str) -> Option<String> {
         self.get(name).and_then(string_value)
     }
 }
 
-/// The elements of an array, as far as they are read.
+/// The elements of an array, up to a maximum.
 pub(crate) struct BoundedArray<'a> {
     /// At most [`MAX_CALLS`] elements.
     pub(crate) items: Vec<&'a RawValue>,
@@ -66,7 +65,7 @@ pub(crate) struct BoundedArray<'a> {
     pub(crate) overflow: bool,
 }
 
-/// The known members of an object.
+/// Reads the known members of an object.
 pub(crate) fn fields(text: &str) -> Result<KnownFields<'_>, serde_json::Error> {
     let mut found = KnownFields::default();
     walk_object(text, |key, value| {
@@ -79,14 +78,14 @@ pub(crate) fn fields(text: &str) -> Result<KnownFields<'_>, serde_json::Error> {
     Ok(found)
 }
 
-/// All members of an object, in their order.
+/// Reads all members of an object, in order.
 pub(crate) fn entries(text: &str) -> Result<Vec<(Cow<'_, str>, &RawValue)>, serde_json::Error> {
     let mut found = Vec::new();
     walk_object(text, |key, value| found.push((key, value)))?;
     Ok(found)
 }
 
-/// The first `most` keys of an object.
+/// Returns the first `most` keys of an object.
 pub(crate) fn keys(text: &str, most: usize) -> Vec<String> {
     let mut found = Vec::new();
     let walked = walk_object(text, |key, _| {
@@ -97,12 +96,12 @@ pub(crate) fn keys(text: &str, most: usize) -> Vec<String> {
     if walked.is_ok() { found } else { Vec::new() }
 }
 
-/// The elements of an array.
+/// Reads the elements of an array.
 pub(crate) fn items(text: &str) -> Result<BoundedArray<'_>, serde_json::Error> {
     serde_json::from_str(text)
 }
 
-/// The text of a JSON string.
+/// Returns the text of a JSON string.
 pub(crate) fn string_value(raw: &RawValue) -> Option<String> {
     if !raw.get().starts_with('"') {
         return None;
@@ -110,7 +109,7 @@ pub(crate) fn string_value(raw: &RawValue) -> Option<String> {
     serde_json::from_str(raw.get()).ok()
 }
 
-/// What a value is, with its article.
+/// Returns the type of a value, with its article.
 pub(crate) fn describe_kind(text: &str) -> &'static str {
     match text.trim_start().as_bytes().first() {
         Some(b'{') => "an object",

@@ -1,24 +1,24 @@
-//! JSON structure, followed byte by byte: where a document ends, where it can
-//! no longer become one, and what it still needs.
+//! Scans JSON structure byte by byte: where a document ends, where it becomes
+//! invalid, and what it still needs.
 
 use memchr::{memchr2, memchr3};
 
 use crate::syntax;
 
-/// The deepest nesting of a value that JSON is read to.
+/// Maximum nesting of a parsed value.
 pub(crate) const MAX_VALUE_DEPTH: usize = 128;
 
-/// The deepest nesting that is followed at all.
+/// Maximum nesting that the scanner follows.
 pub(crate) const MAX_SCAN_DEPTH: usize = 100_000;
 
-/// How far a document has got.
+/// The state of a document so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ScanStatus {
-    /// Fine so far.
+    /// Valid but incomplete.
     More,
     /// Complete; the offset just past its end.
     Complete(usize),
-    /// No continuation makes it valid.
+    /// Invalid, whatever follows.
     Broken,
     /// Nested beyond [`MAX_SCAN_DEPTH`].
     TooDeep(usize),
@@ -37,7 +37,7 @@ enum ScanState {
     Colon,
     /// `,` or the closing bracket.
     After,
-    /// Inside a number or a word.
+    /// Inside a number or a literal.
     Scalar,
     Text {
         key: bool,
@@ -48,11 +48,11 @@ enum ScanState {
     Done,
 }
 
-/// Follows one document that begins with a bracket. Words and numbers are not
-/// checked: whoever reads the complete document does that.
+/// Scans one document that begins with a bracket. Literals and numbers are not
+/// checked: the parser of the complete document does that.
 #[derive(Debug)]
 pub(crate) struct JsonScanner {
-    /// The closing brackets that are due.
+    /// The closing brackets still expected.
     expected_closers: Vec<u8>,
     state: ScanState,
 }
@@ -62,7 +62,7 @@ impl JsonScanner {
         Self { expected_closers: Vec::new(), state: ScanState::Value }
     }
 
-    /// Goes on with the next piece of the text.
+    /// Continues with the next piece of the text.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> ScanStatus {
         let mut at = 0;
         while let Some(&byte) = bytes.get(at) {
@@ -104,7 +104,7 @@ impl JsonScanner {
         ScanStatus::More
     }
 
-    /// What would close the document from here.
+    /// Returns the text that would close the document here.
     pub(crate) fn missing_suffix(&self) -> String {
         const MAX_SHOWN_CLOSERS: usize = 16;
         let mut text = String::new();
@@ -162,7 +162,8 @@ fn is_scalar(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.' | b'_')
 }
 
-/// Where a valid document first nests deeper than `limit`: line and column.
+/// Returns the line and column where a valid document first nests deeper than
+/// `limit`.
 pub(crate) fn find_too_deep(text: &str, limit: usize) -> Option<(usize, usize)> {
     let bytes = text.as_bytes();
     let mut depth = 0usize;
@@ -182,7 +183,7 @@ pub(crate) fn find_too_deep(text: &str, limit: usize) -> Option<(usize, usize)> 
     None
 }
 
-/// The closing quote of a string whose content begins at `at`.
+/// Returns the closing quote of a string whose content begins at `at`.
 fn string_end(bytes: &[u8], mut at: usize) -> Option<usize> {
     loop {
         at += memchr2(b'"', b'\\', bytes.get(at..)?)?;

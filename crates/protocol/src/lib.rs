@@ -1,14 +1,15 @@
-//! The wire dialects in which models and programs ask for tool calls and read
-//! the answers.
+//! The wire dialects in which models and programs request tool calls and read
+//! the results.
 //!
-//! [`parse`] reads a request in any dialect, [`render`] answers it in the same
-//! one, and [`RequestFramer`] cuts a stream of lines into requests, so that one loop
-//! serves a pretty-printed file, JSON lines and a model's raw reply.
+//! [`parse`] reads a request in any dialect, [`render_results`] answers it in
+//! the same one, and [`RequestFramer`] splits a stream of lines into requests,
+//! so one loop serves a pretty-printed file, JSON lines and a model's raw
+//! reply.
 //!
-//! Reading is lenient for each call and strict for the document: a call
-//! without a name, with arguments of the wrong type or with an argument that
-//! nests too deep still becomes a call, so that it gets its own answer; a
-//! document whose shape is unknown is an error with the place and a way out.
+//! Reading is lenient for each call and strict for the document: a call without
+//! a name, with arguments of the wrong type or with an argument that nests too
+//! deep still becomes a call and gets its own result; a document of unknown
+//! shape is an error with a position and a hint.
 
 mod blocks;
 mod call;

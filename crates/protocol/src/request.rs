@@ -1,4 +1,4 @@
-//! A request: the calls, and what is needed to answer in kind.
+//! A request: the calls, and what is needed to answer in the same form.
 
 use std::collections::HashSet;
 
@@ -8,23 +8,23 @@ use crate::call::{self, CallDraft, IdForm};
 use crate::document::{self, CallSource};
 use crate::{CallDialect, ProtocolError, hermes_text, syntax};
 
-/// The most calls that one request may hold.
+/// Maximum number of calls in one request.
 pub const MAX_CALLS: usize = 100_000;
 
-/// A request as it was read.
+/// A parsed request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallRequest {
-    /// The dialect of the question, and of the answer.
+    /// The dialect of the request and of the response.
     pub dialect: CallDialect,
-    /// The calls, in their order. Every one has an id and gets one result.
+    /// The calls, in order. Each has an id and gets one result.
     pub calls: Vec<ToolCall>,
-    /// By position, so that `calls` may be taken out while they run.
+    /// By position, so callers can take `calls` while they run.
     ids: Vec<IdForm>,
     wrapped: bool,
 }
 
 impl CallRequest {
-    /// A request for calls that were not read from a text.
+    /// Creates a request from calls that were not parsed from a text.
     pub fn new(dialect: CallDialect, calls: Vec<ToolCall>) -> Self {
         let ids = vec![IdForm::Text; calls.len()];
         Self { dialect, calls, ids, wrapped: false }
@@ -34,8 +34,8 @@ impl CallRequest {
         self.ids.get(position).copied().unwrap_or(IdForm::Text)
     }
 
-    /// Whether `<tool_call>` text came inside a JSON message, which is then
-    /// the form of the answer too.
+    /// Whether the `<tool_call>` text was inside a JSON message; the response
+    /// then is one too.
     pub(crate) fn is_wrapped(&self) -> bool {
         self.wrapped
     }
@@ -66,11 +66,11 @@ fn unused_id(number: usize, taken: &mut HashSet<String>) -> String {
     id
 }
 
-/// Reads one request. Without a `wanted` dialect it is told from the text.
+/// Reads one request. Without a `wanted` dialect, detects it.
 ///
-/// A text that begins like JSON is only ever read as JSON, unless
-/// [`CallDialect::HermesText`] is wanted: tags inside a document that was cut off
-/// must not come alive as calls.
+/// A text that begins like JSON is only read as JSON, unless
+/// [`CallDialect::HermesText`] is wanted: tags inside a truncated document must
+/// not become calls.
 pub fn parse(text: &str, wanted: Option<CallDialect>) -> Result<CallRequest, ProtocolError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let Some(first) = text.trim_start().chars().next() else { return Err(ProtocolError::Empty) };
@@ -91,7 +91,7 @@ pub fn parse(text: &str, wanted: Option<CallDialect>) -> Result<CallRequest, Pro
     }
 }
 
-/// [`parse`] for bytes that should be UTF-8.
+/// [`parse`] for bytes that may not be UTF-8.
 pub fn parse_bytes(
     bytes: &[u8],
     wanted: Option<CallDialect>,

@@ -1,4 +1,4 @@
-//! Results, written in the dialect of the question.
+//! Writes results in the dialect of the request.
 
 use std::borrow::Cow;
 
@@ -11,9 +11,9 @@ use crate::{CallDialect, CallRequest, json_node};
 
 /// Writes the results of a request, in the order given.
 ///
-/// The answer is one line of JSON, except to a bare `<tool_call>` text, which
-/// is answered by `<tool_response>` blocks. Attachments are listed, by path,
-/// in the envelope only; the other dialects have no place for a path.
+/// The response is one line of JSON, except for a bare `<tool_call>` text,
+/// which is answered by `<tool_response>` blocks. Attachments are listed, by
+/// path, in the envelope only; the other dialects have no field for a path.
 pub fn render_results(request: &CallRequest, results: &[ToolResult]) -> String {
     let answers = results
         .iter()
@@ -47,9 +47,9 @@ pub fn render_results(request: &CallRequest, results: &[ToolResult]) -> String {
     }
 }
 
-/// Writes the answer to a request that could not be read: one line of
+/// Writes the response to a request that could not be read: one line of
 /// `{"error","kind","hint",…}`, in a `<tool_response>` for
-/// [`CallDialect::HermesText`], whose readers look for nothing else.
+/// [`CallDialect::HermesText`], whose readers expect nothing else.
 pub fn render_error(dialect: Option<CallDialect>, error: &ToolError) -> String {
     match dialect {
         Some(CallDialect::HermesText) => response_block(&error.to_json()),
@@ -59,12 +59,12 @@ pub fn render_error(dialect: Option<CallDialect>, error: &ToolError) -> String {
 
 fn to_line(answer: &impl Serialize) -> String {
     serde_json::to_string(answer).unwrap_or_else(|e| {
-        ToolError::internal(format!("The answer cannot be written as JSON: {e}")).to_json()
+        ToolError::internal(format!("The response cannot be serialized as JSON: {e}")).to_json()
     })
 }
 
-/// A `<` can only stand in a string, where its escape means the same; so no
-/// result can close its block or open a call.
+/// Wraps a result. Tags in it are escaped, which is safe because `<` only
+/// occurs in JSON strings; so no result can close its block or open a call.
 fn response_block(json: &str) -> String {
     let safe = json.replace("<tool_", "\\u003ctool_").replace("</tool_", "\\u003c/tool_");
     format!("<tool_response>\n{safe}\n</tool_response>")
@@ -203,7 +203,7 @@ struct TextMessage<'a> {
     content: &'a str,
 }
 
-/// An id, as a number if it came as one.
+/// An id, written as a number if it was one.
 struct CallIdValue<'a> {
     text: &'a str,
     form: IdForm,
@@ -221,7 +221,7 @@ impl Serialize for CallIdValue<'_> {
     }
 }
 
-/// The result's own members under a `status` that is always ours.
+/// The members of the result, with a `status` that is always ours.
 struct EnvelopeContent<'a>(&'a ToolResult);
 
 impl Serialize for EnvelopeContent<'_> {
@@ -246,7 +246,7 @@ impl Serialize for EnvelopeContent<'_> {
     }
 }
 
-/// The key under which a `status` of the tool's own goes on.
+/// Returns the key under which the tool's own `status` is kept.
 fn status_key(entries: &[(Cow<'_, str>, &RawValue)]) -> String {
     let mut key = "tool_status".to_owned();
     while entries.iter().any(|(taken, _)| *taken == key) {
@@ -255,7 +255,7 @@ fn status_key(entries: &[(Cow<'_, str>, &RawValue)]) -> String {
     key
 }
 
-/// A JSON document, or a string where it is none.
+/// A JSON document, or a string if it is not valid JSON.
 struct JsonOrString<'a>(&'a str);
 
 impl Serialize for JsonOrString<'_> {
@@ -267,7 +267,7 @@ impl Serialize for JsonOrString<'_> {
     }
 }
 
-/// JSON without line breaks, which in JSON are never part of a string.
+/// JSON without line breaks, which in JSON never occur inside a string.
 struct SingleLineJson<'a>(&'a RawValue);
 
 impl Serialize for SingleLineJson<'_> {

@@ -1,6 +1,5 @@
-//! What can be had from a call that is not valid JSON: where it ends, its
-//! name, and the text of its arguments, which the pipeline then mends or
-//! refuses.
+//! Salvages a call that is not valid JSON: its end, its name, and the text of
+//! its arguments, which the pipeline then repairs or refuses.
 
 use memchr::memchr2;
 use serde_json::{Map, Value};
@@ -9,7 +8,8 @@ use hermes_core::CallArguments;
 
 use crate::call::{self, CallDraft};
 
-/// How much may be looked at in vain, so that a hostile text costs linear time.
+/// Bytes that may be scanned without success, so a hostile text takes linear
+/// time.
 #[derive(Debug)]
 pub(crate) struct ScanBudget(usize);
 
@@ -19,20 +19,20 @@ impl ScanBudget {
     }
 }
 
-/// Where something that begins with a bracket ends.
+/// Where a bracketed value ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BracketSpan {
-    /// Just past its last bracket.
+    /// Complete; the offset just past its last bracket.
     Whole(usize),
-    /// A closing tag stands where JSON should go on.
+    /// A closing tag occurs where JSON should continue.
     Tag(usize),
-    /// It cannot be JSON, not even nearly.
+    /// Not even close to JSON.
     Broken,
-    /// It is not finished.
+    /// Incomplete.
     Open,
 }
 
-/// Follows brackets and strings, of either quote, and minds nothing else.
+/// Matches brackets and strings, with either quote, and checks nothing else.
 pub(crate) fn bracket_span(text: &str, from: usize, budget: &mut ScanBudget) -> BracketSpan {
     if budget.0 == 0 {
         return BracketSpan::Broken;
@@ -73,13 +73,14 @@ pub(crate) fn bracket_span(text: &str, from: usize, budget: &mut ScanBudget) -> 
     end
 }
 
-/// The text after the opening line of a code fence, if it begins with one.
+/// Returns the text after the opening line of a code fence, if it begins with
+/// one.
 pub(crate) fn unfence_start(text: &str) -> &str {
     let Some(fenced) = text.strip_prefix("```") else { return text };
     fenced.trim_start_matches(|c: char| c.is_ascii_alphanumeric()).trim_start()
 }
 
-/// The text inside a code fence, if it is in one.
+/// Returns the text inside a code fence, if it is in one.
 pub(crate) fn unfence(text: &str) -> &str {
     let inner = unfence_start(text);
     if inner.len() == text.len() {
@@ -88,7 +89,7 @@ pub(crate) fn unfence(text: &str) -> &str {
     inner.trim_end().strip_suffix("```").unwrap_or(inner).trim_end()
 }
 
-/// Reads a call from something that was meant to be a JSON object.
+/// Reads a call from text that was meant to be a JSON object.
 pub(crate) fn salvage_call(body: &str) -> CallDraft {
     let mut name = None;
     let mut arguments = None;
@@ -113,9 +114,9 @@ pub(crate) fn salvage_call(body: &str) -> CallDraft {
     }
 }
 
-/// Reads `<function=NAME><parameter=KEY>value</parameter>…</function>`. One
-/// that is cut off, or whose values hold such tags themselves, stays text:
-/// what was meant cannot be guessed.
+/// Reads `<function=NAME><parameter=KEY>value</parameter>…</function>`. A
+/// truncated one, or one whose values contain such tags, stays text: the intent
+/// cannot be guessed.
 pub(crate) fn read_function(body: &str) -> Option<CallDraft> {
     let (name, inner) = body.strip_prefix("<function=")?.split_once('>')?;
     let name = name.trim().trim_matches(['"', '\'']);
@@ -144,7 +145,8 @@ pub(crate) fn read_function(body: &str) -> Option<CallDraft> {
     })
 }
 
-/// The members of the outermost object, as far as they can be told apart.
+/// Iterates over the members of the outermost object, as far as they can be
+/// separated.
 struct MemberScanner<'t> {
     text: &'t str,
     at: usize,
@@ -155,7 +157,7 @@ impl<'t> MemberScanner<'t> {
         Self { text, at: text.find('{').map_or(text.len(), |brace| brace + 1) }
     }
 
-    /// The next key, and where its value begins.
+    /// Returns the next key, and where its value begins.
     fn next_key(&mut self) -> Option<(&'t str, usize)> {
         let bytes = self.text.as_bytes();
         let mut at = skip_space(bytes, self.at);
@@ -180,7 +182,7 @@ impl<'t> MemberScanner<'t> {
         Some((self.text.get(begin..end)?, skip_space(bytes, colon + 1)))
     }
 
-    /// Just past a value, if its end can be told.
+    /// Returns the offset just past a value, if its end can be determined.
     fn value_end(&self, begin: usize, budget: &mut ScanBudget) -> Option<usize> {
         let bytes = self.text.as_bytes();
         match bytes.get(begin)? {
@@ -201,8 +203,8 @@ impl<'t> MemberScanner<'t> {
     }
 }
 
-/// The arguments when their end cannot be told: all that is left, less what
-/// is clearly not theirs.
+/// Returns the arguments when their end is unknown: the rest of the text,
+/// without what clearly does not belong to them.
 fn truncated_arguments(rest: &str, name: &mut Option<String>) -> String {
     if name.is_none()
         && let Some((before, last)) = split_last_name(rest)
@@ -215,7 +217,7 @@ fn truncated_arguments(rest: &str, name: &mut Option<String>) -> String {
     own.unwrap_or(rest).to_owned()
 }
 
-/// Opening less closing brackets, wherever they stand.
+/// Counts opening minus closing brackets, including those in strings.
 fn bracket_balance(text: &str) -> i64 {
     text.bytes().fold(0, |sum, byte| match byte {
         b'{' | b'[' => sum + 1,
@@ -224,7 +226,7 @@ fn bracket_balance(text: &str) -> i64 {
     })
 }
 
-/// `…, "name": "NAME"}` at the very end.
+/// Splits off `…, "name": "NAME"}` at the very end.
 fn split_last_name(rest: &str) -> Option<(&str, String)> {
     let body = rest.trim_end().strip_suffix('}')?.trim_end();
     let quote = body.chars().next_back().filter(|c| matches!(c, '"' | '\''))?;
@@ -234,7 +236,7 @@ fn split_last_name(rest: &str) -> Option<(&str, String)> {
     Some((head.trim_end().strip_suffix(',')?.trim_end(), last.to_owned()))
 }
 
-/// A string's content if the value is one, or the value as it is written.
+/// Returns the content if the value is a string, or the raw value.
 fn plain_text(value: &str) -> String {
     if value.starts_with('"') {
         return serde_json::from_str(value).unwrap_or_else(|_| value.to_owned());
@@ -248,7 +250,7 @@ fn unquote(value: &str) -> Option<String> {
     Some(serde_json::from_str(value).unwrap_or_else(|_| inner.to_owned()))
 }
 
-/// The quote that closes the one at `open`.
+/// Returns the quote that closes the one at `open`.
 fn string_end(bytes: &[u8], open: usize) -> Option<usize> {
     let quote = *bytes.get(open)?;
     let mut at = open + 1;

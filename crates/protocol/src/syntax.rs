@@ -1,5 +1,5 @@
-//! JSON that cannot be read, explained: the place, what stands there, and
-//! what would mend it.
+//! Explains JSON syntax errors: the position, the text there, and how to fix
+//! it.
 
 use memchr::{memchr, memchr_iter, memrchr};
 use serde::de::IgnoredAny;
@@ -7,18 +7,18 @@ use serde::de::IgnoredAny;
 use crate::json_scan::JsonScanner;
 use crate::{CallDialect, ProtocolError};
 
-/// Whether a text is one JSON document.
+/// Checks that a text is one JSON document.
 pub(crate) fn check_json(text: &str) -> Result<(), ProtocolError> {
     serde_json::from_str::<IgnoredAny>(text).map(|_| ()).map_err(|e| diagnose(text, &e))
 }
 
-/// Explains why `text` was refused with `error`.
+/// Explains why `text` failed to parse with `error`.
 pub(crate) fn diagnose(text: &str, error: &serde_json::Error) -> ProtocolError {
     let at = offset(text, error.line(), error.column());
     let (line, column) = position(text, at);
     let message = error.to_string();
     let said = message.rsplit_once(" at line ").map_or(message.as_str(), |(said, _)| said);
-    // The parser names it only in some places.
+    // The parser reports it only in some positions.
     let problem = if ends_in_comma(text, at) { "trailing comma" } else { said };
     ProtocolError::Syntax {
         line,
@@ -29,12 +29,12 @@ pub(crate) fn diagnose(text: &str, error: &serde_json::Error) -> ProtocolError {
     }
 }
 
-/// The number of the line on which something after `before` stands.
+/// Returns the number of the line that follows `before`.
 pub(crate) fn count_lines(before: &[u8]) -> usize {
     1 + memchr_iter(b'\n', before).count()
 }
 
-/// Line and column of a byte, both counted from 1, the column in characters.
+/// Returns line and column of a byte, both from 1, the column in characters.
 pub(crate) fn position(text: &str, at: usize) -> (usize, usize) {
     let before = text.get(..floor_char_boundary(text, at)).unwrap_or(text);
     let begin = memrchr(b'\n', before.as_bytes()).map_or(0, |newline| newline + 1);
@@ -42,7 +42,7 @@ pub(crate) fn position(text: &str, at: usize) -> (usize, usize) {
     (count_lines(before.as_bytes()), column)
 }
 
-/// A few words around a byte, on one line.
+/// Returns a short excerpt around a byte, on one line.
 pub(crate) fn excerpt(text: &str, at: usize) -> String {
     const CHARS_BEFORE: usize = 30;
     const CHARS_AFTER: usize = 30;
@@ -64,7 +64,7 @@ pub(crate) fn excerpt(text: &str, at: usize) -> String {
     shown
 }
 
-/// The byte that serde_json means; its columns count bytes.
+/// Returns the byte offset of a serde_json position, whose columns count bytes.
 fn offset(text: &str, line: usize, column: usize) -> usize {
     let bytes = text.as_bytes();
     let mut begin = 0;
@@ -102,7 +102,7 @@ fn suggest(text: &str, at: usize, problem: &str) -> String {
     } else if word("\u{201c}") || word("\u{201d}") || word("\u{2018}") || word("\u{2019}") {
         "Use straight double quotes for keys and strings."
     } else if word("//") || word("/*") || word("#") {
-        "Remove the comment; JSON has none."
+        "Remove the comment; JSON does not support comments."
     } else if word("True") || word("False") || word("None") || word("undefined") {
         "Write true, false and null in lower case."
     } else if word("NaN") || word("Infinity") || word("-Infinity") {

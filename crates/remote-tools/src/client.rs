@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::hash::{BuildHasher, RandomState};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,11 +10,11 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use hermes_core::text::shell_quote;
 use hermes_core::{
     Attachment, BoundCall, Effect, ErrorKind, OutputLimits, Scope, ToolContext, ToolError,
     ToolOutput,
 };
-use hermes_exec::remote::quote;
 use hermes_exec::{
     CaptureResult, CapturedCommand, CommandSpec, ExecBackend, HostFacts, StdinSource, StdioMode,
 };
@@ -314,7 +313,12 @@ impl RemoteToolHost {
     async fn start_server(&self) -> Result<Arc<ServerConnection>, ToolError> {
         let place = self.backend.open().await?;
         let name = self.backend.name();
-        let words = self.settings.arguments.iter().map(shell_quoted).collect::<Vec<_>>();
+        let words = self
+            .settings
+            .arguments
+            .iter()
+            .map(|word| shell_quote(&word.to_string_lossy()))
+            .collect::<Vec<_>>();
         let words = words.join(" ");
         if !is_same_platform(&place) {
             // Only one that somebody has put there can run.
@@ -354,7 +358,10 @@ impl RemoteToolHost {
     async fn launch(&self, place: &HostFacts, script: String) -> Result<LaunchResult, ToolError> {
         let mut order = shell_order(place, script);
         order.input = StdinSource::Pipe;
-        let started = self.backend.start(&unique_job_name(), order).await?;
+        let started = self
+            .backend
+            .start(&format!("hands-{}", hermes_core::ids::random_hex(16)), order)
+            .await?;
         ServerConnection::connect(started, self.backend.name()).await
     }
 
@@ -377,7 +384,7 @@ impl RemoteToolHost {
         bundle: &ProgramBundle,
         placing: &InstallScripts,
     ) -> Result<(), ToolError> {
-        let word = unique_job_name();
+        let word = format!("hands-{}", hermes_core::ids::random_hex(16));
         let unread = |error| ToolError::io("This program cannot be read", &error);
         let parcel = bundle.clone();
         let archive = tokio::task::spawn_blocking(move || parcel.archive()).await;
@@ -410,7 +417,9 @@ impl RemoteToolHost {
             timeout: UPLOAD_TIMEOUT,
             max_output_bytes: MAX_UPLOAD_OUTPUT_BYTES,
         };
-        let done = errand.run(&*self.backend, &unique_job_name()).await?;
+        let done = errand
+            .run(&*self.backend, &format!("hands-{}", hermes_core::ids::random_hex(16)))
+            .await?;
         if done.succeeded() {
             return Ok(done);
         }
@@ -478,16 +487,6 @@ fn shell_order(place: &HostFacts, script: String) -> CommandSpec {
         output: StdioMode::Separate,
         confinement: None,
     }
-}
-
-/// A name that no other has: all processes of a job are ended by its name,
-/// whoever has started them.
-fn unique_job_name() -> String {
-    format!("hands-{:016x}", RandomState::new().hash_one(std::process::id()))
-}
-
-fn shell_quoted(word: &OsString) -> String {
-    String::from_utf8_lossy(&quote(word.as_encoded_bytes())).into_owned()
 }
 
 /// The system and the machine that this program is made for.

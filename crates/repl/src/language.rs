@@ -1,4 +1,4 @@
-//! The languages, and the drivers that speak them.
+//! Languages of interpreters, and their drivers.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,22 +11,22 @@ const BASH_DRIVER: &str = include_str!("drivers/bash.sh");
 const BOOT_PYTHON: &str = include_str!("drivers/boot.py");
 const BOOT_NODE: &str = include_str!("drivers/boot.cjs");
 
-/// What an interpreter understands.
+/// Language of an interpreter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplLanguage {
     /// Python 3.
     Python,
-    /// JavaScript, by Node.
+    /// JavaScript, run by Node.
     Javascript,
     /// Bash.
     Bash,
-    /// SQL, by the SQLite of Python.
+    /// SQL, run by the SQLite of Python.
     Sql,
 }
 
 impl ReplLanguage {
-    /// Its name.
+    /// Returns the language name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Python => "python",
@@ -36,7 +36,7 @@ impl ReplLanguage {
         }
     }
 
-    /// How to get its interpreter.
+    /// Returns a hint on how to install the interpreter.
     pub(crate) fn install_hint(self) -> &'static str {
         match self {
             Self::Python | Self::Sql => {
@@ -47,7 +47,8 @@ impl ReplLanguage {
         }
     }
 
-    /// What `sh -c` is given to start it with so many kilobytes of memory.
+    /// Returns the `sh` arguments that start the interpreter with a memory
+    /// limit in kilobytes.
     pub(crate) fn arguments(self, kilobytes: u64) -> Vec<String> {
         let (what, boot) = match self {
             Self::Python => ("python", BOOT_PYTHON),
@@ -55,7 +56,7 @@ impl ReplLanguage {
             Self::Javascript => ("node", BOOT_NODE),
             Self::Bash => ("bash", ""),
         };
-        // Node would rather die than tell that there is no more.
+        // Node aborts at the process limit, so its heap is capped below it.
         let heap = match kilobytes {
             0 => String::new(),
             all => format!("--max-old-space-size={}", (all / 1024 / 4 * 3).max(64)),
@@ -64,7 +65,7 @@ impl ReplLanguage {
         ["-c"].into_iter().chain(words).map(str::to_owned).collect()
     }
 
-    /// What it is sent before anything else.
+    /// Returns the driver source, which is sent before any request.
     pub(crate) fn driver_source(self) -> Vec<u8> {
         let driver = match self {
             Self::Python => format!("{COMMON_DRIVER}\n{PYTHON_DRIVER}"),
@@ -75,14 +76,14 @@ impl ReplLanguage {
         length_prefixed(&driver)
     }
 
-    /// The request to run something.
+    /// Encodes a request to run code.
     pub(crate) fn request(self, id: u64, code: &str, types: bool) -> Vec<u8> {
         if self != Self::Bash {
             let request = serde_json::json!({ "id": id, "code": code, "types": types });
             return length_prefixed(&request.to_string());
         }
-        // A command of its own says how the code ended, so that it is said
-        // even if an interrupt has thrown the rest of the line away.
+        // A separate command reports the status, so it is reported even if an
+        // interrupt discards the rest of the line.
         let quoted = code.replace('\'', r"'\''");
         let line = format!(
             "{{ __hermes_begin {id}; }} 2>/dev/null; eval '{quoted}' </dev/null 4>&- 5>&-\n"
@@ -90,10 +91,10 @@ impl ReplLanguage {
         [line.into_bytes(), self.status_request(id)].concat()
     }
 
-    /// Asks once more how something ended.
+    /// Encodes a request to report the status of a run again.
     pub(crate) fn status_request(self, id: u64) -> Vec<u8> {
         match self {
-            // A shell that tells each command does not tell of ours.
+            // A shell with `set -x` must not trace this command.
             Self::Bash => format!("{{ __hermes_end {id}; }} 2>/dev/null\n").into_bytes(),
             _ => Vec::new(),
         }

@@ -1,8 +1,8 @@
-//! Interpreters that remember: Python, Node, bash, and SQL on SQLite.
+//! Stateful interpreters: Python, Node, bash, and SQL on SQLite.
 //!
-//! Each is a program that runs where the session's commands run. A small
-//! driver in it takes code and tells what came of it; what the code itself
-//! writes comes on the same streams, and `frames` keeps the two apart.
+//! Each is a process that runs where the session's commands run. A small driver
+//! in it executes code and reports the result. The output of the code arrives
+//! on the same streams; `frames` separates the two.
 
 mod exchange;
 mod frames;

@@ -1,33 +1,33 @@
-//! How much an interpreter may use.
+//! Limits of an interpreter.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_exec::output::OutputMask;
 
-/// How much an interpreter may use.
+/// Limits of an interpreter.
 #[derive(Debug, Clone)]
 pub struct ReplLimits {
-    /// How long code may run if the call does not say.
+    /// Default timeout of a run.
     pub timeout: Duration,
-    /// How long the longest call may ask for.
+    /// Longest timeout that a call may request.
     pub max_timeout: Duration,
-    /// How long an interpreter that is not used is kept.
+    /// How long an idle interpreter is kept.
     pub idle_timeout: Duration,
-    /// Bytes of memory of each of its processes; none is as much as there is.
+    /// Memory limit of each process in bytes; `None` means unlimited.
     pub memory: Option<u64>,
-    /// Interpreters of one session at a time.
+    /// Maximum number of interpreters per session.
     pub sessions: usize,
-    /// How long code that is interrupted may take to stop.
+    /// Grace period for interrupted code to stop.
     pub grace: Duration,
-    /// Bytes of the standard output in an answer.
+    /// Maximum bytes of stdout in a result.
     pub stdout: usize,
-    /// Bytes of the standard error in an answer.
+    /// Maximum bytes of stderr in a result.
     pub stderr: usize,
-    /// Characters of a value in an answer.
+    /// Maximum characters of a value in a result.
     pub value: usize,
-    /// Takes secrets out of long output that goes to a file. Without it none
-    /// does, and the middle of such output is lost.
+    /// Redacts secrets from long output that is spilled to a file. If unset,
+    /// nothing is spilled and the middle of long output is dropped.
     pub mask: Option<Arc<dyn OutputMask>>,
 }
 

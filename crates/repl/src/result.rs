@@ -1,90 +1,90 @@
-//! What came of a piece of code.
+//! Result of running code.
 
 use hermes_exec::output::LogSummary;
 use serde::{Deserialize, Serialize};
 
 use crate::images::SavedImage;
 
-/// How it went.
+/// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplStatus {
-    /// To its end.
+    /// The code ran to completion.
     Ok,
-    /// Until something was wrong.
+    /// The code failed with an error.
     Error,
-    /// Until somebody stopped it; the state is kept.
+    /// The code was interrupted; the state is kept.
     Interrupted,
-    /// Until its time was up; the state is kept.
+    /// The code timed out; the state is kept.
     Timeout,
-    /// The interpreter has ended, and its state is lost.
+    /// The interpreter exited; its state is lost.
     Ended,
 }
 
-/// What a piece of code has brought.
+/// Result of running code.
 #[derive(Debug)]
 pub struct ReplResult {
-    /// How it went.
+    /// How the run ended.
     pub status: ReplStatus,
     /// The value of the last expression.
     pub value: Option<RenderedValue>,
-    /// How many rows the last statement gave.
+    /// Number of rows that the last statement returned.
     pub rows: Option<u64>,
     /// The exit code of the last command.
     pub exit_code: Option<i32>,
-    /// What was wrong.
+    /// The error, if the code failed.
     pub error: Option<CodeError>,
-    /// What it wrote.
+    /// Captured stdout.
     pub stdout: CapturedOutput,
-    /// What it complained of.
+    /// Captured stderr.
     pub stderr: CapturedOutput,
-    /// What can be looked at.
+    /// Images that the code produced.
     pub images: Vec<SavedImage>,
-    /// What else there is to know.
+    /// Notes for the caller.
     pub notes: Vec<String>,
-    /// Seconds that it took.
+    /// Duration in seconds.
     pub seconds: f64,
-    /// Which interpreter that was, in words.
+    /// Description of the interpreter.
     pub interpreter: String,
-    /// What holds it, in words.
+    /// Description of the sandbox, if the interpreter is confined.
     pub sandbox: Option<String>,
 }
 
-/// A value, as it is shown.
+/// A rendered value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RenderedValue {
-    /// The text.
+    /// The rendered text.
     pub text: String,
     /// Its type.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Its size in each direction, if it has one.
+    /// Its dimensions, if it has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shape: Option<Vec<u64>>,
 }
 
-/// Something that went wrong.
+/// An error raised by the code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CodeError {
     /// Its type.
     #[serde(rename = "type")]
     pub kind: String,
-    /// What it says.
+    /// The error message.
     pub message: String,
-    /// The line of the code.
+    /// Line number in the code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
-    /// How it came to that, in the user's own code.
+    /// Traceback, limited to frames of the user's code.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub traceback: String,
 }
 
-/// What was written to one stream.
+/// Output captured from one stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CapturedOutput {
-    /// The text; of much, the beginning and the end.
+    /// The text; head and tail if truncated.
     pub text: String,
-    /// How many bytes are left out.
+    /// Number of omitted bytes.
     pub omitted_bytes: u64,
 }
 
@@ -94,13 +94,13 @@ impl From<LogSummary> for CapturedOutput {
     }
 }
 
-/// What a driver says.
+/// A message from a driver.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct DriverMessage {
-    /// Which request this is the answer to.
+    /// Id of the request that this message answers.
     pub(crate) done: Option<u64>,
-    /// It can be asked; its version.
+    /// Version of the interpreter, once it is ready for requests.
     pub(crate) ready: Option<String>,
     pub(crate) program: Option<String>,
     pub(crate) value: Option<RenderedValue>,
@@ -109,18 +109,18 @@ pub(crate) struct DriverMessage {
     pub(crate) note: Option<String>,
     pub(crate) rows: Option<u64>,
     pub(crate) status: Option<i32>,
-    /// What the file is that has just come.
+    /// Description of the file that was just received.
     pub(crate) file: Option<String>,
     pub(crate) extension: Option<String>,
-    /// It said something that cannot be read: nothing better will come.
+    /// Whether the message could not be parsed; no better one follows.
     #[serde(skip)]
     pub(crate) is_garbled: bool,
 }
 
 impl DriverMessage {
-    /// What stands for something that cannot be read.
+    /// Returns the stand-in for a message that cannot be parsed.
     pub(crate) fn unreadable() -> Self {
-        let message = "The interpreter answered something that cannot be read; its state is kept";
+        let message = "The interpreter sent a message that cannot be parsed; its state is kept";
         let error = CodeError {
             kind: "Unreadable".to_owned(),
             message: message.to_owned(),

@@ -1,27 +1,27 @@
-//! Whether an interpreter that runs is held as the rules of now demand.
+//! Checks whether a running interpreter still satisfies the current
+//! confinement.
 
 use std::path::{Path, PathBuf};
 
 use hermes_core::Confinement;
 
-/// Why an interpreter cannot go on.
+/// Why a running interpreter must be replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SandboxBreach {
-    /// The rules have changed.
+    /// The rules were narrowed.
     RulesNarrowed,
-    /// What nobody may see was not there when its walls were made, so that
-    /// there is nothing in them that hides it.
+    /// A secret appeared after the sandbox was set up, so nothing hides it.
     SecretAppeared(PathBuf),
 }
 
 impl SandboxBreach {
-    /// What is said of it.
+    /// Returns the note for the result.
     pub(crate) fn message(&self) -> String {
         let why = match self {
-            Self::RulesNarrowed => "What this session may touch has been narrowed".to_owned(),
+            Self::RulesNarrowed => "The permissions of this session were narrowed".to_owned(),
             Self::SecretAppeared(path) => format!(
-                "{} is protected and came to be after the interpreter was started, which nothing \
-                 keeps from reading it",
+                "{} is protected but was created after the interpreter started and is not \
+                 hidden from it",
                 path.display()
             ),
         };
@@ -29,10 +29,10 @@ impl SandboxBreach {
     }
 }
 
-/// Why somebody who was held like `then` might do what is not allowed `now`;
-/// none if that cannot be. What came to be meanwhile and is only kept from
-/// being written, such as repositories, is no reason to lose what it
-/// remembers: it might have made that itself. What is secret is one.
+/// Returns why a process confined by `then` could exceed `now`, or `None` if it
+/// cannot. A new path that is only write-protected, such as a repository, is no
+/// reason to lose the interpreter's state: the interpreter may have created it.
+/// A new secret is.
 pub(crate) fn find_breach(
     then: Option<&Confinement>,
     now: Option<&Confinement>,
@@ -47,7 +47,7 @@ pub(crate) fn find_breach(
     let reachable = |path: &Path| is_covered(&then.read, path) || is_covered(&then.write, path);
     let read = then.read.iter().chain(&then.write).all(|path| readable(path));
     let written = then.write.iter().all(|path| is_covered(&now.write, path));
-    // Of a directory that is a view, it sees what was in the view.
+    // In a partial directory, the process sees only what was exposed then.
     let is_out_of_view = |path: &Path| {
         let views = then.partial_dirs.iter().filter(|view| path.starts_with(&view.folder));
         views.into_iter().any(|view| !is_covered(&view.open, path))

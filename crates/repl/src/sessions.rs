@@ -1,5 +1,4 @@
-//! All interpreters of a program, by the session that they belong to and the
-//! name that they were given.
+//! All interpreters of this process, by session, language and name.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,14 +19,14 @@ use crate::result::ReplResult;
 use crate::sandbox_check;
 use crate::start::InterpreterLauncher;
 
-/// What is said of pictures that were drawn in another place.
-const REMOTE_IMAGES_NOTE: &str = "The files are on the machine of hermes: read_file shows them, programs over \
-                    there do not see them.";
+/// Note on images that were produced on a remote backend.
+const REMOTE_IMAGES_NOTE: &str = "The files are on the machine that runs hermes: read_file can \
+                    read them, remote commands cannot.";
 
-/// What of the environment of this program may be passed on.
+/// Returns the variables of this process that children may inherit.
 pub type EnvProvider = fn() -> Vec<(String, String)>;
 
-/// All interpreters of a program.
+/// Pool of all interpreters.
 #[derive(Debug, Default)]
 pub struct InterpreterPool {
     slots: Mutex<BTreeMap<InterpreterKey, Arc<InterpreterSlot>>>,
@@ -40,10 +39,10 @@ struct InterpreterKey {
     name: String,
 }
 
-/// A place for an interpreter, whether there is one or not.
+/// A slot that may hold a running interpreter.
 #[derive(Debug, Default)]
 struct InterpreterSlot {
-    /// Whoever holds it asks.
+    /// Held by the call that is running code.
     turn: Arc<tokio::sync::Mutex<()>>,
     state: Mutex<SlotState>,
 }
@@ -51,16 +50,16 @@ struct InterpreterSlot {
 #[derive(Debug, Default)]
 struct SlotState {
     running: Option<Arc<InterpreterProcess>>,
-    /// What has become of the last one, for whoever comes next.
+    /// How the previous interpreter ended; reported by the next call.
     end_note: Option<String>,
-    /// How many questions there were.
+    /// Number of runs so far.
     runs: u64,
-    /// How many calls are at it, one of which may be starting an interpreter.
+    /// Number of calls using the slot; one of them may be starting an
+    /// interpreter.
     calls: usize,
 }
 
-/// A slot that a call is at: as long as this lasts it counts among those that
-/// are in use.
+/// A claim on a slot, which counts as in use while the claim is alive.
 #[derive(Debug)]
 struct SlotClaim(Arc<InterpreterSlot>);
 
@@ -78,68 +77,68 @@ impl Drop for SlotClaim {
     }
 }
 
-/// A piece of code for an interpreter.
+/// A request to run code.
 #[derive(Debug)]
 pub struct RunRequest {
-    /// Its language.
+    /// Language of the code.
     pub language: ReplLanguage,
     /// The name of the interpreter.
     pub name: String,
     /// The code.
     pub code: String,
-    /// Whether it is JavaScript with types.
+    /// Whether the code is TypeScript.
     pub typescript: bool,
-    /// Whether it was judged by what the interpreter knows, and must not be run
-    /// by another one.
+    /// Whether the policy judged the code by the interpreter's state, so a new
+    /// interpreter must not run it.
     pub needs_state: bool,
-    /// How long it may take; none is the usual time.
+    /// Timeout; `None` uses the default.
     pub timeout: Option<Duration>,
-    /// The file of an SQL session; none is memory.
+    /// Database file of an SQL session; `None` means in-memory.
     pub database: Option<PathBuf>,
-    /// Where it runs.
+    /// Job registry of the backend that runs the interpreter.
     pub jobs: Arc<JobRegistry>,
-    /// How much it may use.
+    /// Limits of the interpreter.
     pub limits: Arc<ReplLimits>,
-    /// What of the environment of this program may be passed on.
+    /// Returns the variables of this process that the interpreter may inherit.
     pub own_env: EnvProvider,
 }
 
-/// An interpreter, for whoever wants to know what there is.
+/// Description of a running interpreter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ListedInterpreter {
-    /// Its name.
+    /// Name of the interpreter.
     pub session: String,
     /// Its language.
     pub language: ReplLanguage,
     /// Whether it is running code.
     pub busy: bool,
-    /// Its version and program.
+    /// Version and program.
     pub interpreter: String,
-    /// The file of an SQL session.
+    /// Database file of an SQL session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub database: Option<PathBuf>,
-    /// Its process, if it is one of this machine.
+    /// Process id, if the interpreter runs locally.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
     /// Seconds since it was last used.
     pub idle_seconds: u64,
-    /// How many pieces of code it was given.
+    /// Number of runs.
     pub count: u64,
 }
 
-/// What became of an interruption.
+/// Outcome of an interrupt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InterruptOutcome {
-    /// The code has stopped.
+    /// The code stopped.
     Stopped,
-    /// Nothing was running.
+    /// No code was running.
     Idle,
-    /// The code does not care.
+    /// The code ignored the interrupt.
     Ignored,
 }
 
 impl InterpreterPool {
-    /// Runs a piece of code. Those for one interpreter take turns.
+    /// Runs code. Runs on the same interpreter are serialized.
     pub async fn run(&self, ask: RunRequest, cx: &ToolContext) -> Result<ReplResult, ToolError> {
         let key = InterpreterKey {
             session: cx.session.id().to_owned(),
@@ -149,15 +148,15 @@ impl InterpreterPool {
         let claim = self.claim(&key, ask.limits.sessions)?;
         let mut cx = cx.clone();
         let inner = cx.cancel.child_token();
-        // If nobody waits for the answer any more, the code is to stop.
+        // Stops the code if the caller drops this future.
         let _guard = inner.clone().drop_guard();
         cx.cancel = inner;
         let task = tokio::spawn(async move { Arc::clone(&claim.0).run(ask, &key, &cx).await });
-        task.await.map_err(|error| ToolError::internal(format!("The call broke off: {error}")))?
+        task.await.map_err(|error| ToolError::internal(format!("The run task failed: {error}")))?
     }
 
-    /// The slot of an interpreter, which is in use from now on: to start one takes
-    /// a while, and others must not take its place.
+    /// Claims the slot of an interpreter. The claim counts while the
+    /// interpreter starts, so other calls cannot exceed the limit meanwhile.
     fn claim(&self, key: &InterpreterKey, most: usize) -> Result<SlotClaim, ToolError> {
         let mut table = self.slots.lock();
         if !table.get(key).is_some_and(|slot| slot.is_used()) {
@@ -167,9 +166,9 @@ impl InterpreterPool {
                 .map(|(other, _)| format!("{} {}", other.language.name(), other.name))
                 .collect();
             if used.len() >= most {
-                let message = format!("There are {} interpreters already", used.len());
+                let message = format!("{} interpreters are already in use", used.len());
                 return Err(ToolError::limit(message).with_hint(format!(
-                    "Close one of them (action=close) or use one: {}.",
+                    "Close one (action=close) or reuse one: {}.",
                     used.join(", ")
                 )));
             }
@@ -177,7 +176,7 @@ impl InterpreterPool {
         Ok(SlotClaim::new(Arc::clone(table.entry(key.clone()).or_default())))
     }
 
-    /// Those of a session that run.
+    /// Lists the running interpreters of a session.
     pub fn list(&self, session: &str) -> Vec<ListedInterpreter> {
         let table = self.slots.lock();
         let own = table.iter().filter(|(key, _)| key.session == session);
@@ -211,14 +210,14 @@ impl InterpreterPool {
         if !slot.is_busy() {
             return Ok(InterruptOutcome::Idle);
         }
-        // A shell does not hear an interrupt between two programs.
+        // bash may miss an interrupt between two programs, so it is repeated.
         let pause = if language == ReplLanguage::Bash { INTERRUPT_RETRY_INTERVAL } else { grace };
         let until = Instant::now() + grace;
         loop {
             interpreter.interrupt_run(before).await;
             let wait = pause.min(until.saturating_duration_since(Instant::now()));
             let done = tokio::time::timeout(wait, slot.turn.lock()).await.is_ok();
-            // Another question may have come in between.
+            // Another run may have started meanwhile.
             if done || slot.state.lock().runs != before {
                 return Ok(InterruptOutcome::Stopped);
             }
@@ -228,7 +227,7 @@ impl InterpreterPool {
         }
     }
 
-    /// Ends an interpreter; whether there was one.
+    /// Terminates an interpreter and returns whether one was running.
     pub async fn close(
         &self,
         session: &str,
@@ -245,7 +244,7 @@ impl InterpreterPool {
         Ok(living.is_some())
     }
 
-    /// Ends all of them.
+    /// Terminates all interpreters.
     pub async fn close_all(&self) {
         let slots: Vec<_> = std::mem::take(&mut *self.slots.lock()).into_values().collect();
         let living = slots.iter().filter_map(|slot| slot.running());
@@ -284,12 +283,12 @@ impl InterpreterSlot {
         self.turn.try_lock().is_err()
     }
 
-    /// Whether there is an interpreter, or may be one in a moment.
+    /// Whether an interpreter is running or may be starting.
     fn is_used(&self) -> bool {
         self.state.lock().calls > 0 || self.running().is_some()
     }
 
-    /// The interpreter, if there is one and it runs.
+    /// Returns the interpreter if it is running.
     fn running(&self) -> Option<Arc<InterpreterProcess>> {
         self.state.lock().running.clone().filter(|interpreter| interpreter.exit_status().is_none())
     }
@@ -325,7 +324,7 @@ impl InterpreterSlot {
             id,
             code: &ask.code,
             typescript: ask.typescript,
-            // The start of an interpreter is not the fault of the code.
+            // A slow startup leaves the code at least half of the timeout.
             timeout: left.max(timeout / 2),
             limits: &ask.limits,
             image_dir: &folder,
@@ -337,13 +336,13 @@ impl InterpreterSlot {
         }
         answer.notes = notes;
         if interpreter.exit_status().is_some() {
-            // It is told in this answer.
+            // This result already reports the exit.
             self.state.lock().running = None;
         }
         Ok(answer)
     }
 
-    /// The interpreter, which is started if need be.
+    /// Returns the interpreter, starting it if needed.
     async fn ensure_running(
         self: &Arc<Self>,
         ask: &RunRequest,
@@ -370,9 +369,9 @@ impl InterpreterSlot {
         }
         if ask.needs_state {
             self.state.lock().running = None;
-            let message = "The interpreter has ended, and with it what earlier calls defined";
+            let message = "The interpreter has exited; what earlier calls defined is lost";
             return Err(ToolError::conflict(message)
-                .with_hint("Nothing was run. Define it anew, or make the call again without it."));
+                .with_hint("Nothing was run. Repeat the definitions, or call again without them."));
         }
         let start = InterpreterLauncher {
             language: ask.language,
@@ -393,7 +392,7 @@ impl InterpreterSlot {
         Ok(interpreter)
     }
 
-    /// Ends an interpreter that nobody uses.
+    /// Terminates an interpreter that has been idle for `most`.
     async fn end_when_idle(self: Arc<Self>, interpreter: Arc<InterpreterProcess>, most: Duration) {
         loop {
             let left = most.saturating_sub(interpreter.idle_time());
@@ -402,7 +401,7 @@ impl InterpreterSlot {
                 () = tokio::time::sleep(left.max(Duration::from_millis(10))) => {}
             }
             let Ok(_turn) = self.turn.try_lock() else {
-                // Whoever uses it says so at the end.
+                // The running call resets the idle time when it ends.
                 tokio::time::sleep(most.min(Duration::from_secs(1))).await;
                 continue;
             };
@@ -413,7 +412,8 @@ impl InterpreterSlot {
             let mut state = self.state.lock();
             state.running = None;
             state.end_note = Some(format!(
-                "The interpreter was not used for {} and was ended; this is a new one, without the earlier state.",
+                "The interpreter was idle for {} and was shut down; this is a new one, without \
+                 the earlier state.",
                 format_duration(most)
             ));
             return;
@@ -441,14 +441,14 @@ fn check_database(interpreter: &InterpreterProcess, ask: &RunRequest) -> Result<
         Some(wanted) if own != Some(wanted) => {
             let own = own.unwrap_or(Path::new(":memory:")).display();
             Err(ToolError::conflict(format!("The session {} is open on {own}", ask.name)).with_hint(
-                "Give another 'session' for the other database, or ATTACH it, or close this one.",
+                "Use another 'session' for the other database, ATTACH it, or close this session.",
             ))
         }
         _ => Ok(()),
     }
 }
 
-/// Where the pictures of an interpreter go.
+/// Returns the directory for the images of an interpreter.
 fn image_dir(jobs: &JobRegistry, key: &InterpreterKey) -> PathBuf {
     let own = format!("{}-{}", key.language.name(), path_component(&key.name));
     jobs.directory().join("repl").join(path_component(&key.session)).join(own)

@@ -1,8 +1,6 @@
-//! How an interpreter is started.
+//! Starts interpreters.
 
-use std::collections::hash_map::RandomState;
 use std::ffi::{OsStr, OsString};
-use std::hash::{BuildHasher as _, Hasher as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -17,10 +15,10 @@ use crate::language::ReplLanguage;
 use crate::limits::ReplLimits;
 use crate::sessions::EnvProvider;
 
-/// How long an interpreter may take until it can be asked something.
+/// Timeout until an interpreter accepts requests.
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What an interpreter is started with.
+/// Parameters for starting an interpreter.
 #[derive(Debug)]
 pub(crate) struct InterpreterLauncher<'a> {
     pub(crate) language: ReplLanguage,
@@ -32,7 +30,7 @@ pub(crate) struct InterpreterLauncher<'a> {
 }
 
 impl InterpreterLauncher<'_> {
-    /// Starts it, and waits until it can be asked something.
+    /// Starts the interpreter and waits until it accepts requests.
     pub(crate) async fn launch(
         self,
         cx: &ToolContext,
@@ -40,7 +38,7 @@ impl InterpreterLauncher<'_> {
         let word = random_marker();
         let order = self.command_spec(&word, cx).await?;
         let id = self.jobs.fresh_id();
-        // What was there before is in its walls.
+        // The sandbox accounts for paths that exist at this moment.
         let since = SystemTime::now();
         let started = self.jobs.backend().start(&id, order).await?;
         let entry = started.pid.map(|pid| self.job_record(&id, pid, cx));
@@ -72,26 +70,26 @@ impl InterpreterLauncher<'_> {
             Err(_) => {
                 interpreter.terminate(Duration::ZERO).await;
                 let message =
-                    format!("{} did not come up in {STARTUP_TIMEOUT:?}", self.language.name());
+                    format!("{} did not start within {STARTUP_TIMEOUT:?}", self.language.name());
                 Err(ToolError::new(ErrorKind::Timeout, message))
             }
         }
     }
 
     fn startup_error(&self, why: &str) -> ToolError {
-        // The driver of SQL says so of the file that it was given.
+        // The SQL driver reports problems with its database file this way.
         if let (Some(said), Some(file)) = (why.strip_prefix("hermes-database: "), &self.database) {
-            let message = format!("The database {} cannot be opened: {said}", file.display());
+            let message = format!("Cannot open the database {}: {said}", file.display());
             let is_absent = said.starts_with("there is no folder");
             let error =
                 if is_absent { ToolError::not_found(message) } else { ToolError::invalid(message) };
             return error.with_hint(
-                "Give 'database' as a file in a folder that is there, or leave it out for one in \
-                 memory.",
+                "Set 'database' to a file in an existing directory, or omit it for an \
+                 in-memory one.",
             );
         }
         let name = self.language.name();
-        ToolError::unavailable(format!("No interpreter for {name} can be started: {why}"))
+        ToolError::unavailable(format!("Cannot start a {name} interpreter: {why}"))
             .with_hint(self.language.install_hint())
     }
 
@@ -102,18 +100,18 @@ impl InterpreterLauncher<'_> {
         let mut set = |name: &str, value: OsString| environment.insert(name.into(), value);
         set("HERMES_REPL_WORD", word.into());
         set("HERMES_REPL_MOST", self.limits.value.to_string().into());
-        // Nobody has a screen for a window.
+        // No display is available for windows.
         set("MPLBACKEND", "Agg".into());
         if let Some(database) = &self.database {
             set("HERMES_REPL_DATABASE", database.into());
         }
         let confinement = match (&cx.confinement, is_here) {
             (Some(held), true) => Some(self.with_scratch_dir(held, cx)?),
-            // The walls of another place hold it there.
+            // A remote backend applies its own isolation.
             _ => None,
         };
         if confinement.is_some() && !environment.contains_key(OsStr::new("MPLCONFIGDIR")) {
-            // Its usual place may not be written in.
+            // The default directory is not writable.
             let folder = self.jobs.scratch(cx.session.id())?.join("matplotlib");
             environment.insert("MPLCONFIGDIR".into(), folder.into());
         }
@@ -139,8 +137,8 @@ impl InterpreterLauncher<'_> {
         Ok(Arc::new(held))
     }
 
-    /// What is written down of it, so that the next program finds it if this
-    /// one crashes.
+    /// Returns the record by which the next process finds the interpreter if
+    /// this one crashes.
     fn job_record(&self, id: &str, pid: u32, cx: &ToolContext) -> JobRecord {
         let (owner_pid, owner_started) = job_records::current_process();
         let at = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
@@ -161,12 +159,7 @@ impl InterpreterLauncher<'_> {
     }
 }
 
-/// A word that nobody writes by chance.
+/// Returns a marker that does not occur by chance.
 fn random_marker() -> String {
-    let half = |salt: u64| {
-        let mut hasher = RandomState::new().build_hasher();
-        hasher.write_u64(salt);
-        hasher.finish()
-    };
-    format!("{:016x}{:016x}", half(1), half(2))
+    format!("{:016x}{:016x}", hermes_core::ids::random_bits(), hermes_core::ids::random_bits())
 }

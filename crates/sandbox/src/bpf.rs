@@ -1,35 +1,35 @@
-//! Assembles seccomp filters. Whenever one is loaded, the kernel translates it
-//! and runs it for every system call that there is, so the time of a spawn
-//! depends on its length and on how many steps each call takes: the rules are
-//! found by bisection down to a few, and share their ends.
+//! Assembles seccomp filters. When a filter is loaded, the kernel compiles it
+//! and evaluates it for every system call number, so the time of a spawn
+//! depends on its length and on the number of steps per call: rules are found
+//! by binary search and share their return instructions.
 
 use std::collections::BTreeMap;
 
 use libc::sock_filter;
 
-/// What happens to a system call.
+/// Rule for a system call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SyscallRule {
-    /// It fails with this error number.
+    /// Fails with this errno.
     Refuse(i32),
-    /// It is not permitted if all checks of any alternative hold.
+    /// Fails with `EPERM` if all checks of any alternative hold.
     RefuseWhen(Vec<Vec<ArgumentCheck>>),
 }
 
-/// A condition on an argument, given by its position. The kernel reads the
-/// arguments in question as 32 bits, so the upper half is noise.
+/// A condition on an argument, given by its position. The kernel reads these
+/// arguments as 32 bits, so their upper half is ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ArgumentCheck {
-    /// It has this value.
+    /// Equals this value.
     Equal(u32, u32),
-    /// It has another value.
+    /// Differs from this value.
     Differs(u32, u32),
-    /// It has any of these bits.
+    /// Has any of these bits.
     AnyBit(u32, u32),
-    /// Its upper half, of an argument that the kernel reads as a whole, is not
-    /// zero.
+    /// The upper half is nonzero, for an argument that the kernel reads as 64
+    /// bits.
     HasUpperHalf(u32),
-    /// Its bits under the mask have this value.
+    /// The bits under the mask have this value.
     MaskedEqual(u32, u32, u32),
 }
 
@@ -42,7 +42,7 @@ const IF_AT_LEAST: u32 = libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K;
 const IF_ANY_BIT: u32 = libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K;
 const OP_RETURN: u32 = libc::BPF_RET | libc::BPF_K;
 
-/// Where a filter finds what it judges.
+/// Offsets in `seccomp_data`.
 const NUMBER_OFFSET: u32 = 0;
 const ARCHITECTURE_OFFSET: u32 = 4;
 const ARGUMENTS_OFFSET: u32 = 16;
@@ -52,21 +52,20 @@ const ARCHITECTURE: u32 = 0xc000_003e;
 #[cfg(target_arch = "aarch64")]
 const ARCHITECTURE: u32 = 0xc000_00b7;
 
-/// System calls of the variant of x86-64 with short pointers carry this bit
-/// and would pass by every rule.
+/// System calls of the x32 ABI carry this bit and would bypass every rule.
 #[cfg(target_arch = "x86_64")]
 const X32_SYSCALL_BIT: u32 = 0x4000_0000;
 
-/// So many rules are tried one after the other: to part them as well would take
-/// one more instruction for each and save hardly a step.
+/// Up to this many ranges are checked linearly: splitting them would take one
+/// more instruction each and hardly save a step.
 const MAX_LINEAR_RANGES: usize = 3;
 
-/// An instruction jumps over so many at most, with some room for those that
-/// come in between.
+/// Maximum distance of a jump, with some room for instructions inserted in
+/// between.
 const MAX_JUMP_DISTANCE: usize = 240;
 
-/// The filter that applies the rules and allows everything else. Programs of
-/// another architecture, whose numbers mean other calls, are killed.
+/// Assembles a filter that applies the rules and allows everything else. It
+/// kills programs of another architecture, where the numbers mean other calls.
 pub(crate) fn assemble(rules: &BTreeMap<u32, SyscallRule>) -> Vec<sock_filter> {
     let mut code = BpfAssembler::default();
     let judged = code.emit_binary_search(&syscall_ranges(rules));
@@ -83,7 +82,7 @@ pub(crate) fn assemble(rules: &BTreeMap<u32, SyscallRule>) -> Vec<sock_filter> {
     code.reversed
 }
 
-/// Neighbouring numbers with the same rule.
+/// Adjacent numbers with the same rule.
 #[derive(Debug)]
 struct SyscallRange<'a> {
     first: u32,
@@ -102,14 +101,14 @@ fn syscall_ranges(rules: &BTreeMap<u32, SyscallRule>) -> Vec<SyscallRange<'_>> {
     runs
 }
 
-/// A program that is written from its end, since jumps only lead forward: what
-/// an instruction leads to is there before it.
+/// A program assembled from its end, since BPF only jumps forward: the target
+/// of a jump exists before the jump.
 #[derive(Debug, Default)]
 struct BpfAssembler {
     reversed: Vec<sock_filter>,
 }
 
-/// The place of an instruction, counted from the end.
+/// Index of an instruction, counted from the end.
 type InstructionIndex = usize;
 
 impl BpfAssembler {
@@ -118,12 +117,12 @@ impl BpfAssembler {
         self.reversed.len() - 1
     }
 
-    /// How far a jump from the next instruction to that place is.
+    /// Returns the distance of a jump from the next instruction to `to`.
     fn distance(&self, to: InstructionIndex) -> usize {
         self.reversed.len() - 1 - to
     }
 
-    /// A place in reach that leads there.
+    /// Returns an instruction in reach that leads to `to`.
     fn ensure_in_reach(&mut self, to: InstructionIndex) -> InstructionIndex {
         let distance = self.distance(to);
         if distance <= MAX_JUMP_DISTANCE {
@@ -133,7 +132,7 @@ impl BpfAssembler {
         }
     }
 
-    /// Answers with this value.
+    /// Emits a return of this value, or reuses one in reach.
     fn emit_return(&mut self, value: u32) -> InstructionIndex {
         let is_it = |it: &sock_filter| u32::from(it.code) == OP_RETURN && it.k == value;
         match self.reversed.iter().rposition(is_it) {
@@ -154,12 +153,12 @@ impl BpfAssembler {
         self.emit(sock_filter { code: code as u16, jt, jf, k })
     }
 
-    /// Loads a word for what comes next.
+    /// Emits the load of a word, followed by `next`.
     fn emit_load(&mut self, offset: u32, next: InstructionIndex) -> InstructionIndex {
         self.emit_then(make_instruction(OP_LOAD, offset), next)
     }
 
-    /// An instruction with only one way on.
+    /// Emits an instruction that continues at `next`.
     fn emit_then(&mut self, instruction: sock_filter, next: InstructionIndex) -> InstructionIndex {
         let distance = self.distance(next);
         if distance > 0 {
@@ -168,8 +167,8 @@ impl BpfAssembler {
         self.emit(instruction)
     }
 
-    /// Expects the number in the accumulator. The depth is the logarithm of
-    /// the number of runs.
+    /// Emits the search for a rule. Expects the number in the accumulator. The
+    /// depth is logarithmic in the number of runs.
     fn emit_binary_search(&mut self, runs: &[SyscallRange<'_>]) -> InstructionIndex {
         if runs.len() <= MAX_LINEAR_RANGES {
             let allowed = self.emit_return(libc::SECCOMP_RET_ALLOW);
@@ -183,7 +182,7 @@ impl BpfAssembler {
         }
     }
 
-    /// What is not in the run goes on.
+    /// Emits the check of one range; other numbers continue at `otherwise`.
     fn emit_range(
         &mut self,
         run: &SyscallRange<'_>,
@@ -203,12 +202,12 @@ impl BpfAssembler {
             return self.emit_branch(IF_EQUAL, run.first, judged, otherwise);
         }
         let within = self.emit_branch(IF_ABOVE, run.last, otherwise, judged);
-        // What is below it is below those that come after it.
+        // A number below this range is also below the ranges that follow.
         let allowed = self.emit_return(libc::SECCOMP_RET_ALLOW);
         self.emit_branch(IF_AT_LEAST, run.first, within, allowed)
     }
 
-    /// Refuses if all checks hold, else goes on.
+    /// Emits a refusal if all checks hold; otherwise continues at `otherwise`.
     fn emit_checks(
         &mut self,
         checks: &[ArgumentCheck],
@@ -251,7 +250,8 @@ impl BpfAssembler {
 }
 
 impl ArgumentCheck {
-    /// The argument that is in the accumulator after it, as it was given.
+    /// Returns the argument that is unmodified in the accumulator after this
+    /// check.
     fn loaded_argument(&self) -> Option<u32> {
         match *self {
             Self::Equal(argument, _) | Self::Differs(argument, _) | Self::AnyBit(argument, _) => {

@@ -1,5 +1,5 @@
-//! The same confinement by way of bubblewrap, which makes the namespaces
-//! itself: files and processes outside are not refused but absent.
+//! Enforces a confinement with bubblewrap, which creates the namespaces itself:
+//! files and processes outside are absent rather than denied.
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr, OsString};
@@ -39,7 +39,7 @@ pub(crate) struct Bubblewrap {
     state: Mutex<BubblewrapState>,
 }
 
-/// What depends on the files that are there.
+/// State that depends on which files exist.
 #[derive(Debug)]
 struct BubblewrapState {
     arguments: Vec<CString>,
@@ -49,14 +49,15 @@ struct BubblewrapState {
 }
 
 impl Bubblewrap {
-    /// Fails if bubblewrap is not installed: it was asked for by name.
+    /// Prepares bubblewrap. Fails if it is not installed: the user asked for it
+    /// explicitly.
     pub(crate) fn prepare(
         confinement: &Confinement,
     ) -> Result<(Self, EnforcementReport), SandboxError> {
         let program = find_bubblewrap().ok_or_else(|| SandboxError::Unsupported {
             what: "bubblewrap",
-            why: "there is no `bwrap` on the search path".to_owned(),
-            hint: "install the package `bubblewrap`, or switch it off in the settings",
+            why: "`bwrap` was not found in PATH".to_owned(),
+            hint: "install the `bubblewrap` package, or disable it in the settings",
         })?;
         let shape = FilterOptions { network: true, guard_truncate: false, shares_ipc: false };
         let filter = Arc::new(write_filter(&seccomp_filter::build(shape))?);
@@ -66,10 +67,10 @@ impl Bubblewrap {
             gaps.push("deleting and renaming files (bubblewrap cannot forbid it)".to_owned());
         }
         if !confinement.overlays.is_empty() {
-            gaps.push("caches of package managers (read-only under bubblewrap)".to_owned());
+            gaps.push("package manager caches (read-only under bubblewrap)".to_owned());
         }
         if confinement.network == NetworkMode::Isolated {
-            gaps.push("hosts judged one by one (only loopback under bubblewrap)".to_owned());
+            gaps.push("per-host network decisions (only loopback under bubblewrap)".to_owned());
         }
         let limit_gap = process_limit_gap(&confinement.limits);
         gaps.extend(limit_gap.clone());
@@ -97,12 +98,12 @@ impl Bubblewrap {
         Ok((bubblewrap, held))
     }
 
-    /// What is not to be made.
+    /// Returns the paths that must not be created.
     pub(crate) fn forbidden(&self) -> &ForbiddenPaths {
         &self.forbidden
     }
 
-    /// Has the child of `command` run bubblewrap, and that the program.
+    /// Makes the child of `command` run its program through bubblewrap.
     pub(crate) fn apply(&self, command: &mut Command) -> Result<(), SandboxError> {
         match self.pre_exec(&LaunchSpec::from_command(command)?)? {
             Ok((gate, image)) => install_image(command, gate, image),
@@ -114,8 +115,8 @@ impl Bubblewrap {
         Ok(())
     }
 
-    /// Bubblewrap as the program, and what a child does before. The inner
-    /// error is one of the spawn: a missing program is, as it is without
+    /// Returns the bubblewrap command and what the child does before exec. The
+    /// inner error is a spawn error: a missing program fails as it does without
     /// bubblewrap.
     pub(crate) fn pre_exec(
         &self,
@@ -149,11 +150,12 @@ impl Bubblewrap {
 
 impl BubblewrapState {
     fn prepare(confinement: &Confinement, filter: &OwnedFd) -> Result<Self, SandboxError> {
-        // It makes the mounts itself, and knows no overlays of ours.
+        // Bubblewrap creates the mounts itself and does not support our
+        // overlays.
         let confinement = &Confinement { overlays: Vec::new(), ..confinement.clone() };
         let mut covers = MountMasks::plan(confinement, true)?;
         let (sockets, foreign) = ForeignSockets::scan(confinement);
-        // Elsewhere there are none, as nothing else is there.
+        // Paths outside of the trees do not exist in the new root.
         let within = |path: &PathBuf| {
             let mut trees = confinement.read.iter().chain(&confinement.write);
             trees.any(|tree| path.starts_with(tree))
@@ -163,7 +165,7 @@ impl BubblewrapState {
         let mut arguments = namespace_arguments(confinement);
         arguments.extend(tree_arguments(confinement)?);
         arguments.extend(mask_arguments(&covers.mounts()?, &confinement.write));
-        // The root is one more place to write to, if a private one.
+        // The new root is private, but must not be writable either.
         if !confinement.write.iter().any(|tree| tree == Path::new("/")) {
             arguments.extend(["--remount-ro", "/"].map(Into::into));
         }
@@ -190,15 +192,16 @@ fn namespace_arguments(confinement: &Confinement) -> Vec<OsString> {
     arguments
 }
 
-/// The allowed trees, outer ones first, in a root that is otherwise empty but
-/// for its symbolic links (`/bin` is one on most systems).
+/// Returns the arguments for the allowed trees, outer ones first, in a root
+/// that is otherwise empty except for its symlinks (`/bin` is one on most
+/// systems).
 fn tree_arguments(confinement: &Confinement) -> io::Result<Vec<OsString>> {
     let mut binds: BTreeMap<&Path, &str> = BTreeMap::new();
     for path in &confinement.write {
         binds.insert(path, "--bind-try");
     }
     for path in &confinement.read {
-        // What may be written may be read.
+        // A writable path is already readable.
         if !confinement.write.iter().any(|tree| path.starts_with(tree)) {
             binds.insert(path, "--ro-bind-try");
         }
@@ -224,7 +227,7 @@ fn tree_arguments(confinement: &Confinement) -> io::Result<Vec<OsString>> {
 
 fn mask_arguments(mounts: &[MountAction], write: &[PathBuf]) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = Vec::new();
-    // What is kept comes from outside, so that its covers come after it.
+    // Exposed paths are bound from outside, so masks within them must follow.
     let encloses = |mount: &&MountAction| match mount {
         MountAction::PartialDirectory(_, kept) => kept.iter().all(|kept| !kept.is_writable),
         _ => false,
@@ -248,8 +251,8 @@ fn mask_arguments(mounts: &[MountAction], write: &[PathBuf]) -> Vec<OsString> {
             MountAction::HideFile(path) | MountAction::HideSocket(path) => {
                 arguments.extend(["--ro-bind".into(), "/dev/null".into(), name(path)]);
             }
-            // It writes in nothing but what it is told, and has a folder for devices
-            // of its own, and that in it.
+            // Bubblewrap makes only the given trees writable, and mounts its
+            // own `/dev` including `/dev/shm`.
             MountAction::Seal(_)
             | MountAction::FreshTmpfs(_)
             | MountAction::Overlay(_)
@@ -264,7 +267,8 @@ fn mask_arguments(mounts: &[MountAction], write: &[PathBuf]) -> Vec<OsString> {
                     let option = if kept.is_writable { "--bind" } else { "--ro-bind-try" };
                     arguments.extend([option.into(), name(&kept.path), name(&kept.path)]);
                 }
-                // What may be written in there lies over what was bound again.
+                // Writable trees in the directory go on top of the exposed
+                // paths.
                 let folder = PathBuf::from(name(path));
                 for tree in write.iter().filter(|tree| tree.starts_with(&folder)) {
                     arguments.extend(["--bind-try".into(), tree.into(), tree.into()]);
@@ -276,7 +280,7 @@ fn mask_arguments(mounts: &[MountAction], write: &[PathBuf]) -> Vec<OsString> {
     arguments
 }
 
-/// The filter as a file that bubblewrap reads.
+/// Writes the filter to a memfd that bubblewrap reads.
 fn write_filter(filter: &[libc::sock_filter]) -> io::Result<OwnedFd> {
     let mut bytes = Vec::with_capacity(filter.len() * 8);
     for it in filter {

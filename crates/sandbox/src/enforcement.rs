@@ -1,4 +1,4 @@
-//! What a system can hold, and what a prepared sandbox does hold.
+//! Mechanisms that the system supports, and those that a sandbox enforces.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,18 +6,18 @@ use std::path::PathBuf;
 use hermes_core::HostService;
 use serde::Serialize;
 
-/// The mechanisms of this system.
+/// Sandbox mechanisms of this system.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SandboxSupport {
-    /// The version of Landlock's interface; none if it is missing or off.
+    /// Landlock ABI version; `None` if it is missing or disabled.
     pub landlock: Option<u32>,
     /// Whether system calls can be filtered.
     pub seccomp: bool,
-    /// Whether this user may make user and mount namespaces.
+    /// Whether this user may create user and mount namespaces.
     pub user_namespaces: bool,
-    /// Why not, if not.
+    /// Why the user may not, if so.
     pub user_namespaces_error: Option<String>,
-    /// Where bubblewrap is, if it is installed.
+    /// Path of bubblewrap, if it is installed.
     pub bubblewrap: Option<PathBuf>,
 }
 
@@ -40,37 +40,38 @@ impl fmt::Display for SandboxSupport {
     }
 }
 
-/// The mechanisms that hold the children of one sandbox.
+/// Mechanisms enforced on the children of one sandbox.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct EnforcementReport {
-    /// The version of Landlock's interface that holds files, TCP and signals.
+    /// Landlock ABI version that restricts files, TCP and signals.
     pub landlock: Option<u32>,
     /// Whether system calls are filtered.
     pub seccomp: bool,
-    /// Whether a user and mount namespace covers paths.
+    /// Whether a user and mount namespace masks paths.
     pub mount_namespace: bool,
-    /// Whether the network is the session's own.
+    /// Whether the session has its own network namespace.
     pub network_namespace: bool,
-    /// Bubblewrap, if it makes the namespaces.
+    /// Path of bubblewrap, if it creates the namespaces.
     pub bubblewrap: Option<PathBuf>,
     /// Whether resource limits are set.
     pub rlimits: bool,
-    /// Empty files and folders that stand where a protected path is not there
-    /// yet, so that no child can make it. They go with the sandbox.
+    /// Empty files and directories in place of protected paths that do not
+    /// exist yet, so no child can create them. They are removed with the
+    /// sandbox.
     pub placeholders: Vec<PathBuf>,
-    /// The services that a part of the command needs, and that no part of it
-    /// reaches.
+    /// Services that part of the command needs and that are denied to all of
+    /// it.
     pub withheld: Vec<HostService>,
-    /// What was asked for and does not hold, each in a sentence.
+    /// What was requested but is not enforced, one phrase each.
     pub gaps: Vec<String>,
-    /// The gap in the limits, if there is one; it is among the others as well.
+    /// The gap in the resource limits, if any; `gaps` lists it as well.
     #[serde(skip)]
     pub limit_gap: Option<String>,
 }
 
 impl EnforcementReport {
-    /// The names of what holds, and what is kept from the child; what does not
-    /// hold is in [`EnforcementReport::gaps`].
+    /// Returns the names of the enforced mechanisms, and the withheld services;
+    /// what is not enforced is in [`EnforcementReport::gaps`].
     pub fn names(&self) -> String {
         let mut names = Vec::new();
         if self.bubblewrap.is_some() {
@@ -89,16 +90,16 @@ impl EnforcementReport {
         let mut text = names.join(", ");
         for service in &self.withheld {
             let what = match service {
-                HostService::Keys => "the agents of SSH and GnuPG keys cannot be reached",
+                HostService::Keys => "SSH and GnuPG key agents cannot be reached",
                 HostService::Containers => "the container engine cannot be reached",
-                HostService::Databases => "the sockets of databases cannot be reached",
+                HostService::Databases => "database sockets cannot be reached",
                 HostService::Settings => {
-                    "git cannot write the settings of a repository (.git/config)"
+                    "git cannot write the configuration of a repository (.git/config)"
                 }
             };
             text.push_str(&format!(
-                "; {what}, as the command runs other programs beside: what needs that has to be a \
-                 command of its own"
+                "; {what} because the command also runs other programs: run what needs it as a \
+                 separate command"
             ));
         }
         text
@@ -115,15 +116,15 @@ impl fmt::Display for EnforcementReport {
     }
 }
 
-/// Whether the system lets a child do something.
+/// Outcome of a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProbeOutcome {
-    /// It was refused.
+    /// The attempt was denied.
     Blocked,
-    /// It was done.
+    /// The attempt succeeded.
     Permitted,
-    /// It could not be tried.
+    /// The attempt could not be made.
     Untried,
 }
 
@@ -137,21 +138,21 @@ impl fmt::Display for ProbeOutcome {
     }
 }
 
-/// One thing that a child in the sandbox tried.
+/// One attempt of a child in the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ProbeResult {
-    /// What it tried.
+    /// What the child attempted.
     pub what: String,
-    /// What the confinement asks for.
+    /// Outcome that the confinement requires.
     pub wanted: ProbeOutcome,
-    /// What happened.
+    /// Actual outcome.
     pub got: ProbeOutcome,
-    /// What the system said.
+    /// Details, such as the error of the system.
     pub detail: String,
 }
 
 impl ProbeResult {
-    /// Whether the confinement holds here.
+    /// Whether the outcome is the required one.
     pub fn passed(&self) -> bool {
         self.wanted == self.got
     }

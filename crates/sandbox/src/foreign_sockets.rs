@@ -1,9 +1,10 @@
-//! The sockets of programs outside. Whoever connects to one may have that
-//! program act for it, and a terminal multiplexer runs whatever it is told.
+//! Unix sockets of programs outside of the sandbox. A child that connects to
+//! one can make that program act on its behalf; a terminal multiplexer runs any
+//! command it receives.
 //!
-//! The kernel lists sockets by the name under which they were bound. One with a
-//! relative name is looked for in the folder of whoever has it open; one that
-//! was renamed since is not found.
+//! The kernel lists sockets by the path that they were bound to. A relative
+//! path is resolved in the working directory of the processes that hold the
+//! socket; a socket that was renamed is not found.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -19,28 +20,28 @@ use hermes_core::{Confinement, HostService, NetworkMode};
 use crate::JOB_VARIABLE;
 use crate::network_namespace::sockets_in_proc_dir;
 
-/// Where the kernel lists them.
+/// Kernel table of Unix sockets.
 const UNIX_SOCKET_TABLE: &str = "/proc/net/unix";
-/// Whether one waits for others to connect.
+/// Flag of a listening socket (`__SO_ACCEPTCON`).
 const ACCEPTING_FLAG: u32 = 1 << 16;
 const DATAGRAM_TYPE: u32 = libc::SOCK_DGRAM as u32;
 
-/// How long a look at the table counts.
+/// Minimum time between two scans of the table.
 const RESCAN_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Tells names of users, and nothing else.
+/// Sockets that only look up user names.
 const USER_DATABASE_SOCKETS: &[&str] = &["/run/systemd/userdb", "/var/lib/sss/pipes"];
-/// Look up hosts, which tells others something.
+/// Sockets that resolve host names, which can leak data.
 const RESOLVER_SOCKETS: &[&str] = &["/run/nscd", "/run/systemd/resolve"];
 
-/// The sockets of others, as they were at the last look.
+/// Sockets known at the last scan.
 #[derive(Debug)]
 pub(crate) struct ForeignSockets {
     scanned_at: Instant,
     known_inodes: BTreeSet<u64>,
 }
 
-/// A line of the table.
+/// A row of the table.
 #[derive(Debug, PartialEq, Eq)]
 struct UnixSocketRow {
     inode: u64,
@@ -49,7 +50,7 @@ struct UnixSocketRow {
 }
 
 impl ForeignSockets {
-    /// Those that children may not reach.
+    /// Returns the sockets that children must not reach.
     pub(crate) fn scan(confinement: &Confinement) -> (Self, Vec<PathBuf>) {
         let looked = Instant::now();
         let table = read_table();
@@ -60,14 +61,15 @@ impl ForeignSockets {
         (Self { scanned_at: looked, known_inodes: known }, paths)
     }
 
-    /// Whether there are others by now. A burst of children looks once.
+    /// Whether new foreign sockets have appeared. Scans at most once per
+    /// `RESCAN_INTERVAL`, so a burst of children scans once.
     pub(crate) fn has_new(&mut self, confinement: &Confinement) -> bool {
         if self.scanned_at.elapsed() < RESCAN_INTERVAL {
             return false;
         }
         self.scanned_at = Instant::now();
         let mut fresh = read_table();
-        // A datagram socket comes with every client.
+        // Every datagram client binds a socket, so only listeners count.
         fresh.retain(|socket| socket.is_listening && self.known_inodes.insert(socket.inode));
         !fresh.is_empty() && !foreign_paths(fresh, confinement).is_empty()
     }
@@ -78,8 +80,8 @@ fn read_table() -> Vec<UnixSocketRow> {
     text.split(|byte| *byte == b'\n').filter_map(parse_row).collect()
 }
 
-/// Sockets with a relative name, by the folders of the processes that have
-/// them open, as far as we may look.
+/// Resolves relative socket paths in the working directories of the processes
+/// that hold them, as far as `/proc` is readable.
 fn resolve_relative(sockets: Vec<UnixSocketRow>) -> Vec<UnixSocketRow> {
     let (mut found, sockets): (Vec<_>, Vec<_>) =
         sockets.into_iter().partition(|socket| socket.path.is_absolute());
@@ -100,7 +102,7 @@ fn resolve_relative(sockets: Vec<UnixSocketRow>) -> Vec<UnixSocketRow> {
     found
 }
 
-/// The folders of all processes.
+/// Returns the `/proc` directories of all processes.
 fn proc_dirs() -> impl Iterator<Item = PathBuf> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let is_process =
@@ -108,7 +110,8 @@ fn proc_dirs() -> impl Iterator<Item = PathBuf> {
     entries.filter(is_process).map(|entry| entry.path())
 }
 
-/// The columns are: address, count, protocol, flags, type, state, inode, path.
+/// Parses a row. The columns are: address, count, protocol, flags, type, state,
+/// inode, path.
 fn parse_row(line: &[u8]) -> Option<UnixSocketRow> {
     let mut rest = line;
     let mut columns = [&line[..0]; 7];
@@ -129,7 +132,7 @@ fn parse_row(line: &[u8]) -> Option<UnixSocketRow> {
     is_wanted.then_some(UnixSocketRow { inode, is_listening: listens, path })
 }
 
-/// Those among them that are there, belong to others and are not served.
+/// Returns the paths of existing sockets that are foreign and not permitted.
 fn foreign_paths(sockets: Vec<UnixSocketRow>, confinement: &Confinement) -> Vec<PathBuf> {
     let common: Vec<PathBuf> = common_socket_dirs();
     let is_own = |tree: &&PathBuf| !common.iter().any(|place| place.starts_with(tree));
@@ -140,8 +143,8 @@ fn foreign_paths(sockets: Vec<UnixSocketRow>, confinement: &Confinement) -> Vec<
         let path = fs::canonicalize(&socket.path).ok().filter(|path| is_there(path))?;
         Some(UnixSocketRow { path, ..socket })
     });
-    // What was there in a folder before it was opened for something new is not
-    // the child's either.
+    // What existed in a directory that was opened only for new names is not the
+    // child's either.
     let is_within = |path: &Path| {
         own.iter().any(|tree| path.starts_with(tree))
             && !confinement.frozen.iter().any(|kept| path.starts_with(kept))
@@ -152,14 +155,14 @@ fn foreign_paths(sockets: Vec<UnixSocketRow>, confinement: &Confinement) -> Vec<
         .collect();
     let reachable = |path: &Path| confinement.write.iter().any(|tree| path.starts_with(tree));
     if found.iter().any(|socket| reachable(&socket.path)) {
-        // What a child has made there, the next one may use.
+        // A socket created by one child may be used by the next.
         let made = child_sockets();
         found.retain(|socket| !made.contains(&socket.inode));
     }
     found.into_iter().map(|socket| socket.path).collect()
 }
 
-/// Where programs of all kinds put their sockets.
+/// Returns directories in which programs commonly put sockets.
 fn common_socket_dirs() -> Vec<PathBuf> {
     let named = ["HOME", "XDG_RUNTIME_DIR"].into_iter().filter_map(env::var_os);
     let fixed = ["/tmp", "/var/tmp", "/dev/shm", "/run"].map(PathBuf::from);
@@ -204,7 +207,7 @@ fn is_permitted(path: &Path, confinement: &Confinement) -> bool {
     })
 }
 
-/// The sockets of processes that carry the mark of a job.
+/// Returns the sockets of processes that carry the mark of a job.
 fn child_sockets() -> BTreeSet<u64> {
     let mark = format!("{JOB_VARIABLE}=");
     let is_marked = |process: &Path| {

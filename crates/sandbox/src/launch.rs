@@ -1,4 +1,4 @@
-//! What to run in a sandbox, in a form that can be read as well as written.
+//! What to run in a sandbox, as plain data.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -7,54 +7,54 @@ use std::io;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// What a standard stream of a child may be.
+/// Handle for a standard stream of a child.
 #[cfg(unix)]
 pub type StdioHandle = std::os::fd::OwnedFd;
-/// What a standard stream of a child may be.
+/// Handle for a standard stream of a child.
 #[cfg(windows)]
 pub type Stream = std::os::windows::io::OwnedHandle;
 
-/// Where the child stands among processes.
+/// Process group of a child.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ProcessGroup {
-    /// In the group of the parent.
+    /// The group of the parent.
     #[default]
     Inherit,
-    /// At the head of a new group.
+    /// A new group, led by the child.
     New,
-    /// At the head of a new session.
+    /// A new session, led by the child.
     NewSession,
-    /// At the head of a new session, with its standard input as the terminal.
+    /// A new session, led by the child, with stdin as its controlling terminal.
     NewTerminalSession,
 }
 
 /// What to run, and how.
 #[derive(Debug)]
 pub struct LaunchSpec {
-    /// A path, or a name to look for in the `PATH` of the environment.
+    /// A path, or a name to look up in the `PATH` of the environment.
     pub program: OsString,
     /// The arguments, without the program.
     pub arguments: Vec<OsString>,
-    /// A program and its arguments that come to the same, for less: it is run
-    /// instead, unless that fails. Bubblewrap passes it over.
+    /// An equivalent but cheaper program with its arguments. It is tried first,
+    /// with the regular program as fallback. Bubblewrap ignores it.
     pub shortcut: Option<Vec<OsString>>,
-    /// The whole environment.
+    /// The complete environment.
     pub environment: BTreeMap<OsString, OsString>,
     /// The working directory.
     pub directory: PathBuf,
-    /// Standard input; nothing to read if none.
+    /// Standard input; empty if `None`.
     pub stdin: Option<StdioHandle>,
-    /// Standard output; thrown away if none.
+    /// Standard output; discarded if `None`.
     pub stdout: Option<StdioHandle>,
-    /// Standard error; thrown away if none.
+    /// Standard error; discarded if `None`.
     pub stderr: Option<StdioHandle>,
-    /// Where it stands among processes.
+    /// Process group of the child.
     pub group: ProcessGroup,
 }
 
 impl LaunchSpec {
-    /// Program, arguments, environment and working directory of a command.
-    /// What else it says, a command does not tell.
+    /// Copies program, arguments, environment and working directory of a
+    /// command. `Command` does not expose its other settings.
     pub fn from_command(command: &Command) -> io::Result<Self> {
         let directory = match command.get_current_dir() {
             Some(directory) if directory.is_absolute() => directory.to_owned(),
@@ -75,7 +75,7 @@ impl LaunchSpec {
     }
 }
 
-/// The environment that the command would give its child.
+/// Returns the environment that the command would give its child.
 fn environment(command: &Command) -> BTreeMap<OsString, OsString> {
     let mut variables: BTreeMap<OsString, OsString> =
         if is_env_cleared(command) { BTreeMap::new() } else { env::vars_os().collect() };
@@ -88,8 +88,8 @@ fn environment(command: &Command) -> BTreeMap<OsString, OsString> {
     variables
 }
 
-/// Whether the environment of the parent is left behind. The library tells it
-/// in no other way than in the text that it prints.
+/// Whether the command clears the parent's environment. Only its `Debug` output
+/// shows that.
 fn is_env_cleared(command: &Command) -> bool {
     let text = format!("{command:?}");
     let rest = match command.get_current_dir() {

@@ -1,4 +1,4 @@
-//! Spawning without a copy of the parent, for parents that have grown large.
+//! Spawning without copying the parent, for parents that have grown large.
 
 use std::env;
 use std::ffi::{CString, OsStr, OsString};
@@ -17,7 +17,7 @@ use crate::raw::vfork::{self, SpawnRequest};
 use crate::{JOB_VARIABLE, LaunchSpec, Sandbox, explain_spawn_error, process_tag};
 
 impl LaunchSpec {
-    /// The program as the child would run it without bubblewrap.
+    /// Returns the program as the child runs it without bubblewrap.
     pub(crate) fn exec_image(&self) -> io::Result<ExecImage> {
         let arguments = [&self.program].into_iter().chain(&self.arguments);
         let arguments = c_strings(arguments)?;
@@ -30,7 +30,7 @@ impl LaunchSpec {
         }
     }
 
-    /// The environment in lines.
+    /// Returns the environment as `NAME=value` lines.
     pub(crate) fn environment_lines(&self) -> io::Result<Vec<CString>> {
         let lines = self.environment.iter().map(|(name, value)| {
             let mut line = name.clone();
@@ -41,7 +41,7 @@ impl LaunchSpec {
         lines.collect()
     }
 
-    /// Where the program may be.
+    /// Returns the paths at which the program may be.
     pub(crate) fn candidates(&self) -> io::Result<Vec<CString>> {
         self.candidates_for(&self.program)
     }
@@ -51,14 +51,14 @@ impl LaunchSpec {
             return Ok(vec![c_string(program)?]);
         }
         let usual = OsString::from("/usr/local/bin:/usr/bin:/bin");
-        // An empty one would mean the working folder, where anybody may have put
-        // something of that name.
+        // An empty `PATH` would mean the working directory, where any process
+        // may have put a program of that name.
         let said = self.environment.get(OsStr::new("PATH")).filter(|path| !path.is_empty());
         let search = said.unwrap_or(&usual);
         env::split_paths(search).map(|folder| c_string(folder.join(program).as_os_str())).collect()
     }
 
-    /// The limits on file locks that stamp the child as one of its job.
+    /// Returns the limits on file locks that tag the child with its job.
     fn tag_limits(&self) -> Option<(u64, u64)> {
         let mark = self.environment.get(OsStr::new(JOB_VARIABLE))?.to_str()?;
         let job = mark.rsplit('/').next().filter(|job| !job.is_empty())?;
@@ -67,7 +67,7 @@ impl LaunchSpec {
         process_tag::tag_limits(job, (number(ours.current), number(ours.maximum)))
     }
 
-    /// Whether the program is anywhere.
+    /// Whether the program exists at any candidate path.
     pub(crate) fn program_exists(&self) -> bool {
         let exists = |path: &CString| {
             self.directory.join(Path::new(OsStr::from_bytes(path.as_bytes()))).exists()
@@ -77,8 +77,8 @@ impl LaunchSpec {
 }
 
 impl Sandbox {
-    /// Spawns a child in the sandbox, in a time that does not depend on how
-    /// much memory this process has, unlike [`Sandbox::spawn`].
+    /// Spawns a child in the sandbox. Unlike with [`Sandbox::spawn`], the time
+    /// does not depend on the memory size of this process.
     pub fn launch(&self, launch: &LaunchSpec) -> io::Result<LaunchedChild> {
         let (gate, image) = self.pre_exec(launch)?;
         self.start(launch, &gate, &image)
@@ -114,7 +114,7 @@ impl Sandbox {
     }
 }
 
-/// A child that was launched. It runs on when this is dropped.
+/// A launched child. It keeps running when this is dropped.
 #[derive(Debug)]
 pub struct LaunchedChild {
     process: i32,
@@ -123,12 +123,12 @@ pub struct LaunchedChild {
 }
 
 impl LaunchedChild {
-    /// Its process id.
+    /// Returns the process id.
     pub fn id(&self) -> u32 {
         self.process.unsigned_abs()
     }
 
-    /// Waits for its end.
+    /// Waits for the child to exit.
     pub fn wait(&mut self) -> io::Result<ExitStatus> {
         loop {
             if let Some(status) = self.reap(WaitOptions::empty())? {
@@ -137,12 +137,12 @@ impl LaunchedChild {
         }
     }
 
-    /// Its status, if it has ended.
+    /// Returns the exit status, if the child has exited.
     pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
         self.reap(WaitOptions::NOHANG)
     }
 
-    /// Ends it, if it has not ended yet.
+    /// Kills the child if it is still running.
     pub fn kill(&self) -> io::Result<()> {
         if self.status.is_some() {
             return Ok(());
@@ -165,7 +165,7 @@ impl LaunchedChild {
     }
 }
 
-/// A descriptor of the process, which becomes readable when it ends.
+/// The pidfd, which becomes readable when the child exits.
 impl AsFd for LaunchedChild {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.pidfd.as_fd()

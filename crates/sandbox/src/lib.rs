@@ -1,14 +1,13 @@
-//! Child processes held to a confinement by the operating system.
+//! Confines child processes with mechanisms of the operating system.
 //!
 //! A [`Sandbox`] is prepared once from a [`hermes_core::Confinement`] and then
 //! spawns any number of children under it: Landlock for files, TCP, signals and
 //! abstract sockets; seccomp for system calls; resource limits; no new
-//! privileges. Where a path inside an allowed tree is protected or hidden,
-//! which Landlock cannot say, a user and mount namespace covers it as well.
-//! The namespace also has terminals of its own, and covers the sockets of
-//! programs outside and the folders of other children (see [`den`]).
-//! Everything is made ready in the parent. Between fork and exec there are
-//! only system calls.
+//! privileges. Landlock cannot exclude a path inside an allowed tree, so a user
+//! and mount namespace masks protected and hidden paths. The namespace also has
+//! private terminals, and masks the sockets of programs outside and the
+//! directories of other children (see [`private_dir()`]). The parent prepares
+//! everything. Between fork and exec there are only system calls.
 
 mod enforcement;
 mod error;
@@ -92,6 +91,6 @@ pub use sandbox::{Sandbox, explain_spawn_error};
 #[cfg(target_os = "linux")]
 pub use support::support;
 
-/// The variable that marks a child and all that it starts as one of ours. A
-/// child that is launched with it bears a [`Stamp`] as well.
+/// Variable that marks a child and its descendants as ours. A child launched
+/// with it also carries a [`ProcessTag`].
 pub const JOB_VARIABLE: &str = "HERMES_JOB";

@@ -1,11 +1,11 @@
-//! Puts covers back while children run. A file that is replaced is another
-//! file, and the cover stays with the old one: editors, git and `npm login`
-//! replace what they save. A thread is told of every new name in the folders
-//! concerned and covers it in the namespace of the children, as it does with
-//! secrets that come to be. What is not to be made at all is put aside.
+//! Restores masks while children run. When a file is replaced, its mask stays
+//! with the old inode: editors, git and `npm login` replace what they save. A
+//! thread watches the directories concerned and masks each new name in the
+//! namespace of the children, including secrets that appear. Forbidden paths
+//! are quarantined.
 //!
-//! It is a moment late. What can be covered as a whole folder is not left to
-//! it.
+//! This happens with a short delay, so whatever can be masked as a whole
+//! directory does not rely on it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
@@ -28,7 +28,7 @@ use crate::raw::child::SandboxEntry;
 use crate::raw::namespace::MountAction;
 use crate::raw::remount::remount;
 
-/// What one sandbox has covered.
+/// Masks of one sandbox.
 #[derive(Debug)]
 pub(crate) struct MaskPlan {
     masks: BTreeMap<PathBuf, MaskKind>,
@@ -36,8 +36,8 @@ pub(crate) struct MaskPlan {
     forbidden: Arc<ForbiddenPaths>,
 }
 
-/// Somebody who wants to be looked out for. When it goes, no child is started
-/// any more; those that run are still looked after.
+/// Registration of a sandbox. Once dropped, the sandbox starts no more
+/// children; running ones are still watched.
 #[derive(Debug)]
 pub(crate) struct WatchGuard(Arc<AtomicBool>);
 
@@ -58,7 +58,7 @@ struct WatchedSandbox {
 }
 
 impl WatchedSandbox {
-    /// Whether its namespace is one of these.
+    /// Whether its mount namespace is in `used`.
     fn uses_namespace_in(&self, used: &[u64]) -> bool {
         let place = self.entry.namespaces.as_ref().and_then(|it| {
             let file = File::from(it.mount.try_clone().ok()?);
@@ -68,7 +68,7 @@ impl WatchedSandbox {
     }
 }
 
-/// All that is looked out for in this process.
+/// Watcher of all sandboxes in this process.
 #[derive(Debug)]
 struct MaskWatcher {
     inotify: Arc<OwnedFd>,
@@ -83,9 +83,9 @@ fn mask_watcher() -> MutexGuard<'static, Option<MaskWatcher>> {
 }
 
 impl MaskPlan {
-    /// Has the folders of all that is covered or awaited watched. To be called
-    /// before anything is mounted, so that no change goes unnoticed; the error
-    /// says why that cannot be done.
+    /// Watches the directories of all masked and pending paths. Must be called
+    /// before anything is mounted, so no change is missed. The error says why
+    /// watching failed.
     pub(crate) fn new(
         covers: &MountMasks,
         awaited: &Arc<PendingSecrets>,
@@ -111,7 +111,7 @@ impl MaskPlan {
         Ok(plan)
     }
 
-    /// Has the children of an entry looked after.
+    /// Registers the sandbox of an entry, so its children are watched.
     pub(crate) fn register(self, entry: &Arc<SandboxEntry>) -> Option<WatchGuard> {
         entry.namespaces.as_ref()?;
         let is_left = Arc::new(AtomicBool::new(false));
@@ -124,7 +124,7 @@ impl MaskPlan {
         Some(WatchGuard(is_left))
     }
 
-    /// The folders in which names of it may appear, as far as they are there.
+    /// Returns the existing directories in which relevant names may appear.
     fn watched_dirs(&self) -> Vec<PathBuf> {
         let named =
             self.masks.keys().chain(&self.pending_secrets.paths).chain(self.forbidden.paths());
@@ -139,7 +139,7 @@ impl MaskPlan {
         folders
     }
 
-    /// What has to be mounted now that something new is at a path.
+    /// Returns the mounts needed after something new appeared at `path`.
     fn mounts(&self, path: &Path) -> Vec<MountAction> {
         let covers = self.masks.range(path.to_owned()..);
         let covers = covers.take_while(|(own, _)| own.starts_with(path));
@@ -169,8 +169,8 @@ impl MaskWatcher {
                 Ok(number) => {
                     self.directories.insert(number, folder);
                 }
-                // What this process may not read, its children may not either; and
-                // what has just gone is told by the folder above.
+                // What this process may not read, its children may not either;
+                // the parent directory reports one that has just vanished.
                 Err(error) if error == rustix::io::Errno::NOSPC => return Err(error.into()),
                 Err(_) => {}
             }
@@ -178,24 +178,24 @@ impl MaskWatcher {
         Ok(())
     }
 
-    /// Forgets those whose children are all gone.
+    /// Forgets closed sandboxes that have no running children.
     fn prune(&mut self) {
         let is_left = |known: &WatchedSandbox| known.is_closed.load(Ordering::Relaxed);
         if self.sandboxes.iter().any(is_left) {
             let used = namespaces_in_use();
             self.sandboxes.retain(|known| {
-                // One that is just being started has the entry in its hands.
+                // A child that is being started holds a reference to the entry.
                 let is_used = Arc::strong_count(&known.entry) > 1 || known.uses_namespace_in(&used);
                 is_used || !is_left(known)
             });
         }
     }
 
-    /// Something new is at a path.
+    /// Handles a new name at `path`.
     fn on_new_path(&mut self, path: &Path) {
         if path.is_dir() {
-            // Before anything is covered, so that what comes next is told. What has
-            // come before a folder was watched is found by looking again.
+            // Watch before masking, so later changes are reported. Scanning
+            // again finds what appeared before a directory was watched.
             let mut last = Vec::new();
             loop {
                 let all = self.sandboxes.iter().flat_map(|known| known.plan.watched_dirs());
@@ -210,13 +210,14 @@ impl MaskWatcher {
             let Some(namespaces) = &known.entry.namespaces else { continue };
             let mounts = known.plan.mounts(path);
             if !mounts.is_empty() {
-                // Nobody can be told; the next child is looked after anew.
+                // No caller can receive the error; the next child gets new
+                // masks.
                 remount(namespaces, &mounts).ok();
             }
         }
         let is_met = |known: &&WatchedSandbox| known.plan.forbidden.has_violation_below(path);
         if self.sandboxes.iter().any(|known| is_met(&known)) {
-            // Where no child runs, it is somebody else who made it.
+            // Without a running child, another process created it.
             let used = namespaces_in_use();
             for known in
                 self.sandboxes.iter().filter(is_met).filter(|it| it.uses_namespace_in(&used))
@@ -226,7 +227,8 @@ impl MaskWatcher {
         }
     }
 
-    /// Too much has happened to be told one by one.
+    /// Handles all names in the watched directories after an event queue
+    /// overflow.
     fn rescan(&mut self) {
         let mut paths: Vec<PathBuf> = Vec::new();
         for folder in self.directories.values() {
@@ -239,7 +241,7 @@ impl MaskWatcher {
     }
 }
 
-/// Waits for what happens, for as long as the process lives.
+/// Handles events for as long as the process lives.
 fn run_watcher(file: &OwnedFd) {
     let mut room = [MaybeUninit::<u8>::uninit(); 16 << 10];
     let mut reader = inotify::Reader::new(file, &mut room);
@@ -266,7 +268,7 @@ fn run_watcher(file: &OwnedFd) {
     }
 }
 
-/// The mount namespaces that some process is in.
+/// Returns the mount namespaces of all processes.
 fn namespaces_in_use() -> Vec<u64> {
     let mut used: Vec<u64> = fs::read_dir("/proc")
         .into_iter()

@@ -3,19 +3,11 @@
 use std::borrow::Cow;
 use std::io;
 
+use hermes_core::text::excerpt;
 use serde_json::Value;
 
 /// The usual length of an excerpt in messages, in characters.
 pub const DEFAULT_EXCERPT_CHARS: usize = 80;
-
-/// The text, or its first `max_chars - 1` characters and an ellipsis.
-pub fn excerpt(text: &str, max_chars: usize) -> Cow<'_, str> {
-    if text.len() <= max_chars || text.char_indices().nth(max_chars).is_none() {
-        return Cow::Borrowed(text);
-    }
-    let cut = text.char_indices().nth(max_chars.saturating_sub(1)).map_or(0, |(at, _)| at);
-    Cow::Owned(format!("{}…", text.get(..cut).unwrap_or_default()))
-}
 
 /// The value as compact JSON, at most `max_chars` characters of it.
 ///

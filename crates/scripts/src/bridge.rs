@@ -1,5 +1,5 @@
-//! The way for a script's calls from another place: a bridge of the script's
-//! own interpreter listens there, and one trip carries all that is said.
+//! The transport for a script's calls from another backend: a bridge, written
+//! in the script's own language, listens there, and one connection carries all messages.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -24,32 +24,32 @@ use crate::limits::{ScriptLanguage, ScriptMode};
 use crate::socket::{StreamMode, serve_stream};
 use crate::stubs::ModuleFiles;
 
-/// How long it may take until somebody listens there.
+/// How long the bridge may take to start listening.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long the bridge may take to clean up.
 const CLEANUP_TIMEOUT: Duration = Duration::from_secs(5);
-/// Bytes of its complaints that are read.
+/// Bytes read from the bridge's standard error.
 const MAX_STDERR_BYTES: usize = 4_096;
 
-/// What is built there.
+/// What the bridge needs to set up a script.
 #[derive(Debug)]
 pub(crate) struct BridgeSpec<'a> {
     pub(crate) language: ScriptLanguage,
     pub(crate) mode: ScriptMode,
     pub(crate) directory: &'a Path,
     pub(crate) environment: BTreeMap<OsString, OsString>,
-    /// What lies in the script's folder.
+    /// Files of the script's directory.
     pub(crate) files: &'a ModuleFiles,
     /// The script, if it is a file.
     pub(crate) script: Option<(&'static str, &'a str)>,
 }
 
-/// A bridge that stands as long as this lives.
+/// A bridge that runs until it is dropped.
 #[derive(Debug)]
 pub(crate) struct RpcBridge {
-    /// The script's folder there.
+    /// The script's directory on the backend.
     pub(crate) dir: PathBuf,
-    /// The interpreter there.
+    /// The interpreter on the backend.
     pub(crate) program: OsString,
     control: Arc<dyn ProcessControl>,
     relay_task: JoinHandle<()>,
@@ -62,7 +62,7 @@ struct BridgeHello {
 }
 
 impl RpcBridge {
-    /// Builds one.
+    /// Starts a bridge.
     pub(crate) async fn open(
         backend: &dyn ExecBackend,
         job: &str,
@@ -85,8 +85,9 @@ impl RpcBridge {
             .map(|(name, text)| (*name, text.as_str()))
             .chain(plan.script)
             .collect();
-        let files = serde_json::to_string(&files)
-            .map_err(|error| ToolError::internal(format!("The script cannot be sent: {error}")))?;
+        let files = serde_json::to_string(&files).map_err(|error| {
+            ToolError::internal(format!("Cannot encode the script for the bridge: {error}"))
+        })?;
         let order = CommandSpec {
             program: "sh".into(),
             arguments: ["-c", find, "sh", bridge, mode].map(OsString::from).to_vec(),
@@ -114,23 +115,24 @@ impl RpcBridge {
         control: Arc<dyn ProcessControl>,
         desk: Arc<RpcDispatcher>,
     ) -> Result<Self, ToolError> {
-        let failed = |error: std::io::Error| ToolError::io("The way to the script", &error);
-        let (mut said, mut complaints) = (None, Vec::new());
+        let failed =
+            |error: std::io::Error| ToolError::io("The connection to the script bridge", &error);
+        let (mut stdout, mut stderr) = (None, Vec::new());
         for (stream, fd) in output {
             let end = pipe::Receiver::from_owned_fd(fd).map_err(failed)?;
-            if stream == Stream::Stdout { said = Some(end) } else { complaints.push(end) }
+            if stream == Stream::Stdout { stdout = Some(end) } else { stderr.push(end) }
         }
-        let (Some(said), Some(input)) = (said, input) else {
-            return Err(ToolError::internal("The way to the script has only one direction"));
+        let (Some(stdout), Some(input)) = (stdout, input) else {
+            return Err(ToolError::internal("script transport lacks a stdin or stdout pipe"));
         };
         let sink = pipe::Sender::from_owned_fd(input).map_err(failed)?;
         let large = Arc::new(Semaphore::new(2));
         let first = async {
             write_all(&sink, &encode_frame(Some(0), files)).await?;
-            FrameReader::tagged(&said, Arc::clone(&large)).next().await
+            FrameReader::tagged(&stdout, Arc::clone(&large)).next().await
         };
         let first = tokio::time::timeout(HANDSHAKE_TIMEOUT, first).await.map_err(|_| {
-            let message = "The place where the script is to run does not answer";
+            let message = "The script bridge does not answer on the backend";
             ToolError::new(ErrorKind::Timeout, message)
         })?;
         let hello = match first {
@@ -138,22 +140,22 @@ impl RpcBridge {
             _ => None,
         };
         let Some(hello) = hello else {
-            return Err(startup_error(&read_stderr(&complaints).await));
+            return Err(startup_error(&read_stderr(&stderr).await));
         };
         let carrier = tokio::spawn(async move {
-            // Nobody there speaks before a script does, so nothing was lost.
-            let frames = FrameReader::tagged(&said, large);
+            // The bridge sends nothing before a script does, so nothing is lost.
+            let frames = FrameReader::tagged(&stdout, large);
             tokio::select! {
                 () = serve_stream(frames, &sink, StreamMode::Multiplexed, &desk) => {}
-                () = drain_stderr(complaints) => {}
+                () = drain_stderr(stderr) => {}
             }
         });
         Ok(Self { dir: hello.folder, program: hello.program.into(), control, relay_task: carrier })
     }
 
-    /// Takes it down, with the folder that it has made.
+    /// Stops the bridge and removes its directory.
     pub(crate) async fn close(self) {
-        // It goes when nobody speaks to it any more.
+        // The bridge exits when its connection closes.
         self.relay_task.abort();
         if tokio::time::timeout(CLEANUP_TIMEOUT, self.control.wait()).await.is_err() {
             self.control.terminate(Duration::from_millis(500)).await;
@@ -167,18 +169,18 @@ impl Drop for RpcBridge {
     }
 }
 
-fn startup_error(said: &str) -> ToolError {
-    let said = said.trim();
-    let told = if said.is_empty() { "it says nothing" } else { said };
-    ToolError::unavailable(format!("The script cannot be run there: {told}"))
-        .with_hint("Python 3.8 or Node 18 has to be installed where commands run.")
+fn startup_error(stderr: &str) -> ToolError {
+    let stderr = stderr.trim();
+    let reason = if stderr.is_empty() { "no error output" } else { stderr };
+    ToolError::unavailable(format!("Cannot start the script bridge on the backend: {reason}"))
+        .with_hint("Install Python 3.8 or Node 18 where commands run.")
 }
 
-/// What is complained of, as far as it is there.
-async fn read_stderr(complaints: &[pipe::Receiver]) -> String {
+/// Reads the error output that is available.
+async fn read_stderr(stderr: &[pipe::Receiver]) -> String {
     let mut text = Vec::new();
     let mut buffer = [0; MAX_STDERR_BYTES];
-    for end in complaints {
+    for end in stderr {
         while text.len() < MAX_STDERR_BYTES {
             let ready = tokio::time::timeout(Duration::from_secs(1), end.readable()).await;
             match (ready, end.try_read(&mut buffer)) {
@@ -190,10 +192,10 @@ async fn read_stderr(complaints: &[pipe::Receiver]) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// Throws away what is complained of later; never ends.
-async fn drain_stderr(complaints: Vec<pipe::Receiver>) {
+/// Discards later error output; never returns.
+async fn drain_stderr(stderr: Vec<pipe::Receiver>) {
     let mut buffer = [0; MAX_STDERR_BYTES];
-    for end in complaints {
+    for end in stderr {
         loop {
             if end.readable().await.is_err() {
                 break;

@@ -3,14 +3,14 @@
 use hermes_core::EngineHandle;
 use serde_json::{Map, Value};
 
-/// What scripts may call, as far as the session has it.
+/// Tools that scripts may call if the session has them.
 const DEFAULT_TOOLS: [&str; 7] =
     ["web_search", "web_extract", "read_file", "write_file", "search_files", "patch", "terminal"];
 
-/// Running scripts is not for scripts, whatever the settings say.
+/// Tools that scripts may never call, whatever the settings say.
 const FORBIDDEN_TOOLS: [&str; 1] = ["execute_code"];
 
-/// What would outlive the script, or needs somebody who answers.
+/// Parameters whose effect would outlive the script, or that need a person to answer.
 const HIDDEN_TERMINAL_PARAMETERS: [&str; 7] = [
     "background",
     "background_after",
@@ -21,8 +21,8 @@ const HIDDEN_TERMINAL_PARAMETERS: [&str; 7] = [
     "detach",
 ];
 
-/// The order in which arguments are given without their names, where it is
-/// not that of the schema.
+/// The order of positional arguments, where it differs from the order of the
+/// schema.
 const POSITIONAL_PARAMETERS: [(&str, &[&str]); 7] = [
     ("web_search", &["query", "limit"]),
     ("web_extract", &["urls", "char_limit"]),
@@ -42,11 +42,11 @@ pub(crate) struct CallableTool {
     pub(crate) name: String,
     pub(crate) description: String,
     pub(crate) parameters: Vec<ToolParameter>,
-    /// Whether it takes others as well.
+    /// Whether it takes other parameters as well.
     pub(crate) accepts_extra: bool,
 }
 
-/// One of its arguments.
+/// A parameter of such a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ToolParameter {
     pub(crate) name: String,
@@ -55,18 +55,18 @@ pub(crate) struct ToolParameter {
 }
 
 impl ToolParameter {
-    /// What it is for.
+    /// The description in the schema, or an empty text.
     pub(crate) fn description(&self) -> &str {
         self.schema.get("description").and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// What it is if it is not given.
+    /// The default value in the schema.
     pub(crate) fn default(&self) -> Option<&Value> {
         self.schema.get("default").filter(|value| !value.is_null())
     }
 }
 
-/// What the session has of the usual tools and of these.
+/// The session's tools that are among the default ones or `extra`.
 pub(crate) fn callable_tools(
     host: Option<&dyn EngineHandle>,
     more: &[String],

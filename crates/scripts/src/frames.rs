@@ -1,4 +1,4 @@
-//! Messages on a stream: each has its length in front.
+//! Length-prefixed messages on a stream.
 
 use std::future::Future;
 use std::io;
@@ -8,28 +8,28 @@ use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Bytes of the largest message.
+/// Maximum size of a message.
 pub(crate) const MAX_FRAME_BYTES: usize = 64 << 20;
-/// More than this is large: only a few are read at a time.
+/// Messages above this size are large: only a few are read at a time.
 const LARGE_FRAME_BYTES: usize = 1 << 20;
-/// Bytes that are read at a time.
+/// Bytes per read.
 const READ_CHUNK_BYTES: usize = 64 * 1024;
-/// Bytes of a length.
+/// Bytes of the length prefix.
 const LENGTH_PREFIX_BYTES: usize = 4;
 
-/// Where messages come from.
+/// A stream that messages are read from.
 pub(crate) trait FrameSource: Send + Sync {
-    /// Waits until there may be something.
+    /// Waits until the stream may have data.
     fn readable(&self) -> impl Future<Output = io::Result<()>> + Send;
-    /// Reads what there is.
+    /// Reads the available bytes.
     fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize>;
 }
 
-/// Where messages go.
+/// A stream that messages are written to.
 pub(crate) trait FrameSink: Send + Sync {
-    /// Waits until there may be room.
+    /// Waits until the stream may have room.
     fn writable(&self) -> impl Future<Output = io::Result<()>> + Send;
-    /// Writes as much as there is room for.
+    /// Writes as many bytes as fit.
     fn try_write(&self, bytes: &[u8]) -> io::Result<usize>;
 }
 
@@ -56,19 +56,19 @@ ends! {
 /// A message.
 #[derive(Debug)]
 pub(crate) struct RpcFrame {
-    /// Who it is from, where several share a stream.
+    /// The sender, if several share a stream.
     pub(crate) tag: u32,
-    /// What it says.
+    /// The message body.
     pub(crate) bytes: Vec<u8>,
-    /// Held for as long as a large one is in memory.
+    /// Held while a large message is in memory.
     pub(crate) permit: Option<OwnedSemaphorePermit>,
 }
 
-/// The messages of a stream.
+/// Reads the messages of a stream.
 #[derive(Debug)]
 pub(crate) struct FrameReader<'a, S> {
     source: &'a S,
-    /// Bytes in front of the length: those of a tag, or none.
+    /// Bytes before the length: those of a tag, or none.
     tag_bytes: usize,
     large_messages: Arc<Semaphore>,
     permit: Option<OwnedSemaphorePermit>,
@@ -77,7 +77,7 @@ pub(crate) struct FrameReader<'a, S> {
 }
 
 impl<'a, S: FrameSource> FrameReader<'a, S> {
-    /// Those of one speaker.
+    /// A reader of a stream with one sender.
     pub(crate) fn untagged(source: &'a S, large: Arc<Semaphore>) -> Self {
         Self {
             source,
@@ -89,12 +89,12 @@ impl<'a, S: FrameSource> FrameReader<'a, S> {
         }
     }
 
-    /// Those of several speakers, each with a tag.
+    /// A reader of a stream with several senders, each with a tag.
     pub(crate) fn tagged(source: &'a S, large: Arc<Semaphore>) -> Self {
         Self { tag_bytes: LENGTH_PREFIX_BYTES, ..Self::untagged(source, large) }
     }
 
-    /// The next one; none at the end. May be dropped and asked again.
+    /// Returns the next message, or `None` at the end. Cancel-safe.
     pub(crate) async fn next(&mut self) -> io::Result<Option<RpcFrame>> {
         let head = self.tag_bytes + LENGTH_PREFIX_BYTES;
         loop {
@@ -137,7 +137,7 @@ fn read_u32(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(four.try_into().ok()?))
 }
 
-/// Puts the length, and before it the tag if there is one, in front.
+/// Prefixes the body with its length, and with the tag if there is one.
 pub(crate) fn encode_frame(tag: Option<u32>, body: &str) -> Vec<u8> {
     let length = u32::try_from(body.len()).unwrap_or(u32::MAX);
     let mut bytes = Vec::with_capacity(body.len() + 2 * LENGTH_PREFIX_BYTES);
@@ -147,7 +147,7 @@ pub(crate) fn encode_frame(tag: Option<u32>, body: &str) -> Vec<u8> {
     bytes
 }
 
-/// Writes all of it.
+/// Writes all bytes.
 pub(crate) async fn write_all(sink: &impl FrameSink, mut rest: &[u8]) -> io::Result<()> {
     while !rest.is_empty() {
         match sink.try_write(rest) {

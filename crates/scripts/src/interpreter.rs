@@ -1,4 +1,4 @@
-//! Which interpreter runs a script on this machine.
+//! Finds the interpreter for a script on this machine.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -11,25 +11,25 @@ use hermes_core::ToolError;
 
 use crate::limits::{ScriptLanguage, ScriptMode};
 
-/// The oldest Python that the module works with.
+/// The oldest Python that the module supports.
 const MIN_PYTHON_VERSION: (u32, u32) = (3, 8);
 
-/// How far above the working folder a virtualenv is looked for.
+/// How many parents of the working directory are searched for a virtualenv.
 const MAX_PARENT_DIRS: usize = 16;
 
 type EnvVars = BTreeMap<OsString, OsString>;
 
-/// An interpreter.
+/// An interpreter that was found.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ScriptInterpreter {
     pub(crate) program: PathBuf,
     /// The virtualenv that it belongs to.
     pub(crate) venv: Option<PathBuf>,
-    /// What was wrong with the one that was wanted.
+    /// Why the preferred interpreter is not used.
     pub(crate) warning: Option<String>,
 }
 
-/// The one for a script.
+/// Finds the interpreter for a script.
 pub(crate) fn find_interpreter(
     language: ScriptLanguage,
     mode: ScriptMode,
@@ -42,8 +42,8 @@ pub(crate) fn find_interpreter(
             match venv_python(&home) {
                 Ok(program) => return Ok(ScriptInterpreter { program, venv: Some(home), warning }),
                 Err(why) => {
-                    let said = format!("{} is not used: {why}", home.display());
-                    warning.get_or_insert(said);
+                    let message = format!("{} is not used: {why}", home.display());
+                    warning.get_or_insert(message);
                 }
             }
         }
@@ -53,15 +53,15 @@ pub(crate) fn find_interpreter(
         ScriptLanguage::JavaScript => &["node", "nodejs"],
     };
     let path = environment.get(OsStr::new("PATH")).cloned().unwrap_or_default();
-    let folders: Vec<PathBuf> = env::split_paths(&path).collect();
-    // One that is active has its Python first on the path.
-    let is_clean = |folder: &&PathBuf| {
-        let home = folder.parent().filter(|_| mode == ScriptMode::Strict);
+    let dirs: Vec<PathBuf> = env::split_paths(&path).collect();
+    // An active virtualenv has its Python first on the path.
+    let is_clean = |dir: &&PathBuf| {
+        let home = dir.parent().filter(|_| mode == ScriptMode::Strict);
         !home.is_some_and(|home| home.join("pyvenv.cfg").is_file())
     };
     let first = |is_fit: &dyn Fn(&&PathBuf) -> bool| {
         names.iter().find_map(|name| {
-            let files = folders.iter().filter(is_fit).map(|folder| folder.join(name));
+            let files = dirs.iter().filter(is_fit).map(|dir| dir.join(name));
             files.into_iter().find(|file| is_executable(file))
         })
     };
@@ -75,24 +75,23 @@ pub(crate) fn find_interpreter(
     Ok(ScriptInterpreter { program, venv: None, warning })
 }
 
-/// Where the user's own Python may be, the nearest first.
+/// Candidate virtualenvs of the user, nearest first.
 fn venv_candidates(environment: &EnvVars, cwd: &Path) -> Vec<PathBuf> {
-    let said = |name: &str| {
+    let from_env = |name: &str| {
         let value = environment.get(OsStr::new(name)).filter(|value| !value.is_empty());
         value.map(PathBuf::from)
     };
-    // Above the working folder only within the project: elsewhere it would be
-    // somebody else's.
-    let project =
-        cwd.ancestors().take(MAX_PARENT_DIRS).position(|folder| folder.join(".git").exists());
+    // Parents of the working directory count only within the project: beyond
+    // it the virtualenv may belong to another user.
+    let project = cwd.ancestors().take(MAX_PARENT_DIRS).position(|dir| dir.join(".git").exists());
     let near = cwd.ancestors().take(project.unwrap_or_default() + 1);
-    let near = near.flat_map(|folder| [folder.join(".venv"), folder.join("venv")]);
+    let near = near.flat_map(|dir| [dir.join(".venv"), dir.join("venv")]);
     let near = near.filter(|home| home.join("pyvenv.cfg").is_file());
-    said("VIRTUAL_ENV").into_iter().chain(near).chain(said("CONDA_PREFIX")).collect()
+    from_env("VIRTUAL_ENV").into_iter().chain(near).chain(from_env("CONDA_PREFIX")).collect()
 }
 
-/// The Python of a virtualenv, or why it has none. Nothing is started to find
-/// out: that would take as long as the script.
+/// The Python of a virtualenv, or why it has none. Starts no process: that
+/// would take as long as the script.
 fn venv_python(home: &Path) -> Result<PathBuf, String> {
     let programs = ["bin/python", "bin/python3"].map(|name| home.join(name));
     let program = programs.into_iter().find(|program| is_executable(program));
@@ -120,9 +119,9 @@ fn is_executable(file: &Path) -> bool {
     fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
-/// The script with the place of the module for its name, where it imports it.
-/// Node looks for a module beside whoever imports it, and the script is in the
-/// user's folder, as it were.
+/// Replaces the module's name by its path in the script's imports. Node
+/// resolves a module relative to the importing file, and the script counts as a
+/// file in the user's directory.
 pub(crate) fn rewrite_imports(code: &str, place: &str) -> String {
     let mut text = code.to_owned();
     for quote in ['\'', '"'] {

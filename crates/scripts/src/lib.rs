@@ -1,11 +1,11 @@
-//! Scripts that call tools: the module that they import, the door that their
-//! calls come through, and the bounds that they are held to.
+//! Runs scripts that call tools: the module that a script imports, the
+//! transport for its calls, and its limits.
 //!
-//! [`ScriptRunner`] runs a [`ScriptRequest`] where the session's commands run. On this
-//! machine its calls come through a Unix socket in a folder of its own; in
-//! another place a bridge of the script's own interpreter listens there and
-//! carries them on one trip. Every call goes on to the session's host, that
-//! is, through the whole pipeline.
+//! [`ScriptRunner`] runs a [`ScriptRequest`] where the session's commands run. On
+//! this machine tool calls arrive on a Unix socket in a private directory. On
+//! another backend a bridge, written in the script's own language, listens
+//! there and multiplexes all calls over one connection. Every call goes to the
+//! session's host, and so through the whole pipeline.
 
 mod bridge;
 mod callable_tools;

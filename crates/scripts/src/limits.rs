@@ -1,21 +1,21 @@
-//! What a script is held to, where the user has a say.
+//! Configurable limits of scripts.
 
 use std::time::Duration;
 
-/// What a script is held to; a port.
+/// Limits and defaults for scripts; a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptLimits {
-    /// How it runs, unless a call says otherwise.
+    /// Mode used when a call names none.
     pub mode: ScriptMode,
-    /// How long it may take. A call can ask for less.
+    /// Maximum run time. A call can ask for less.
     pub timeout: Duration,
-    /// How many tools it may call.
+    /// Maximum number of tool calls.
     pub tool_calls: u64,
-    /// Bytes of its output that are told.
+    /// Bytes of standard output that are returned.
     pub stdout: usize,
-    /// Bytes of its errors that are told: the end.
+    /// Bytes of standard error that are returned (the tail).
     pub stderr: usize,
-    /// Tools that it may call beside the usual ones.
+    /// Tools that scripts may call besides the default ones.
     pub extra_tools: Vec<String>,
 }
 
@@ -35,13 +35,13 @@ impl Default for ScriptLimits {
 /// How a script runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScriptMode {
-    /// In the session's folder, with the user's virtualenv and environment.
+    /// In the session's directory, with the user's virtualenv and environment.
     Project,
-    /// In a folder of its own, with a clean interpreter and a small environment.
+    /// In a private directory, with a clean interpreter and a small environment.
     Strict,
 }
 
-/// What a script is written in.
+/// The language of a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScriptLanguage {
     /// Python.

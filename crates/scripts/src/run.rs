@@ -1,4 +1,4 @@
-//! A script that runs, from its text to what became of it.
+//! The run of a script, from its text to its outcome.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -27,51 +27,51 @@ use crate::script_dir::{ScriptDir, ScriptDirPool};
 use crate::socket::RpcSocket;
 use crate::stubs::{ModuleFiles, StubCache};
 
-/// What Python is told to do first.
+/// The code that Python runs first.
 const PYTHON_BOOTSTRAP: &str = include_str!("assets/boot.py");
-/// How often one hears of a script that runs.
+/// Interval of progress reports.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
-/// How long calls that were cut off may take to stop.
+/// How long cancelled calls may take to stop.
 const CALL_SETTLE_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long a script may take to stop that nobody wants any more.
+/// How long a cancelled script may take to stop.
 const CANCEL_GRACE: Duration = Duration::from_millis(500);
-/// What a strict script finds of the environment.
+/// Environment variables passed to a strict script.
 const STRICT_ENV_VARS: [&str; 6] = ["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TERM"];
 
-/// A script.
+/// A script to run.
 #[derive(Debug)]
 pub struct ScriptRequest {
-    /// Its text.
+    /// The source text.
     pub code: String,
-    /// What it is written in.
+    /// The language.
     pub language: ScriptLanguage,
-    /// How it runs; as the settings say, if that is not said.
+    /// The mode; `None` takes the configured one.
     pub mode: Option<ScriptMode>,
-    /// How long it may take; as the settings say, if that is not said.
+    /// The maximum run time; `None` takes the configured one.
     pub timeout: Option<Duration>,
 }
 
-/// Where scripts are run.
+/// Runs scripts.
 #[derive(Debug, Default)]
 pub struct ScriptRunner {
     dirs: ScriptDirPool,
     stubs: StubCache,
 }
 
-/// A script that is about to run.
+/// A script that is ready to run.
 struct PreparedScript {
     command: CommandSpec,
     channel: ScriptChannel,
     warning: Option<String>,
 }
 
-/// What is there as long as the script runs.
+/// The transport of the script's calls, open while the script runs.
 enum ScriptChannel {
     Local(RpcSocket, ScriptDir),
     Remote(RpcBridge),
 }
 
-/// What all ways of running have in common.
+/// What local and remote runs share.
 struct ScriptRun<'a> {
     script: &'a ScriptRequest,
     mode: ScriptMode,
@@ -82,12 +82,12 @@ struct ScriptRun<'a> {
 }
 
 impl ScriptRunner {
-    /// Runs a script to its end, or to that of its time. It has ended then,
-    /// and so has all that it started. Of the environment of this program,
-    /// `own` is what may be passed on.
+    /// Runs a script until it ends or its time is up. Returns after the script
+    /// and all processes it started have ended. `own` is the part of this
+    /// program's environment that may be passed on.
     ///
     /// # Errors
-    /// If it cannot be started. That it fails is no error but its outcome.
+    /// If the script cannot be started. A failing script is an outcome, not an error.
     pub async fn run(
         &self,
         script: &ScriptRequest,
@@ -112,7 +112,7 @@ impl ScriptRunner {
         run.execute(ready, jobs, &limits).await
     }
 
-    /// Takes away what was made for them.
+    /// Removes the directories of scripts.
     pub fn close(&self) {
         self.dirs.close();
     }
@@ -124,7 +124,7 @@ impl ScriptRun<'_> {
         rooms: &ScriptDirPool,
         around: &ShellEnv,
     ) -> Result<PreparedScript, ToolError> {
-        let failed = |error: io::Error| ToolError::io("The script's folder", &error);
+        let failed = |error: io::Error| ToolError::io("The script's directory", &error);
         let room = rooms.acquire()?;
         for (name, text) in &*self.files {
             room.write_file(name, text).map_err(failed)?;
@@ -152,8 +152,8 @@ impl ScriptRun<'_> {
             && work.is_none()
             && !can_write_temp_dir(&held.write, &environment)
         {
-            let folder = room.create_dir("tmp").map_err(failed)?;
-            environment.insert("TMPDIR".into(), folder.into());
+            let dir = room.create_dir("tmp").map_err(failed)?;
+            environment.insert("TMPDIR".into(), dir.into());
         }
         activate(&mut environment, &found);
         let environment = self.script_env(environment, &room.path, work.as_deref());
@@ -171,7 +171,7 @@ impl ScriptRun<'_> {
         })
     }
 
-    /// The walls of that place hold the script.
+    /// Prepares a run on another backend, whose own isolation confines the script.
     async fn prepare_remote(
         &self,
         jobs: &JobRegistry,
@@ -200,7 +200,7 @@ impl ScriptRun<'_> {
         Ok(PreparedScript { command: order, channel: ScriptChannel::Remote(bridge), warning: None })
     }
 
-    /// The script's text, where it is a file; Node reads it from its input.
+    /// The script's text if it is run from a file; Node reads it from standard input.
     fn script_file(&self) -> Option<(&'static str, &str)> {
         (self.script.language == ScriptLanguage::Python)
             .then_some(("script.py", &*self.script.code))
@@ -210,9 +210,9 @@ impl ScriptRun<'_> {
         &self,
         program: OsString,
         environment: BTreeMap<OsString, OsString>,
-        folder: &Path,
+        dir: &Path,
     ) -> CommandSpec {
-        let at = |name: &str| folder.join(name).into_os_string();
+        let at = |name: &str| dir.join(name).into_os_string();
         let code = &self.script.code;
         let (arguments, input) = match self.script.language {
             ScriptLanguage::Python => {
@@ -227,7 +227,7 @@ impl ScriptRun<'_> {
                 let is_module = js_syntax::is_module(code);
                 let kind = if is_module { "module" } else { "commonjs" };
                 let words = [format!("--input-type={kind}").into(), "-r".into(), at("prelude.cjs")];
-                let place = file_url(&folder.join("node_modules/hermes_tools/index.mjs"));
+                let place = file_url(&dir.join("node_modules/hermes_tools/index.mjs"));
                 let code = interpreter::rewrite_imports(code, &place).into_bytes();
                 (words.into_iter().chain(["-".into()]).collect(), StdinSource::Bytes(code))
             }
@@ -236,36 +236,36 @@ impl ScriptRun<'_> {
             program,
             arguments,
             environment,
-            directory: folder.to_owned(),
+            directory: dir.to_owned(),
             input,
             output: StdioMode::Separate,
             confinement: None,
         }
     }
 
-    /// What the script finds in its environment.
+    /// The environment of the script.
     fn script_env(
         &self,
         mut environment: BTreeMap<OsString, OsString>,
-        folder: &Path,
+        dir: &Path,
         work: Option<&Path>,
     ) -> BTreeMap<OsString, OsString> {
         if let Some(work) = work {
-            environment.retain(|name, _| STRICT_ENV_VARS.iter().any(|kept| name == *kept));
+            environment.retain(|name, _| STRICT_ENV_VARS.iter().any(|allowed| name == *allowed));
             environment.insert("HOME".into(), work.into());
             environment.insert("TMPDIR".into(), work.into());
         }
         let mut set = |name: &str, value: &OsStr| environment.insert(name.into(), value.to_owned());
-        // That of this program may be of another folder.
+        // This program's PWD may name another directory.
         set("PWD", work.unwrap_or_else(|| self.cx.working_dir.cwd()).as_os_str());
         set("PYTHONUTF8", "1".as_ref());
         set("PYTHONDONTWRITEBYTECODE", "1".as_ref());
-        set("HERMES_RPC_SOCKET", folder.join("door").as_os_str());
+        set("HERMES_RPC_SOCKET", dir.join("door").as_os_str());
         set("HERMES_RPC_TOKEN", self.dispatcher.token.as_str().as_ref());
         // Programs that the script starts find the module as well.
         let (name, library) = match self.script.language {
-            ScriptLanguage::Python => ("PYTHONPATH", folder.join("lib")),
-            ScriptLanguage::JavaScript => ("NODE_PATH", folder.join("node_modules")),
+            ScriptLanguage::Python => ("PYTHONPATH", dir.join("lib")),
+            ScriptLanguage::JavaScript => ("NODE_PATH", dir.join("node_modules")),
         };
         prepend_path(&mut environment, name, library);
         environment
@@ -281,15 +281,15 @@ impl ScriptRun<'_> {
         let wanted = self.script.timeout.unwrap_or(limits.timeout);
         let limit = wanted.min(limits.timeout);
         if wanted > limit {
-            let said = format!("A script may take {} s at most", limit.as_secs());
-            warning.get_or_insert(said);
+            let message = format!("`timeout` was reduced to the limit of {} s", limit.as_secs());
+            warning.get_or_insert(message);
         }
         let limit = self.cx.remaining().map_or(limit, |left| left.mul_f64(0.95).min(limit));
         let held = order.confinement.as_ref().map(|held| held.limits);
         let most = held.unwrap_or_default().processes;
         let directory = order.directory.clone();
         let id = jobs.fresh_id();
-        // Both ends of its output stay in memory, and that is all that is told.
+        // Head and tail of the output stay in memory; no more is returned.
         let reports = JobOutputOptions::default();
         let job = Job::start(jobs.backend(), id, "execute_code".to_owned(), order, reports).await?;
         let leash = EndJobOnDrop(Arc::clone(&job));
@@ -297,7 +297,7 @@ impl ScriptRun<'_> {
         let left = self.end_processes(&job, &end, matches!(guard, ScriptChannel::Remote(_))).await;
         drop(leash);
         if self.dispatcher.is_busy() {
-            // Nobody is there any more who would hear the answers.
+            // The script is gone, so nothing reads the answers.
             self.cx.cancel.cancel();
             let _ = tokio::time::timeout(CALL_SETTLE_TIMEOUT, self.dispatcher.wait_idle()).await;
         }
@@ -305,9 +305,11 @@ impl ScriptRun<'_> {
         if !within.is_empty() {
             let commands: Vec<String> =
                 within.iter().map(|it| outcome::shorten_command(it)).collect();
-            let said = format!("What terminal had left running was ended: {}", commands.join("; "));
-            warning =
-                Some(warning.map_or_else(|| said.clone(), |first| format!("{first}. {said}")));
+            let message =
+                format!("Processes left running by terminal were ended: {}", commands.join("; "));
+            warning = Some(
+                warning.map_or_else(|| message.clone(), |first| format!("{first}. {message}")),
+            );
         }
         match guard {
             ScriptChannel::Local(door, room) => {
@@ -347,7 +349,7 @@ impl ScriptRun<'_> {
                 WaitOutcome::Ended(ended) => return ScriptEnd::Exited(ended),
                 WaitOutcome::Cancelled => return ScriptEnd::Cancelled,
                 WaitOutcome::Deadline if next == until => return ScriptEnd::Timeout,
-                // Nobody is there to type; it gets what it was given.
+                // There is no user to type; the script gets the input that it was given.
                 WaitOutcome::AwaitingInput => tokio::time::sleep(Duration::from_millis(200)).await,
                 _ => {}
             }
@@ -364,7 +366,7 @@ impl ScriptRun<'_> {
         }
     }
 
-    /// Ends what is left; whether it was more than the script itself.
+    /// Ends the remaining processes and returns whether there were any besides the script.
     async fn end_processes(&self, job: &Job, end: &ScriptEnd, is_elsewhere: bool) -> bool {
         let lingers = match end {
             ScriptEnd::Exited(ended) => ended.has_descendants,
@@ -385,7 +387,7 @@ impl ScriptRun<'_> {
     }
 }
 
-/// Ends a script that nobody waits for any more.
+/// Ends the script if its run is dropped.
 struct EndJobOnDrop(Arc<Job>);
 
 impl Drop for EndJobOnDrop {
@@ -399,13 +401,13 @@ impl Drop for EndJobOnDrop {
     }
 }
 
-/// Whether the folder for temporary files is among those that can be written.
+/// Whether the temporary directory is writable.
 fn can_write_temp_dir(trees: &[PathBuf], environment: &BTreeMap<OsString, OsString>) -> bool {
-    let folder = environment.get(OsStr::new("TMPDIR")).map_or(Path::new("/tmp"), Path::new);
-    trees.iter().any(|tree| folder.starts_with(tree))
+    let dir = environment.get(OsStr::new("TMPDIR")).map_or(Path::new("/tmp"), Path::new);
+    trees.iter().any(|tree| dir.starts_with(tree))
 }
 
-/// Makes programs of the interpreter's own virtualenv come first.
+/// Puts the programs of the interpreter's virtualenv first on the path.
 fn activate(environment: &mut BTreeMap<OsString, OsString>, found: &ScriptInterpreter) {
     let Some(home) = &found.venv else { return };
     if home.join("pyvenv.cfg").is_file() {
@@ -415,8 +417,8 @@ fn activate(environment: &mut BTreeMap<OsString, OsString>, found: &ScriptInterp
     prepend_path(environment, "PATH", home.join("bin"));
 }
 
-fn prepend_path(environment: &mut BTreeMap<OsString, OsString>, name: &str, folder: PathBuf) {
-    let mut value = folder.into_os_string();
+fn prepend_path(environment: &mut BTreeMap<OsString, OsString>, name: &str, dir: PathBuf) {
+    let mut value = dir.into_os_string();
     if let Some(before) = environment.get(OsStr::new(name)).filter(|it| !it.is_empty()) {
         value.push(":");
         value.push(before);

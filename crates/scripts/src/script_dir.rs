@@ -1,7 +1,7 @@
-//! Folders of our own for scripts: one for each that runs, for the user alone.
+//! Private directories for scripts, one per running script.
 //!
-//! A folder is used again, so that what holds a script need not be prepared
-//! anew each time. It is empty then.
+//! Directories are emptied and reused, so that the sandbox need not be prepared
+//! for a new path each time.
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -14,10 +14,10 @@ use hermes_core::ToolError;
 use hermes_exec::RunDir;
 use parking_lot::Mutex;
 
-/// A socket's name may have about a hundred bytes, all in all.
+/// Limit for the temporary directory: a socket path holds about a hundred bytes in total.
 const MAX_TEMP_DIR_BYTES: usize = 60;
 
-/// All such folders.
+/// The pool of directories.
 #[derive(Debug, Default)]
 pub(crate) struct ScriptDirPool {
     shared: Arc<Mutex<DirPoolState>>,
@@ -31,16 +31,16 @@ struct DirPoolState {
 }
 
 impl ScriptDirPool {
-    /// One that nobody uses.
+    /// Returns a directory that is not in use.
     pub(crate) fn acquire(&self) -> Result<ScriptDir, ToolError> {
-        let failed = |error: io::Error| ToolError::io("A folder for the script", &error);
+        let failed = |error: io::Error| ToolError::io("A directory for the script", &error);
         let mut shared = self.shared.lock();
         if shared.base_dir.is_none() {
             shared.base_dir = Some(create_base_dir().map_err(failed)?);
             (shared.free, shared.next) = (BTreeSet::new(), 0);
         }
         let top = shared.base_dir.as_ref().map(|top| top.path().to_owned()).unwrap_or_default();
-        // What holds a script wants to know where it really is.
+        // The sandbox needs the resolved path.
         let top = top.canonicalize().map_err(failed)?;
         let number = match shared.free.pop_first() {
             Some(number) => number,
@@ -61,25 +61,24 @@ impl ScriptDirPool {
         })
     }
 
-    /// Takes all of them away.
+    /// Removes all directories.
     pub(crate) fn close(&self) {
         self.shared.lock().base_dir.take();
     }
 }
 
-/// In the place of which a script sees nothing but its own folder, if there is
-/// one.
+/// The base directory. In the sandbox a script sees only its own directory
+/// below it.
 fn create_base_dir() -> io::Result<RunDir> {
     if let Ok(den) = hermes_exec::private_dir() {
         return RunDir::create(&den);
     }
     let usual = std::env::temp_dir();
-    let folder =
-        if usual.as_os_str().len() > MAX_TEMP_DIR_BYTES { Path::new("/tmp") } else { &usual };
-    RunDir::create(folder)
+    let dir = if usual.as_os_str().len() > MAX_TEMP_DIR_BYTES { Path::new("/tmp") } else { &usual };
+    RunDir::create(dir)
 }
 
-/// A folder for one script.
+/// The directory of one script.
 #[derive(Debug)]
 pub(crate) struct ScriptDir {
     pub(crate) path: PathBuf,
@@ -88,17 +87,17 @@ pub(crate) struct ScriptDir {
 }
 
 impl ScriptDir {
-    /// Makes a folder in it.
+    /// Creates a directory in it.
     pub(crate) fn create_dir(&self, name: &str) -> io::Result<PathBuf> {
         let path = self.path.join(name);
         DirBuilder::new().recursive(true).mode(0o700).create(&path)?;
         Ok(path)
     }
 
-    /// Makes a file in it.
+    /// Creates a file in it.
     pub(crate) fn write_file(&self, name: &str, text: &str) -> io::Result<PathBuf> {
-        if let Some((folder, _)) = name.rsplit_once('/') {
-            self.create_dir(folder)?;
+        if let Some((parent, _)) = name.rsplit_once('/') {
+            self.create_dir(parent)?;
         }
         let path = self.path.join(name);
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
@@ -115,7 +114,7 @@ impl Drop for ScriptDir {
             return;
         }
         let thoroughly = move || {
-            // One that cannot be emptied is not used again.
+            // A directory that cannot be emptied is not reused.
             if empty_dir(&path, SweepDepth::Recursive) {
                 shared.lock().free.insert(number);
             }
@@ -129,20 +128,20 @@ impl Drop for ScriptDir {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SweepDepth {
-    /// Folders that a script may have filled are left if they are not empty.
+    /// Leaves directories that are not empty: a script may have filled them.
     Shallow,
     Recursive,
 }
 
-/// Empties a folder; whether that went well. Names are not looked up below
-/// it, since a script may have put links there.
+/// Empties a directory and returns whether that succeeded. Does not follow
+/// links below it, since a script may have created them.
 fn empty_dir(path: &Path, how: SweepDepth) -> bool {
     let Ok(entries) = fs::read_dir(path) else { return false };
     entries.flatten().fold(true, |well, entry| {
         let (path, name) = (entry.path(), entry.file_name());
-        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
         let is_ours = name == "lib" || name == "node_modules";
-        let gone = match (is_folder, how) {
+        let gone = match (is_dir, how) {
             (false, _) => fs::remove_file(&path),
             (true, SweepDepth::Shallow) if !is_ours => fs::remove_dir(&path),
             (true, _) => fs::remove_dir_all(&path),

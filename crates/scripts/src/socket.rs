@@ -1,5 +1,5 @@
-//! The door that a script's calls come through on this machine: a Unix socket
-//! in a folder that only the user can enter.
+//! The local transport for a script's calls: a Unix socket in a directory that
+//! only the user can enter.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,14 +14,14 @@ use tokio::task::{JoinHandle, JoinSet};
 use crate::dispatcher::{RpcDispatcher, RpcResponse};
 use crate::frames::{FrameReader, FrameSink, FrameSource, RpcFrame, encode_frame, write_all};
 
-/// Calls of one connection that are made at the same time.
+/// Concurrent calls per connection.
 const MAX_CONCURRENT_CALLS: usize = 32;
-/// Connections at the same time.
+/// Concurrent connections.
 const MAX_CONNECTIONS: usize = 64;
-/// How long is waited after somebody could not be let in.
+/// Pause after `accept` failed.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(20);
 
-/// A door that is open as long as this lives.
+/// A socket that listens until it is dropped.
 #[derive(Debug)]
 pub(crate) struct RpcSocket {
     path: PathBuf,
@@ -29,7 +29,7 @@ pub(crate) struct RpcSocket {
 }
 
 impl RpcSocket {
-    /// Opens one at this place.
+    /// Listens at this path.
     pub(crate) fn open(path: &Path, desk: Arc<RpcDispatcher>) -> io::Result<Self> {
         let listener = UnixListener::bind(path)?;
         let porter = tokio::spawn(accept_connections(listener, desk));
@@ -45,7 +45,7 @@ impl Drop for RpcSocket {
 }
 
 async fn accept_connections(listener: UnixListener, desk: Arc<RpcDispatcher>) {
-    // They go when this task does.
+    // The connections end with this task.
     let mut guests = JoinSet::new();
     loop {
         tokio::select! {
@@ -63,7 +63,7 @@ async fn serve_connection(stream: UnixStream, desk: Arc<RpcDispatcher>) {
     serve_stream(frames, &stream, StreamMode::Single, &desk).await;
 }
 
-/// Who speaks on a stream.
+/// How many senders share a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StreamMode {
     /// One.
@@ -72,8 +72,8 @@ pub(crate) enum StreamMode {
     Multiplexed,
 }
 
-/// Answers all that is asked on a stream, several at the same time. Calls of
-/// somebody who has gone are still brought to their end.
+/// Serves the requests of a stream, several at the same time. Calls of a
+/// client that has disconnected still run to their end.
 pub(crate) async fn serve_stream<S: FrameSource>(
     mut frames: FrameReader<'_, S>,
     sink: &impl FrameSink,

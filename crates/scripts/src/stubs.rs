@@ -238,10 +238,7 @@ fn is_identifier(name: &str) -> bool {
 }
 
 fn excerpt(text: &str) -> String {
-    match text.char_indices().nth(MAX_DESCRIPTION_CHARS) {
-        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
-        None => text.to_owned(),
-    }
+    hermes_core::text::excerpt(text, MAX_DESCRIPTION_CHARS).into_owned()
 }
 
 /// The package for Node.

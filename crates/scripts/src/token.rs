@@ -1,17 +1,17 @@
-//! The word by which a run knows its own script.
+//! The secret by which a run recognises its own script.
 
 use std::fmt::{self, Write as _};
 use std::fs::File;
 use std::io::{self, Read as _};
 
-/// Bytes of chance in a token.
+/// Random bytes in a token.
 const TOKEN_BYTES: usize = 32;
 
-/// A word that nobody else can know.
+/// An unguessable token.
 pub(crate) struct RunToken(String);
 
 impl RunToken {
-    /// A new one.
+    /// Generates a token.
     pub(crate) fn new() -> io::Result<Self> {
         let mut bytes = [0; TOKEN_BYTES];
         File::open("/dev/urandom")?.read_exact(&mut bytes)?;
@@ -22,17 +22,16 @@ impl RunToken {
         Ok(Self(text))
     }
 
-    /// The word.
+    /// The token's text.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether somebody has said it. How long that takes to find out does not
-    /// tell how much of it was right.
-    pub(crate) fn matches(&self, said: &str) -> bool {
-        let (own, said) = (self.0.as_bytes(), said.as_bytes());
-        let differences = own.iter().zip(said).fold(0, |all, (a, b)| all | (a ^ b));
-        own.len() == said.len() && std::hint::black_box(differences) == 0
+    /// Compares in constant time, so that the duration reveals nothing about the token.
+    pub(crate) fn matches(&self, candidate: &str) -> bool {
+        let (own, candidate) = (self.0.as_bytes(), candidate.as_bytes());
+        let differences = own.iter().zip(candidate).fold(0, |all, (a, b)| all | (a ^ b));
+        own.len() == candidate.len() && std::hint::black_box(differences) == 0
     }
 }
 

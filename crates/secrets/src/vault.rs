@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use hermes_store::atomic::write_atomic;
 use hermes_store::regular_file;
@@ -180,7 +179,10 @@ impl Vault {
             return Err(unfit("it is longer than 64 KiB"));
         }
         self.change(|secrets| {
-            let entry = VaultEntry { value: value.to_owned(), updated_ms: now_ms() };
+            let entry = VaultEntry {
+                value: value.to_owned(),
+                updated_ms: hermes_core::clock::unix_millis(),
+            };
             secrets.insert(name.to_owned(), entry);
             true
         })?;
@@ -337,11 +339,6 @@ impl Vault {
     fn io(&self, action: &'static str, source: io::Error) -> VaultError {
         VaultError::Io { action, path: self.path.clone(), source }
     }
-}
-
-fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(unix)]

@@ -1,14 +1,14 @@
-//! Files whose paths were pasted or dropped.
+//! Recognizes file paths that were pasted or dropped.
 
 use std::path::{Path, PathBuf};
 
-/// More than this is not a list of dropped files.
+/// A longer paste is not a list of dropped files.
 const MAX_PASTE_BYTES: usize = 16 * 1024;
 const MAX_DROPPED_FILES: usize = 64;
 
-/// The files that a paste names, if it names nothing else: absolute paths, those of the home
-/// folder, `file://` addresses; plain, in quotes, or with escaped spaces, as terminals and file
-/// managers write them.
+/// Returns the files that a paste names, if it contains nothing else: absolute
+/// or relative paths, paths in the home directory, or `file://` URLs; plain,
+/// quoted, or with escaped spaces, as terminals and file managers write them.
 pub(crate) fn dropped_paths(paste: &str, home: Option<&Path>) -> Option<Vec<PathBuf>> {
     let paste = paste.trim();
     if paste.is_empty() || paste.len() > MAX_PASTE_BYTES {
@@ -35,7 +35,7 @@ pub(super) fn is_picture(path: &Path) -> bool {
 
 fn parse_path(word: &str, home: Option<&Path>) -> Option<PathBuf> {
     let path = if let Some(rest) = word.strip_prefix("file://") {
-        // The name of the host, if there is one, is this machine's.
+        // A host name, if present, is assumed to be this machine.
         let from = rest.find('/')?;
         PathBuf::from(percent_decode(rest.get(from..)?)?)
     } else if let Some(rest) = word.strip_prefix("~/") {
@@ -63,7 +63,8 @@ fn percent_decode(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// The words of a text, with quotes and escapes as in a shell; none if a quote is open.
+/// Splits a text into words with shell quotes and escapes; `None` if a quote is
+/// unterminated.
 fn split_words(text: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

@@ -1,4 +1,4 @@
-//! The lines that were sent before, shared with other conversations through a file.
+//! History of submitted lines, shared with other conversations through a file.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 
 use hermes_store::regular_file;
 
-/// So many lines are remembered.
+/// Maximum number of lines kept.
 const MAX_HISTORY_LINES: usize = 2_000;
-/// A line that is longer is not remembered.
+/// Longer lines are not kept.
 const MAX_LINE_BYTES: usize = 32 * 1024;
-/// A file that is larger is not ours.
+/// A larger file is not a history file and is ignored.
 const MAX_FILE_BYTES: u64 = 64 << 20;
 
-/// Lines, the latest last.
+/// Submitted lines, latest last.
 #[derive(Debug, Default)]
 pub(crate) struct InputHistory {
     lines: Vec<String>,
@@ -22,7 +22,7 @@ pub(crate) struct InputHistory {
 }
 
 impl InputHistory {
-    /// Reads the file, if there is one; what cannot be read is not missed.
+    /// Reads the history file if it exists; errors are ignored.
     pub(crate) fn open(path: Option<PathBuf>) -> Self {
         let lines = path.as_deref().and_then(|path| load(path).ok()).unwrap_or_default();
         Self { lines, path }
@@ -36,7 +36,7 @@ impl InputHistory {
         self.lines.get(at).map(String::as_str)
     }
 
-    /// Remembers a line, unless it begins with a space or was sent just before.
+    /// Adds a line, unless it starts with a space or repeats the previous one.
     pub(crate) fn add(&mut self, line: &str) {
         let is_known = self.lines.last().is_some_and(|last| last == line);
         if line.trim().is_empty()
@@ -48,18 +48,18 @@ impl InputHistory {
         }
         self.lines.push(line.to_owned());
         if let Some(path) = &self.path {
-            // Not remembering is no reason to stop talking.
+            // A history failure must not stop the conversation.
             let _ = append(path, line);
         }
     }
 
-    /// The latest line that begins with a text and is longer.
+    /// Returns the latest line that starts with `text` and is longer.
     pub(crate) fn latest_with_prefix(&self, text: &str) -> Option<&str> {
         let longer = |line: &&String| line.len() > text.len() && line.starts_with(text);
         self.lines.iter().rev().find(longer).map(String::as_str)
     }
 
-    /// The latest line before `end` in which a text occurs.
+    /// Returns the index of the latest line before `end` that contains `text`.
     pub(crate) fn find(&self, text: &str, end: usize) -> Option<usize> {
         let lines = self.lines.get(..end.min(self.lines.len()))?;
         let needle = text.to_lowercase();
@@ -78,10 +78,11 @@ fn load(path: &Path) -> io::Result<Vec<String>> {
     Ok(lines)
 }
 
-/// The file, locked. Another process may have put a new one in its place meanwhile.
+/// Opens and locks the file. Another process may have replaced it in the
+/// meantime.
 fn open_locked(path: &Path) -> io::Result<File> {
     loop {
-        // What is no file is not written to: a pipe would be waited for.
+        // Write only to a regular file: opening a FIFO would block.
         match regular_file::open(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -99,7 +100,7 @@ fn append(path: &Path, line: &str) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
-    // One write, so that whoever reads at this moment sees a line or none.
+    // A single write, so a concurrent reader sees the whole line or none of it.
     open_locked(path)?.write_all(format!("{}\n", escape(line)).as_bytes())
 }
 

@@ -1,4 +1,4 @@
-//! The text that is typed, as rows with a cursor.
+//! Lays out the input text as rows with a cursor.
 
 use unicode_segmentation::UnicodeSegmentation as _;
 
@@ -7,15 +7,15 @@ use crate::row::{AnsiColour, DIM_STYLE, PLAIN_STYLE, StyledRow, TextStyle, width
 
 const TOKEN_STYLE: TextStyle = AnsiColour::Magenta.style();
 
-/// Whether a text may be seen.
+/// Whether the input text is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InputVisibility {
     Shown,
-    /// Nothing of it but its length.
+    /// Only the length is visible.
     Hidden,
 }
 
-/// Rows, and where the cursor is in them.
+/// Rows, and the position of the cursor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct InputRows {
     pub(crate) rows: Vec<StyledRow>,
@@ -24,7 +24,7 @@ pub(crate) struct InputRows {
 }
 
 impl InputRows {
-    /// At most so many rows, those around the cursor.
+    /// Keeps at most `most` rows around the cursor.
     pub(crate) fn around_cursor(mut self, most: usize) -> Self {
         let most = most.max(1);
         if self.rows.len() > most {
@@ -37,7 +37,7 @@ impl InputRows {
     }
 }
 
-/// Lays out a text behind a prompt; `ghost` is shown dimly after it.
+/// Lays out the input after a prompt; `ghost` is shown dimmed after it.
 pub(crate) fn layout_input(
     editor: &LineEditor,
     prompt: &StyledRow,
@@ -76,7 +76,7 @@ struct InputLayout {
     used: usize,
     columns: usize,
     indent: String,
-    /// The column after the last space of this row.
+    /// Column after the last space of this row.
     after_space: Option<usize>,
 }
 
@@ -94,7 +94,7 @@ impl InputLayout {
     }
 
     fn mark_cursor(&mut self) {
-        // The cursor needs a place of its own after the last character of a row.
+        // After the last character of a full row the cursor needs a column.
         if self.used + 1 > self.columns {
             self.overflow();
         }
@@ -106,12 +106,12 @@ impl InputLayout {
         let columns = width(character);
         if self.used + columns > self.columns {
             if character == " " {
-                // A space that does not fit is the end of the row.
+                // A space that does not fit ends the row.
                 self.after_space = Some(self.used);
                 return;
             }
             self.overflow();
-            // Beside a word that has gone along there may still be no room.
+            // After the moved word there may still be no room.
             if self.used + columns > self.columns && self.used > self.indent.len() {
                 self.overflow();
             }
@@ -123,8 +123,8 @@ impl InputLayout {
         }
     }
 
-    /// Goes on in a new row, with the word that does not fit if it began in this one. A cursor
-    /// that was marked in it goes along.
+    /// Continues in a new row, moving the word that does not fit if it started
+    /// in this one. A cursor in that word moves with it.
     fn overflow(&mut self) {
         let at = self.after_space.unwrap_or(self.used);
         let (kept, moved) = self.row.split(at);

@@ -1,4 +1,4 @@
-//! The text that is being typed.
+//! The input editor.
 
 mod dropped_files;
 mod history;
@@ -16,14 +16,15 @@ pub(crate) use layout::{InputVisibility, layout_input};
 use crate::sanitize::sanitize;
 use undo::UndoHistory;
 
-/// Things that are put in whole stand in the text as one character of a private area.
+/// First private-use character; each pasted text or file is one such character
+/// in the input.
 const FIRST_TOKEN: u32 = 0xf0000;
 const MAX_TOKENS: u32 = 60_000;
-/// A paste that is longer is shown as one thing.
+/// Longer pastes are shown as a single token.
 const LONG_PASTE_BYTES: usize = 800;
 const LONG_PASTE_LINES: usize = 6;
 
-/// A text with a cursor.
+/// An input text with a cursor.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LineEditor {
     text: String,
@@ -33,21 +34,21 @@ pub(crate) struct LineEditor {
     undo: UndoHistory,
 }
 
-/// Something that was put in whole.
+/// A paste or file represented by a single character.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum InputToken {
     Paste(String),
     File(PathBuf),
 }
 
-/// To the line above or below, to an older or a newer one.
+/// Direction to the adjacent line or history entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LineDirection {
     Up,
     Down,
 }
 
-/// What a step of the cursor goes over.
+/// A cursor movement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CursorMove {
     Left,
@@ -73,12 +74,12 @@ impl LineEditor {
         self.text.is_empty()
     }
 
-    /// Whether the cursor is behind everything.
+    /// Whether the cursor is at the end of the text.
     pub(crate) fn is_at_end(&self) -> bool {
         self.cursor == self.text.len()
     }
 
-    /// What was typed, with everything that was put in.
+    /// Returns the text with all tokens expanded.
     pub(crate) fn expanded_text(&self) -> String {
         let mut whole = String::with_capacity(self.text.len());
         for c in self.text.chars() {
@@ -91,7 +92,7 @@ impl LineEditor {
         whole
     }
 
-    /// What was typed, as it was seen.
+    /// Returns the text as displayed.
     pub(crate) fn displayed_text(&self) -> String {
         let mut shown = String::with_capacity(self.text.len());
         for c in self.text.chars() {
@@ -103,7 +104,7 @@ impl LineEditor {
         shown
     }
 
-    /// The files that were put in and are still there.
+    /// Returns the attached files still in the text.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         let mut files = Vec::new();
         for c in self.text.chars() {
@@ -116,7 +117,7 @@ impl LineEditor {
         files
     }
 
-    /// Replaces everything.
+    /// Replaces the text.
     pub(crate) fn set(&mut self, text: &str) {
         self.undo.record(&self.text, self.cursor);
         self.text = sanitize(text);
@@ -124,7 +125,7 @@ impl LineEditor {
     }
 
     pub(crate) fn clear(&mut self) {
-        // What was put in whole does not outlast the text it was put into.
+        // Tokens do not outlive the text they were inserted into.
         let killed = self.kill_buffer.chars().filter(|c| self.token(*c).is_none()).collect();
         *self = Self { kill_buffer: killed, ..Self::default() };
     }
@@ -147,14 +148,14 @@ impl LineEditor {
         self.insert_at_cursor(&sanitize(text));
     }
 
-    /// Puts in what was pasted; if it is long, as one thing.
+    /// Inserts a paste; a long one becomes a token.
     pub(crate) fn paste(&mut self, text: &str) {
         let text = sanitize(text);
         let is_long = text.len() > LONG_PASTE_BYTES || text.lines().count() > LONG_PASTE_LINES;
         if is_long { self.put_token(InputToken::Paste(text)) } else { self.insert(&text) }
     }
 
-    /// Puts in a file.
+    /// Inserts a file as a token.
     pub(crate) fn attach(&mut self, path: PathBuf) {
         self.put_token(InputToken::File(path));
         self.insert_at_cursor(" ");
@@ -175,7 +176,7 @@ impl LineEditor {
         self.tokens.get(usize::try_from(number).ok()?)
     }
 
-    /// How something that was put in whole is shown.
+    /// Returns the displayed label of a token.
     fn label(&self, c: char) -> Option<String> {
         Some(match self.token(c)? {
             InputToken::Paste(text) => match text.lines().count() {
@@ -200,7 +201,8 @@ impl LineEditor {
         self.snap_cursor();
     }
 
-    /// A combining mark may have joined what is around it.
+    /// Moves the cursor to a grapheme boundary; a combining mark may have
+    /// joined its neighbours.
     fn snap_cursor(&mut self) {
         if !self.is_boundary(self.cursor) {
             self.cursor = self.boundary_after(self.cursor);
@@ -227,12 +229,13 @@ impl LineEditor {
         self.cursor = self.target(step);
     }
 
-    /// Deletes up to where a step would go.
+    /// Deletes up to the target of a movement.
     pub(crate) fn delete(&mut self, step: CursorMove) {
         let _ = self.remove(step);
     }
 
-    /// Deletes up to where a step would go, and keeps it for [`LineEditor::yank`].
+    /// Deletes up to the target of a movement and keeps the text for
+    /// [`LineEditor::yank`].
     pub(crate) fn kill(&mut self, step: CursorMove) {
         let removed = self.remove(step);
         if !removed.is_empty() {
@@ -279,7 +282,8 @@ impl LineEditor {
         }
     }
 
-    /// Moves the cursor to the line above or below; false if there is none.
+    /// Moves the cursor one line up or down; returns false if there is no such
+    /// line.
     pub(crate) fn move_line(&mut self, way: LineDirection) -> bool {
         self.undo.end_typing();
         let start = self.target(CursorMove::LineStart);
@@ -300,7 +304,7 @@ impl LineEditor {
         true
     }
 
-    /// Replaces what is before the cursor, from a byte offset on.
+    /// Replaces the text from byte offset `start` to the cursor.
     pub(crate) fn complete(&mut self, start: usize, text: &str) {
         if start <= self.cursor && self.text.is_char_boundary(start) {
             self.undo.record(&self.text, self.cursor);

@@ -1,8 +1,8 @@
-//! What the text was before.
+//! Undo and redo of the input text.
 
 const MAX_UNDO_STEPS: usize = 200;
 
-/// Former texts with their cursors.
+/// Earlier and undone texts with their cursors.
 #[derive(Clone, Debug, Default)]
 pub(super) struct UndoHistory {
     past: Vec<(String, usize)>,
@@ -11,7 +11,7 @@ pub(super) struct UndoHistory {
 }
 
 impl UndoHistory {
-    /// The text is about to change.
+    /// Records the text before a change.
     pub(super) fn record(&mut self, text: &str, cursor: usize) {
         self.is_typing = false;
         self.future.clear();
@@ -24,7 +24,8 @@ impl UndoHistory {
         self.past.push((text.to_owned(), cursor));
     }
 
-    /// Letters in a row are one change.
+    /// Whether the last change was typing; consecutive characters are one undo
+    /// step.
     pub(super) fn is_typing(&self) -> bool {
         self.is_typing
     }

@@ -1,46 +1,48 @@
-//! Cuts a stream of Markdown into blocks, each as soon as it is complete.
+//! Splits a stream of Markdown into blocks, each emitted as soon as it is
+//! complete.
 //!
-//! Lists are cut into their items and code into its lines, so that little is ever unfinished.
+//! Lists are split into items and code into lines, to keep the incomplete part
+//! small.
 
-/// A block that grows past this is shown in parts.
+/// Larger blocks are shown in parts.
 const MAX_BLOCK_BYTES: usize = 64 * 1024;
 
-/// A part of a text that can be shown by itself.
+/// A part of a text that can be rendered separately.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum MarkdownBlock {
-    /// One block of Markdown, or one item of a list.
+    /// One Markdown block, or one list item.
     Markdown {
         text: String,
-        /// Stands apart from what is before it.
+        /// Whether a blank row precedes the block.
         gap: bool,
-        /// The number of an item, which it cannot know by itself.
+        /// The number of a list item, which depends on the items before it.
         number: Option<u64>,
     },
-    /// Code begins, in this language.
+    /// Start of a code block in this language.
     Code { language: String, gap: bool },
-    /// A line of it.
+    /// A line of code.
     Line(String),
-    /// It ends.
+    /// End of the code block.
     CodeEnd,
 }
 
-/// The text so far that is not complete.
+/// Splits Markdown text; holds the part that is not complete.
 #[derive(Debug, Default)]
 pub(crate) struct BlockSplitter {
-    /// A line without its end.
+    /// The current line, not terminated yet.
     line: String,
-    /// Whole lines of a block without its end.
+    /// Complete lines of the current block.
     block: String,
     kind: BlockKind,
     fence: Option<CodeFence>,
-    /// A fence inside an item.
+    /// Open code fence inside a list item.
     inner_fence: Option<CodeFence>,
-    /// An empty line came last.
+    /// Whether the last line was blank.
     was_blank: bool,
-    /// The block that is being gathered stands apart.
+    /// Whether a blank row precedes the current block.
     gap: bool,
     number: Option<u64>,
-    /// The number of the item before and what follows it, while its list goes on.
+    /// Number and delimiter of the previous item, while its list continues.
     last_number: Option<(u64, char)>,
 }
 
@@ -60,7 +62,7 @@ struct CodeFence {
 }
 
 impl BlockSplitter {
-    /// Takes clean text; complete blocks are appended to `done`.
+    /// Takes sanitized text and appends complete blocks to `done`.
     pub(crate) fn push(&mut self, text: &str, done: &mut Vec<MarkdownBlock>) {
         for piece in text.split_inclusive('\n') {
             match piece.strip_suffix('\n') {
@@ -75,7 +77,7 @@ impl BlockSplitter {
         }
     }
 
-    /// The text is complete.
+    /// Ends the text and emits the rest.
     pub(crate) fn finish(&mut self, done: &mut Vec<MarkdownBlock>) {
         if !self.line.is_empty() {
             let line = std::mem::take(&mut self.line);
@@ -88,7 +90,7 @@ impl BlockSplitter {
         *self = Self::default();
     }
 
-    /// What is not complete yet, as it would look now.
+    /// Returns the incomplete block as it would look now.
     pub(crate) fn unfinished(&self) -> Option<MarkdownBlock> {
         if self.fence.is_some() {
             return Some(MarkdownBlock::Line(self.line.clone())).filter(|_| !self.line.is_empty());
@@ -104,7 +106,7 @@ impl BlockSplitter {
         Some(MarkdownBlock::Markdown { text, gap: self.was_blank, number })
     }
 
-    /// Lists may count 1, 1, 1; readers want 1, 2, 3.
+    /// Numbers items consecutively, even if the source counts 1, 1, 1.
     fn item_number(&self, (number, mark): (u64, char)) -> u64 {
         match self.last_number {
             Some((last, same)) if same == mark => last.saturating_add(1),
@@ -119,7 +121,7 @@ impl BlockSplitter {
         if self.fence.is_none() && !self.block.is_empty() {
             self.end_block(done);
         }
-        // A line without end; a megabyte of it may have come at once.
+        // A very long line; a megabyte of it may arrive at once.
         while self.line.len() > MAX_BLOCK_BYTES {
             let mut at = MAX_BLOCK_BYTES;
             while !self.line.is_char_boundary(at) {
@@ -155,7 +157,7 @@ impl BlockSplitter {
         self.begin_or_continue(line, done);
     }
 
-    /// Whether a line belongs to the item that is being gathered.
+    /// Whether a line belongs to the current list item.
     fn continues_item(&mut self, line: &str) -> bool {
         if let Some(fence) = self.inner_fence {
             if fence.is_closed_by(line) {
@@ -172,7 +174,8 @@ impl BlockSplitter {
             self.was_blank = false;
             return true;
         }
-        // A paragraph may go on without being indented, but not after an empty line.
+        // A paragraph may continue without indentation, but not after a blank
+        // line.
         !self.was_blank && !starts_block(line)
     }
 
@@ -255,7 +258,7 @@ impl CodeFence {
         text.len() >= self.length && text.chars().all(|c| c == self.mark)
     }
 
-    /// Without the spaces that the fence itself has.
+    /// Removes up to as much indentation as the fence has.
     fn strip(self, line: &str) -> &str {
         let spaces = line.bytes().take_while(|byte| *byte == b' ').count();
         line.get(spaces.min(self.indent)..).unwrap_or_default()
@@ -272,7 +275,7 @@ fn indent(line: &str) -> usize {
         .sum()
 }
 
-/// Whether a line cannot be the continuation of a paragraph.
+/// Whether a line starts a block and so cannot continue a paragraph.
 fn starts_block(line: &str) -> bool {
     is_heading(line)
         || is_rule(line)
@@ -294,14 +297,15 @@ fn is_rule(line: &str) -> bool {
     indent(line) < 4 && marks.clone().count() >= 2 && marks.all(|c| c == mark)
 }
 
-/// The line under a heading.
+/// Whether a line is a setext heading underline.
 fn is_underline(line: &str) -> bool {
     let text = line.trim();
     let is_made_of = |mark| !text.is_empty() && text.chars().all(|c| c == mark);
     is_made_of('=') || is_made_of('-')
 }
 
-/// Whether a line begins an item, and with which number and mark.
+/// Returns number and delimiter if a line starts a list item; the inner `None`
+/// means a bullet.
 fn parse_item_marker(line: &str) -> Option<Option<(u64, char)>> {
     if indent(line) >= 4 {
         return None;

@@ -1,4 +1,5 @@
-//! Markdown as it arrives: cut into blocks that are complete, and these made into rows.
+//! Streaming Markdown: splits text into complete blocks and renders them as
+//! rows.
 
 mod blocks;
 mod render;

@@ -1,4 +1,4 @@
-//! Blocks made into rows.
+//! Renders Markdown blocks as rows.
 
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
@@ -10,13 +10,13 @@ use crate::row::{
 use crate::sanitize::sanitize;
 use crate::wrap::{RowIndent, hard_wrap, wrap};
 
-/// The longest line of text that is pleasant to read.
+/// Maximum width of text, for readability.
 const MAX_TEXT_COLUMNS: usize = 100;
 const CODE_STYLE: TextStyle = AnsiColour::Cyan.style();
 const CODE_INDENT: &str = "  ";
 
-/// The rows of a block, at most `columns` wide; lines of code are left to the terminal to break,
-/// so that they can be copied whole.
+/// Renders a block as rows of at most `columns`. Lines of code are left to the
+/// terminal to wrap, so they can be copied whole.
 pub(crate) fn render(block: &MarkdownBlock, columns: usize) -> Vec<StyledRow> {
     match block {
         MarkdownBlock::Markdown { text, number, .. } => {
@@ -42,19 +42,19 @@ fn expand_tabs(line: &str) -> String {
 struct MarkdownRenderer {
     columns: usize,
     rows: Vec<StyledRow>,
-    /// What stands before every row of the blocks that are open; the mark of an item only once.
+    /// Prefixes of the open blocks; the marker of an item is used only once.
     indents: Vec<(Option<StyledRow>, StyledRow)>,
     spans: Vec<StyledSpan>,
     styles: Vec<TextStyle>,
     lists: Vec<Option<u64>>,
-    /// The number of the first item, if it is known better from outside.
+    /// Number of the first item, if the caller knows it.
     number: Option<u64>,
     links: Vec<(String, usize)>,
     code: Option<String>,
     table: Option<MarkdownTable>,
-    /// A row between this block and the next.
+    /// Whether a blank row precedes the next block.
     wants_gap: bool,
-    /// A list inside an item has just ended.
+    /// Whether a nested list has just ended.
     is_after_list: bool,
 }
 
@@ -114,7 +114,7 @@ impl MarkdownRenderer {
             }
             Tag::List(first) => {
                 self.end_text();
-                // A list inside an item stands close to it.
+                // No blank row between an item and its nested list.
                 self.wants_gap &= self.lists.is_empty();
                 let first = first.map(|first| self.number.take().unwrap_or(first));
                 self.lists.push(first);
@@ -189,7 +189,7 @@ impl MarkdownRenderer {
             TagEnd::BlockQuote(_) | TagEnd::Item => {
                 self.end_text();
                 if let Some((Some(_), _)) = self.indents.last() {
-                    // An item with nothing in it.
+                    // An empty item.
                     self.push_block(&[]);
                 }
                 self.indents.pop();
@@ -232,7 +232,8 @@ impl MarkdownRenderer {
         self.push_styled(text, self.style());
     }
 
-    /// Text may have become something else on its way: `&#27;` is an escape character.
+    /// Sanitizes again, because parsing decodes entities: `&#27;` is an escape
+    /// character.
     fn push_styled(&mut self, text: &str, style: TextStyle) {
         self.spans.push(StyledSpan { text: sanitize(text), style });
     }
@@ -295,7 +296,8 @@ impl MarkdownRenderer {
 
     fn push_gap(&mut self) {
         if std::mem::take(&mut self.wants_gap) && !self.rows.is_empty() {
-            // The mark of an item that is about to begin belongs to its own row.
+            // The marker of an item that is about to start belongs on the
+            // item's own row.
             let mut row = StyledRow::default();
             for (mark, rest) in &self.indents {
                 if mark.is_none() && row.width() <= self.columns / 2 {
@@ -306,11 +308,11 @@ impl MarkdownRenderer {
         }
     }
 
-    /// What stands before the next rows; marks are used up by it.
+    /// Returns the prefix of the next rows and consumes item markers.
     fn take_indent(&mut self) -> RowIndent {
         let mut indent = RowIndent::default();
         for (mark, rest) in &mut self.indents {
-            // Deeply nested things would leave no room for themselves.
+            // Deep nesting would leave no room for text.
             if indent.rest.width() > self.columns / 2 {
                 break;
             }

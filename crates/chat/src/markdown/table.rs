@@ -1,4 +1,4 @@
-//! Tables, made to fit.
+//! Renders tables within the available width.
 
 use pulldown_cmark::Alignment;
 
@@ -8,7 +8,7 @@ use crate::wrap::{RowIndent, wrap};
 const COLUMN_SEPARATOR: &str = " │ ";
 const MIN_COLUMN_WIDTH: usize = 4;
 
-/// The cells of a table; the first row is its head.
+/// Cells of a table; the first row is the header.
 #[derive(Debug)]
 pub(super) struct MarkdownTable {
     cells: Vec<Vec<Vec<StyledSpan>>>,
@@ -30,7 +30,7 @@ impl MarkdownTable {
         }
     }
 
-    /// The rows of the table, in at most so many columns if that is possible.
+    /// Renders the table in at most `room` columns if possible.
     pub(super) fn rows(mut self, room: usize) -> Vec<StyledRow> {
         for span in self.cells.first_mut().into_iter().flatten().flatten() {
             span.style.bold = true;
@@ -47,7 +47,7 @@ impl MarkdownTable {
         rows
     }
 
-    /// How wide each column is. The widest give way first.
+    /// Returns the column widths. The widest columns shrink first.
     fn widths(&self, room: usize) -> Vec<usize> {
         let count = self.cells.iter().map(Vec::len).max().unwrap_or(0);
         let mut widths = vec![1; count];

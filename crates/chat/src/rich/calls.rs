@@ -1,4 +1,4 @@
-//! Calls that are under way.
+//! Live rows of running calls.
 
 use std::time::{Duration, Instant};
 
@@ -6,14 +6,14 @@ use crate::row::{AnsiColour, DIM_STYLE, PLAIN_STYLE, StyledRow};
 use crate::sanitize::one_line;
 use crate::transcript::{call_head, format_duration};
 
-/// So many have a row of their own.
+/// Maximum number of calls with a row.
 const MAX_CALL_ROWS: usize = 6;
 const SPINNER_FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
-/// How long one of them is shown.
+/// How long each spinner frame is shown.
 pub(super) const SPINNER_INTERVAL: Duration = Duration::from_millis(100);
 const PROGRESS_BAR_WIDTH: usize = 10;
 
-/// One call.
+/// A running call.
 #[derive(Debug)]
 pub(super) struct LiveCall {
     id: String,
@@ -25,7 +25,7 @@ pub(super) struct LiveCall {
     fraction: Option<f64>,
 }
 
-/// Calls in the order in which they began.
+/// Running calls in the order they started.
 #[derive(Debug, Default)]
 pub(super) struct LiveCalls(Vec<LiveCall>);
 
@@ -100,7 +100,7 @@ impl LiveCall {
     }
 }
 
-/// The turning mark of something that goes on.
+/// Returns the spinner frame for an elapsed time.
 pub(super) fn spinner(elapsed: Duration) -> StyledRow {
     let frame = elapsed.as_millis() / SPINNER_INTERVAL.as_millis();
     let frame = usize::try_from(frame).unwrap_or(0) % SPINNER_FRAMES.len();
@@ -108,7 +108,7 @@ pub(super) fn spinner(elapsed: Duration) -> StyledRow {
         .with(" ", PLAIN_STYLE)
 }
 
-/// Whole seconds, so that the row changes no more often than need be.
+/// Formats whole seconds, so the row changes at most once per second.
 pub(super) fn whole_seconds(elapsed: Duration) -> String {
     match elapsed.as_secs() {
         seconds @ 0..60 => format!("{seconds} s"),

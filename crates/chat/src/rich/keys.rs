@@ -1,6 +1,6 @@
-//! Bytes from a terminal, read as keys and pastes.
+//! Parses terminal input as keys and pastes.
 
-/// Which key.
+/// A key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeyCode {
     Char(char),
@@ -20,7 +20,7 @@ pub(crate) enum KeyCode {
     Escape,
 }
 
-/// A key with what was held down.
+/// A key with its modifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KeyPress {
     pub(crate) code: KeyCode,
@@ -39,20 +39,20 @@ impl KeyPress {
     }
 }
 
-/// What came in.
+/// An input event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TerminalInput {
     Key(KeyPress),
     Paste(String),
 }
 
-/// What a paste may be at most; the rest of it is dropped.
+/// Maximum size of a paste; the excess is dropped.
 const MAX_PASTE_BYTES: usize = 16 << 20;
-/// No sequence of a terminal is longer.
+/// Longer sequences are treated as malformed.
 const MAX_SEQUENCE_BYTES: usize = 64;
 const PASTE_END: &[u8] = b"\x1b[201~";
 
-/// Reads what comes in pieces.
+/// Incremental parser of terminal input.
 #[derive(Debug, Default)]
 pub(crate) struct KeyParser {
     buffer: Vec<u8>,
@@ -60,16 +60,16 @@ pub(crate) struct KeyParser {
 }
 
 enum ParseStep {
-    /// So many bytes are read; they may have been a key.
+    /// This many bytes were consumed; they may encode a key.
     Read(usize, Option<KeyPress>),
-    /// A paste begins after so many.
+    /// A paste starts after this many bytes.
     Paste(usize),
-    /// It may go on.
+    /// More input is needed.
     More,
 }
 
 impl KeyParser {
-    /// Whether bytes are held back because more may follow them.
+    /// Whether bytes are buffered because more may follow.
     pub(crate) fn is_waiting(&self) -> bool {
         !self.buffer.is_empty() || self.paste.is_some()
     }
@@ -108,7 +108,7 @@ impl KeyParser {
         }
     }
 
-    /// Nothing followed: what was held back is all there is.
+    /// Emits buffered bytes after a timeout.
     pub(crate) fn flush(&mut self, inputs: &mut Vec<TerminalInput>) {
         if let Some(paste) = self.paste.take() {
             inputs.push(TerminalInput::Paste(String::from_utf8_lossy(&paste).into_owned()));
@@ -116,17 +116,18 @@ impl KeyParser {
         let held = std::mem::take(&mut self.buffer);
         if let Some((b'\x1b', rest)) = held.split_first() {
             inputs.push(TerminalInput::Key(KeyPress::plain(KeyCode::Escape)));
-            // `ESC [` alone is Alt and a bracket; nobody means it.
+            // `ESC [` alone is Alt and a bracket, which is not bound.
             if rest.len() > 1 {
                 self.push(rest, inputs);
             }
         }
     }
 
-    /// The paste, and how many of the bytes belonged to it, once its end has come.
+    /// Returns the paste and how many of the bytes belong to it, once its end
+    /// has arrived.
     fn take_paste(&mut self, bytes: &[u8]) -> Option<(String, usize)> {
         let paste = self.paste.as_mut()?;
-        // Its end may lie across two pieces.
+        // The end marker may span two reads.
         let before = paste.len();
         let from = before.saturating_sub(PASTE_END.len());
         paste.extend_from_slice(bytes);
@@ -191,7 +192,7 @@ fn parse_char(bytes: &[u8]) -> ParseStep {
     }
 }
 
-/// After ESC.
+/// Parses the bytes after ESC.
 fn parse_escape(rest: &[u8]) -> ParseStep {
     match rest {
         [] => ParseStep::More,
@@ -208,7 +209,7 @@ fn parse_escape(rest: &[u8]) -> ParseStep {
     }
 }
 
-/// After `ESC [`.
+/// Parses the bytes after `ESC [`.
 fn parse_csi(rest: &[u8]) -> ParseStep {
     let Some(length) = rest.iter().position(|byte| (0x40..=0x7e).contains(byte)) else {
         let is_broken = rest.len() > MAX_SEQUENCE_BYTES || rest.contains(&0x1b);
@@ -218,7 +219,7 @@ fn parse_csi(rest: &[u8]) -> ParseStep {
     let read = length + 3;
     let numbers: Vec<u32> = parameters
         .split(|byte| *byte == b';')
-        // Alternatives after a colon are of no interest.
+        // Ignore alternatives after a colon.
         .map(|part| part.split(|byte| *byte == b':').next().unwrap_or_default())
         .map(|part| std::str::from_utf8(part).ok().and_then(|text| text.parse().ok()).unwrap_or(1))
         .collect();
@@ -274,8 +275,8 @@ fn csi_u_key(number: u32) -> Option<KeyCode> {
         9 => KeyCode::Tab,
         27 => KeyCode::Escape,
         8 | 127 => KeyCode::Backspace,
-        // Keys that have no character have numbers of a private area, and so have those of the
-        // number pad.
+        // Keys without a character, and those of the keypad, use private-use
+        // code points.
         57399..=57408 => KeyCode::Char(char::from_digit(number - 57399, 10)?),
         57409 => KeyCode::Char('.'),
         57410 => KeyCode::Char('/'),

@@ -1,25 +1,25 @@
-//! The ways in which a line may go on, as a small menu.
+//! The completion menu.
 
 use crate::row::{AnsiColour, DIM_STYLE, PLAIN_STYLE, StyledRow, width};
 use crate::sanitize::one_line;
 use crate::{CompletionCandidate, CompletionList};
 
-/// So many are shown at once.
+/// Maximum number of candidates shown at once.
 const MAX_MENU_ROWS: usize = 6;
-/// More than this nobody looks through.
+/// Maximum number of candidates kept.
 const MAX_CANDIDATES: usize = 500;
 const MAX_CANDIDATE_COLUMNS: usize = 32;
 
-/// Why a menu opened.
+/// Why the menu opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MenuTrigger {
-    /// By itself.
+    /// While typing.
     Automatic,
-    /// Somebody asked for it.
+    /// On request.
     Requested,
 }
 
-/// Candidates, one of which may be chosen.
+/// Completion candidates, one of which may be selected.
 #[derive(Debug)]
 pub(super) struct CompletionMenu {
     start: usize,
@@ -29,14 +29,14 @@ pub(super) struct CompletionMenu {
 }
 
 impl CompletionMenu {
-    /// A menu, if there is anything to choose from.
+    /// Creates a menu, if there are candidates.
     pub(super) fn new(found: CompletionList, opening: MenuTrigger, typed: &str) -> Option<Self> {
         let CompletionList { start, mut candidates } = found;
         candidates.truncate(MAX_CANDIDATES);
         if !typed.is_char_boundary(start) {
             return None;
         }
-        // What is typed already is no way to go on.
+        // A candidate equal to the typed text completes nothing.
         let is_typed =
             |candidate: &CompletionCandidate| typed.get(start..) == Some(candidate.text.trim_end());
         let is_over = opening == MenuTrigger::Automatic
@@ -60,7 +60,7 @@ impl CompletionMenu {
         self.selected.is_some()
     }
 
-    /// It opened by itself.
+    /// Whether the menu opened while typing.
     pub(super) fn is_automatic(&self) -> bool {
         self.trigger == MenuTrigger::Automatic
     }
@@ -79,7 +79,7 @@ impl CompletionMenu {
         });
     }
 
-    /// What all candidates begin with.
+    /// Returns the common prefix of all candidates.
     pub(super) fn common_prefix(&self) -> String {
         let mut texts = self.candidates.iter().map(|candidate| candidate.text.as_str());
         let first = texts.next().unwrap_or_default();
@@ -91,7 +91,8 @@ impl CompletionMenu {
         first.get(..length).unwrap_or_default().to_owned()
     }
 
-    /// The whole line with the chosen candidate, or the first.
+    /// Returns the whole line with the selected candidate, or with the first
+    /// one.
     pub(super) fn preview_line(&self, typed: &str) -> Option<String> {
         let candidate = self.candidates.get(self.selected.unwrap_or(0))?;
         Some(format!("{}{}", typed.get(..self.start)?, candidate.text.trim_end()))

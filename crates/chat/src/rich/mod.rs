@@ -1,4 +1,4 @@
-//! The form for terminals that are drawn on.
+//! Screen for terminals with cursor control.
 
 mod calls;
 mod keys;
@@ -25,20 +25,20 @@ use prompt::PromptAction;
 use terminal::{KeyboardReader, TerminalCapabilities, TerminalGuard};
 use ui::ScreenState;
 
-/// Nobody sees more than this.
+/// Minimum time between redraws.
 const DRAW_INTERVAL: Duration = Duration::from_millis(16);
-/// After this long, ESC is the key and not the beginning of another.
+/// Time after which ESC counts as the Escape key, not the start of a sequence.
 const ESCAPE_TIMEOUT: Duration = Duration::from_millis(40);
-/// A paste that stops for so long has lost its end.
+/// A paste that stalls this long has lost its end marker.
 const PASTE_TIMEOUT: Duration = Duration::from_secs(1);
-/// How much text is taken in before keys are looked at again.
+/// Maximum amount of text processed before checking for keys.
 const TEXT_SLICE_BYTES: usize = 64 * 1024;
-/// How many orders are.
+/// Maximum number of commands processed before checking for keys.
 const MAX_COMMAND_BATCH: usize = 256;
-/// So long it may take until the process is stopped.
+/// How long to wait for the process to stop.
 const SUSPEND_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// The screen with its terminal.
+/// A screen with its terminal.
 pub(crate) struct RichScreen {
     ui: ScreenState,
     signals: SignalListener,
@@ -47,7 +47,7 @@ pub(crate) struct RichScreen {
     command_tx: UnboundedSender<ScreenCommand>,
     command_rx: UnboundedReceiver<ScreenCommand>,
     event_tx: UnboundedSender<UserEvent>,
-    /// Text that is not taken in yet.
+    /// Text not processed yet.
     backlog: String,
     last_bytes: Instant,
     last_draw: Instant,
@@ -55,13 +55,13 @@ pub(crate) struct RichScreen {
     _guard: TerminalGuard,
 }
 
-/// Whether the screen goes on.
+/// Whether the event loop continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LoopStep {
     Continue,
-    /// The program closes it.
+    /// The program closes the screen.
     Close,
-    /// The terminal or the process is about to end.
+    /// The terminal is gone, or the process is to terminate.
     Terminate,
 }
 
@@ -74,7 +74,7 @@ enum RichWakeup {
 }
 
 impl RichScreen {
-    /// Takes the terminal.
+    /// Opens the screen and acquires the terminal.
     pub(crate) fn open(start: RenderStart, runtime: &Runtime) -> io::Result<Self> {
         let _entered = runtime.enter();
         let RenderStart { options: look, command_tx: orders, command_rx: ordered, event_tx: tell } =
@@ -101,7 +101,7 @@ impl RichScreen {
         })
     }
 
-    /// Runs until the screen is closed, and gives the terminal back whatever happens.
+    /// Runs until the screen is closed, then restores the terminal.
     pub(crate) async fn run(mut self) {
         let mut buffer = vec![0; 4096];
         let next = loop {
@@ -160,7 +160,7 @@ impl RichScreen {
             wish = self.signals.next() => RichWakeup::Signal(wish),
             read = self.keyboard.read(buffer) => RichWakeup::Bytes(read),
             () = sleep_until(timer) => RichWakeup::Timer,
-            // Lets the keyboard be looked at in between.
+            // Lets the loop check the keyboard in between.
             () = tokio::task::yield_now(), if has_backlog => RichWakeup::Backlog,
             order = self.command_rx.recv(), if !has_backlog => RichWakeup::Order(order),
         }
@@ -231,7 +231,7 @@ impl RichScreen {
             match order {
                 ScreenCommand::Close => return LoopStep::Close,
                 ScreenCommand::Reacquire => return self.reacquire(),
-                // In slices, so that a megabyte at once does not keep keys waiting.
+                // Processed in slices, so large text does not delay keys.
                 ScreenCommand::Text(piece) if piece.len() > TEXT_SLICE_BYTES => {
                     self.backlog = piece;
                     return LoopStep::Continue;
@@ -257,21 +257,22 @@ impl RichScreen {
         self.ui.on_command(ScreenCommand::Text(piece), Instant::now());
     }
 
-    /// Stops the whole job, as the shell expects it, and comes back when it is continued.
+    /// Stops the process group, as the shell expects, and resumes when it is
+    /// continued.
     async fn suspend(&mut self) -> LoopStep {
         let bytes = self.ui.erase();
         let _ = terminal::write(&bytes);
         terminal::release();
         if kill_current_process_group(Signal::TSTP).is_ok() {
-            // The signal may reach another thread first. If there is no shell to come back to,
-            // nothing is stopped.
+            // The signal may reach another thread first. Without a job-control
+            // shell nothing is stopped.
             let _ = tokio::time::timeout(SUSPEND_TIMEOUT, self.signals.wait_continued()).await;
         }
         self.reacquire()
     }
 
-    /// The terminal is given back: nobody is asked any more, and what is still said is printed in
-    /// the end.
+    /// Waits for the close after the terminal is released: questions get no
+    /// answer, and further output is printed at the end.
     async fn wait_for_close(&mut self) {
         loop {
             tokio::select! {

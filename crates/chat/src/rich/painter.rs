@@ -1,34 +1,35 @@
-//! Draws the live rows at the bottom, and prints above them.
+//! Draws the live rows at the bottom and prints finished rows above them.
 //!
-//! It never asks the terminal where its cursor is: all moves are relative to the first live row.
+//! It never queries the cursor position: all moves are relative to the first
+//! live row.
 
 use std::fmt::Write as _;
 
 use super::terminal::TerminalCapabilities;
 use crate::row::StyledRow;
 
-/// Between these two a terminal that knows them shows nothing half-drawn.
+/// Synchronized update: supporting terminals show no partial frame in between.
 const BEGIN_FRAME: &str = "\x1b[?2026h\x1b[?25l";
 const END_FRAME: &str = "\x1b[?25h\x1b[?2026l";
 
-/// What is to be seen at the bottom.
+/// The live rows at the bottom.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LiveArea {
     pub(crate) rows: Vec<StyledRow>,
-    /// The row and the column of the cursor.
+    /// Row and column of the cursor.
     pub(crate) cursor: (usize, usize),
 }
 
-/// Knows what is on the screen.
+/// Tracks what is on the screen and draws changes.
 #[derive(Debug)]
 pub(crate) struct ScreenPainter {
     columns: usize,
     height: usize,
     capabilities: TerminalCapabilities,
     drawn: LiveArea,
-    /// How many rows of the terminal the cursor is below the first live row.
+    /// Number of terminal rows from the first live row down to the cursor.
     below: usize,
-    /// What is drawn cannot be relied on.
+    /// Whether the drawn state is no longer reliable.
     is_stale: bool,
 }
 
@@ -44,8 +45,8 @@ impl ScreenPainter {
         }
     }
 
-    /// The terminal has another size. Most have broken rows that are too long now, and the cursor
-    /// went down with them.
+    /// Handles a new terminal size. Most terminals reflow rows that are now too
+    /// long, which moves the cursor down.
     pub(crate) fn resize(&mut self, columns: usize, height: usize) {
         let columns = columns.max(1);
         if self.capabilities.reflows {
@@ -60,14 +61,15 @@ impl ScreenPainter {
         self.is_stale = true;
     }
 
-    /// Somebody else wrote to the terminal: begin anew where the cursor is.
+    /// Starts over at the cursor position after other output to the terminal.
     pub(crate) fn invalidate(&mut self) {
         self.drawn = LiveArea::default();
         self.below = 0;
         self.is_stale = true;
     }
 
-    /// The bytes that print some rows for good and draw the live ones below them.
+    /// Returns the bytes that print finished rows and draw the live rows below
+    /// them.
     pub(crate) fn draw(&mut self, printed: &[StyledRow], live: LiveArea) -> String {
         let live = self.fit(live);
         let mut out = String::new();
@@ -88,7 +90,7 @@ impl ScreenPainter {
         out
     }
 
-    /// The bytes that take the live rows away, after printing what is left.
+    /// Returns the bytes that print the remaining rows and erase the live ones.
     pub(crate) fn erase(&mut self, printed: &[StyledRow]) -> String {
         let mut out = String::new();
         self.redraw(printed, &LiveArea::default(), &mut out);
@@ -96,14 +98,14 @@ impl ScreenPainter {
         out
     }
 
-    /// The bytes that clear the whole screen.
+    /// Returns the bytes that clear the whole screen.
     pub(crate) fn clear(&mut self) -> String {
         self.invalidate();
         "\x1b[H\x1b[2J".to_owned()
     }
 
-    /// Rows that fit: the last column stays free, because terminals disagree on what happens
-    /// there.
+    /// Clips rows to the screen. The last column stays free, because terminals
+    /// disagree on how to wrap there.
     fn fit(&self, live: LiveArea) -> LiveArea {
         let LiveArea { mut rows, mut cursor } = live;
         let most = self.height.saturating_sub(1).max(1);
@@ -119,7 +121,7 @@ impl ScreenPainter {
         LiveArea { rows, cursor }
     }
 
-    /// Writes the rows that differ.
+    /// Rewrites the rows that changed.
     fn draw_changes(&mut self, live: &LiveArea, out: &mut String) {
         for (at, row) in live.rows.iter().enumerate() {
             if self.drawn.rows.get(at) != Some(row) {
@@ -147,8 +149,8 @@ impl ScreenPainter {
         self.below = live.rows.len().saturating_sub(1);
     }
 
-    /// Puts the cursor behind what is before it. That is written again, because only the terminal
-    /// knows how wide it draws it.
+    /// Places the cursor by rewriting the text before it, because only the
+    /// terminal knows how wide it draws that text.
     fn place_cursor(&mut self, live: &LiveArea, out: &mut String) {
         self.go_to(live.cursor.0, out);
         out.push('\r');

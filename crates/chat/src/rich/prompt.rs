@@ -1,4 +1,4 @@
-//! The line that is typed: keys, history, search, completion.
+//! The input line: keys, history, search, completion.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::editor::{
 };
 use crate::row::{AnsiColour, DIM_STYLE, PLAIN_STYLE, StyledRow};
 
-/// What a key asks of others.
+/// An action that a key requests from the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PromptAction {
     Nothing,
@@ -25,20 +25,20 @@ pub(crate) enum PromptAction {
     Clear,
 }
 
-/// A search through the history.
+/// A history search.
 #[derive(Debug)]
 struct HistorySearch {
     query: String,
     found: Option<usize>,
-    /// What was typed before.
+    /// The input before the search.
     before: LineEditor,
 }
 
-/// The line that is typed, with what helps to type it.
+/// The input line with history, search and completion.
 pub(crate) struct LinePrompt {
     editor: LineEditor,
     history: InputHistory,
-    /// The line of the history that is shown, and what was typed before.
+    /// Index of the history line shown, and the input before it.
     recalled: Option<(usize, LineEditor)>,
     search: Option<HistorySearch>,
     menu: Option<CompletionMenu>,
@@ -100,7 +100,7 @@ impl LinePrompt {
         PromptAction::Nothing
     }
 
-    /// Keys that concern more than the text.
+    /// Handles keys that do more than edit the text.
     fn on_command_key(&mut self, key: KeyPress) -> Option<PromptAction> {
         match (key.code, key.ctrl, key.alt) {
             (KeyCode::Char('c'), true, _) if self.editor.is_empty() => {
@@ -149,7 +149,7 @@ impl LinePrompt {
         PromptAction::Submit { text, shown, files }
     }
 
-    /// Keys that move the cursor, or through the history.
+    /// Handles keys that move the cursor or recall history.
     fn on_move_key(&mut self, key: KeyPress) -> bool {
         let by_word = key.ctrl || key.alt;
         let step = match (key.code, key.ctrl, key.alt) {
@@ -255,7 +255,8 @@ impl LinePrompt {
         self.menu = None;
     }
 
-    /// Keys while a search is on; false if the key ends it and has a meaning of its own.
+    /// Handles a key during a search; returns false if it ends the search and
+    /// must be handled further.
     fn on_search_key(&mut self, key: KeyPress) -> bool {
         let Some(search) = &mut self.search else { return false };
         let older = match (key.code, key.ctrl, key.alt) {
@@ -289,7 +290,7 @@ impl LinePrompt {
                 let line = self.history.get(found).unwrap_or_default().to_owned();
                 self.editor.set(&line);
             }
-            // An older one is not there: the last that was found stays.
+            // Without an older match the last one stays.
             _ if older.is_none() => {
                 search.found = None;
                 self.editor = search.before.clone();
@@ -299,7 +300,8 @@ impl LinePrompt {
         true
     }
 
-    /// Keys while a menu is open; false if they mean what they always mean.
+    /// Handles a key while a menu is open; returns false if the menu does not
+    /// use it.
     fn on_menu_key(&mut self, key: KeyPress) -> bool {
         let Some(menu) = &mut self.menu else { return false };
         match key.code {
@@ -330,7 +332,7 @@ impl LinePrompt {
             self.accept_candidate();
             return;
         }
-        // As far as all agree, nobody has to choose.
+        // The common prefix needs no selection.
         let common = menu.common_prefix();
         let typed = self.editor.text().get(menu.start()..self.editor.cursor()).unwrap_or_default();
         if common.len() > typed.len() && common.starts_with(typed) {
@@ -347,7 +349,7 @@ impl LinePrompt {
         if let Some(candidate) = menu.selected() {
             self.editor.complete(menu.start(), &candidate.text.clone());
             self.recalled = None;
-            // A folder or a command may go on.
+            // A directory or a command may have further completions.
             self.open_menu(MenuTrigger::Automatic);
         }
     }
@@ -365,7 +367,7 @@ impl LinePrompt {
         };
     }
 
-    /// The text is another one.
+    /// Updates state that depends on the text.
     fn on_text_changed(&mut self) {
         if self.recalled.is_some() && self.editor.is_empty() {
             self.recalled = None;
@@ -373,7 +375,7 @@ impl LinePrompt {
         self.open_menu(MenuTrigger::Automatic);
     }
 
-    /// How the line may go on, if the person wants it to.
+    /// Returns the suggested continuation of the line.
     fn suggestion(&self) -> String {
         let typed = self.editor.text();
         if typed.is_empty() || !self.editor.is_at_end() || self.search.is_some() {
@@ -384,11 +386,12 @@ impl LinePrompt {
             None => self.history.latest_with_prefix(typed).map(str::to_owned),
         };
         let ghost = line.and_then(|line| line.strip_prefix(typed).map(str::to_owned));
-        // Only what can be seen may be taken.
+        // Suggest only what can be shown.
         ghost.filter(|ghost| !ghost.contains('\n')).unwrap_or_default()
     }
 
-    /// The rows to show, in so many columns and at most so many rows.
+    /// Returns the rows to show, at most `columns` wide and `most` rows of
+    /// input.
     pub(crate) fn live_area(&self, columns: usize, most: usize) -> LiveArea {
         let mark = match self.search {
             Some(_) => StyledRow::new("⌕ ", AnsiColour::Yellow.bold()),
@@ -401,7 +404,7 @@ impl LinePrompt {
         let mut live = LiveArea { rows: laid.rows, cursor: (laid.row, laid.column) };
         if let Some(search) = &self.search {
             let is_missing = search.found.is_none() && !search.query.is_empty();
-            let hint = if is_missing { "  nothing found" } else { "  Ctrl-R for older ones" };
+            let hint = if is_missing { "  nothing found" } else { "  Ctrl-R for older matches" };
             let row = StyledRow::new("  search: ", DIM_STYLE)
                 .with(&search.query, PLAIN_STYLE)
                 .with(hint, DIM_STYLE);

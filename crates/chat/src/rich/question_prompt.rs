@@ -12,28 +12,28 @@ use crate::sanitize::{one_line, sanitize};
 use crate::wrap::{RowIndent, wrap};
 use crate::{QuestionAnswer, UserQuestion};
 
-/// Whoever is typing when a question appears has not read it yet: keys count as answers only after
-/// a pause.
+/// A user who is typing when a question appears has not read it yet: keys count
+/// as answers only after a pause.
 const READING_DELAY: Duration = Duration::from_millis(250);
 const TYPING_PAUSE: Duration = Duration::from_millis(500);
-/// A key may be the first letter of a word, and “stop” is not “s”: it counts when nothing follows it
-/// for so long.
+/// A key may be the first letter of a word, and “stop” is not “s”: it counts
+/// only if no key follows within this time.
 const KEY_CONFIRM_DELAY: Duration = Duration::from_millis(600);
 
-/// What became of a key.
+/// Outcome of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum KeyResult {
-    /// It was for the question, which is still open.
+    /// The question used the key and is still open.
     Consumed,
-    /// It was not for the question.
+    /// The question did not use the key.
     Unhandled,
     Answered(QuestionAnswer),
     Refused,
-    /// Refused, and everything else is to stop too.
+    /// Refused, and all other work must stop too.
     Interrupted,
 }
 
-/// A question, and how far its answer is.
+/// A question and the state of its answer.
 #[derive(Debug)]
 pub(crate) struct QuestionPrompt {
     pub(crate) number: u64,
@@ -41,14 +41,14 @@ pub(crate) struct QuestionPrompt {
     pub(crate) answer: oneshot::Sender<Option<QuestionAnswer>>,
     selected: usize,
     editor: Option<LineEditor>,
-    /// A key that was pressed, and when.
+    /// An unconfirmed key, and when it was pressed.
     pressed: Option<(char, Instant)>,
-    /// A line that was typed and is no answer.
+    /// A submitted line that is not a valid answer.
     rejected_line: Option<String>,
-    /// Since when it is on the screen.
+    /// When the question was first shown.
     shown_since: Option<Instant>,
     is_armed: bool,
-    /// Its body was too long, and is printed above.
+    /// Whether the body was too long for the live area and was printed above.
     is_printed: bool,
 }
 
@@ -73,8 +73,8 @@ impl QuestionPrompt {
         }
     }
 
-    /// It comes to the screen. True if its body must be printed, because it has more rows than
-    /// there is room for.
+    /// Marks the question as shown. Returns true if its body has more than
+    /// `room` rows and must be printed.
     pub(crate) fn show(&mut self, now: Instant, columns: usize, room: usize) -> bool {
         if self.shown_since.is_some() {
             return false;
@@ -84,7 +84,7 @@ impl QuestionPrompt {
         self.is_printed
     }
 
-    /// How the answer is told afterwards.
+    /// Describes the answer for the transcript.
     pub(crate) fn describe_answer(&self, answer: Option<&QuestionAnswer>) -> String {
         match answer {
             None => "no answer".to_owned(),
@@ -106,7 +106,7 @@ impl QuestionPrompt {
         KeyResult::Consumed
     }
 
-    /// A key; `last` is when the one before it came.
+    /// Handles a key; `last` is the time of the previous one.
     pub(crate) fn on_key(
         &mut self,
         key: KeyPress,
@@ -128,12 +128,12 @@ impl QuestionPrompt {
         if self.editor.is_some() { self.on_editor_key(key) } else { self.on_choice_key(key, now) }
     }
 
-    /// When a key counts as the answer if no other follows it.
+    /// Returns when a pressed key counts as the answer if no other follows.
     pub(crate) fn confirm_at(&self) -> Option<Instant> {
         self.pressed.map(|(_, at)| at + KEY_CONFIRM_DELAY)
     }
 
-    /// What was answered by a key that nothing followed.
+    /// Returns the answer given by a pressed key, once confirmed.
     pub(crate) fn confirmed_answer(&self, now: Instant) -> Option<QuestionAnswer> {
         let choice = self.question.choice_for_key(self.pressed?.0)?;
         self.confirm_at().filter(|due| *due <= now).map(|_| QuestionAnswer::Key(choice.key))
@@ -158,7 +158,8 @@ impl QuestionPrompt {
         KeyResult::Consumed
     }
 
-    /// A key that chooses is an answer once nothing follows it; with what follows, it is a word.
+    /// A choice key counts as the answer if no key follows; otherwise it starts
+    /// a word.
     fn on_letter(&mut self, c: char, first: Option<char>, now: Instant) {
         let key = self.question.choice_for_key(c).map(|choice| choice.key);
         self.rejected_line = None;
@@ -177,7 +178,7 @@ impl QuestionPrompt {
         }
     }
 
-    /// What a typed line answers.
+    /// Submits a typed line as the answer.
     fn submit_line(&mut self, text: String) -> KeyResult {
         if self.question.free_text || self.question.choices.is_empty() {
             if text.trim().is_empty() && !self.question.secret {
@@ -189,7 +190,8 @@ impl QuestionPrompt {
             return KeyResult::Answered(QuestionAnswer::Key(choice.key));
         }
         if !text.trim().is_empty() {
-            // Another Enter must not choose what is preselected.
+            // Keep the editor open, so another Enter does not select the
+            // preselected choice.
             self.rejected_line = Some(text);
             self.editor = Some(LineEditor::default());
         }
@@ -241,7 +243,7 @@ impl QuestionPrompt {
         rows
     }
 
-    /// The rows to show, and the cursor.
+    /// Returns the rows to show, and the cursor.
     pub(crate) fn live_area(&self, columns: usize) -> LiveArea {
         let title = [StyledSpan { text: one_line(&self.question.title), style: BOLD_STYLE }];
         let mark = RowIndent::hanging(StyledRow::new("? ", AnsiColour::Cyan.bold()));
@@ -274,16 +276,17 @@ impl QuestionPrompt {
             if is_chosen {
                 cursor = (rows.len(), 2);
             }
-            rows.push(choice_row(is_chosen, "✎", "something else: type it", columns));
+            rows.push(choice_row(is_chosen, "✎", "another answer: type it", columns));
         }
         if let Some(missed) = &self.rejected_line {
-            let told = format!("  “{}” is no answer here: type one of the keys", one_line(missed));
+            let told =
+                format!("  “{}” is not a valid answer: type one of the keys", one_line(missed));
             rows.push(StyledRow::new(&told, AnsiColour::Yellow.bold()).clipped(columns));
         }
         let hint = match &self.editor {
-            Some(_) if self.question.choices.is_empty() => "  Enter to answer · Esc for none",
-            Some(_) => "  Enter to answer · Esc to choose",
-            None => "  a key, or ↑ ↓ and Enter · Esc for none",
+            Some(_) if self.question.choices.is_empty() => "  Enter to answer · Esc for no answer",
+            Some(_) => "  Enter to answer · Esc to return to the choices",
+            None => "  press a key, or ↑ ↓ and Enter · Esc for no answer",
         };
         rows.push(StyledRow::new(hint, DIM_STYLE));
         LiveArea { rows, cursor }

@@ -1,4 +1,4 @@
-//! The terminal itself: taken, given back, read from, written to.
+//! Acquires, restores, reads and writes the terminal.
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -18,22 +18,22 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::command::ScreenCommand;
 use crate::row::ColourSupport;
 
-/// What a terminal can do.
+/// Capabilities of a terminal.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TerminalCapabilities {
     pub(crate) palette: ColourSupport,
-    /// It breaks rows anew when it becomes narrower.
+    /// Whether it reflows rows when it becomes narrower.
     pub(crate) reflows: bool,
 }
 
 impl TerminalCapabilities {
-    /// By what the surroundings tell.
+    /// Detects capabilities from the environment.
     pub(crate) fn detect() -> Self {
         let has = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let is_simple = term().is_some_and(|term| term.starts_with("st-"));
         Self {
             palette: if has("NO_COLOR") { ColourSupport::NoColour } else { ColourSupport::Full },
-            // Variables of the terminal around tmux reach into it.
+            // Variables of the outer terminal are also set inside tmux.
             reflows: has("TMUX") || !(has("XTERM_VERSION") || has("STY") || is_simple),
         }
     }
@@ -43,16 +43,16 @@ fn term() -> Option<String> {
     std::env::var("TERM").ok()
 }
 
-/// Pastes are marked.
+/// Enables bracketed paste.
 const ENTER_SEQUENCE: &str = "\x1b[?2004h";
 const LEAVE_SEQUENCE: &str = "\x1b[?2004l\x1b[?2026l\x1b[?25h\x1b[0m";
-/// Keys that have no code of their own get one, where that is known. The console of Linux would
-/// show a part of it.
+/// Enables the kitty keyboard protocol, which gives every key a code. Not for
+/// the Linux console, which would print part of the sequence.
 const PUSH_KEYBOARD_MODE: &str = "\x1b[>1u";
 const POP_KEYBOARD_MODE: &str = "\x1b[<u";
 
-/// The terminal as it was, while it is taken. It is in one place of the process, because a panic
-/// anywhere must find it.
+/// Settings of the terminal before it was acquired. Process-wide, because a
+/// panic on any thread must restore them.
 static SAVED_TERMINAL: Mutex<Option<SavedTerminal>> = Mutex::new(None);
 
 struct SavedTerminal {
@@ -61,7 +61,7 @@ struct SavedTerminal {
     command_tx: UnboundedSender<ScreenCommand>,
 }
 
-/// Takes the terminal: keys come as they are pressed, and are not shown by themselves.
+/// Acquires the terminal in raw mode, without echo.
 pub(crate) fn acquire(orders: &UnboundedSender<ScreenCommand>) -> io::Result<()> {
     release_on_panic();
     let mut taken = SAVED_TERMINAL.lock();
@@ -71,9 +71,10 @@ pub(crate) fn acquire(orders: &UnboundedSender<ScreenCommand>) -> io::Result<()>
     };
     let mut raw = before.clone();
     raw.make_raw();
-    // What others write to the terminal, for instance a library's warning, keeps its line ends.
+    // Keep output processing, so other output, such as a library's warning,
+    // keeps its line breaks.
     raw.output_modes = before.output_modes;
-    // A read never waits; whether there is something to read is known before.
+    // Reads never block; readiness is checked before.
     raw.special_codes[SpecialCodeIndex::VMIN] = 0;
     raw.special_codes[SpecialCodeIndex::VTIME] = 0;
     let has_keys = term().as_deref() != Some("linux");
@@ -82,11 +83,11 @@ pub(crate) fn acquire(orders: &UnboundedSender<ScreenCommand>) -> io::Result<()>
         .is_some();
     tcsetattr(io::stdin(), OptionalActions::Now, &raw)?;
     write(ENTER_SEQUENCE)?;
-    // These are counted: each must be given back.
+    // The terminal keeps a stack of modes: each push needs a pop.
     if has_keys && !was_taken { write(PUSH_KEYBOARD_MODE) } else { Ok(()) }
 }
 
-/// The terminal is taken as long as this lives.
+/// Restores the terminal when dropped.
 #[derive(Debug)]
 pub(crate) struct TerminalGuard;
 
@@ -96,7 +97,7 @@ impl Drop for TerminalGuard {
     }
 }
 
-/// Gives it back as it was; more than once does no harm.
+/// Restores the terminal. Calling it more than once is harmless.
 pub(crate) fn release() {
     let taken = SAVED_TERMINAL.lock().take();
     restore(taken.as_ref());
@@ -112,7 +113,8 @@ fn restore(taken: Option<&SavedTerminal>) {
     }
 }
 
-/// A panic is reported on a terminal that works. If the program goes on, so does the screen.
+/// Restores the terminal before a panic is reported. If the program continues,
+/// the screen acquires it again.
 fn release_on_panic() {
     static INSTALL_HOOK: Once = Once::new();
     INSTALL_HOOK.call_once(|| {
@@ -125,14 +127,14 @@ fn release_on_panic() {
             }
             report(panic);
             if let Some(taken) = taken {
-                // Nobody is there to take it again if it was the screen that panicked.
+                // The receiver is gone if the render thread itself panicked.
                 let _ = taken.command_tx.send(ScreenCommand::Reacquire);
             }
         }));
     });
 }
 
-/// Columns and rows.
+/// Returns the number of columns and rows.
 pub(crate) fn size() -> (usize, usize) {
     match tcgetwinsize(io::stdout()) {
         Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col.into(), size.ws_row.into()),
@@ -140,14 +142,14 @@ pub(crate) fn size() -> (usize, usize) {
     }
 }
 
-/// Writes everything, past whatever holds the standard output.
+/// Writes all of `text`, bypassing the lock of standard output.
 pub(crate) fn write(text: &str) -> io::Result<()> {
     let mut rest = text.as_bytes();
     while !rest.is_empty() {
         match rustix::io::write(io::stdout(), rest) {
             Ok(written) => rest = rest.get(written..).unwrap_or_default(),
             Err(Errno::INTR) => {}
-            // Somebody shares this terminal and does not want to wait for it.
+            // Another process has set this terminal to non-blocking.
             Err(Errno::AGAIN) => std::thread::sleep(Duration::from_millis(2)),
             Err(error) => return Err(error.into()),
         }
@@ -155,21 +157,18 @@ pub(crate) fn write(text: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// What is typed.
+/// Reads input bytes.
 pub(crate) struct KeyboardReader(AsyncFd<OwnedFd>);
 
 impl KeyboardReader {
     pub(crate) fn open() -> io::Result<Self> {
         let fd = io::stdin().as_fd().try_clone_to_owned()?;
-        #[expect(
-            deprecated,
-            reason = "sound for a descriptor that is owned; the other way is unsafe"
-        )]
+        #[expect(deprecated, reason = "sound for an owned descriptor; the alternative is unsafe")]
         let watched = AsyncFd::with_interest(fd, Interest::READABLE)?;
         Ok(Self(watched))
     }
 
-    /// Waits for bytes; an error when the terminal is gone.
+    /// Waits for bytes; fails when the terminal is gone.
     pub(crate) async fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             let mut ready = self.0.readable().await?;
@@ -178,7 +177,7 @@ impl KeyboardReader {
                     return Err(io::ErrorKind::UnexpectedEof.into());
                 }
                 Ok(read) => {
-                    // Less than there is room for: that was all.
+                    // A short read means that no more is available.
                     if read < buffer.len() {
                         ready.clear_ready();
                     }

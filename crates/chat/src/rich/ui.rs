@@ -1,4 +1,4 @@
-//! Everything that is on the screen, without the terminal it is drawn on.
+//! State of the screen, independent of the terminal.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -18,10 +18,10 @@ use crate::sanitize::one_line;
 use crate::transcript::{ChatTranscript, FinishedCall};
 use crate::{QuestionAnswer, ScreenOptions, UserEvent};
 
-/// So many sent lines may wait to be shown again.
+/// Maximum number of submitted lines waiting to be echoed.
 const MAX_PENDING_ECHOES: usize = 16;
 
-/// What a screen consists of.
+/// State of a screen.
 pub(crate) struct ScreenState {
     transcript: ChatTranscript,
     prompt: LinePrompt,
@@ -33,7 +33,7 @@ pub(crate) struct ScreenState {
     columns: usize,
     height: usize,
     last_key: Option<Instant>,
-    /// Lines that were sent, and how they looked, until they are shown again.
+    /// Submitted lines with their displayed form, until they are echoed.
     sent: VecDeque<(String, String)>,
     event_tx: UnboundedSender<UserEvent>,
 }
@@ -72,22 +72,22 @@ impl ScreenState {
         }
     }
 
-    /// Somebody else wrote to the terminal.
+    /// Marks the screen as stale after other output to the terminal.
     pub(crate) fn invalidate(&mut self) {
         self.painter.invalidate();
     }
 
-    /// Whether something turns, and must be drawn again by itself.
+    /// Whether an animation requires periodic redraws.
     pub(crate) fn is_animating(&self) -> bool {
         !self.calls.is_empty() || self.working.is_some() || self.transcript.thinking().is_some()
     }
 
-    /// When something happens by itself.
+    /// Returns when the next timed action is due.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         self.questions.front()?.confirm_at()
     }
 
-    /// Lets it happen; true if something did.
+    /// Runs the timed action if due; returns whether it ran.
     pub(crate) fn run_due(&mut self, now: Instant) -> bool {
         let settled = self.questions.front().and_then(|asking| asking.confirmed_answer(now));
         let is_settled = settled.is_some();
@@ -142,7 +142,7 @@ impl ScreenState {
         }
     }
 
-    /// Something was typed. What is returned concerns the terminal.
+    /// Handles input. Returns an action that concerns the terminal.
     pub(crate) fn on_input(&mut self, input: TerminalInput, now: Instant) -> PromptAction {
         let last = self.last_key.replace(now);
         let reply = match (&input, self.questions.front_mut()) {
@@ -197,7 +197,7 @@ impl ScreenState {
         PromptAction::Nothing
     }
 
-    /// A paste that was one thing when it was typed is not spread out afterwards.
+    /// Echoes a user message. A paste shown as one token stays collapsed.
     fn echo_user(&mut self, text: &str) {
         match self.sent.iter().position(|(sent, _)| sent == text) {
             Some(at) => {
@@ -217,7 +217,7 @@ impl ScreenState {
         }
     }
 
-    /// The bytes that bring the terminal up to date.
+    /// Returns the bytes that update the terminal.
     pub(crate) fn draw(&mut self, now: Instant) -> String {
         let room = usable_columns(self.columns);
         if let Some(asking) = self.questions.front_mut()
@@ -230,21 +230,21 @@ impl ScreenState {
         self.painter.draw(&printed, live)
     }
 
-    /// The bytes that end everything, and leave nothing but what was printed.
+    /// Ends the screen and returns the bytes that leave only printed output.
     pub(crate) fn finish(&mut self) -> String {
-        // Whoever waits for an answer gets none.
+        // Pending questions get no answer.
         self.questions.clear();
         self.transcript.end_section();
         self.erase()
     }
 
-    /// The bytes that take away what is live.
+    /// Returns the bytes that erase the live rows.
     pub(crate) fn erase(&mut self) -> String {
         let printed = self.transcript.take_rows();
         self.painter.erase(&printed)
     }
 
-    /// The bytes that clear the screen.
+    /// Returns the bytes that clear the screen.
     pub(crate) fn clear(&mut self) -> String {
         self.painter.clear()
     }
@@ -288,7 +288,7 @@ impl ScreenState {
         LiveArea { rows, cursor }
     }
 
-    /// What is going on beside calls.
+    /// Returns a row for activity other than calls.
     fn activity_row(&self, columns: usize, now: Instant) -> Option<StyledRow> {
         let (since, label, detail) = match (self.transcript.thinking(), &self.working) {
             (Some((since, line)), _) => (since, "thinking", line),
@@ -329,12 +329,12 @@ impl ScreenState {
     }
 }
 
-/// Keys that mean the same whatever is on the screen.
+/// Whether a key means the same regardless of what is shown.
 fn is_terminal_key(key: KeyPress) -> bool {
     key == KeyPress::ctrl('z') || key == KeyPress::ctrl('l')
 }
 
-/// The last column stays free.
+/// Number of columns without the last one, which stays free.
 fn usable_columns(columns: usize) -> usize {
     columns.saturating_sub(1).max(1)
 }

@@ -1,4 +1,4 @@
-//! Formatters: which ones a project has, how they are called, what they say.
+//! Formatters: detection, command lines and output parsing.
 
 mod table;
 
@@ -11,44 +11,43 @@ use crate::survey::{ProjectDir, ProjectSurvey};
 
 pub use table::FORMATTERS;
 
-/// A formatter. All of them turn what they read into what they print.
+/// A formatter. All of them can work as a filter from stdin to stdout.
 #[derive(Debug, Clone, Copy)]
 pub struct CodeFormatter {
-    /// Its name, as a caller writes it.
+    /// Its name in tool arguments.
     pub name: &'static str,
-    /// Its program.
+    /// Its executable.
     pub program: &'static str,
-    /// The files that it is for: endings, or `=Name`.
+    /// The files it formats: extensions, or `=Name`.
     pub file_patterns: &'static [&'static str],
-    /// Whether a folder says that it is used.
+    /// Whether a directory configures it.
     is_configured: fn(&ProjectDir) -> bool,
-    /// Files of which the nearest tells where it is to run.
+    /// The nearest of these files determines its working directory.
     root_markers: &'static [&'static str],
-    /// How it tells which files are not as they should be.
+    /// How it lists unformatted files.
     check: Option<CheckCommand>,
-    /// The words that have it print the right form of what it reads; the file
-    /// is the one that it should take it for.
+    /// Arguments to format stdin to stdout, as if it were the given file.
     filter_args: fn(&FormatStyle, &str) -> Vec<String>,
-    /// Whether it is used where no file says so: always, or if it is there.
+    /// Whether it is used without configuration.
     default_use: FormatterDefault,
-    /// Where it comes from.
+    /// Where to install it from.
     source: PackageSource,
-    /// As what.
+    /// Name of the package.
     package: &'static str,
 }
 
-/// How a formatter tells which files it would change.
+/// How a formatter lists the files it would change.
 #[derive(Debug, Clone, Copy)]
 struct CheckCommand {
-    /// The words of the command.
+    /// Arguments of the command.
     args: fn(&FormatStyle, &str, &[String]) -> Vec<String>,
-    /// The words that have it change files, which are added.
+    /// Arguments that make it rewrite the files that follow.
     write_args: &'static [&'static str],
-    /// Reads what it has printed.
+    /// Parses its output.
     parse: fn(&CheckOutput<'_>) -> UnformattedFiles,
 }
 
-/// Whether a formatter is used although no file of the project says so.
+/// Whether a formatter is used without configuration in the project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FormatterDefault {
     Expected,
@@ -56,63 +55,64 @@ enum FormatterDefault {
     OnRequest,
 }
 
-/// What a formatter must be told of the project.
+/// Project settings that are passed to a formatter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FormatStyle {
-    /// The edition of Rust.
+    /// The Rust edition.
     pub edition: Option<String>,
 }
 
-/// What a formatter would change.
+/// The files that a formatter would change.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UnformattedFiles {
-    /// Files that are not as they should be, as it names them.
+    /// Unformatted files, as the formatter names them.
     pub files: Vec<String>,
-    /// Files that it cannot read, and why.
+    /// Files that it cannot parse, with the reason.
     pub unparsable: Vec<(String, String)>,
 }
 
-/// A formatter that is to run.
+/// A formatter selected to run.
 #[derive(Debug, Clone)]
 pub struct ChosenFormatter {
     /// Which.
     pub formatter: &'static CodeFormatter,
-    /// Why it was chosen, in words.
+    /// Why it was chosen.
     pub reason: &'static str,
-    /// Its program; none if it is missing.
+    /// Its executable; `None` if missing.
     pub program: Option<PathBuf>,
-    /// Where it runs.
+    /// Its working directory.
     pub dir: PathBuf,
-    /// The files that it is for.
+    /// The files to format.
     pub files: Vec<PathBuf>,
     /// The command that installs it.
     pub install: String,
     target: String,
     style: FormatStyle,
-    /// Folders below it that are for others.
+    /// Subdirectories that other formatters handle.
     excluded_dirs: Vec<PathBuf>,
 }
 
 impl ChosenFormatter {
-    /// Whether a file that it names is among those that it is for.
+    /// Whether a file in its output is one that it should handle.
     pub fn covers_file(&self, file: &Path) -> bool {
         !self.excluded_dirs.iter().any(|folder| file.starts_with(folder))
     }
 
-    /// The words that tell which files are not as they should be; none if that
-    /// can only be seen file by file.
+    /// Arguments to list unformatted files; `None` if files must be checked one
+    /// by one.
     pub fn check_args(&self) -> Option<Vec<String>> {
         let names: Vec<String> =
             self.files.iter().map(|file| relative_arg(file, &self.dir)).collect();
         self.formatter.check.map(|listing| (listing.args)(&self.style, &self.target, &names))
     }
 
-    /// Reads what that has printed.
+    /// Parses the output of the check command.
     pub fn parse_check(&self, said: &CheckOutput<'_>) -> UnformattedFiles {
         self.formatter.check.map(|listing| (listing.parse)(said)).unwrap_or_default()
     }
 
-    /// The words that change these files; none if it is to be done one by one.
+    /// Arguments to rewrite these files; `None` if files must be formatted one
+    /// by one.
     pub fn write_args(&self, files: &[PathBuf]) -> Option<Vec<String>> {
         let fixed = self.formatter.check?.write_args;
         if fixed.is_empty() {
@@ -122,20 +122,18 @@ impl ChosenFormatter {
         Some(fixed.iter().map(|word| (*word).to_owned()).chain(names).collect())
     }
 
-    /// The words that print the right form of what is read, as if it were this
-    /// file.
+    /// Arguments to format stdin to stdout, as if it were this file.
     pub fn filter_args(&self, file: &Path) -> Vec<String> {
         (self.formatter.filter_args)(&self.style, &relative_arg(file, &self.dir))
     }
 }
 
-/// Why a formatter is taken, and whether that holds.
+/// Reason for a selection, and its condition.
 type SelectionRule = (&'static str, fn(&ProjectSurvey, &CodeFormatter) -> bool);
 
-/// The formatters for what was asked: the one of this name, or those that the
-/// project uses, each file having one: a folder that says which it uses is
-/// formatted by itself, as if the call were about it alone. An unknown name is
-/// an error with all names.
+/// Selects the formatter of this name, or those that the project uses, one per
+/// file. A subdirectory with its own configuration is formatted separately, as
+/// if the call were for it alone. An unknown name returns all valid names.
 pub fn choose_formatters(
     survey: &ProjectSurvey,
     name: Option<&str>,
@@ -155,7 +153,8 @@ pub fn choose_formatters(
         let outside: Vec<PathBuf> = deeper.map(|other| other.path.clone()).collect();
         own.files.retain(|file| !outside.iter().any(|folder| file.starts_with(folder)));
         let found = choose_for_dir(&own, name)?;
-        // Without parts, one that was asked for says itself that it has no files.
+        // Without such subdirectories, a requested formatter reports that it
+        // has no files.
         let found = found.into_iter().filter(|one| parts.is_empty() || !one.files.is_empty());
         chosen.extend(found.map(|one| ChosenFormatter { excluded_dirs: outside.clone(), ..one }));
     }
@@ -185,14 +184,14 @@ fn choose_for_dir(
             taken
         })
     };
-    // What the nearest folder says counts most.
+    // The nearest configuration takes precedence.
     for folder in &survey.dirs {
         for formatter in FORMATTERS.iter().filter(|one| (one.is_configured)(folder)) {
             chosen.extend(take(formatter, "configured", &mut served));
         }
     }
     let ways: [SelectionRule; 3] = [
-        ("usual for these files", |survey, one| {
+        ("default for these files", |survey, one| {
             one.default_use == FormatterDefault::Expected && survey.program(one.program).is_some()
         }),
         ("installed", |survey, one| {
@@ -200,7 +199,7 @@ fn choose_for_dir(
                 || (survey.is_file && one.default_use == FormatterDefault::OnRequest);
             is_fit && survey.program(one.program).is_some()
         }),
-        ("usual for these files", |_, one| one.default_use == FormatterDefault::Expected),
+        ("default for these files", |_, one| one.default_use == FormatterDefault::Expected),
     ];
     for (why, is_fit) in ways {
         for formatter in FORMATTERS.iter().filter(|one| is_fit(survey, one)) {
@@ -218,7 +217,7 @@ fn make_choice(
 ) -> ChosenFormatter {
     let folder =
         survey.nearest(formatter.root_markers).map_or(survey.base_dir(), |folder| &folder.path);
-    // A file that is asked for by name is meant, whatever it is called.
+    // A file requested by path is formatted whatever its extension.
     let is_asked = survey.is_file && why == "asked for";
     let files = match is_asked {
         true => vec![survey.path.clone()],
@@ -237,7 +236,7 @@ fn make_choice(
     }
 }
 
-/// The edition that the nearest `Cargo.toml` says, or the workspace's.
+/// Returns the edition in the nearest `Cargo.toml`, or that of its workspace.
 fn rust_edition(survey: &ProjectSurvey) -> Option<String> {
     survey.dirs.iter().find_map(|folder| {
         let manifest = folder.toml("Cargo.toml")?;

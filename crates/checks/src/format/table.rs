@@ -1,4 +1,4 @@
-//! All formatters.
+//! Table of formatters.
 
 use super::{CheckCommand, CodeFormatter, FormatStyle, FormatterDefault, UnformattedFiles};
 use crate::CheckOutput;
@@ -26,8 +26,7 @@ fn edition_args(style: &FormatStyle) -> Vec<String> {
     vec!["--edition".to_owned(), style.edition.clone().unwrap_or_else(|| "2021".to_owned())]
 }
 
-/// All formatters, those for the same files in the order in which one would be
-/// taken.
+/// All formatters; those for the same files are in order of preference.
 pub static FORMATTERS: &[CodeFormatter] = &[
     CodeFormatter {
         name: "black",
@@ -136,7 +135,7 @@ pub static FORMATTERS: &[CodeFormatter] = &[
                 all.extend_from_slice(files);
                 all
             },
-            // It would follow the modules of a file to others.
+            // rustfmt would follow `mod` declarations to other files.
             write_args: &[],
             parse: parse_rustfmt,
         }),
@@ -230,8 +229,8 @@ fn parse_black(said: &CheckOutput<'_>) -> UnformattedFiles {
     listed
 }
 
-/// Older ones print a line for each file; newer ones show the change, and
-/// the file above it behind an arrow.
+/// Older versions print one line per file; newer ones print the diff, with the
+/// file after an arrow above it.
 fn parse_ruff(said: &CheckOutput<'_>) -> UnformattedFiles {
     let mut listed = UnformattedFiles::default();
     let mut is_next = None;
@@ -271,7 +270,7 @@ fn parse_prettier(said: &CheckOutput<'_>) -> UnformattedFiles {
     UnformattedFiles { files, unparsable: broken.collect() }
 }
 
-/// A name in each line; on the error output, what cannot be parsed.
+/// One file name per line on stdout; parse errors on stderr.
 fn parse_file_list(said: &CheckOutput<'_>) -> UnformattedFiles {
     let files = said.stdout.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect();
     let broken = said.stderr.lines().filter_map(parse_located);

@@ -1,25 +1,25 @@
-//! Edits that a linter proposes and is sure of, which we make ourselves: what
-//! makes them for it may need more than its walls allow.
+//! Machine-applicable edits of a linter, applied by us: the linter's own fix
+//! command may need more than its sandbox allows.
 
 use serde_json::Value;
 
 use super::json::{absolute_path, as_list, str_at};
 use crate::CheckOutput;
 
-/// A piece of a file that is to become another.
+/// A replacement of a byte range of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LintEdit {
     /// The file, as the linter names it.
     pub file: String,
-    /// Its first byte.
+    /// Offset of the first byte.
     pub start: usize,
-    /// The byte after it.
+    /// Offset after the last byte.
     pub end: usize,
-    /// What is to be there.
+    /// The new text.
     pub replacement: String,
 }
 
-/// Those that the compiler is sure of; the edits of each go together.
+/// Parses machine-applicable suggestions; each group must be applied together.
 pub(super) fn parse_cargo_edits(said: &CheckOutput<'_>) -> Vec<Vec<LintEdit>> {
     let mut all: Vec<Vec<LintEdit>> = Vec::new();
     for line in said.stdout.lines().filter(|line| line.starts_with('{')) {
@@ -27,7 +27,7 @@ pub(super) fn parse_cargo_edits(said: &CheckOutput<'_>) -> Vec<Vec<LintEdit>> {
         let notes = one.pointer("/message/children").map(as_list).unwrap_or_default();
         let manifest = str_at(&one, "/manifest_path");
         let sure = notes.iter().find_map(|note| note_edits(note, manifest));
-        // Each target of a package tells of the same.
+        // Every target of a package reports the same edits.
         all.extend(sure.filter(|group| !all.contains(group)));
     }
     all
@@ -52,8 +52,8 @@ fn span_edit(span: &Value, manifest: &str) -> Option<LintEdit> {
     })
 }
 
-/// A file after these edits; none if one of them does not fit. They must not
-/// touch one another.
+/// Applies edits to a file; `None` if one of them does not fit. They must not
+/// overlap.
 pub fn apply_edits(bytes: &[u8], edits: &[LintEdit]) -> Option<Vec<u8>> {
     let mut edits: Vec<&LintEdit> = edits.iter().collect();
     edits.sort_by_key(|edit| edit.start);
@@ -68,7 +68,7 @@ pub fn apply_edits(bytes: &[u8], edits: &[LintEdit]) -> Option<Vec<u8>> {
     Some(new)
 }
 
-/// Whether two edits cannot both be made.
+/// Whether two edits conflict.
 pub fn edits_overlap(one: &LintEdit, other: &LintEdit) -> bool {
     one.file == other.file && one.start <= other.end && other.start <= one.end
 }

@@ -1,4 +1,4 @@
-//! Linters that speak JSON.
+//! Parsers for linters with JSON output.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ fn u64_at(value: &Value, pointer: &str) -> Option<u64> {
     value.pointer(pointer).and_then(Value::as_u64)
 }
 
-/// Many begin to count columns at nought.
+/// Many linters count columns from 0.
 fn to_one_based(value: Option<u64>) -> Option<u64> {
     value.map(|value| value + 1)
 }
@@ -39,13 +39,13 @@ pub(super) fn ruff(said: &CheckOutput<'_>) -> Option<Vec<LintFinding>> {
         let (code, fix) = (str_at(one, "/code"), one.get("fix").filter(|fix| !fix.is_null()));
         let is_safe = fix.is_some_and(|fix| str_at(fix, "/applicability") == "safe");
         let fix = fix.map(|fix| match (str_at(fix, "/message"), is_safe) {
-            ("", _) => "can be mended".to_owned(),
+            ("", _) => "can be fixed".to_owned(),
             (message, true) => message.to_owned(),
             (message, false) => {
-                format!("{message} (not by itself: it may change what the code does)")
+                format!("{message} (not applied automatically: it may change behavior)")
             }
         });
-        // What cannot be parsed has no rule.
+        // Syntax errors have no rule.
         let is_syntax = matches!(code, "" | "invalid-syntax") || code.starts_with("E9");
         let is_error = is_syntax || code.starts_with('F');
         LintFinding::new(
@@ -131,7 +131,7 @@ pub(super) fn eslint(said: &CheckOutput<'_>) -> Option<Vec<LintFinding>> {
 }
 
 pub(super) fn stylelint(said: &CheckOutput<'_>) -> Option<Vec<LintFinding>> {
-    // Newer ones print it on the error output.
+    // Newer versions print it to stderr.
     let report = find_json(said.stdout).or_else(|| find_json(said.stderr))?;
     let mut findings = Vec::new();
     for file in report.as_array()? {
@@ -180,7 +180,7 @@ pub(super) fn hadolint(said: &CheckOutput<'_>) -> Option<Vec<LintFinding>> {
     Some(findings.collect())
 }
 
-/// What cargo prints: one message a line, most of them not about code.
+/// Parses cargo output: one message per line, most of them not about code.
 pub(super) fn cargo(said: &CheckOutput<'_>) -> Option<Vec<LintFinding>> {
     let mut findings = Vec::new();
     for line in said.stdout.lines().filter(|line| line.starts_with('{')) {
@@ -207,8 +207,8 @@ pub(super) fn cargo(said: &CheckOutput<'_>) -> Option<Vec<LintFinding>> {
     Some(findings)
 }
 
-/// The compiler names files from the folder of the workspace on, which is that
-/// of the package or above it.
+/// Resolves a file name of the compiler, which is relative to the workspace:
+/// the package directory or one above it.
 pub(super) fn absolute_path(file: &str, manifest: &str) -> String {
     let package = Path::new(manifest).parent().unwrap_or(Path::new(""));
     let above: Vec<_> = package.ancestors().collect();
@@ -217,7 +217,7 @@ pub(super) fn absolute_path(file: &str, manifest: &str) -> String {
     found.map_or_else(|| file.to_owned(), |path| path.display().to_string())
 }
 
-/// What the compiler would write instead.
+/// Returns the compiler's suggested replacement.
 fn suggestion(note: &Value) -> Option<String> {
     let spans = note.get("spans").map(as_list).unwrap_or_default();
     let new = spans.iter().find_map(|span| span.get("suggested_replacement")?.as_str())?;
@@ -229,7 +229,7 @@ fn suggestion(note: &Value) -> Option<String> {
     })
 }
 
-/// A piece of code, in brief.
+/// Truncates a code snippet.
 fn shorten_code(code: &str) -> String {
     const MAX_CODE_CHARS: usize = 120;
     match code.char_indices().nth(MAX_CODE_CHARS) {

@@ -1,4 +1,4 @@
-//! Linters: which ones a project has, how they are called, what they say.
+//! Linters: detection, command lines and output parsing.
 
 pub mod edits;
 mod json;
@@ -18,97 +18,97 @@ pub use table::LINTERS;
 /// A linter.
 #[derive(Debug, Clone, Copy)]
 pub struct Linter {
-    /// Its name, as a caller writes it.
+    /// Its name in tool arguments.
     pub name: &'static str,
-    /// Its program.
+    /// Its executable.
     pub program: &'static str,
-    /// The files that it looks at: endings, or `=Name`.
+    /// The files it checks: extensions, or `=Name`.
     pub file_patterns: &'static [&'static str],
-    /// Whether a folder says that it is used.
+    /// Whether a directory configures it.
     is_configured: fn(&ProjectDir) -> bool,
-    /// Files of which the nearest tells where it is to run; none for the
-    /// folder of the path.
+    /// The nearest of these files determines its working directory; if empty,
+    /// the directory of the path.
     root_markers: &'static [&'static str],
-    /// The words of its command, without the program.
+    /// Arguments of its command.
     args: fn(&LintTask) -> Vec<String>,
-    /// How what can be mended is.
+    /// How its findings are fixed.
     fix_method: Option<FixMethod>,
-    /// Reads what it has printed; none if that makes no sense.
+    /// Parses its output; `None` if it is not understood.
     parse: fn(&CheckOutput<'_>) -> Option<Vec<LintFinding>>,
-    /// Whether it looks at whole projects only.
+    /// Whether it can only check whole projects.
     is_whole_project: bool,
-    /// How it is used when no file says so.
+    /// Whether it is used without configuration.
     default_use: LinterDefault,
-    /// Where it comes from.
+    /// Where to install it from.
     source: PackageSource,
-    /// As what.
+    /// Name of the package.
     package: &'static str,
 }
 
-/// Whether a linter is used although no file of the project says so.
+/// Whether a linter is used without configuration in the project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LinterDefault {
-    /// It is the one for its files: used, and missed if it is not there.
+    /// The standard linter for its files: used, and reported if missing.
     Expected,
-    /// Used if it is there and no other is for these files.
+    /// Used if installed and no other covers these files.
     IfInstalled,
-    /// Only if it is asked for by name.
+    /// Used only if requested by name.
     OnRequest,
 }
 
-/// How what a linter finds is mended.
+/// How the findings of a linter are fixed.
 #[derive(Debug, Clone, Copy)]
 enum FixMethod {
-    /// It does that, called with these words.
+    /// The linter fixes them when run with these arguments.
     Command(fn(&LintTask) -> Vec<String>),
-    /// It tells what to write instead.
+    /// The linter reports edits to apply.
     Edits(fn(&CheckOutput<'_>) -> Vec<Vec<LintEdit>>),
 }
 
-/// What a linter is to look at.
+/// What a linter checks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LintTask {
-    /// The path, from the folder that it runs in; or the files, if others look
-    /// at some of those that are there. None if the project names them itself.
+    /// The path, relative to its working directory; or single files, if other
+    /// linters cover some of them. Empty if the project configures the files.
     pub targets: Vec<String>,
-    /// The same for each file at or below it, for linters that want names.
+    /// Each file at or below the path, for linters that need file names.
     pub files: Vec<String>,
 }
 
-/// A linter that is to run.
+/// A linter selected to run.
 #[derive(Debug, Clone)]
 pub struct ChosenLinter {
     /// Which.
     pub linter: &'static Linter,
-    /// Why it was chosen, in words.
+    /// Why it was chosen.
     pub reason: &'static str,
-    /// Its program; none if it is missing.
+    /// Its executable; `None` if missing.
     pub program: Option<PathBuf>,
-    /// Where it runs.
+    /// Its working directory.
     pub dir: PathBuf,
-    /// What it looks at.
+    /// What it checks.
     pub task: LintTask,
-    /// All files there are its.
+    /// The directory that it covers.
     covered_dir: PathBuf,
     /// The command that installs it.
     pub install: String,
 }
 
-/// Files whose names are given to one command.
+/// Maximum number of file arguments per command.
 const MAX_FILE_ARGS: usize = 400;
 
 impl ChosenLinter {
-    /// The words of its command, without the program.
+    /// Returns the arguments of its command.
     pub fn args(&self) -> Vec<String> {
         (self.linter.args)(&self.task)
     }
 
-    /// Whether something can be mended.
+    /// Whether it can fix findings.
     pub fn can_fix(&self) -> bool {
         self.linter.fix_method.is_some()
     }
 
-    /// The words that have it mend what it can; none if it does not.
+    /// Arguments that make it fix what it can; `None` if it cannot.
     pub fn fix_args(&self) -> Option<Vec<String>> {
         match self.linter.fix_method {
             Some(FixMethod::Command(words)) => Some(words(&self.task)),
@@ -116,7 +116,7 @@ impl ChosenLinter {
         }
     }
 
-    /// What is to be written instead, in groups that go together.
+    /// Parses the edits to apply, in groups that belong together.
     pub fn edits(&self, said: &CheckOutput<'_>) -> Vec<Vec<LintEdit>> {
         match self.linter.fix_method {
             Some(FixMethod::Edits(read)) => read(said),
@@ -124,35 +124,35 @@ impl ChosenLinter {
         }
     }
 
-    /// Reads what it has printed. None if it has failed.
+    /// Parses its output; `None` if it failed.
     pub fn parse(&self, said: &CheckOutput<'_>, code: i32) -> Option<Vec<LintFinding>> {
         let found = (self.linter.parse)(said)?;
-        // Where nothing is found, the code tells whether it has looked.
+        // Without findings, the exit code shows whether it ran successfully.
         let is_well = code == 0 || !found.is_empty();
         is_well.then_some(found)
     }
 
-    /// Whether it has ended with this code before it had looked at all.
+    /// Whether this exit code means that it stopped before checking everything.
     pub fn is_partial(&self, code: i32) -> bool {
-        // Of mypy: an error that nothing can be checked behind.
+        // mypy: a blocking error, after which nothing else is checked.
         self.linter.name == "mypy" && code == 2
     }
 
-    /// The same for the files that it was chosen for, and no others beside them.
+    /// Restricts it to the files it was chosen for.
     fn by_file(mut self) -> Self {
         self.task.targets = self.task.files.clone();
         self
     }
 
-    /// Whether it may tell of more than was asked for.
+    /// Whether it may report more than was requested.
     pub fn is_whole_project(&self) -> bool {
         self.linter.is_whole_project
     }
 }
 
-/// The linters for what was asked: the one of this name, or those that the
-/// project uses. Where only folders below the path say that they use one, it
-/// looks at each of these by itself. An unknown name is an error with all names.
+/// Selects the linter of this name, or those that the project uses. If only
+/// subdirectories configure one, it runs separately in each of them. An unknown
+/// name returns all valid names.
 pub fn choose_linters(
     survey: &ProjectSurvey,
     name: Option<&str>,
@@ -185,11 +185,11 @@ pub fn choose_linters(
             true => make_choice(&rest, linter, why).by_file(),
             false => make_choice(&rest, linter, why),
         };
-        let usual = choice(linter, "usual for these files");
+        let usual = choice(linter, "default for these files");
         if usual.program.is_some() {
             chosen.push(usual);
         } else if linter.default_use == LinterDefault::Expected {
-            // One that is there is better than one that is not.
+            // Prefer an installed linter over a missing one.
             let other = LINTERS.iter().find(|other| {
                 other.default_use == LinterDefault::IfInstalled
                     && shares_files(other, linter)
@@ -201,13 +201,13 @@ pub fn choose_linters(
     Ok(chosen)
 }
 
-/// Whether the folder of the path, or one above it, says that it is used.
+/// Whether the directory of the path, or one above it, configures the linter.
 fn is_configured(survey: &ProjectSurvey, linter: &Linter) -> bool {
     survey.dirs.iter().any(|folder| (linter.is_configured)(folder))
 }
 
-/// The linter in each of the folders below that say that they use it; none if
-/// the whole says so.
+/// Selects the linter in each subdirectory that configures it; none if the
+/// project as a whole does.
 fn choose_in_subdirs(
     survey: &ProjectSurvey,
     linter: &'static Linter,
@@ -224,15 +224,14 @@ fn choose_in_subdirs(
     parts.map(|part| make_choice(&part, linter, why)).collect()
 }
 
-/// The files of a linter that none of those for the same files looks at; none
-/// if there are no such files.
+/// Returns the files that no chosen linter covers; `None` if there are none.
 fn uncovered_files(
     survey: &ProjectSurvey,
     linter: &Linter,
     chosen: &[ChosenLinter],
 ) -> Option<ProjectSurvey> {
     let serving = || chosen.iter().filter(|choice| shares_files(choice.linter, linter));
-    // One that looks at whole projects needs one around the files.
+    // A whole-project linter needs a project around the files.
     let is_lost = linter.is_whole_project && survey.nearest(linter.root_markers).is_none();
     if is_lost && serving().next().is_some() {
         return None;
@@ -254,7 +253,7 @@ fn is_installed(survey: &ProjectSurvey, linter: &Linter) -> bool {
 }
 
 fn find_program(survey: &ProjectSurvey, linter: &Linter) -> Option<PathBuf> {
-    // Clippy is a program that only cargo can start.
+    // Clippy is started through cargo.
     if linter.name == "clippy" {
         return survey.program("cargo-clippy").and(survey.program("cargo"));
     }
@@ -266,7 +265,7 @@ fn make_choice(survey: &ProjectSurvey, linter: &'static Linter, why: &'static st
     let folder =
         survey.nearest(linter.root_markers).map_or(survey.base_dir(), |folder| &folder.path);
     let target = relative_arg(&survey.path, folder);
-    // What a project says itself is lost if a path is given.
+    // A path argument would override the files configured by the project.
     let root = survey.dirs.iter().find(|root| root.path == folder);
     let is_told =
         target == "." && root.is_some_and(|root| table::configures_files(linter.name, root));
@@ -287,7 +286,8 @@ fn make_choice(survey: &ProjectSurvey, linter: &'static Linter, why: &'static st
     }
 }
 
-/// A path from a folder on, in a form that no program takes for an option.
+/// Returns a path relative to a directory, in a form that cannot be mistaken
+/// for an option.
 pub(crate) fn relative_arg(path: &Path, folder: &Path) -> String {
     match path.strip_prefix(folder) {
         Ok(rest) if rest.as_os_str().is_empty() => ".".to_owned(),

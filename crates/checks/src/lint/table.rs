@@ -1,4 +1,4 @@
-//! All linters.
+//! Table of linters.
 
 use super::{FixMethod, LintTask, Linter, LinterDefault, edits, json, text};
 use crate::install::PackageSource;
@@ -43,7 +43,7 @@ fn has_pyproject_tool(folder: &ProjectDir, tool: &str) -> bool {
     folder.has_table("pyproject.toml", &["tool", tool])
 }
 
-/// Whether the settings of a project say which files a linter is to look at.
+/// Whether the project configuration selects the files that a linter checks.
 pub(super) fn configures_files(linter: &str, folder: &ProjectDir) -> bool {
     match linter {
         "mypy" => {
@@ -60,13 +60,12 @@ pub(super) fn configures_files(linter: &str, folder: &ProjectDir) -> bool {
     }
 }
 
-/// `package.json` has such a key.
+/// Whether `package.json` has this key.
 fn has_package_key(folder: &ProjectDir, key: &str) -> bool {
     folder.package_json().is_some_and(|manifest| manifest.get(key).is_some())
 }
 
-/// All linters, those for the same files in the order in which one would be
-/// taken.
+/// All linters; those for the same files are in order of preference.
 pub static LINTERS: &[Linter] = &[
     Linter {
         name: "ruff",

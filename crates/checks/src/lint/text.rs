@@ -1,4 +1,4 @@
-//! Linters that print a line for each finding.
+//! Parsers for linters that print one line per finding.
 
 use crate::CheckOutput;
 use crate::finding::{LintFinding, LintSeverity};
@@ -32,7 +32,7 @@ pub(super) fn flake8(said: &CheckOutput<'_>) -> Option<Vec<LintFinding>> {
 pub(super) fn mypy(said: &CheckOutput<'_>) -> Option<Vec<LintFinding>> {
     Some(parse_lines(said.stdout, |line| {
         let (level, message) = line.rest.split_once(": ")?;
-        // Notes belong to the error before them.
+        // Notes belong to the preceding error.
         let severity = match level.trim() {
             "error" => LintSeverity::Error,
             "warning" => LintSeverity::Warning,
@@ -54,7 +54,7 @@ pub(super) fn tsc(said: &CheckOutput<'_>) -> Option<Vec<LintFinding>> {
     let mut findings: Vec<LintFinding> = Vec::new();
     for line in said.stdout.lines() {
         let Some(finding) = tsc_line(line) else {
-            // A message goes on in lines that are moved to the right.
+            // Indented lines continue the message.
             if let (Some(last), true) = (findings.last_mut(), line.starts_with(' ')) {
                 last.message = format!("{}\n{}", last.message, line.trim_end());
             }
@@ -80,8 +80,8 @@ fn tsc_line(line: &str) -> Option<LintFinding> {
     )
 }
 
-/// The notes that a forge shows beside code:
-/// `::error title=rule,file=a.js,line=1,endLine=1,col=2,endColumn=3::message`
+/// Parses GitHub workflow annotations: `::error
+/// title=rule,file=a.js,line=1,endLine=1,col=2,endColumn=3::message`
 pub(super) fn biome(said: &CheckOutput<'_>) -> Option<Vec<LintFinding>> {
     let notes = said.stdout.lines().filter_map(|line| {
         let (level, rest) = line.strip_prefix("::")?.split_once(' ')?;
@@ -107,7 +107,7 @@ pub(super) fn biome(said: &CheckOutput<'_>) -> Option<Vec<LintFinding>> {
     Some(notes.collect())
 }
 
-/// What a forge wants to have in place of characters that mean something.
+/// Decodes the escapes of workflow annotations.
 fn decode_escapes(text: &str) -> String {
     let codes = [("%0A", "\n"), ("%0D", ""), ("%2C", ","), ("%3A", ":"), ("%25", "%")];
     codes.iter().fold(text.to_owned(), |text, (code, plain)| text.replace(code, plain))
@@ -151,7 +151,7 @@ pub(super) fn yamllint(said: &CheckOutput<'_>) -> Option<Vec<LintFinding>> {
     }))
 }
 
-/// `file:1:2 error MD001/rule message`, on either output.
+/// `file:1:2 error MD001/rule message`, on stdout or stderr.
 pub(super) fn markdownlint(said: &CheckOutput<'_>) -> Option<Vec<LintFinding>> {
     let make = |line: LocatedLine<'_>| {
         let rest = line.rest.strip_prefix("error ").unwrap_or(line.rest);

@@ -10,9 +10,10 @@ use serde_json::Value;
 use super::{result_text, runtime};
 use crate::app::AppContext;
 use crate::args::CallArgs;
-use crate::call_arguments::{self, ToolParameters, shell_quote};
+use crate::call_arguments::{self, ToolParameters};
 use crate::command_error::{CliExitCode, CommandResult};
 use crate::mcp_servers::ServerSelection;
+use hermes::core::text::shell_quote;
 
 pub(crate) fn run(app: &AppContext, args: &CallArgs) -> CommandResult {
     let ready = app.services()?;
@@ -100,7 +101,7 @@ pub(crate) fn show_result(app: &AppContext, result: &ToolResult) -> CommandResul
         let field = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or_default();
         app.terminal.error(field("error"), Some(field("hint")));
         if let Some(example) = error.get("example") {
-            let example = shell_quote(example);
+            let example = shell_quote(&example.to_string());
             app.terminal.note(&format!("example: hermes call {} {example}", result.name));
         }
     }

@@ -207,7 +207,7 @@ fn sample(
         distributions::find(name)?
     };
     distribution.check(&toolsets, &*snapshot)?;
-    let seed = seed.unwrap_or_else(fresh_seed);
+    let seed = seed.unwrap_or_else(|| hermes::core::ids::random_bits() >> 11);
     for round in 0..u64::from(count) {
         let seed = seed.wrapping_add(round);
         let drawn = distribution.sample(seed, |set| toolsets.contains(set, &*snapshot))?;
@@ -222,10 +222,4 @@ fn sample(
         app.terminal.note(&format!("seed {seed}"));
     }
     Ok(CliExitCode::Ok)
-}
-
-/// A seed nobody asked for; it is printed, so that the draw can be repeated.
-fn fresh_seed() -> u64 {
-    use std::hash::{BuildHasher as _, RandomState};
-    RandomState::new().hash_one(std::process::id()) >> 11
 }

@@ -1,4 +1,4 @@
-//! The breakpoints of a program that runs.
+//! The breakpoints of a debugged program.
 
 use std::path::{Path, PathBuf};
 
@@ -10,12 +10,12 @@ use crate::breakpoints::{Breakpoint, BreakpointRequest};
 use crate::client::DapError;
 
 impl DebugSession {
-    /// The breakpoints.
+    /// Returns the breakpoints.
     pub fn breakpoints(&self) -> Vec<Breakpoint> {
         self.state.lock().breakpoints.all.clone()
     }
 
-    /// The same as they were asked for.
+    /// Returns the breakpoints as requested.
     pub fn breakpoint_requests(&self) -> Vec<BreakpointRequest> {
         self.state.lock().breakpoints.all.iter().map(|one| one.wanted.clone()).collect()
     }
@@ -34,7 +34,7 @@ impl DebugSession {
         self.sync_breakpoints(&wanted).await
     }
 
-    /// Takes those away that are not kept; how many that were.
+    /// Removes the breakpoints that `keep` rejects, and returns their number.
     ///
     /// # Errors
     /// If the debugger refuses.

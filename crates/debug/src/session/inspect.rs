@@ -1,4 +1,4 @@
-//! Looking at a program that has stopped.
+//! Inspects a stopped program.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,17 +11,17 @@ use crate::client::DapError;
 use crate::stack::{self, ExceptionDetails, StackFrame};
 use crate::values::{DebugVariable, ValueLimits, VariableReader};
 
-/// How long an expression may take.
+/// Timeout of an evaluation.
 const EVALUATE_TIMEOUT: Duration = Duration::from_secs(60);
-/// Frames that are asked for.
+/// Maximum number of frames requested.
 const MAX_FRAMES: u64 = 200;
 
 impl DebugSession {
-    /// The frames, the innermost first. Of a program that runs, as far as the
-    /// debugger can tell.
+    /// Returns the frames, innermost first. For a running program, as far as
+    /// the debugger can report them.
     ///
     /// # Errors
-    /// If there are none.
+    /// If the stack cannot be read.
     pub async fn stack(&self) -> Result<Vec<StackFrame>, ToolError> {
         let known = self.frames().clone();
         if !known.is_empty() {
@@ -46,7 +46,7 @@ impl DebugSession {
         Ok(frames)
     }
 
-    /// The folders of the project.
+    /// Returns the directories of the project.
     fn project_roots(&self) -> Vec<PathBuf> {
         let mut roots = vec![self.launch.cwd.clone(), self.debugger.real_dir.clone()];
         let beside = self.launch.target.file().and_then(|file| file.parent());
@@ -57,15 +57,15 @@ impl DebugSession {
     async fn frame(&self, number: usize) -> Result<StackFrame, ToolError> {
         let frames = self.stack().await?;
         frames.get(number).cloned().ok_or_else(|| {
-            ToolError::invalid(format!("There is no frame {number}; there are {}", frames.len()))
+            ToolError::invalid(format!("No frame {number}; the stack has {}", frames.len()))
                 .with_hint("Frames are numbered from 0, the innermost; see action 'stack'.")
         })
     }
 
-    /// The variables of a frame, and how many were left out.
+    /// Returns the variables of a frame, and how many were omitted.
     ///
     /// # Errors
-    /// If it has not stopped.
+    /// If the program has not stopped.
     pub async fn locals(
         &self,
         frame: usize,
@@ -99,7 +99,7 @@ impl DebugSession {
                 continue;
             }
             let (variables, left) = reader.children(reference, bounds.depth, None).await?;
-            // An inner scope hides the outer ones.
+            // An inner scope shadows the outer ones.
             let fresh =
                 variables.into_iter().filter(|one| !all.iter().any(|it| it.name == one.name));
             let fresh: Vec<_> = fresh.collect();
@@ -109,10 +109,10 @@ impl DebugSession {
         Ok((all, more))
     }
 
-    /// What an expression is in a frame. A statement may change something.
+    /// Evaluates an expression in a frame. A statement may have side effects.
     ///
     /// # Errors
-    /// If it has not stopped, or the expression fails.
+    /// If the program has not stopped, or the evaluation fails.
     pub async fn evaluate(
         &self,
         frame: usize,
@@ -129,7 +129,7 @@ impl DebugSession {
         });
         let failed = |fault| match fault {
             DapError::Refused(reason) => ToolError::invalid(format!("{expression}: {reason}"))
-                .with_hint("It is evaluated in the language of the program, in that frame."),
+                .with_hint("Use the language of the program and names visible in that frame."),
             fault => DapError::into_tool_error(fault, expression),
         };
         let answer =
@@ -140,7 +140,7 @@ impl DebugSession {
             .map_err(failed)
     }
 
-    /// The exception that it has stopped at, if it is one.
+    /// Returns the exception the program has stopped at, if any.
     pub async fn exception(&self) -> Option<ExceptionDetails> {
         let stop = self.require_stopped().ok()?;
         if stop.reason != "exception" {

@@ -1,4 +1,4 @@
-//! One program under a debugger, from its start to its end.
+//! One debugged program, from start to end.
 
 mod breakpoints;
 mod inspect;
@@ -18,58 +18,58 @@ use crate::detect::DetectedDebugger;
 use crate::stack::StackFrame;
 use crate::state::{DebuggeePhase, ProgramOutput, SharedDebugState, StopEvent};
 
-/// How long an adapter may take to answer.
+/// Timeout of a request to the adapter.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
-/// How long the program has to go by itself.
+/// How long the program has to exit on its own.
 const END_GRACE: Duration = Duration::from_secs(2);
 
-/// Where a program is started.
+/// Where and how a program is started.
 #[derive(Debug, Clone)]
 pub struct LaunchContext<'a> {
-    /// What starts it.
+    /// The registry that starts it.
     pub jobs: &'a JobRegistry,
-    /// What holds it.
+    /// Its confinement.
     pub confinement: Option<Arc<Confinement>>,
     /// The session that it belongs to.
     pub owner: &'a str,
 }
 
-/// How a program goes on.
+/// How to resume a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResumeKind {
-    /// To the next stop.
+    /// Run to the next stop.
     Continue,
-    /// To the next line, over calls.
+    /// Step to the next line, over calls.
     Over,
-    /// Into a call.
+    /// Step into a call.
     Into,
-    /// To the caller.
+    /// Step out to the caller.
     Out,
 }
 
-/// What a program that was waited for has come to.
+/// The status of a debugged program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DebuggeeStatus {
     /// It has stopped.
     Stopped(StopEvent),
-    /// It has ended, with this code if that is known.
+    /// It has ended, with this exit code if known.
     Ended(Option<i64>),
-    /// It still runs.
+    /// It is still running.
     Running,
 }
 
-/// A program under a debugger.
+/// A debugged program.
 #[derive(Debug)]
 pub struct DebugSession {
     /// Its name.
     pub id: String,
     /// The session that it belongs to.
     pub owner: String,
-    /// What was started.
+    /// How it was launched.
     pub launch: LaunchConfig,
-    /// What was found for it.
+    /// The debugger detected for it.
     pub debugger: DetectedDebugger,
-    /// Calls come one after the other.
+    /// Serializes calls.
     pub call_lock: tokio::sync::Mutex<()>,
     client: Arc<DapClient>,
     state: Arc<SharedDebugState>,
@@ -80,10 +80,10 @@ pub struct DebugSession {
 }
 
 impl DebugSession {
-    /// Waits until it stops or ends.
+    /// Waits until the program stops or ends.
     ///
     /// # Errors
-    /// If whoever waits is called away.
+    /// If the call is cancelled.
     pub async fn wait(
         &self,
         until: Instant,
@@ -108,8 +108,8 @@ impl DebugSession {
         }
     }
 
-    /// Whether it has stopped because it ends on purpose, which older versions
-    /// of debugpy take for an exception.
+    /// Whether the program has stopped at a deliberate exit, which older
+    /// debugpy versions report as an exception.
     async fn is_intentional_exit(&self) -> bool {
         const SYSTEM_EXIT: &str = "SystemExit";
         let asked = |name: &str| self.launch.stop_on.iter().any(|one| one == name);
@@ -119,7 +119,7 @@ impl DebugSession {
             && self.exception().await.is_some_and(|one| one.kind == SYSTEM_EXIT)
     }
 
-    /// What it is doing.
+    /// Returns the current status.
     pub fn status(&self) -> DebuggeeStatus {
         let state = self.state.lock();
         match &state.phase {
@@ -129,10 +129,10 @@ impl DebugSession {
         }
     }
 
-    /// Lets it go on.
+    /// Resumes the program.
     ///
     /// # Errors
-    /// If it has not stopped.
+    /// If the program has not stopped.
     pub async fn resume(&self, step: ResumeKind) -> Result<(), ToolError> {
         let stop = self.require_stopped()?;
         let command = match step {
@@ -141,7 +141,7 @@ impl DebugSession {
             ResumeKind::Into => "stepIn",
             ResumeKind::Out => "stepOut",
         };
-        // The next stop may be told before the answer.
+        // The next stop event may arrive before the response.
         self.state.update(|state| state.phase = DebuggeePhase::Running);
         self.frames().clear();
         let asked =
@@ -154,17 +154,17 @@ impl DebugSession {
                         state.phase = DebuggeePhase::Stopped(stop);
                     }
                 });
-                Err(fault.into_tool_error("It cannot go on"))
+                Err(fault.into_tool_error("The program cannot be resumed"))
             }
         }
     }
 
-    /// Asks it to stop where it is.
+    /// Pauses the program.
     ///
     /// # Errors
     /// If the debugger refuses.
     pub async fn pause(&self) -> Result<(), ToolError> {
-        let failed = |fault: DapError| fault.into_tool_error("It cannot be paused");
+        let failed = |fault: DapError| fault.into_tool_error("The program cannot be paused");
         let thread = self.first_thread().await.map_err(failed)?;
         let asked =
             self.client.request("pause", json!({ "threadId": thread }), REQUEST_TIMEOUT).await;
@@ -174,7 +174,7 @@ impl DebugSession {
     async fn first_thread(&self) -> Result<i64, DapError> {
         let answer = self.client.request("threads", json!({}), REQUEST_TIMEOUT).await?;
         let first = answer.pointer("/threads/0/id").and_then(Value::as_i64);
-        first.ok_or_else(|| DapError::Refused("it has no thread".to_owned()))
+        first.ok_or_else(|| DapError::Refused("the program has no threads".to_owned()))
     }
 
     fn require_stopped(&self) -> Result<StopEvent, ToolError> {
@@ -187,19 +187,19 @@ impl DebugSession {
         }
     }
 
-    /// What it printed since this was last asked, at most so many bytes.
+    /// Returns up to `most` bytes of output printed since the last call.
     pub fn take_output(&self, most: usize) -> ProgramOutput {
         self.state.lock().take_output(most)
     }
 
-    /// What the debugger has complained of, if it has ended without telling
-    /// how the program did.
+    /// Returns the adapter's stderr if it ended without reporting the program's
+    /// exit code.
     pub fn adapter_stderr(&self) -> Option<String> {
         let state = self.state.lock();
         (state.is_disconnected && state.exit_code.is_none()).then(|| state.adapter_stderr())
     }
 
-    /// Why we have ended it.
+    /// Returns why hermes ended the program.
     pub fn end_reason(&self) -> Option<&'static str> {
         self.end_reason.get().copied()
     }
@@ -208,17 +208,17 @@ impl DebugSession {
         let _ = self.end_reason.set(reason);
     }
 
-    /// For how long nobody has asked for it.
+    /// Returns the time since the last use.
     pub(crate) fn idle_time(&self) -> Duration {
         self.last_used.lock().elapsed()
     }
 
-    /// Somebody has asked for it.
+    /// Marks the session as used.
     pub fn touch(&self) {
         *self.last_used.lock() = Instant::now();
     }
 
-    /// Ends the program, the debugger, and all that they have started.
+    /// Ends the program, the debugger, and all processes they started.
     pub async fn end(&self) {
         if self.debugger.adapter.is_native() && !self.state.lock().is_disconnected {
             let asked = json!({ "terminateDebuggee": true });

@@ -1,4 +1,4 @@
-//! The beginning of a program under a debugger.
+//! Starts a program under a debugger.
 
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
@@ -17,14 +17,14 @@ use crate::detect::DetectedDebugger;
 use crate::state::{DebuggeePhase, SharedDebugState};
 use crate::stream::AdapterPipe;
 
-/// How long an adapter may take to begin.
+/// Timeout of the adapter's start-up.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl DebugSession {
-    /// Starts a program, which then runs.
+    /// Starts a program and lets it run.
     ///
     /// # Errors
-    /// If it cannot be started, or not be debugged.
+    /// If it cannot be started or debugged.
     pub async fn start(
         id: String,
         launch: LaunchConfig,
@@ -44,8 +44,10 @@ impl DebugSession {
         let job = cx.jobs.fresh_id();
         let SpawnedProcess { pid, output, input, control, .. } =
             cx.jobs.backend().start(&job, order).await?;
-        let failed = |error: std::io::Error| ToolError::io("The debugger's streams", &error);
-        let input = input.ok_or_else(|| ToolError::internal("The debugger cannot be spoken to"))?;
+        let failed =
+            |error: std::io::Error| ToolError::io("Cannot open the debugger's streams", &error);
+        let input =
+            input.ok_or_else(|| ToolError::internal("The debugger process has no stdin pipe"))?;
         let output = output.into_iter().map(|(source, fd)| Ok((source, AdapterPipe::new(fd)?)));
         let output = output.collect::<std::io::Result<Vec<_>>>().map_err(failed)?;
         let mut table = BreakpointTable::default();
@@ -97,7 +99,8 @@ impl DebugSession {
         let ready = self.state.wait_until(|state| {
             (state.is_initialized || state.is_disconnected || state.refusal.is_some()).then_some(())
         });
-        // Some answer before that, some after all is said.
+        // Some adapters respond before `initialized`, some after the
+        // configuration.
         let mut answer = None;
         let patience = tokio::time::sleep(START_TIMEOUT);
         tokio::pin!(ready, patience);
@@ -130,19 +133,19 @@ impl DebugSession {
             match tokio::time::timeout(START_TIMEOUT, launched).await {
                 Ok(Ok(Err(reason))) => return Err(self.start_error(DapError::Refused(reason))),
                 Err(_) => return Err(self.start_error(DapError::TimedOut)),
-                // One that has ended already is no failure.
+                // A program that has already ended is not an error.
                 Ok(_) => {}
             }
         }
         Ok(())
     }
 
-    /// Says where to stop, and lets the program run.
+    /// Sets the breakpoints, and lets the program run.
     async fn configure(&self) -> Result<(), DapError> {
         let adapter = self.debugger.adapter;
         if let Some(properties) = adapter.debugger_properties() {
             match self.client.request("setDebuggerProperty", properties, REQUEST_TIMEOUT).await {
-                // One of another age does not know it.
+                // Other debugpy versions do not know this request.
                 Ok(_) | Err(DapError::Refused(_)) => {}
                 Err(fault) => return Err(fault),
             }
@@ -154,7 +157,7 @@ impl DebugSession {
         self.sync_functions().await?;
         let exceptions = adapter.exception_filters(&self.launch.stop_on);
         match self.client.request("setExceptionBreakpoints", exceptions, REQUEST_TIMEOUT).await {
-            // An adapter that knows no such exceptions is still of use.
+            // An adapter without these exception filters is still useful.
             Ok(_) | Err(DapError::Refused(_)) => {}
             Err(fault) => return Err(fault),
         }
@@ -164,13 +167,13 @@ impl DebugSession {
             }
         });
         match self.client.request("configurationDone", json!({}), START_TIMEOUT).await {
-            // One that has run to its end meanwhile was begun well.
+            // A program that has already ended was started successfully.
             Err(_) if self.state.lock().exit_code.is_some() => Ok(()),
             told => told.map(|_| ()),
         }
     }
 
-    /// The error for a debugger that does not begin.
+    /// Returns the error for a debugger that fails to start.
     fn start_error(&self, fault: DapError) -> ToolError {
         let state = self.state.lock();
         let name = self.debugger.adapter.name();
@@ -180,11 +183,11 @@ impl DebugSession {
         let said = state.adapter_stderr();
         let why = match fault {
             DapError::Refused(reason) => reason,
-            DapError::TimedOut => "it does not answer".to_owned(),
-            DapError::Disconnected => "it has ended".to_owned(),
+            DapError::TimedOut => "it does not respond".to_owned(),
+            DapError::Disconnected => "it exited".to_owned(),
         };
         let said = if said.is_empty() { said } else { format!(": {said}") };
-        ToolError::unavailable(format!("The debugger ({name}) cannot begin: {why}{said}"))
+        ToolError::unavailable(format!("The debugger ({name}) failed to start: {why}{said}"))
             .with_hint(
                 "Check that the program starts without a debugger, and the debugger's version.",
             )
@@ -194,7 +197,7 @@ impl DebugSession {
         let text = |name: &str| told.get(name).and_then(Value::as_str).unwrap_or_default();
         let python = text("python");
         match text("missing") {
-            "" => ToolError::unavailable(format!("The debugger cannot begin: {}", text("text"))),
+            "" => ToolError::unavailable(format!("The debugger failed to start: {}", text("text"))),
             package => {
                 let install = DebugAdapter::install_command(
                     package,
@@ -210,7 +213,7 @@ impl DebugSession {
     }
 }
 
-/// Writes down that it runs, so that the next program finds it if this one
+/// Records the running program, so the next process finds it if this one
 /// crashes.
 fn persist(
     job: &str,
@@ -244,7 +247,7 @@ fn persist(
     Some((leftovers.clone(), job.to_owned()))
 }
 
-/// Waits for the end of an adapter.
+/// Waits for an adapter to exit.
 async fn watch_exit(
     control: Arc<dyn ProcessControl>,
     shared: Arc<SharedDebugState>,
@@ -254,7 +257,8 @@ async fn watch_exit(
     if let Some((leftovers, job)) = written {
         let _ = leftovers.remove(&job);
     }
-    // Its last words are on their way; what it left may hold the line open.
+    // Its last output may still be in the pipe, which its children may hold
+    // open.
     tokio::time::sleep(Duration::from_millis(500)).await;
     shared.update(|state| {
         state.is_disconnected = true;

@@ -1,4 +1,4 @@
-//! Asking models, with what it takes written down.
+//! Requests to the models of a mixture, with usage accounting.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,11 +14,11 @@ use hermes_llm::{
 use serde::Serialize;
 
 use crate::report::TokenCounts;
+use crate::rounding::rounded_seconds;
 use crate::settings::MixtureSettings;
 use crate::task::exhausted_resource;
-use crate::text::rounded_seconds;
 
-/// A model that is asked.
+/// A model of the mixture and its parameters.
 #[derive(Debug, Clone)]
 pub(super) struct MixtureModel {
     pub(super) label: String,
@@ -27,7 +27,7 @@ pub(super) struct MixtureModel {
     pub(super) temperature: Option<f64>,
 }
 
-/// One request, and what came of it.
+/// Record of one request.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct ModelOpinion {
     model: String,
@@ -45,14 +45,14 @@ pub(super) struct ModelOpinion {
     pub(super) kind: Option<ModelErrorKind>,
 }
 
-// Taken by reference, as serde hands it over.
+// serde passes the value by reference.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_zero(layer: &usize) -> bool {
     *layer == 0
 }
 
 impl ModelOpinion {
-    /// Of a model that could not even be asked.
+    /// Record of a model that could not be resolved.
     pub(super) fn unavailable(model: &str, why: String) -> Self {
         Self {
             model: model.to_owned(),
@@ -68,14 +68,14 @@ impl ModelOpinion {
     }
 }
 
-/// What a request has come to.
+/// Outcome of one request.
 struct ModelAnswer {
     answer: Result<String, ModelError>,
     usage: TokenUsage,
     opinion: ModelOpinion,
 }
 
-/// Asks models, and keeps count.
+/// Sends the requests of one call and sums their usage.
 pub(super) struct MixtureSession<'a> {
     mixture: &'a MixtureSettings,
     pub(super) parent_agent: Option<Arc<ParentAgent>>,
@@ -101,18 +101,17 @@ impl<'a> MixtureSession<'a> {
         }
     }
 
-    /// An error if there is nothing left to ask with.
+    /// Fails if the budget is exhausted.
     pub(super) fn check_budget(&self) -> Result<(), ToolError> {
         let standing = self.parent_agent.as_ref();
         match standing.and_then(|standing| exhausted_resource(&standing.budget, false)) {
             None => Ok(()),
             Some(what) => Err(ToolError::limit(format!("The task has used up {what}"))
-                .with_hint("Answer with what is known.")),
+                .with_hint("Answer with what you have.")),
         }
     }
 
-    /// Asks all of them, side by side. Those that have answered, in their
-    /// order.
+    /// Asks all models concurrently; returns the answers received, in order.
     pub(super) async fn ask_all(
         &mut self,
         layer: usize,
@@ -120,7 +119,7 @@ impl<'a> MixtureSession<'a> {
         messages: Vec<ChatMessage>,
     ) -> Result<Vec<(MixtureModel, String)>, ToolError> {
         let mixture = self.mixture;
-        // Boxed, since the compiler cannot tell otherwise that it may move between threads.
+        // Boxed: otherwise the compiler cannot prove the future is `Send`.
         let standing = self.parent_agent.as_deref();
         let requests: Vec<BoxFuture<'_, ModelAnswer>> = voices
             .iter()
@@ -140,7 +139,7 @@ impl<'a> MixtureSession<'a> {
         Ok(heard)
     }
 
-    /// Asks one of them; layer 0 is the aggregator's.
+    /// Asks one model; layer 0 is the aggregator.
     pub(super) async fn ask_one(
         &mut self,
         layer: usize,
@@ -152,7 +151,7 @@ impl<'a> MixtureSession<'a> {
         Ok(self.record(one))
     }
 
-    /// Writes down what a request took.
+    /// Records the usage of a request and returns its answer.
     fn record(&mut self, heard: ModelAnswer) -> Option<String> {
         self.usage += heard.usage;
         self.opinions.push(heard.opinion);
@@ -160,8 +159,8 @@ impl<'a> MixtureSession<'a> {
     }
 }
 
-/// Asks a model. Whatever happens is what it has said, and is billed at once:
-/// the others may be cut short.
+/// Asks a model. A failure is part of the answer, and usage is charged at once
+/// because the other requests may be cancelled.
 async fn ask_model(
     mixture: &MixtureSettings,
     standing: Option<&ParentAgent>,
@@ -205,8 +204,7 @@ async fn request_reply(
 ) -> Result<ModelReply, ModelError> {
     let began = Instant::now();
     let late = || {
-        let mut message =
-            format!("It did not answer within {} s", rounded_seconds(mixture.reply_timeout));
+        let mut message = format!("No answer within {} s", rounded_seconds(mixture.reply_timeout));
         let trouble = voice.model.last_failure().filter(|(at, _)| *at >= began);
         if let Some((_, why)) = trouble {
             message.push_str(&format!("; the last attempt failed: {why}"));
@@ -220,9 +218,12 @@ async fn request_reply(
 fn answer_text(reply: ModelReply) -> Result<String, ModelError> {
     if reply.text.trim().is_empty() {
         let message = match reply.finish {
-            FinishReason::Filtered => "The server held its answer back",
-            FinishReason::Length => "It thought until there was no room for an answer",
-            _ => "It answered nothing",
+            FinishReason::Filtered => "The server withheld the answer (content filter)",
+            FinishReason::Length => {
+                "The model spent its output tokens on reasoning and gave \
+                no answer"
+            }
+            _ => "The model returned an empty answer",
         };
         return Err(ModelError::new(ModelErrorKind::Protocol, message));
     }

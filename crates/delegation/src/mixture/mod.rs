@@ -1,4 +1,5 @@
-//! One question to several models, and one answer made of theirs.
+//! The `mixture_of_agents` tool: several models answer one question, an
+//! aggregator merges the answers.
 
 mod ask;
 mod prompts;
@@ -17,17 +18,17 @@ use serde_json::json;
 
 use crate::pool::SubagentPool;
 use crate::report::TokenCounts;
-use crate::text::rounded_seconds;
+use crate::rounding::rounded_seconds;
 use ask::{MixtureModel, MixtureSession, ModelOpinion};
 
-/// The name of the tool.
+/// Name of the tool.
 const TOOL_NAME: &str = "mixture_of_agents";
-/// How long it takes at most, however many layers there are.
+/// Timeout of the tool, for all layers together.
 const MAX_RUN_TIME: Duration = Duration::from_secs(60 * 60);
-/// The longest question.
+/// Maximum size of a question.
 const MAX_QUESTION_BYTES: usize = 400_000;
 
-/// Puts one question to several models.
+/// Asks several models one question.
 #[derive(Debug)]
 pub(crate) struct MixtureOfAgents {
     pool: Arc<SubagentPool>,
@@ -36,7 +37,7 @@ pub(crate) struct MixtureOfAgents {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// The whole question with all that is needed to answer it; the models see nothing else and have no tools
+    /// Complete question; the models see nothing else and have no tools
     user_prompt: String,
 }
 
@@ -45,7 +46,7 @@ pub(crate) struct MixtureAnswer {
     success: bool,
     response: String,
     models_used: ModelsUsed,
-    /// Every request that was made, with what it took.
+    /// Every request made, with its usage.
     opinions: Vec<ModelOpinion>,
     failed: usize,
     tokens: TokenCounts,
@@ -76,9 +77,9 @@ impl Tool for MixtureOfAgents {
         ToolSpec::new(TOOL_NAME, "moa")
             .emoji("🧠")
             .description(
-                "Put one hard question to several models at once and get one answer made of theirs. Costs \
-                 several requests: for hard reasoning, mathematics and design, not for what one model or a tool \
-                 can answer.",
+                "Ask several models one hard question at once and get one merged answer. Costs \
+                 several requests: for hard reasoning, mathematics and design, not for what \
+                 one model or a tool can answer.",
             )
             .parameter_alias("prompt", "user_prompt")
             .parameter_alias("question", "user_prompt")
@@ -104,11 +105,11 @@ impl Tool for MixtureOfAgents {
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<MixtureAnswer, ToolError> {
         let question = args.user_prompt.trim();
         if question.is_empty() {
-            return Err(ToolError::invalid("The question is empty"));
+            return Err(ToolError::invalid("`user_prompt` is empty"));
         }
         if question.len() > MAX_QUESTION_BYTES {
             return Err(ToolError::limit(format!(
-                "The question is longer than {MAX_QUESTION_BYTES} bytes"
+                "`user_prompt` is longer than {MAX_QUESTION_BYTES} bytes"
             )));
         }
         let standing = cx.ports.get::<ParentAgent>();
@@ -137,8 +138,8 @@ impl Tool for MixtureOfAgents {
 }
 
 impl MixtureOfAgents {
-    /// The models that are asked. One that cannot be had counts as one that
-    /// does not answer.
+    /// Resolves the reference models. One that cannot be resolved counts as one
+    /// that failed.
     async fn resolve_references(
         &self,
         asking: &mut MixtureSession<'_>,
@@ -174,7 +175,7 @@ impl MixtureOfAgents {
         Ok(voices)
     }
 
-    /// The model of the session.
+    /// Resolves the model of the session.
     async fn session_model(
         &self,
         asking: &MixtureSession<'_>,
@@ -188,7 +189,7 @@ impl MixtureOfAgents {
         }
     }
 
-    /// The answers of the last layer, each with who gave it.
+    /// Runs all layers; returns the answers of the last one with their models.
     async fn collect_answers(
         &self,
         question: &str,
@@ -201,15 +202,18 @@ impl MixtureOfAgents {
         for layer in 1..=layers {
             asking.cx.report_progress(
                 Some((layer - 1) as f64 / (layers + 1) as f64),
-                format!("{} models are asked", voices.len()),
+                format!("asking {} models", voices.len()),
             );
             let texts: Vec<&str> = answers.iter().map(|(_, text)| text.as_str()).collect();
             let messages = prompts::reference_messages(question, &texts);
             let heard = asking.ask_all(layer, &voices, messages).await?;
             if heard.len() < mixture.min_answers.max(1) {
-                // What was said before is still there.
+                // Fall back to the answers of the previous layer.
                 if layer > 1 {
-                    asking.notes.push(format!("Too few answered in layer {layer}"));
+                    asking.notes.push(format!(
+                        "Too few models answered in layer {layer}; the \
+                        previous layer was used"
+                    ));
                     break;
                 }
                 return Err(too_few_answers(
@@ -225,8 +229,8 @@ impl MixtureOfAgents {
         Ok(answers)
     }
 
-    /// One answer of several: by the aggregator, or if it does not answer by
-    /// one that has answered before.
+    /// Merges the answers with the aggregator, or with a reference model if the
+    /// aggregator fails.
     async fn aggregate(
         &self,
         question: &str,
@@ -234,7 +238,7 @@ impl MixtureOfAgents {
         asking: &mut MixtureSession<'_>,
     ) -> Result<(String, String), ToolError> {
         let mixture = &self.pool.mixture;
-        asking.cx.report_progress(Some(0.9), "an answer is made of theirs");
+        asking.cx.report_progress(Some(0.9), "merging the answers");
         let chosen = match mixture.aggregator.as_deref() {
             Some(name) => {
                 let found = asking.cx.run_until_cancelled(self.pool.host.model(Some(name))).await?;
@@ -266,7 +270,7 @@ impl MixtureOfAgents {
                 if at > 0 {
                     asking
                         .notes
-                        .push("The aggregator did not answer; another one took its place".into());
+                        .push("The aggregator failed; a reference model merged the answers".into());
                 }
                 return Ok((voice.label.clone(), text));
             }
@@ -277,10 +281,10 @@ impl MixtureOfAgents {
             .collect();
         let error = ToolError::new(
             hermes_core::ErrorKind::Network,
-            "The models have answered, but none could make one answer of theirs",
+            "The models answered, but no model could merge the answers",
         );
         Err(error
-            .with_hint("Their answers are below; use them as they are.")
+            .with_hint("Use the individual answers below.")
             .with("answers", given)
             .with("opinions", json!(asking.opinions)))
     }
@@ -288,7 +292,7 @@ impl MixtureOfAgents {
 
 fn too_few_answers(heard: usize, least: usize, opinions: &[ModelOpinion]) -> ToolError {
     let why = opinions.iter().find_map(|opinion| opinion.error.as_deref()).unwrap_or("no models");
-    let message = format!("{heard} models have answered, {least} must: {why}");
+    let message = format!("{heard} models answered, at least {least} required: {why}");
     let kind = opinions
         .iter()
         .find_map(|opinion| opinion.kind)

@@ -1,35 +1,34 @@
-//! What may be set.
+//! Settings of delegation and mixtures.
 
 mod read;
 
 use std::time::Duration;
 
-/// Tools that a sub-agent does not get: they speak to the user or to others in
-/// the user's name, outlast the task, or make more of it than was asked.
+/// Tools that sub-agents do not get: they contact the user or others on the
+/// user's behalf, outlast the task, or extend its scope.
 pub const DEFAULT_BLOCKED_TOOLS: [&str; 7] =
     ["delegate_task", "clarify", "memory", "send_message", "execute_code", "repl", "cronjob"];
 
-/// How sub-agents are made.
+/// Settings of sub-agents.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DelegationSettings {
-    /// The model of sub-agents, by its name in the configuration; none is that
-    /// of their parent.
+    /// Configured name of the sub-agents' model; `None` is the parent's model.
     pub model: Option<String>,
-    /// How many sub-agents one agent has at work at a time; more wait.
+    /// Maximum concurrent sub-agents of one agent; more are queued.
     pub max_parallel: usize,
-    /// How many agents may stand below the first one, one under the other.
+    /// Maximum nesting depth of sub-agents.
     pub max_depth: u8,
-    /// How often a sub-agent asks its model at most.
+    /// Maximum model requests of a sub-agent.
     pub max_rounds: u32,
-    /// How long a sub-agent takes at most.
+    /// Time limit of a sub-agent.
     pub time_limit: Option<Duration>,
-    /// The most characters of one report.
+    /// Maximum characters of a report.
     pub max_summary_chars: usize,
     /// Tools that sub-agents do not get.
     pub blocked: Vec<String>,
-    /// Whether a sub-agent may have sub-agents, where the depth allows it.
+    /// Whether a sub-agent may have sub-agents, within the maximum depth.
     pub allow_orchestrators: bool,
-    /// How many delegations may be at work in the background.
+    /// Maximum concurrent background delegations.
     pub max_background: usize,
 }
 
@@ -49,30 +48,30 @@ impl Default for DelegationSettings {
     }
 }
 
-/// How several models answer one question.
+/// Settings of `mixture_of_agents`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MixtureSettings {
-    /// The models that are asked, by their names in the configuration. Without
-    /// any, the session's own model is asked at several temperatures.
+    /// Configured names of the reference models. If empty, the session's model
+    /// is asked at several temperatures.
     pub references: Vec<String>,
-    /// The model that makes one answer of theirs; none is the session's own.
+    /// The model that merges the answers; `None` is the session's model.
     pub aggregator: Option<String>,
-    /// How often the references are asked; from the second time on they see
-    /// the answers of the time before.
+    /// Number of rounds; from the second on, references see the answers of the
+    /// previous round.
     pub layers: usize,
-    /// How many references must have answered.
+    /// Minimum number of references that must answer.
     pub min_answers: usize,
-    /// How freely the references choose their words.
+    /// Temperature of the references.
     pub reference_temperature: Option<f64>,
-    /// The same for the aggregator.
+    /// Temperature of the aggregator.
     pub aggregator_temperature: Option<f64>,
-    /// The temperatures at which one model is asked that stands for several.
+    /// Temperatures for the session's model when no references are configured.
     pub fallback_temperatures: Vec<f64>,
-    /// The most tokens of each answer.
+    /// Maximum tokens of each answer.
     pub max_tokens: u64,
-    /// How long one answer may take.
+    /// Timeout of one answer.
     pub reply_timeout: Duration,
-    /// How many are asked at a time.
+    /// Maximum concurrent requests.
     pub max_parallel: usize,
 }
 

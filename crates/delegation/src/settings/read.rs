@@ -1,5 +1,5 @@
-//! Settings as they stand in a configuration, under the names that Hermes Agent
-//! gives them. What is not known here is left alone.
+//! Reads the settings from a configuration, with the keys that Hermes Agent
+//! uses. Ignores unknown keys.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{DelegationSettings, MixtureSettings};
 
-/// A section of a configuration, and where it is.
+/// A section of a configuration and its path.
 #[derive(Clone, Copy)]
 struct SettingsSection<'a> {
     name: &'a str,
@@ -15,7 +15,7 @@ struct SettingsSection<'a> {
 }
 
 impl DelegationSettings {
-    /// Reads the section `delegation`. An error names what is wrong.
+    /// Reads the section `delegation`. An error names the invalid key.
     pub fn read(section: &Value) -> Result<Self, String> {
         let section = SettingsSection { name: "delegation", value: section };
         section.require_object()?;
@@ -44,8 +44,8 @@ impl DelegationSettings {
 }
 
 impl MixtureSettings {
-    /// Reads the section `moa`: a mixture, or several under `presets` of which
-    /// `active_preset` or `default_preset` names one.
+    /// Reads the section `moa`: one mixture, or several under `presets`,
+    /// selected by `active_preset` or `default_preset`.
     pub fn read(section: &Value) -> Result<Self, String> {
         let whole = SettingsSection { name: "moa", value: section };
         whole.require_object()?;
@@ -58,7 +58,7 @@ impl MixtureSettings {
             None => whole,
             Some(preset) => {
                 let value = section.get("presets").and_then(|presets| presets.get(preset));
-                let value = value.ok_or_else(|| format!("{name} is not there"))?;
+                let value = value.ok_or_else(|| format!("{name} does not exist"))?;
                 SettingsSection { name: &name, value }
             }
         };
@@ -90,7 +90,7 @@ impl<'a> SettingsSection<'a> {
         })
     }
 
-    /// A temperature; written down as nothing, the model decides.
+    /// Reads a temperature; an explicit null leaves it to the model.
     fn temperature(self, key: &str, usual: Option<f64>) -> Result<Option<f64>, String> {
         if self.value.get(key) == Some(&Value::Null) {
             return Ok(None);
@@ -101,11 +101,11 @@ impl<'a> SettingsSection<'a> {
     fn require_object(self) -> Result<(), String> {
         match self.value {
             Value::Object(_) | Value::Null => Ok(()),
-            _ => Err(format!("{} must hold settings", self.name)),
+            _ => Err(format!("{} must be a mapping", self.name)),
         }
     }
 
-    /// What stands there, if anything does.
+    /// Returns the value of a key unless it is null.
     fn get(self, key: &str) -> Option<&'a Value> {
         self.value.get(key).filter(|value| !value.is_null())
     }
@@ -128,18 +128,19 @@ impl<'a> SettingsSection<'a> {
     fn number(self, key: &str) -> Result<Option<f64>, String> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let number = value.as_f64().filter(|number| *number >= 0.0);
-        number.map(Some).ok_or_else(|| self.type_error(key, "a number that is not below 0"))
+        number.map(Some).ok_or_else(|| self.type_error(key, "a number of at least 0"))
     }
 
     fn duration(self, key: &str, seconds: f64) -> Result<Duration, String> {
-        Duration::try_from_secs_f64(seconds).map_err(|_| self.type_error(key, "a time in seconds"))
+        Duration::try_from_secs_f64(seconds)
+            .map_err(|_| self.type_error(key, "a number of seconds"))
     }
 
     fn count<T: TryFrom<u64>>(self, key: &str, least: u64) -> Result<Option<T>, String> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let count = value.as_u64().filter(|count| *count >= least);
         let count = count.and_then(|count| T::try_from(count).ok());
-        let must = if least == 0 { "a whole number" } else { "a whole number above 0" };
+        let must = if least == 0 { "a whole number" } else { "a positive whole number" };
         count.map(Some).ok_or_else(|| self.type_error(key, must))
     }
 
@@ -151,10 +152,10 @@ impl<'a> SettingsSection<'a> {
         list.map(Some).ok_or_else(|| self.type_error(key, "a list of names"))
     }
 
-    /// `model`, at `provider` if that is said.
+    /// Reads `model`, qualified by `provider` if given.
     fn subagent_model(self) -> Result<Option<String>, String> {
         let (model, provider) = (self.text("model")?, self.text("provider")?);
-        // A provider alone means its usual model.
+        // A provider alone means its default model.
         let name = qualified_model(model.unwrap_or_default(), provider);
         Ok(Some(name).filter(|name| !name.is_empty()))
     }
@@ -165,7 +166,7 @@ impl<'a> SettingsSection<'a> {
         list.iter().map(|value| self.model(key, value)).collect()
     }
 
-    /// A model: its name, or its name and its provider.
+    /// Reads a model: a name, or a mapping with name and provider.
     fn model(self, key: &str, value: &Value) -> Result<String, String> {
         let field = |name: &str| value.get(name).and_then(Value::as_str);
         let model = value.as_str().or_else(|| field("model"));
@@ -175,7 +176,7 @@ impl<'a> SettingsSection<'a> {
     }
 }
 
-/// A model as it is asked for: `PROVIDER:MODEL`, or its name alone.
+/// Returns `PROVIDER:MODEL`, or the name alone.
 fn qualified_model(model: &str, provider: Option<&str>) -> String {
     match provider.map(str::trim).filter(|name| !matches!(*name, "" | "auto")) {
         Some(provider) => format!("{provider}:{model}"),

@@ -1,4 +1,5 @@
-//! Stage 7: what must be asked is asked; with nobody to ask it is not done.
+//! Stage 7: asks the approver where the policy requires it; without an
+//! approver, the call is refused.
 
 use hermes_core::{
     ApprovalDecision, ApprovalRequest, ApprovalScope, CallProposal, Effect, ErrorKind, Ruling,
@@ -7,11 +8,11 @@ use hermes_core::{
 
 use super::{Authorization, BatchContext, ResolvedCall};
 
-/// The name under which a running call asks for more.
+/// The tool name in requests of a running call for more permissions.
 const REQUEST_TOOL_NAME: &str = "sandbox";
 
 impl BatchContext {
-    /// An error unless the call may run.
+    /// Returns an error unless the call may run.
     pub(super) async fn approve(
         &self,
         ruling: &Ruling,
@@ -24,8 +25,8 @@ impl BatchContext {
                 let mut error = ToolError::denied(reason.clone());
                 if rule == UNRESOLVABLE_PATH_RULE {
                     error = error.with_hint(
-                        "No rule forbids it: the path cannot be followed. Check its links, its \
-                         length, and who may enter its folders.",
+                        "No rule forbids it: the path cannot be resolved. Check its symlinks, \
+                         its length, and the permissions of its directories.",
                     );
                 }
                 return Err(self.with_rule_and_effects(error, rule, call, judged));
@@ -36,7 +37,7 @@ impl BatchContext {
             let error = ToolError::new(ErrorKind::ApprovalRequired, reason.clone());
             return Err(self.with_rule_and_effects(error, rule, call, judged));
         }
-        // Nobody is asked about a call that cannot be made anyway.
+        // Do not ask about a call that would fail anyway.
         self.require_secrets(call)?;
         if self.engine.policy().redeem_ticket(&self.proposal(call, &self.workplace.load())) {
             judged.approval = Some("token".to_owned());
@@ -79,7 +80,7 @@ impl BatchContext {
             tokio::time::timeout(patience, self.within_deadline(approver.ask(request))).await;
         let decision = answer.unwrap_or_else(|_| {
             Ok(ApprovalDecision::Refused(Some(format!(
-                "Nobody answered within {} s, and silence is not consent",
+                "No approver answered within {} s; a timeout counts as a refusal",
                 patience.as_secs()
             ))))
         })?;
@@ -87,8 +88,8 @@ impl BatchContext {
         Ok(decision)
     }
 
-    /// Asks whether a running call may have more effects than it was judged by.
-    /// Where nobody can be asked, it may not.
+    /// Asks whether a running call may have effects beyond those it was
+    /// authorized for. Without an approver, it may not.
     pub(crate) async fn request_approval(
         &self,
         call_id: &str,
@@ -130,7 +131,8 @@ impl BatchContext {
         match tokio::time::timeout(patience, self.within_deadline(approver.ask(request))).await {
             Ok(Ok(ApprovalDecision::Approved(lasting))) => {
                 if lasting != ApprovalScope::Once {
-                    // An answer that cannot be kept holds for this call.
+                    // An approval that cannot be saved applies to this call
+                    // only.
                     let _ = policy.remember_approval(&proposal, lasting);
                 }
                 true
@@ -139,7 +141,7 @@ impl BatchContext {
         }
     }
 
-    /// Notes the answer, and keeps it if it was meant to last.
+    /// Records the answer, and saves it unless it is for this call only.
     fn record_approval(
         &self,
         lasting: ApprovalScope,
@@ -159,14 +161,14 @@ impl BatchContext {
             let workplace = self.workplace.load_full();
             let proposal = self.proposal(call, &workplace);
             self.engine.policy().remember_approval(&proposal, lasting).map_err(|problem| {
-                ToolError::unavailable(format!("The answer could not be kept: {problem}"))
-                    .with_hint("Answer for this once, or mend what keeps it from being saved.")
+                ToolError::unavailable(format!("The approval could not be saved: {problem}"))
+                    .with_hint("Approve for this call only, or fix what prevents saving.")
             })?;
         }
         Ok(())
     }
 
-    /// The error for a question that nobody was there to answer.
+    /// The error for a call that needs approval when no approver is available.
     fn approval_required_error(
         &self,
         reason: &str,

@@ -1,5 +1,5 @@
-//! Stages 3 and 4: make the arguments fit the schema where only one reading
-//! is possible, and say exactly what is wrong where they do not.
+//! Stages 3 and 4: coerce arguments to the schema where the intent is
+//! unambiguous, and report exactly what is wrong otherwise.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::entry::ToolEntry;
 
-/// The arguments, coerced and valid.
+/// Returns the coerced, valid arguments.
 pub(crate) fn coerce_and_validate(
     entry: &ToolEntry,
     arguments: Value,
@@ -49,15 +49,15 @@ fn invalid_arguments_error(
         .with("example", entry.schema().corrected_example(arguments))
 }
 
-/// Arguments that were cut off and completed by guess may lack their end, so
-/// nothing that changes anything is run on them.
+/// Refuses truncated arguments unless the tool is read-only: the completed text
+/// may lack its end.
 pub(crate) fn refuse_truncated(entry: &ToolEntry) -> Result<(), ToolError> {
     if entry.spec().annotations.read_only {
         return Ok(());
     }
     Err(ToolError::invalid(format!(
-        "The arguments of {} were cut off before their end, and it is not run on a guess",
+        "The arguments of {} were truncated; it changes things, so it is not run on a guess",
         entry.name()
     ))
-    .with_hint("Send the whole call again; split large content over several calls."))
+    .with_hint("Send the complete call again; split large content over several calls."))
 }

@@ -1,10 +1,10 @@
-//! Before and after stage 8: what the call may change is kept, so that it can
-//! be undone.
+//! Before and after stage 8: checkpoints the files that a call may change, for
+//! undo.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use hermes_core::{
     CancellationToken, ChangeReporter, CheckpointHooks, Confinement, Effect, ErrorKind,
@@ -16,21 +16,22 @@ use hermes_shell::SideEffects;
 use super::{Authorization, BatchContext, ResolvedCall};
 use crate::{command_writes, side_effects};
 
-/// After this long, whoever watches is told what is being waited for.
+/// Delay after which a running checkpoint is reported as progress.
 const PROGRESS_DELAY: Duration = Duration::from_secs(1);
 
-/// A call whose files are kept: before it runs, or when it announces a change.
+/// The checkpoint of one call, taken before it runs or when it reports a
+/// change.
 pub(super) struct CallCheckpoint {
     checkpoints: Arc<dyn CheckpointHooks>,
     change: Arc<OwnedPendingChange>,
     announces: bool,
-    /// Whether what it has made of its files is still to be found out.
+    /// Whether the resulting file contents have not been recorded yet.
     is_unsettled: AtomicBool,
 }
 
 impl CallCheckpoint {
-    /// The ports of the call: those of all calls, and the one by which it
-    /// announces its changes.
+    /// The ports of the call: the shared ports, plus a [`ChangeReporter`] if
+    /// the tool reports its changes.
     pub(super) fn ports(self: &Arc<Self>, of_all: &Arc<Ports>) -> Arc<Ports> {
         if !self.announces {
             return Arc::clone(of_all);
@@ -39,7 +40,7 @@ impl CallCheckpoint {
     }
 }
 
-/// The keeper tells the user itself of what it cannot keep.
+/// Errors are ignored: the checkpoint hooks report them to the user.
 impl ChangeReporter for CallCheckpoint {
     fn before_change(&self, places: &[PathBuf]) {
         self.is_unsettled.store(true, Ordering::Release);
@@ -56,8 +57,7 @@ impl ChangeReporter for CallCheckpoint {
     }
 }
 
-/// An [`Impending`] that owns what it tells, since it travels to another
-/// thread.
+/// An owned [`PendingChange`], to be moved to another thread.
 struct OwnedPendingChange {
     session: String,
     turn: Arc<str>,
@@ -95,9 +95,9 @@ impl OwnedPendingChange {
 }
 
 impl BatchContext {
-    /// Keeps what the call may change; none if that is nothing. The only error
-    /// is that the call was stopped meanwhile: a call that cannot be undone is
-    /// made all the same, and whoever keeps the files tells the user.
+    /// Checkpoints what the call may change; returns `None` if it changes
+    /// nothing. The only error is cancellation: a call that cannot be undone
+    /// still runs, and the checkpoint hooks warn the user.
     pub(super) async fn checkpoint_files(
         &self,
         call: &ResolvedCall,
@@ -147,10 +147,7 @@ impl BatchContext {
         let done = match tokio::time::timeout(PROGRESS_DELAY, &mut work).await {
             Ok(done) => done,
             Err(_) => {
-                self.report_progress(
-                    call,
-                    "keeping the files of the workspace, so that this can be undone",
-                );
+                self.report_progress(call, "saving a checkpoint of the workspace for undo");
                 work.await
             }
         };
@@ -171,32 +168,34 @@ impl BatchContext {
         }
     }
 
-    /// Has it looked up what the call made of the files.
+    /// Records what the call did to the files.
     pub(super) async fn finish_checkpoint(&self, kept: Option<Arc<CallCheckpoint>>) {
         let Some(kept) = kept.filter(|kept| kept.is_unsettled.load(Ordering::Acquire)) else {
             return;
         };
         let settle = move || kept.checkpoints.after_call(&kept.change.as_pending());
         let settled = tokio::task::spawn_blocking(settle);
-        // The keeper tells the user itself; the call is through either way.
+        // The hooks report errors to the user; the call has ended either way.
         let _ = settled.await;
     }
 
-    /// The turn of these calls: the caller's, or one of their own.
+    /// The turn of these calls: the caller's, or a new one.
     pub(crate) fn turn_id(&self) -> Arc<str> {
         let fresh = || self.caller.turn.clone().unwrap_or_else(new_turn_id);
         Arc::clone(self.turn.get_or_init(fresh))
     }
 }
 
-/// The places that the call may change, and whether it may change any.
+/// The paths that the call may change, and whether it may change any other
+/// file.
 fn possible_changes(
     call: &ResolvedCall,
     judged: &Authorization,
     cwd: &Path,
 ) -> (Vec<PathBuf>, bool) {
     let mut open_ended = call.effects.iter().any(is_open_ended);
-    // A command that may not write where it is changes nothing there.
+    // A command that cannot write in its working directory changes nothing
+    // there.
     let may_write = |held: &Confinement| {
         held.write.iter().any(|tree| cwd.starts_with(tree) || tree.starts_with(cwd))
     };
@@ -228,24 +227,21 @@ fn is_file_change(scope: &Scope) -> bool {
     *scope == Scope::FILE_WRITE || *scope == Scope::FILE_DELETE
 }
 
-/// Whether an effect can be on any file below the working folder.
+/// Whether an effect may change any file below the working directory.
 fn is_open_ended(effect: &Effect) -> bool {
     let runs = [Scope::TERMINAL_EXECUTE, Scope::CODE_EXECUTE, Scope::GIT_WRITE];
     runs.contains(&effect.scope)
         || (is_file_change(&effect.scope) && effect.resource == Resource::Any)
 }
 
-/// What child processes cannot write.
+/// Paths that child processes cannot write.
 fn protected_paths(judged: &Authorization) -> Vec<PathBuf> {
     let Some(held) = &judged.confinement else { return Vec::new() };
     let lists = [&held.hidden, &held.read_only, &held.frozen_nested, &held.masked_missing];
     lists.into_iter().flatten().cloned().collect()
 }
 
-/// A name that no other turn has, in this process or another.
+/// Returns a turn id that is unique across processes.
 fn new_turn_id() -> Arc<str> {
-    static NEXT_TURN: AtomicU64 = AtomicU64::new(0);
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let number = NEXT_TURN.fetch_add(1, Ordering::Relaxed);
-    format!("{:x}-{:x}-{number:x}", now.as_nanos(), std::process::id()).into()
+    hermes_core::ids::unique_id().into()
 }

@@ -1,4 +1,5 @@
-//! Stage 5: the tool reads its arguments and says what it will do.
+//! Stage 5: binds the arguments and collects the effects that the tool
+//! declares.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -8,20 +9,20 @@ use serde_json::Value;
 
 use crate::entry::ToolEntry;
 
-/// A shorter text is as quickly copied as left out.
+/// Copying a shorter text costs no more than omitting it.
 const MIN_BULK_BYTES: usize = 64 * 1024;
 
-/// A call with its arguments read.
+/// A call with bound arguments.
 pub(crate) struct DeclaredCall {
     pub(crate) bound: Box<dyn BoundCall>,
-    /// What it will do.
+    /// Its declared effects.
     pub(crate) effects: Vec<Effect>,
-    /// Whether long arguments were left out: then it can only be asked what it
-    /// will do.
+    /// Whether long arguments were omitted. Such a call can declare effects but
+    /// must not run.
     pub(crate) bulk_omitted: bool,
 }
 
-/// Reads the arguments of a call, and has it say what it will do.
+/// Binds the arguments of a call and collects its effects.
 pub(crate) fn declare(
     entry: &ToolEntry,
     arguments: &Value,
@@ -31,7 +32,8 @@ pub(crate) fn declare(
         let thin = without_bulk(arguments, entry.tool().bulk_arguments());
         let bound = Arc::clone(entry.tool()).bind(thin.as_ref().unwrap_or(arguments))?;
         let mut effects = declared_effects(&*bound, workplace);
-        // A placeholder in the arguments uses the secret, whatever the tool says.
+        // A placeholder in the arguments uses the secret, whatever the tool
+        // declares.
         for name in hermes_secrets::reference::referenced_names(arguments) {
             effects.push(Effect::name(Scope::SECRET_USE, name));
         }
@@ -40,11 +42,11 @@ pub(crate) fn declare(
     .unwrap_or_else(|panic| Err(super::run::panic_error(entry.name(), &*panic)))
 }
 
-/// What a call says that it will do.
+/// The effects that a call declares, with normalized paths.
 pub(crate) fn declared_effects(bound: &dyn BoundCall, workplace: &WorkingDir) -> Vec<Effect> {
     let mut effects = bound.effects(workplace);
     for effect in &mut effects {
-        // Rules and plans compare paths, so there is one way to write one.
+        // Rules and plans compare paths, so all are normalized.
         if let Resource::Path(path) = &mut effect.resource {
             *path = workplace.normalize(path);
         }
@@ -52,7 +54,8 @@ pub(crate) fn declared_effects(bound: &dyn BoundCall, workplace: &WorkingDir) ->
     effects
 }
 
-/// The arguments without the long ones among these; none if there are none.
+/// The arguments with the long ones among `bulk` emptied; `None` if there are
+/// none.
 fn without_bulk(arguments: &Value, bulk: &[&str]) -> Option<Value> {
     let fields = arguments.as_object()?;
     let is_long = |name: &str, value: &Value| {

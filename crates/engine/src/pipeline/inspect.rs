@@ -1,4 +1,5 @@
-//! Stage 6: everyone who has a say in the call is heard; the strictest counts.
+//! Stage 6: policy, hooks and loop guard judge the call; the strictest verdict
+//! wins.
 
 use hermes_core::{CallProposal, Ruling, Verdict, WorkingDir};
 use serde_json::Value;
@@ -9,8 +10,8 @@ use crate::hooks::{CallView, HookDecision};
 use crate::loop_guard::CallFingerprint;
 
 impl BatchContext {
-    /// Asks the hooks. They come before the policy, because a rewritten call
-    /// must be judged as it will run.
+    /// Runs the hooks. They come before the policy, because the policy must
+    /// judge a rewritten call.
     pub(super) async fn ask_hooks(
         &self,
         call_id: &str,
@@ -48,7 +49,7 @@ impl BatchContext {
         ruling
     }
 
-    /// What the policy is asked about.
+    /// The proposal that the policy judges.
     pub(super) fn proposal<'a>(
         &'a self,
         call: &'a ResolvedCall,
@@ -80,7 +81,7 @@ impl BatchContext {
             .then(|| CallFingerprint::new(entry.name(), arguments, looks_only))
     }
 
-    /// Whose steps the loop guard watches.
+    /// The session and task that the loop guard tracks.
     pub(super) fn caller_key(&self) -> (&str, &str) {
         (self.caller.session.id(), &self.caller.task_id)
     }

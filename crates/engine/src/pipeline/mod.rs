@@ -1,24 +1,24 @@
-//! The way of one call: ten stages, each a file of its own.
+//! The pipeline of one call, in ten stages.
 //!
 //! ```text
-//!  1 snapshot   the registry as it is now            (Flight::board)
+//!  1 snapshot   the current registry                 (BatchContext::new)
 //!  2 resolve    name and argument text → tool        resolve.rs
 //!              (can it work here? else `unavailable`)
 //!  3 coerce     arguments by schema                  arguments.rs
 //!  4 validate   JSON Schema                          arguments.rs
 //!  5 effects    what it will do                      effects.rs
 //!  6 inspect    policy, loop guard, hooks            inspect.rs
-//!  7 approve    somebody is asked                    approve.rs
+//!  7 approve    the approver is asked                approve.rs
 //!  8 run        deadline, cancellation, panics       run.rs
-//!              (what it may change is kept before)  keep.rs
-//!              (its children's connections)         network.rs
-//!  9 bound      secrets out, strangers' text
-//!               labelled, oversize spilled          bound.rs
+//!              (checkpoint before and after)        checkpoint.rs
+//!              (connections of child processes)     network.rs
+//!  9 bound      secrets redacted, untrusted text
+//!               labelled, oversize spilled          screen.rs, result_limits.rs
 //! 10 record     audit                                record.rs
 //! ```
 //!
-//! Stages 1 to 5 look at nothing but the call, so a whole batch can be
-//! planned before any of it runs; 6 to 10 happen when a call's turn comes.
+//! Stages 1 to 5 depend only on the call, so a whole batch can be planned
+//! before any of it runs. Stages 6 to 10 run when it is the call's turn.
 
 mod approve;
 mod arguments;
@@ -54,16 +54,17 @@ use crate::registry::RegistrySnapshot;
 
 pub(crate) use resolve::normalize_call;
 
-/// A batch under way: what every call of it shares.
+/// State shared by the calls of a running batch.
 pub(crate) struct BatchContext {
     pub(crate) engine: Engine,
     pub(crate) snapshot: Arc<RegistrySnapshot>,
     pub(crate) caller: Caller,
-    /// Changes when a call of the batch changes the session's working folder.
+    /// Changes when a call of the batch changes the session's working
+    /// directory.
     pub(crate) workplace: ArcSwap<WorkingDir>,
-    /// The name of the turn, once somebody asks for it.
+    /// The turn id, created on first use.
     turn: OnceLock<Arc<str>>,
-    /// Held by the call that asks, where others do not wait for it anyway.
+    /// Serializes approval requests of calls that run concurrently.
     approval_lock: tokio::sync::Mutex<()>,
 }
 
@@ -73,16 +74,16 @@ pub(crate) struct ResolvedCall {
     pub(crate) entry: Arc<ToolEntry>,
     pub(crate) arguments: Value,
     pub(crate) effects: Vec<Effect>,
-    /// Whether its long arguments have not been read yet.
+    /// Whether its long arguments are not bound yet.
     bulk_omitted: bool,
     pub(crate) coerced: Vec<String>,
     pub(crate) fingerprint: Option<CallFingerprint>,
     pub(crate) started: Instant,
-    /// Keeps the tool from being taken down before the call is through.
+    /// Keeps the tool from being torn down before the call ends.
     _in_flight: TaskTrackerToken,
 }
 
-/// A call that is ready to run once its turn comes.
+/// A call that is ready to run.
 pub(crate) struct PreparedCall {
     pub(crate) call: ResolvedCall,
     pub(crate) bound: Box<dyn BoundCall>,
@@ -90,43 +91,43 @@ pub(crate) struct PreparedCall {
 }
 
 impl PreparedCall {
-    /// Whether nothing may run beside it: a call that changes something, but
-    /// cannot say what.
+    /// Whether nothing may run concurrently with it: it is not read-only and
+    /// declares no effects.
     pub(crate) fn is_barrier(&self) -> bool {
         self.call.effects.is_empty() && !self.call.entry.spec().annotations.read_only
     }
 }
 
-/// What came of stages 6 and 7, for the stages after them.
+/// The outcome of stages 6 and 7.
 #[derive(Default)]
 pub(crate) struct Authorization {
-    /// `allow`, `ask` or `deny`; nothing if it never came to that.
+    /// `allow`, `ask` or `deny`; `None` if it was not judged.
     pub(crate) verdict: Option<&'static str>,
     /// The rule that decided.
     pub(crate) rule: Option<String>,
-    /// What the policy would have said if it did not only watch.
+    /// The verdict that the policy would have given if it were enforcing.
     pub(crate) unenforced_verdict: Option<Verdict>,
-    /// The name of the rules that were applied.
+    /// The profile that was applied.
     pub(crate) profile: Option<Arc<str>>,
-    /// How it was answered.
+    /// The approver's answer.
     pub(crate) approval: Option<String>,
-    /// Who was asked.
+    /// The approver that was asked.
     pub(crate) approver: Option<&'static str>,
-    /// What the commands in the call do by themselves.
+    /// Effects of the commands in the call.
     pub(crate) implied: Vec<Effect>,
     /// What the call may touch.
     pub(crate) grants: Arc<Grants>,
-    /// What its child processes are held to.
+    /// The confinement of its child processes.
     pub(crate) confinement: Option<Arc<Confinement>>,
 }
 
-/// How a call ended, before it is bounded and recorded.
+/// The outcome of a call, before it is bounded and recorded.
 pub(crate) struct CallOutcome {
     pub(crate) outcome: Result<(String, Vec<hermes_core::Attachment>), ToolError>,
     pub(crate) disposition: EffectDisposition,
-    /// Why its answer is not what was asked for, if it is not.
+    /// Why the result is incomplete, if it is.
     pub(crate) stopped: Option<ErrorKind>,
-    /// Nothing has failed, whatever exit code is told.
+    /// Whether the call succeeded, whatever its exit code.
     pub(crate) succeeded: bool,
 }
 
@@ -142,7 +143,8 @@ impl CallOutcome {
 }
 
 impl BatchContext {
-    /// Stage 1: what this batch sees stays as it is, whatever changes meanwhile.
+    /// Stage 1: the batch sees one registry snapshot, whatever changes
+    /// meanwhile.
     pub(crate) fn new(engine: &Engine, caller: &Caller) -> Arc<Self> {
         let snapshot = caller.snapshot.clone().unwrap_or_else(|| engine.snapshot());
         Arc::new(Self {
@@ -155,7 +157,7 @@ impl BatchContext {
         })
     }
 
-    /// Looks where the session is now; whether that is another place.
+    /// Reloads the session's workplace; returns whether it has changed.
     pub(crate) fn update_workplace(&self) -> bool {
         let now = self.caller.workplace();
         let moved = **self.workplace.load() != now;
@@ -165,8 +167,8 @@ impl BatchContext {
         moved
     }
 
-    /// Stages 2 to 5. A call that cannot be made is answered at once, and so
-    /// is one on which outsiders' code panics.
+    /// Stages 2 to 5. A call that cannot be made gets its error result at once,
+    /// as does one whose tool or hook panics.
     pub(crate) async fn prepare(&self, call: ToolCall) -> Result<PreparedCall, ToolResult> {
         let started = Instant::now();
         let (call_id, written) = (call.id.clone(), call.name.clone());
@@ -187,7 +189,7 @@ impl BatchContext {
         Err(self.refuse_call(&call_id, &name, error, started).await)
     }
 
-    /// The error comes with the tool's name, where there is a tool.
+    /// The error carries the tool's name if the tool was found.
     async fn prepare_named(
         &self,
         mut call: ToolCall,
@@ -208,7 +210,7 @@ impl BatchContext {
     ) -> Result<PreparedCall, ToolError> {
         let resolve::ParsedCall { entry, arguments, mut notes, guessed } = resolved;
         if let Availability::Missing { reason, fix } = self.engine.tool_availability(&entry).await {
-            let message = format!("{} cannot be used here: {reason}", entry.name());
+            let message = format!("{} is not available here: {reason}", entry.name());
             return Err(ToolError::unavailable(message).with_hint(fix));
         }
         let mut arguments = arguments::coerce_and_validate(&entry, arguments, &mut notes)?;
@@ -238,8 +240,7 @@ impl BatchContext {
         Ok(PreparedCall { call, bound, hook_verdict })
     }
 
-    /// Declares a call's effects anew, because the working folder has changed
-    /// since they were declared.
+    /// Declares a call's effects again after the working directory has changed.
     pub(crate) async fn redeclare(
         &self,
         prepared: PreparedCall,
@@ -276,7 +277,7 @@ impl BatchContext {
 
     async fn execute_prepared(self: Arc<Self>, prepared: PreparedCall) -> ToolResult {
         let PreparedCall { mut call, bound, hook_verdict } = prepared;
-        // What it has waited for others is not its own time.
+        // Time spent waiting for other calls does not count.
         call.started = Instant::now();
         self.notify_started(&call);
         let mut judged = Authorization::default();
@@ -319,7 +320,8 @@ impl BatchContext {
         });
     }
 
-    /// A call that cannot be made, as it was asked for.
+    /// Notifies the observer of a call that cannot be made, with its original
+    /// arguments.
     fn notify_refused(&self, call: &str, tool: &str, asked: CallArguments) {
         let Some(onlooker) = &self.caller.observer else { return };
         let asked = match asked {
@@ -333,7 +335,7 @@ impl BatchContext {
         onlooker.call_started(&CallStarted { call, tool, arguments, parent });
     }
 
-    /// Stages 6 and 7: may it go on?
+    /// Stages 6 and 7: decides whether the call may run.
     async fn authorize(
         &self,
         call: &ResolvedCall,
@@ -347,8 +349,8 @@ impl BatchContext {
             return Err(ToolError::cancelled());
         }
         let mut ruling = self.inspect(call, hook_verdict.clone());
-        // Calls of one peer that run side by side ask one after the other: the
-        // answer to the first may be the answer to all.
+        // Concurrent calls of one caller ask one at a time: the answer to the
+        // first may settle the others.
         let asks = matches!(ruling.verdict, Verdict::Ask { .. }) && call.entry.spec().unordered;
         let _asking = match asks {
             true => {
@@ -369,13 +371,13 @@ impl BatchContext {
         judged.implied = std::mem::take(&mut ruling.implied_effects);
         judged.profile = ruling.profile.take();
         let approved = self.approve(&ruling, call, judged).await;
-        // The record tells where paths lead, also of what was refused.
+        // Set for refused calls too: the record shows real paths.
         judged.grants = Arc::new(ruling.grants);
         judged.confinement = ruling.confinement;
         approved
     }
 
-    /// Waits for work that is not the tool's own, within the batch's time.
+    /// Awaits work outside the tool, within the batch's deadline.
     async fn within_deadline<T>(&self, work: impl Future<Output = T>) -> Result<T, ToolError> {
         let work = self.caller.cancel.run_until_cancelled(work);
         let done = match self.caller.deadline {
@@ -388,10 +390,13 @@ impl BatchContext {
     }
 
     fn deadline_error(&self) -> ToolError {
-        ToolError::new(ErrorKind::Timeout, "The time of the batch was up before this call began")
+        ToolError::new(
+            ErrorKind::Timeout,
+            "The deadline of the batch passed before this call started",
+        )
     }
 
-    /// The answer to a call that never got as far as running.
+    /// Builds the result of a call that never ran.
     async fn refuse_call(
         &self,
         call_id: &str,
@@ -399,7 +404,8 @@ impl BatchContext {
         error: ToolError,
         started: Instant,
     ) -> ToolResult {
-        // The same wrong call gives the same error, so that tells a loop too.
+        // The same wrong call gives the same error, so the message identifies a
+        // loop.
         let message = Value::from(error.message());
         let footprint =
             self.engine.guard().is_enabled().then(|| CallFingerprint::new(name, &message, false));
@@ -413,7 +419,7 @@ impl BatchContext {
         self.redact(&mut result);
         let shown =
             AssertUnwindSafe(self.run_result_hooks(&Value::Null, &mut result)).catch_unwind();
-        // A hook that panics over a refusal changes nothing about it.
+        // A hook that panics does not change the refusal.
         let _ = shown.await;
         let warning = footprint.and_then(|print| self.record_in_guard(&print, false, &result));
         self.limit_result(hermes_core::ResultLimit::Default, warning.as_deref(), &mut result);

@@ -1,5 +1,5 @@
-//! The connections of a call's child processes: each is judged by the policy
-//! that judged the call, asked about if need be, and recorded.
+//! Connections of a call's child processes: the call's policy judges each one,
+//! the approver is asked if necessary, and each is recorded.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,16 +16,16 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::{Authorization, BatchContext, ResolvedCall};
-use crate::record::{CallRecord, CallRecorder, ConnectionDetails, now_ms};
+use crate::record::{CallRecord, CallRecorder, ConnectionDetails};
 
-/// The name under which connections are recorded.
+/// The tool name under which connections are recorded.
 const RECORD_TOOL_NAME: &str = "network";
 
-/// Judges the connections of a call's children, and of those that earlier
-/// calls of the session left running.
+/// Judges the connections of a call's child processes, and of those that
+/// earlier calls of the session left running.
 ///
-/// It holds nothing of the engine but what it needs: it outlives the call, and
-/// what the engine holds in turn is to end with the engine.
+/// It holds only the parts of the engine that it needs: it outlives the call
+/// and must not keep the engine alive.
 struct CallConnectionJudge {
     policy: Arc<dyn Policy>,
     recorder: Option<Arc<dyn CallRecorder>>,
@@ -41,16 +41,16 @@ struct CallConnectionJudge {
     tool: String,
     toolset: String,
     annotations: ToolAnnotations,
-    /// What the call was allowed to do on the network.
+    /// The network effects that the call was allowed.
     granted: Vec<Effect>,
-    /// What was answered while it ran, by effect.
+    /// Verdicts so far, by effect.
     answers: Mutex<HashMap<String, ConnectionVerdict>>,
-    /// One question at a time.
+    /// Held while the approver is asked: one request at a time.
     approval_lock: tokio::sync::Mutex<()>,
 }
 
 impl BatchContext {
-    /// Has the connections of a call's children judged.
+    /// Installs a judge for the connections of the call's child processes.
     pub(super) fn judge_connections(self: &Arc<Self>, call: &ResolvedCall, judged: &Authorization) {
         let is_isolated = judged
             .confinement
@@ -86,12 +86,12 @@ impl BatchContext {
 }
 
 impl CallConnectionJudge {
-    /// Whether the call as a whole was allowed to do this.
+    /// Whether the call was granted this effect.
     fn is_granted(&self, effect: &Effect) -> bool {
         let Resource::Host(host) = &effect.resource else { return false };
         let name = host.rsplit_once(':').map_or(host.as_str(), |(name, _)| name);
-        // A command that names loopback means the session's own. What comes to
-        // the proxy is about this machine's.
+        // A command that names loopback means the session's own; requests to
+        // the proxy are for the host's.
         if host_reach(name) == AddressReach::Loopback {
             return false;
         }
@@ -100,15 +100,15 @@ impl CallConnectionJudge {
                 || granted.scope == Scope::NETWORK_SEND && effect.scope == Scope::NETWORK_FETCH;
             is_as_much
                 && match &granted.resource {
-                    // Without a port, every port of the host is meant.
+                    // Without a port, the grant covers every port of the host.
                     Resource::Host(own) => own == host || own == name,
-                    // What was not known when the call was judged is judged now.
+                    // Anything unknown when the call was judged is judged now.
                     _ => false,
                 }
         })
     }
 
-    /// Calls the policy with what it is asked about.
+    /// Calls `ask` with the proposal for a connection.
     fn with_proposal<T>(
         &self,
         request: &ConnectionRequest,
@@ -165,7 +165,7 @@ impl CallConnectionJudge {
         answers.get(&effect.to_string()).cloned()
     }
 
-    /// Asks once for each host.
+    /// Asks the approver, once per host.
     async fn ask_approver(
         &self,
         request: &ConnectionRequest,
@@ -203,7 +203,8 @@ impl CallConnectionJudge {
         let verdict = match decision {
             ApprovalDecision::Approved(lasting) => {
                 if lasting != ApprovalScope::Once {
-                    // An answer that cannot be kept holds for this call.
+                    // An approval that cannot be saved applies to this call
+                    // only.
                     let _ = self
                         .with_proposal(request, effect, |it| policy.remember_approval(it, lasting));
                 }
@@ -250,7 +251,7 @@ impl ConnectionJudge for CallConnectionJudge {
             ConnectionVerdict::Refuse(refusal) => ("deny", Some(refusal.rule.as_str()), "denied"),
         };
         recorder.record(&CallRecord {
-            time_ms: now_ms(),
+            time_ms: hermes_core::clock::unix_millis(),
             who: &self.who,
             session: self.session.id(),
             task: &self.task_id,
@@ -281,8 +282,8 @@ impl ConnectionJudge for CallConnectionJudge {
     }
 }
 
-/// What is said of a connection to those who are asked: the same for the same
-/// program and host, so that an answer can be found again.
+/// The arguments shown for a connection. They are the same for the same program
+/// and host, so an approval can be found again.
 fn proposal_arguments(request: &ConnectionRequest) -> Value {
     json!({
         "program": request.client.as_ref().map_or("unknown", hermes_core::ClientProcess::name),

@@ -1,15 +1,15 @@
-//! Stage 10: the recorder keeps what happened; before that, hooks see it.
+//! Stage 10: runs the result hooks, then records the call.
 
 use hermes_core::{Effect, ToolResult, Verdict};
 use serde_json::Value;
 
 use super::{Authorization, BatchContext};
 use crate::hooks::ResultView;
-use crate::record::{CallRecord, now_ms, status_name};
+use crate::record::{CallRecord, status_name};
 
 impl BatchContext {
-    /// Shows every result to the hooks, whatever came of the call, and lets
-    /// them replace it.
+    /// Passes every result, success or error, to the hooks; they may replace
+    /// it.
     pub(super) async fn run_result_hooks(&self, arguments: &Value, result: &mut ToolResult) {
         let hooks = &self.engine.hooks().0;
         for hook in hooks {
@@ -17,7 +17,7 @@ impl BatchContext {
         }
         for hook in hooks {
             let replaced = hook.transform_tool_result(self.result_view(arguments, result)).await;
-            // A text that is no JSON would break everyone who reads results.
+            // Consumers parse results as JSON, so other text is ignored.
             let json =
                 replaced.filter(|t| serde_json::from_str::<serde::de::IgnoredAny>(t).is_ok());
             if let Some(content) = json {
@@ -50,7 +50,7 @@ impl BatchContext {
             Some(Verdict::Allow) | None => (None, None),
         };
         recorder.record(&CallRecord {
-            time_ms: now_ms(),
+            time_ms: hermes_core::clock::unix_millis(),
             who: &self.caller.who,
             session: self.caller.session.id(),
             task: &self.caller.task_id,

@@ -1,5 +1,5 @@
-//! Stage 9: what leaves is safe to read and not too much. Hooks have had
-//! their say by then, so what they put in is bounded like anything else.
+//! Stage 9: limits the size of results and sanitizes errors. It runs after the
+//! hooks, so their output is limited too.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::sanitize::{sanitize_error, strip_framing, truncate_error};
 use crate::spill::{ResultSizeLimits, exceeds};
 
 impl BatchContext {
-    /// The whole answer, as it came out of the tool.
+    /// Builds the full result from the tool's output.
     pub(super) fn build_result(&self, call: &ResolvedCall, landed: CallOutcome) -> ToolResult {
         let (content, attachments) = match landed.outcome {
             Ok(outcome) => outcome,
@@ -25,7 +25,7 @@ impl BatchContext {
             tool_call_id: call.id.clone(),
             name: call.entry.name().to_owned(),
             content,
-            // What it had by then is shown, but it did not do what was asked.
+            // Partial output is returned, but the status is an error.
             status: landed.stopped.map_or(CallStatus::Success, CallStatus::Error),
             disposition: landed.disposition,
             coercions: Vec::new(),
@@ -42,7 +42,7 @@ impl BatchContext {
         warning: Option<&str>,
         result: &mut ToolResult,
     ) {
-        // An error has no business being large, whoever raised it.
+        // Errors use the default limit, even if the tool's is larger.
         let limit = if result.is_success() { limit } else { ResultLimit::Default };
         if let Some(limit) = self.limits().for_tool(limit)
             && exceeds(&result.content, limit)
@@ -54,7 +54,7 @@ impl BatchContext {
         }
     }
 
-    /// Has the guard against loops remember a result; its warning, if one is due.
+    /// Records a result in the loop guard; returns its warning, if any.
     pub(super) fn record_in_guard(
         &self,
         print: &CallFingerprint,
@@ -65,12 +65,12 @@ impl BatchContext {
         self.engine.guard().record_result(self.caller_key(), print, came, &result.content)
     }
 
-    /// How much of the results reaches the model.
+    /// The size limits of results.
     pub(crate) fn limits(&self) -> ResultSizeLimits {
         self.caller.limits.unwrap_or_else(|| self.engine.limits())
     }
 
-    /// Puts a result into a file, but for its ends.
+    /// Spills a result to a file; keeps its head and tail.
     pub(crate) fn spill(&self, result: &mut ToolResult, limit: usize) {
         let spilled = self.engine.spill().spill(&result.tool_call_id, &result.content, limit);
         result.content = spilled.content;
@@ -78,7 +78,7 @@ impl BatchContext {
     }
 }
 
-/// An error whose text can be shown to a model.
+/// Makes the text of an error safe to show to a model.
 pub(super) fn sanitize_tool_error(error: ToolError) -> ToolError {
     if error.kind() == ErrorKind::Internal {
         let message = sanitize_error(error.message());
@@ -88,7 +88,7 @@ pub(super) fn sanitize_tool_error(error: ToolError) -> ToolError {
     error.map_text(|text| truncate_error(&strip_framing(text)))
 }
 
-/// Adds a field to a JSON object that is still text.
+/// Adds a field to a serialized JSON object.
 fn add_json_field(content: &mut String, key: &str, text: &str) {
     if !content.starts_with('{') || !content.ends_with('}') {
         return;

@@ -1,5 +1,5 @@
-//! Stage 8: the tool runs, as a task of its own, and whatever it does there
-//! is one answer.
+//! Stage 8: runs the tool in its own task and turns every ending into one
+//! outcome.
 
 mod commands;
 
@@ -22,19 +22,19 @@ use super::{Authorization, BatchContext, CallOutcome, ResolvedCall, effects};
 use crate::host::SessionHost;
 use crate::observer::ProgressForwarder;
 
-/// How long a tool that was told to stop may take to do so.
+/// Time that a cancelled tool has to stop.
 const CANCEL_GRACE: Duration = Duration::from_secs(2);
 
-/// The longest time that a tool may ask for.
+/// The maximum timeout of a tool.
 const MAX_TOOL_TIMEOUT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// The outer error is a tool that could not be set up, and so never ran.
+/// The outer `ToolError` means that the tool could not be set up and never ran.
 type ToolTaskResult = Result<Result<Result<ToolOutput, ToolError>, ToolError>, JoinError>;
 
-/// A call with all of its arguments, and what it may touch with them.
+/// A call with all its arguments, and its grants.
 type CompleteCall = (Box<dyn BoundCall>, Arc<Grants>);
 
-/// What a running call is held to.
+/// Permissions of a running call.
 struct CallPermissions {
     grants: Arc<Grants>,
     confinement: Option<Arc<Confinement>>,
@@ -91,7 +91,7 @@ impl BatchContext {
 
         let stopped = tokio::select! {
             biased;
-            // It may have noticed by itself that it was to stop, sooner than we did.
+            // The tool may notice the cancellation before this function does.
             ended = &mut task => return classify(entry.name(), ended, ErrorKind::Cancelled),
             () = self.caller.cancel.cancelled() => ToolError::cancelled(),
             () = tokio::time::sleep_until(deadline.into()) => ToolError::new(
@@ -100,8 +100,8 @@ impl BatchContext {
             ),
         };
         cancel.cancel();
-        // A tool that stops in time may have something to say, such as the
-        // output so far; its own word that it was cancelled adds nothing.
+        // A tool that stops in time may return something useful, such as the
+        // output so far; its own cancellation error adds nothing.
         match tokio::time::timeout(CANCEL_GRACE, &mut task).await {
             Ok(Ok(Ok(Ok(output)))) => classify(entry.name(), Ok(Ok(Ok(output))), stopped.kind()),
             Ok(Ok(Ok(Err(error)))) if error.kind() != ErrorKind::Cancelled => interrupted(error),
@@ -109,7 +109,7 @@ impl BatchContext {
         }
     }
 
-    /// An error if a secret that the call names is not there.
+    /// Returns an error if a secret that the call names does not exist.
     pub(super) fn require_secrets(&self, call: &ResolvedCall) -> Result<(), ToolError> {
         if !uses_secrets(call) {
             return Ok(());
@@ -117,7 +117,7 @@ impl BatchContext {
         self.arguments_with_secrets(call).map(drop)
     }
 
-    /// The arguments with the secrets that they name.
+    /// The arguments with secret placeholders resolved.
     fn arguments_with_secrets(&self, call: &ResolvedCall) -> Result<Value, ToolError> {
         let mut arguments = call.arguments.clone();
         let trouble = RefCell::new(None);
@@ -130,7 +130,7 @@ impl BatchContext {
         };
         let resolved = reference::resolve(&mut arguments, &lookup);
         if let Some(why) = trouble.take() {
-            return Err(ToolError::unavailable(format!("The secret cannot be used: {why}")));
+            return Err(ToolError::unavailable(format!("The secret is not available: {why}")));
         }
         resolved.map_err(|missing| {
             ToolError::unavailable(missing.to_string())
@@ -139,7 +139,7 @@ impl BatchContext {
         Ok(arguments)
     }
 
-    /// The call with all of its arguments.
+    /// Binds the call with all its arguments.
     fn complete_call(
         &self,
         call: &mut ResolvedCall,
@@ -153,7 +153,7 @@ impl BatchContext {
         if !call.bulk_omitted {
             return Ok((bound, grants));
         }
-        // From here on only hooks want to see them.
+        // After this, only hooks need the arguments.
         let arguments = match self.engine.hooks().0.is_empty() {
             true => std::mem::take(&mut call.arguments),
             false => call.arguments.clone(),
@@ -161,14 +161,14 @@ impl BatchContext {
         let whole = Arc::clone(call.entry.tool()).bind_owned(arguments)?;
         if effects::declared_effects(&*whole, &self.workplace.load()) != call.effects {
             return Err(ToolError::internal(format!(
-                "{} would do something else than was judged",
+                "{}: the complete call declares other effects than those that were judged",
                 call.entry.name()
             )));
         }
         Ok((whole, grants))
     }
 
-    /// The call with its secrets in place: not before somebody has allowed it.
+    /// Binds the call with its secrets; only after it was approved.
     fn bind_with_secrets(
         &self,
         call: &ResolvedCall,
@@ -178,17 +178,18 @@ impl BatchContext {
         let revealed = Arc::clone(call.entry.tool()).bind_owned(arguments)?;
         let workplace = self.workplace.load();
         let effects = effects::declared_effects(&*revealed, &workplace);
-        // Rules judged the placeholder; what it hides must not move the call.
+        // The rules judged the placeholder; the secret must not change the
+        // target.
         if !located_effects(&effects).eq(located_effects(&call.effects)) {
             return Err(ToolError::invalid("A secret cannot be part of a path or a host")
-                .with_hint("Name the file or the host itself, and use the secret elsewhere."));
+                .with_hint("Write the path or host literally, and use the secret elsewhere."));
         }
         let lookup = |name: &str| self.engine.secrets().lookup(name).ok().flatten();
         let commands = commands::fill_commands(&call.effects, &effects, &lookup, &workplace)?;
         Ok((revealed, commands::grants_with_secrets(&judged.grants, &commands)))
     }
 
-    /// What would happen, for a call that is only rehearsed.
+    /// The result of a dry run.
     pub(super) fn dry_run_outcome(
         &self,
         call: &ResolvedCall,
@@ -213,8 +214,8 @@ impl BatchContext {
         }
     }
 
-    /// What the tool is handed. Calls that it makes in turn stop when it must
-    /// stop, and see the registry that it was found in.
+    /// Builds the tool's context. Nested calls are cancelled with the tool, and
+    /// see the same registry snapshot.
     fn tool_context(
         self: &Arc<Self>,
         call: &ResolvedCall,
@@ -251,12 +252,13 @@ impl BatchContext {
     }
 }
 
-/// The effects that are about a path or a host.
+/// The effects on a path or host.
 fn located_effects(effects: &[Effect]) -> impl Iterator<Item = &Effect> {
     effects.iter().filter(|e| matches!(e.resource, Resource::Path(_) | Resource::Host(_)))
 }
 
-/// Whether there are placeholders in the arguments, which have become effects.
+/// Whether the arguments contain secret placeholders, which were declared as
+/// effects.
 fn uses_secrets(call: &ResolvedCall) -> bool {
     call.effects.iter().any(|effect| effect.scope == Scope::SECRET_USE)
 }
@@ -270,7 +272,8 @@ fn interrupted(error: ToolError) -> CallOutcome {
     }
 }
 
-/// What came of a call. If it was stopped, then for this reason.
+/// Turns the end of a tool's task into an outcome; `why` is the kind of error
+/// if it was stopped.
 fn classify(tool: &str, ended: ToolTaskResult, why: ErrorKind) -> CallOutcome {
     let (mut stopped, mut is_well) = (None, false);
     let outcome = match ended {
@@ -283,7 +286,7 @@ fn classify(tool: &str, ended: ToolTaskResult, why: ErrorKind) -> CallOutcome {
             is_well = output.ending() == CallEnding::Succeeded;
             output.into_checked()
         }
-        // The tool noticed by itself that it was to stop.
+        // The tool noticed the cancellation or timeout on its own.
         Ok(Ok(Err(error))) if matches!(error.kind(), ErrorKind::Cancelled | ErrorKind::Timeout) => {
             return interrupted(error);
         }

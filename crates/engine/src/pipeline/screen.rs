@@ -1,5 +1,4 @@
-//! Stage 9, first half: what must not leave is taken out, and what came from
-//! strangers is marked as theirs.
+//! Stage 9, first half: redacts secrets and labels untrusted text.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,10 +10,10 @@ use serde_json::{Value, json};
 
 use super::{BatchContext, ResolvedCall};
 
-/// Shorter text than this says nothing.
+/// Shorter results are not labelled.
 const MIN_LABELLED_BYTES: usize = 32;
 
-/// Where an error may have words that are not ours.
+/// Fields of an error that may contain untrusted text.
 const UNTRUSTED_ERROR_FIELDS: [&str; 3] = ["error", "stderr", "difference"];
 
 impl BatchContext {
@@ -22,20 +21,20 @@ impl BatchContext {
         self.engine.secrets().redactor()
     }
 
-    /// Takes secrets out of a result, whoever put them there.
+    /// Redacts secrets in a result, whatever their source.
     pub(super) fn redact(&self, result: &mut ToolResult) {
         self.redactor().redact_json(&mut result.content);
     }
 
-    /// Arguments as they may be shown to people.
+    /// Arguments with secrets redacted, for display.
     pub(super) fn redacted_arguments(&self, arguments: &Value) -> Value {
         let mut text = arguments.to_string();
         self.redactor().redact_json(&mut text);
         serde_json::from_str(&text).unwrap_or(Value::Null)
     }
 
-    /// An effect as it may be shown and kept.
-    /// Effects as people are told of them: a path is where it really leads.
+    /// Redacted effects for display and the record; a granted path is shown as
+    /// its real path.
     fn real_path_effects(&self, effects: &[Effect], grants: &Grants) -> Vec<Effect> {
         let grants = grants.list().unwrap_or_default();
         let placed = effects.iter().enumerate().map(|(at, effect)| {
@@ -50,8 +49,8 @@ impl BatchContext {
         placed.map(|effect| self.redacted_effect(&effect)).collect()
     }
 
-    /// What a call does in the words of those who are told of it: what it has
-    /// declared, and what its commands do.
+    /// The effects of a call for display and the record: the declared ones, and
+    /// those of its commands.
     pub(super) fn shown_effects(
         &self,
         effects: &[Effect],
@@ -92,8 +91,8 @@ impl BatchContext {
         effect
     }
 
-    /// Labels what a tool brought in from outside, and remembers that it did. It
-    /// may be its answer or tell of an error.
+    /// Labels a result or error that came from outside as untrusted, and taints
+    /// the session.
     pub(super) fn mark_untrusted(
         &self,
         call: &ResolvedCall,
@@ -110,13 +109,12 @@ impl BatchContext {
         let source = call.entry.name();
         let found = scan(&result.content, ScanLevel::Context);
         let findings: Vec<String> = found.iter().map(|finding| finding.id.to_owned()).collect();
-        // A session that cannot be written is reported by the tools that need it.
+        // Tools that need the session report that it cannot be written.
         let _ = Taint::record_source(&self.caller.session, source, &findings);
         result.untrusted = true;
         let told: Value = serde_json::from_str(&result.content).unwrap_or_default();
         let mut labelled = match (is_answer, told) {
-            // What went wrong stays where it is looked for; the words may be a
-            // stranger's.
+            // An error keeps its shape; only its text is labelled.
             (false, Value::Object(mut error)) => {
                 for key in UNTRUSTED_ERROR_FIELDS.iter().filter(|_| self.caller.label_untrusted) {
                     if let Some(Value::String(text)) = error.get_mut(*key) {
@@ -141,7 +139,8 @@ impl BatchContext {
         result.content = labelled.to_string();
     }
 
-    /// Hosts that calls were allowed to speak to are no longer new.
+    /// Records hosts that the call was allowed to reach; they are no longer
+    /// new.
     fn record_hosts(&self, call: &ResolvedCall) {
         for effect in &call.effects {
             if let Resource::Host(host) = &effect.resource {

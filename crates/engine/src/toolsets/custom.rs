@@ -1,4 +1,4 @@
-//! Toolsets of the user's own: making, changing, deleting and loading them.
+//! Custom toolsets: creates, changes, deletes and loads them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::resolve::{ALL_TOOLSETS, SERVER_PREFIX, is_registered};
 use super::{CustomToolsets, ToolIndex, ToolsetCatalog, ToolsetError, nearest, table};
 
-/// Gives the canonical name of a tool that exists, by any of its names.
+/// Returns the canonical name of an existing tool, given any of its names.
 pub type ToolLookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 const MAX_NAME_BYTES: usize = 64;
@@ -19,7 +19,7 @@ pub struct CustomToolset {
     pub description: String,
     pub tools: Vec<String>,
     pub includes: Vec<String>,
-    /// Fields of the stored document that this version does not know.
+    /// Unknown fields of the stored document.
     pub(super) extra: Map<String, Value>,
 }
 
@@ -37,8 +37,8 @@ impl CustomToolset {
     }
 }
 
-/// What is missing at creation is a mistake; what is missing at load may come
-/// back, when its server connects or its file is restored.
+/// A missing member is an error at creation. At load it is not: it may return
+/// when its server connects or its file is restored.
 #[derive(Clone, Copy, PartialEq)]
 enum ValidationMode {
     Creation,
@@ -46,12 +46,12 @@ enum ValidationMode {
 }
 
 impl ToolsetCatalog {
-    /// Takes over stored toolsets. A tool that does not exist (any more) is
-    /// kept and adds nothing; [`ToolsetCatalog::problems`] tells of it.
+    /// Loads stored toolsets. A tool that does not exist is kept but adds
+    /// nothing; [`ToolsetCatalog::problems`] reports it.
     ///
     /// # Errors
-    /// When an include names a toolset that does not exist. That of an MCP
-    /// server may be missing: the server may connect later.
+    /// When an include names a toolset that does not exist. An MCP server's
+    /// toolset may be missing: the server may connect later.
     pub fn load(
         custom: CustomToolsets,
         index: &dyn ToolIndex,
@@ -88,10 +88,11 @@ impl ToolsetCatalog {
         self.replace(toolset, index, tools)
     }
 
-    /// Adds a toolset, or puts it in the place of the custom one of that name.
+    /// Adds a toolset, or replaces the custom one with that name.
     ///
     /// # Errors
-    /// As [`ToolsetCatalog::create`], but for a name that a custom toolset has.
+    /// As [`ToolsetCatalog::create`], except that the name of a custom toolset
+    /// is allowed.
     pub fn replace(
         &mut self,
         toolset: CustomToolset,
@@ -123,7 +124,7 @@ impl ToolsetCatalog {
         Ok(())
     }
 
-    /// Removes a custom toolset and hands it back.
+    /// Removes a custom toolset and returns it.
     ///
     /// # Errors
     /// When it is built in, does not exist, or others include it.
@@ -155,8 +156,8 @@ impl ToolsetCatalog {
         Err(ToolsetError::Unknown { name, suggestions })
     }
 
-    /// Everything in the custom toolsets that does not exist: tools, and
-    /// toolsets of MCP servers that are not connected.
+    /// Lists missing members of custom toolsets: tools, and toolsets of MCP
+    /// servers that are not connected.
     #[must_use]
     pub fn problems(&self, index: &dyn ToolIndex, tools: ToolLookup<'_>) -> Vec<ToolsetError> {
         let mut problems = Vec::new();
@@ -175,7 +176,8 @@ impl ToolsetCatalog {
         problems
     }
 
-    /// Checks the members and gives them their canonical names, each once.
+    /// Checks the members, replaces names by canonical ones and removes
+    /// duplicates.
     fn validate_members(
         &self,
         mut toolset: CustomToolset,
@@ -188,7 +190,7 @@ impl ToolsetCatalog {
         for tool in std::mem::take(&mut toolset.tools) {
             let canonical = match lookup(&tool) {
                 Some(canonical) => canonical,
-                // In the table but not in the registry: this build leaves it out.
+                // In the table but not in the registry: not part of this build.
                 None if moment == ValidationMode::Load || table::has_tool(&tool) => tool,
                 None => return Err(self.unknown_tool_error(&toolset.name, &tool, index)),
             };
@@ -216,8 +218,9 @@ impl ToolsetCatalog {
         Ok(toolset)
     }
 
-    /// Whether the includes of `changed` lead back to it. Only custom toolsets
-    /// can, since nothing built in includes them.
+    /// Returns an error if the includes of `changed` lead back to it. Only
+    /// custom toolsets can form a cycle, since built-in ones do not include
+    /// them.
     fn check_cycle(&self, changed: &CustomToolset) -> Result<(), ToolsetError> {
         let mut reached_from: HashMap<&str, &str> = HashMap::new();
         let mut pending = vec![changed];
@@ -253,7 +256,7 @@ impl ToolsetCatalog {
     }
 }
 
-/// The rule for names, as far as it does not depend on what is registered.
+/// Checks a name, as far as that does not depend on registered tools.
 pub(super) fn check_name(name: &str) -> Result<(), ToolsetError> {
     let invalid = |rule| Err(ToolsetError::InvalidName { name: name.to_owned(), rule });
     let mut bytes = name.bytes();
@@ -267,7 +270,7 @@ pub(super) fn check_name(name: &str) -> Result<(), ToolsetError> {
         return invalid("it must not be longer than 64 characters");
     }
     if name.starts_with(SERVER_PREFIX) {
-        return invalid("`mcp-` is kept for the tools of MCP servers");
+        return invalid("`mcp-` is reserved for MCP servers");
     }
     match name_holder(name) {
         Some(holder) => Err(ToolsetError::Taken { name: name.to_owned(), holder }),

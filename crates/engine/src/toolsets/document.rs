@@ -1,5 +1,5 @@
-//! The document that custom toolsets are kept in, read and written as text.
-//! Fields that this version does not know are kept as they are.
+//! Reads and writes the document with custom toolsets. Unknown fields are
+//! preserved.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::{CustomToolset, ToolsetError, custom};
 
 const DOCUMENT_VERSION: u64 = 1;
 
-/// The user's own toolsets, by name.
+/// The custom toolsets, by name.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CustomToolsets {
     toolsets: BTreeMap<String, CustomToolset>,
@@ -17,11 +17,12 @@ pub struct CustomToolsets {
 }
 
 impl CustomToolsets {
-    /// Reads `{"version":1,"toolsets":{NAME:{"description","tools","includes"}}}`.
+    /// Parses
+    /// `{"version":1,"toolsets":{NAME:{"description","tools","includes"}}}`.
     /// Blank text is an empty document.
     ///
     /// # Errors
-    /// When the text is not such a document, naming the place.
+    /// When the text is not such a document; the error names the place.
     pub fn parse(text: &str) -> Result<Self, ToolsetError> {
         let text = text.trim_start_matches('\u{feff}');
         if text.trim().is_empty() {
@@ -48,7 +49,7 @@ impl CustomToolsets {
         Ok(document)
     }
 
-    /// The document as text, indented, toolsets by name, with a final newline.
+    /// Serializes the document: indented, sorted by name, with a final newline.
     #[must_use]
     pub fn to_json(&self) -> String {
         let mut toolsets = Map::new();

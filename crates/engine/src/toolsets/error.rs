@@ -1,10 +1,10 @@
-//! What can be wrong with a toolset's name, its members, or the file of custom ones.
+//! Errors in a toolset's name, its members, or the document of custom toolsets.
 
 use std::fmt::Write as _;
 
-/// Names longer than this are cut in messages.
+/// Longer names are truncated in messages.
 const MAX_QUOTED_CHARS: usize = 80;
-/// How many names of a long chain or list a message shows.
+/// Maximum number of names that a message shows.
 const MAX_SHOWN_NAMES: usize = 6;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -12,7 +12,7 @@ const MAX_SHOWN_NAMES: usize = 6;
 pub enum ToolsetError {
     #[error("there is no toolset {}{}", quote(name), did_you_mean(suggestions))]
     Unknown { name: String, suggestions: Vec<String> },
-    #[error("toolset {} of Hermes Agent has no tools here", quote(name))]
+    #[error("toolset {} of Hermes Agent is not available in this build", quote(name))]
     Absent { name: String },
     #[error(
         "toolset {} includes {}, which does not exist{}",
@@ -32,13 +32,13 @@ pub enum ToolsetError {
     InvalidName { name: String, rule: &'static str },
     #[error("a toolset cannot be called {}: {holder} has that name", quote(name))]
     Taken { name: String, holder: &'static str },
-    #[error("there already is a custom toolset {}", quote(name))]
+    #[error("custom toolset {} already exists", quote(name))]
     Exists { name: String },
     #[error("toolset {} would include itself: {}", quote(path.first().map_or("", String::as_str)), chain(path))]
     Cycle { path: Vec<String> },
     #[error("{} is a built-in toolset and cannot be deleted", quote(name))]
     BuiltIn { name: String },
-    #[error("toolset {} consists of registered tools and cannot be deleted", quote(name))]
+    #[error("toolset {} is made of registered tools and cannot be deleted", quote(name))]
     Registered { name: String },
     #[error("toolset {} is included by {}; change those first", quote(name), listing(by))]
     InUse { name: String, by: Vec<String> },
@@ -59,7 +59,8 @@ impl ToolsetError {
     }
 }
 
-/// A name from outside, fit for one line of a message.
+/// Quotes a name for a one-line message: escapes control characters and
+/// truncates it.
 pub(crate) fn quote(name: &str) -> String {
     let mut quoted = String::from("`");
     for (position, c) in name.chars().enumerate() {

@@ -1,4 +1,4 @@
-//! A registry reduced to what resolution asks of it.
+//! A minimal tool index for tests of toolset resolution.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Toolsets: named groups of tools that include one another, built in, made by
-//! the user, or filled by whatever is registered.
+//! Toolsets: named groups of tools that can include one another. They are built
+//! in, defined by the user, or made of registered tools.
 
 mod custom;
 mod document;
@@ -20,14 +20,15 @@ pub use table::{
     BUILTIN_TOOLSETS, CORE_TOOLS, LEGACY_TOOLSETS, LegacyToolset, ToolsetDefinition, ToolsetKind,
 };
 
-/// What resolution needs to know of the registry: tools registered into a
-/// toolset extend it, and a toolset may exist by registration alone.
+/// What resolution needs from the registry: tools registered into a toolset
+/// extend it, and a toolset may exist by registration alone.
 pub trait ToolIndex {
     /// Canonical names of the tools registered into `toolset`, in any order.
     fn tools_in(&self, toolset: &str) -> Vec<String>;
-    /// Every toolset that something is, or may become, registered into.
+    /// Every toolset into which tools are, or may become, registered.
     fn toolset_names(&self) -> Vec<String>;
-    /// The toolset that `name` is another name of (an MCP server's name for `mcp-<server>`).
+    /// The toolset that `name` is an alias of (an MCP server's name for
+    /// `mcp-<server>`).
     fn alias(&self, name: &str) -> Option<String>;
 }
 
@@ -46,14 +47,14 @@ impl ToolIndex for () {
     }
 }
 
-/// The built-in toolsets together with the user's own.
+/// The built-in and custom toolsets.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ToolsetCatalog {
     custom: CustomToolsets,
 }
 
 impl ToolsetCatalog {
-    /// The user's own toolsets, as they are to be written back.
+    /// The custom toolsets, as they are to be stored.
     #[must_use]
     pub fn custom(&self) -> &CustomToolsets {
         &self.custom

@@ -1,4 +1,4 @@
-//! From names of toolsets to names of tools.
+//! Resolves toolset names to tool names.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -12,23 +12,23 @@ use super::{CustomToolset, ToolIndex, ToolsetCatalog, ToolsetError, nearest};
 pub(super) const ALL_TOOLSETS: &str = "all";
 pub(super) const SERVER_PREFIX: &str = "mcp-";
 
-/// Which tools a session gets.
+/// The toolsets of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct ToolSelection {
-    /// `None` is everything; an empty list is nothing.
+    /// `None` enables everything, an empty list nothing.
     pub enabled: Option<Vec<String>>,
-    /// Taken away last, whatever `enabled` says.
+    /// Removed last; takes precedence over `enabled`.
     pub disabled: Vec<String>,
 }
 
-/// A toolset as it is shown.
+/// A toolset, for display.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ToolsetSummary {
     pub name: String,
     pub description: String,
-    /// Every tool, those of the included toolsets among them; sorted.
+    /// All tools, including those of included toolsets; sorted.
     pub tools: Vec<String>,
-    /// The toolset's own tools, registered ones among them; sorted.
+    /// The toolset's own tools, including registered ones; sorted.
     pub direct: Vec<String>,
     pub includes: Vec<String>,
     pub tool_count: usize,
@@ -37,7 +37,7 @@ pub struct ToolsetSummary {
     pub kind: ToolsetKind,
 }
 
-/// A toolset that exists, under its canonical name.
+/// An existing toolset, under its canonical name.
 pub(super) struct LocatedToolset<'a> {
     pub(super) name: String,
     source: ToolsetSource<'a>,
@@ -94,7 +94,9 @@ impl LocatedToolset<'_> {
             ToolsetSource::Everything => "Every tool of every toolset".to_owned(),
             ToolsetSource::Builtin(def) => def.description.to_owned(),
             ToolsetSource::Custom(def) => def.description.clone(),
-            ToolsetSource::Legacy(_) => "An old name, kept for existing configurations".to_owned(),
+            ToolsetSource::Legacy(_) => {
+                "A former name, kept for existing configurations".to_owned()
+            }
             ToolsetSource::Registered => match self.name.strip_prefix(SERVER_PREFIX) {
                 Some(server) => format!("Tools of the MCP server {server}"),
                 None => format!("Tools registered into {}", self.name),
@@ -104,22 +106,22 @@ impl LocatedToolset<'_> {
 }
 
 impl ToolsetCatalog {
-    /// The tools of one toolset, sorted, each once.
+    /// Returns the tools of one toolset, sorted, without duplicates.
     ///
     /// # Errors
-    /// When there is no such toolset, or one that it includes no longer exists.
+    /// When the toolset, or one that it includes, does not exist.
     pub fn resolve(&self, name: &str, index: &dyn ToolIndex) -> Result<Vec<String>, ToolsetError> {
         let root = self.require(name, index)?;
         Ok(self.collect_tools(vec![root], index)?.into_iter().collect())
     }
 
-    /// The tools of a session, sorted, each once. Disabling a platform or a
-    /// posture takes away only what it adds to the core tools: nobody who turns
-    /// a platform off means to be left without `read_file`.
+    /// Returns the tools of a session, sorted, without duplicates. Disabling a
+    /// platform or a posture removes only what it adds to the core tools:
+    /// turning off a platform must not remove `read_file`.
     ///
     /// # Errors
-    /// When a name is not a toolset. A misspelt `disabled` is an error too:
-    /// passing over it would leave enabled what was to be turned off.
+    /// When a name is not a toolset. That includes `disabled`: ignoring a
+    /// misspelt name would leave enabled what was to be turned off.
     pub fn select(
         &self,
         selection: &ToolSelection,
@@ -155,6 +157,8 @@ impl ToolsetCatalog {
         Ok(tools.into_iter().collect())
     }
 
+    /// Describes a toolset.
+    ///
     /// # Errors
     /// As [`ToolsetCatalog::resolve`].
     pub fn summary(
@@ -185,8 +189,8 @@ impl ToolsetCatalog {
         })
     }
 
-    /// Names of all toolsets, sorted: built in, custom, and registered. Old
-    /// names, aliases and `all` work but are not listed.
+    /// Names of all toolsets, sorted: built-in, custom and registered. Former
+    /// names, aliases and `all` resolve but are not listed.
     #[must_use]
     pub fn names(&self, index: &dyn ToolIndex) -> Vec<String> {
         let mut names: BTreeSet<String> =
@@ -202,8 +206,10 @@ impl ToolsetCatalog {
         self.locate(name, index).is_some()
     }
 
+    /// Checks that `name` is a toolset.
+    ///
     /// # Errors
-    /// When `name` is not a toolset, with what it may have been meant to be.
+    /// When it is not; the error carries suggestions.
     pub fn check(&self, name: &str, index: &dyn ToolIndex) -> Result<(), ToolsetError> {
         self.require(name, index).map(drop)
     }
@@ -251,8 +257,8 @@ impl ToolsetCatalog {
         Some(LocatedToolset { name: name.to_owned(), source })
     }
 
-    /// Walks the includes with a stack of its own, each toolset once, so that
-    /// neither a cycle nor a very long chain does harm.
+    /// Collects tools through includes with an explicit stack, visiting each
+    /// toolset once: neither cycles nor long chains are a problem.
     fn collect_tools<'a>(
         &'a self,
         mut pending: Vec<LocatedToolset<'a>>,
@@ -276,7 +282,8 @@ impl ToolsetCatalog {
                             pending.push(next);
                         }
                     }
-                    // Its server is not connected, so it adds no tools until it is.
+                    // The server is not connected; it adds no tools until it
+                    // is.
                     None if include.starts_with(SERVER_PREFIX) => {}
                     None => return Err(self.unknown_include_error(&toolset.name, include, index)),
                 }
@@ -285,7 +292,7 @@ impl ToolsetCatalog {
         Ok(tools)
     }
 
-    /// Includes only lead to toolsets that are listed anyway, so none is followed.
+    /// Follows no includes: they only lead to toolsets that are listed anyway.
     pub(super) fn all_tool_names(&self, index: &dyn ToolIndex) -> BTreeSet<String> {
         let mut tools: BTreeSet<String> = BUILTIN_TOOLSETS
             .iter()

@@ -1,15 +1,15 @@
-//! The existing names that a misspelt one was probably meant to be.
+//! Suggests existing names for a misspelt one.
 
 use hermes_core::similar;
 
-/// Longer input is no typing mistake.
+/// Longer input is not a typo.
 const MAX_INPUT_CHARS: usize = 64;
 const MAX_SUGGESTIONS: usize = 3;
-/// Least likeness worth showing.
+/// Minimum similarity of a suggestion.
 const MIN_SIMILARITY: f64 = 0.6;
-/// How much less alike than the best a name may be and still be shown.
+/// Maximum difference in similarity to the best suggestion.
 const SIMILARITY_MARGIN: f64 = 0.21;
-/// A shorter part is found inside too many names to mean anything.
+/// A shorter substring matches too many names.
 const MIN_SUBSTRING_BYTES: usize = 3;
 
 /// Up to three of `candidates` that resemble `name`, nearest first.
@@ -31,14 +31,15 @@ where
         .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     scored.dedup();
-    // Next to a good match a poor one only distracts.
+    // Next to a good match, a poor one only distracts.
     let best = scored.first().map_or(0.0, |(score, _)| *score);
     scored.retain(|(score, _)| best - score < SIMILARITY_MARGIN);
     scored.truncate(MAX_SUGGESTIONS);
     scored.into_iter().map(|(_, candidate)| candidate).collect()
 }
 
-/// Case and the choice of separator are the commonest slips, so they count for nothing.
+/// Ignores case and the choice of separator, which are the most common
+/// mistakes.
 fn normalize_name(name: &str) -> String {
     name.chars()
         .take(MAX_INPUT_CHARS + 1)
@@ -46,7 +47,7 @@ fn normalize_name(name: &str) -> String {
         .collect()
 }
 
-/// How alike two names are; one that is a part of the other is always worth showing.
+/// The similarity of two names; a substring always counts as similar.
 fn similarity(wanted: &str, candidate: &str) -> f64 {
     let part = |whole: &str, part: &str| part.len() >= MIN_SUBSTRING_BYTES && whole.contains(part);
     let score = similar::ratio(wanted, candidate);

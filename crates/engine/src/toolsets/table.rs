@@ -1,20 +1,21 @@
-//! The built-in toolsets. Ordered by kind: leaves, composites, postures, then
-//! platforms; the tools of each stand in the order of the tool catalogue. The
-//! formatter would put every name on a line of its own, hence the skips.
+//! The built-in toolsets, ordered by kind: leaves, composites, postures,
+//! platforms; tools are in the order of the tool catalogue. `rustfmt::skip`
+//! keeps several names on a line.
 
 use serde::Serialize;
 
-/// What a toolset is for. Disabling a platform or a posture spares the core tools.
+/// The kind of a toolset. Disabling a platform or a posture keeps the core
+/// tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ToolsetKind {
     /// Tools of one subject.
     Leaf,
-    /// Other toolsets put together for a purpose.
+    /// A combination of other toolsets for a purpose.
     Composite,
-    /// A way of working that a session takes on as a whole.
+    /// A way of working that a session adopts as a whole.
     Posture,
-    /// What one place where the agent lives offers.
+    /// The tools available on one platform that the agent runs on.
     Platform,
 }
 
@@ -27,7 +28,7 @@ pub struct ToolsetDefinition {
     pub kind: ToolsetKind,
 }
 
-/// An old name with a fixed list that nothing extends.
+/// A former name with a fixed list of tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LegacyToolset {
     pub name: &'static str,
@@ -65,7 +66,7 @@ const CODING_TOOLS: &[&str] = &[
     "skills_list", "skill_view", "skill_manage",
 ];
 
-/// An editor asks its user by its own means, so `clarify` is not among them.
+/// Without `clarify`: an editor has its own way to ask the user.
 #[rustfmt::skip]
 const ACP_TOOLS: &[&str] = &[
     "read_file", "write_file", "patch", "search_files",
@@ -127,11 +128,11 @@ pub const BUILTIN_TOOLSETS: &[ToolsetDefinition] = &[
         "read_file", "write_file", "patch", "search_files",
         "directory_list", "file_compress", "file_diff", "file_watch",
     ]),
-    leaf("terminal", "Run commands and look after background processes", &["terminal", "process"]),
+    leaf("terminal", "Run commands and manage background processes", &["terminal", "process"]),
     leaf("system", "The machine itself: environment, metrics, clipboard, notifications, waiting", &[
         "env_manager", "system_info", "clipboard", "notification", "sleep",
     ]),
-    leaf("cronjob", "Tasks that run by themselves on a schedule", &["cronjob"]),
+    leaf("cronjob", "Run tasks on a schedule", &["cronjob"]),
     leaf("web", "Search the web, extract pages, crawl sites", &[
         "web_search", "web_extract", "web_crawl",
     ]),
@@ -139,8 +140,8 @@ pub const BUILTIN_TOOLSETS: &[ToolsetDefinition] = &[
     leaf("network", "HTTP requests, HTML, feeds, links and DNS", &[
         "http_request", "html_extract", "rss_reader", "link_checker", "dns_lookup",
     ]),
-    leaf("platform", "Services that an OpenAPI document describes", &["api_call"]),
-    leaf("browser", "Drive a real browser; web search finds the pages to open", &[
+    leaf("platform", "Services described by an OpenAPI document", &["api_call"]),
+    leaf("browser", "Control a real browser; web search finds the pages to open", &[
         "web_search",
         "browser_navigate", "browser_snapshot", "browser_click", "browser_type",
         "browser_scroll", "browser_back", "browser_press", "browser_get_images",
@@ -151,11 +152,11 @@ pub const BUILTIN_TOOLSETS: &[ToolsetDefinition] = &[
     leaf("code", "Interactive interpreters, linting, formatting, testing, debugging", &[
         "repl", "code_lint", "code_format", "code_test", "code_debug",
     ]),
-    leaf("vision", "Look at images: description and text recognition", &["vision_analyze"]),
-    leaf("image_gen", "Make images from text", &["image_generate"]),
+    leaf("vision", "Analyze images: description and text recognition", &["vision_analyze"]),
+    leaf("image_gen", "Generate images from text", &["image_generate"]),
     leaf("image", "Edit images", &["image_edit"]),
-    leaf("tts", "Speak text aloud", &["text_to_speech"]),
-    leaf("audio", "Turn speech into text", &["audio_transcribe"]),
+    leaf("tts", "Convert text to speech", &["text_to_speech"]),
+    leaf("audio", "Transcribe speech", &["audio_transcribe"]),
     leaf("document", "PDF, charts and spreadsheets", &[
         "pdf_extract", "chart_generate", "spreadsheet",
     ]),
@@ -165,7 +166,7 @@ pub const BUILTIN_TOOLSETS: &[ToolsetDefinition] = &[
     leaf("email", "Send e-mail", &["email_send"]),
     leaf("calendar", "Calendars and appointments", &["calendar_manage"]),
     leaf("cloud", "Object storage", &["cloud_storage"]),
-    leaf("todo", "The plan of a task in several steps", &["todo"]),
+    leaf("todo", "Plan a task in several steps", &["todo"]),
     leaf("memory", "Notes that outlast the session", &["memory"]),
     leaf("session_search", "Find and recall earlier conversations", &["session_search"]),
     leaf("clarify", "Ask the user a question", &["clarify"]),
@@ -181,7 +182,7 @@ pub const BUILTIN_TOOLSETS: &[ToolsetDefinition] = &[
     leaf("homeassistant", "Smart-home devices through Home Assistant", &[
         "ha_list_entities", "ha_get_state", "ha_list_services", "ha_call_service",
     ]),
-    composite("debugging", "Find out what is wrong: commands, files, tests, a debugger and the web",
+    composite("debugging", "Find and fix bugs: commands, files, tests, a debugger and the web",
         &["terminal", "process"], &["web", "file", "code"]),
     composite("safe", "No commands and no files: web, vision and image generation",
         &[], &["web", "vision", "image_gen"]),
@@ -220,13 +221,13 @@ pub const BUILTIN_TOOLSETS: &[ToolsetDefinition] = &[
     platform("hermes-weixin", "On Weixin", CORE_TOOLS),
     platform("hermes-qqbot", "On QQ", CORE_TOOLS),
     platform("hermes-yuanbao", "On Yuanbao", CORE_TOOLS),
-    // The payload of a webhook is written by strangers: nothing that acts.
-    platform("hermes-webhook", "For webhooks, whose content nobody vouches for", &[
+    // Webhook payloads are untrusted, so no tool that acts is included.
+    platform("hermes-webhook", "For webhooks, whose content is untrusted", &[
         "web_search", "web_extract", "vision_analyze", "clarify",
     ]),
     ToolsetDefinition {
         name: "hermes-gateway",
-        description: "Every messaging platform together",
+        description: "All messaging platforms",
         tools: &[],
         includes: &[
             "hermes-telegram", "hermes-discord", "hermes-whatsapp", "hermes-slack",
@@ -259,8 +260,8 @@ pub const LEGACY_TOOLSETS: &[LegacyToolset] = &[
     LegacyToolset { name: "tts_tools", tools: &["text_to_speech"] },
 ];
 
-/// Toolsets of Hermes Agent of which no tool exists here. A shared configuration
-/// may name them: disabling one is no mistake, asking for one cannot be met.
+/// Toolsets of Hermes Agent that have no tools here. A shared configuration may
+/// name them: disabling one is valid, enabling one is an error.
 #[rustfmt::skip]
 const ABSENT_TOOLSETS: &[&str] = &[
     "x_search", "video", "video_gen", "computer_use", "context_engine", "project", "kanban",

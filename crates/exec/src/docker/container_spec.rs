@@ -1,4 +1,4 @@
-//! The words that make a container, and what tells it from others.
+//! Arguments that create a container, and its identity.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use hermes_core::ToolError;
 
 use super::settings::DockerSettings;
 
-/// A bound that an engine may or may not be able to hold.
+/// A resource limit that an engine may be unable to enforce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ResourceLimit {
     Memory,
@@ -18,7 +18,7 @@ pub(super) enum ResourceLimit {
 impl ResourceLimit {
     pub(super) const ALL: [Self; 4] = [Self::Memory, Self::Processors, Self::Processes, Self::Disk];
 
-    /// Its words, if it is wanted.
+    /// Its command-line arguments, if it is set.
     pub(super) fn arguments(self, settings: &DockerSettings) -> Option<[String; 2]> {
         let (option, value) = match self {
             Self::Memory => ("--memory", format!("{}m", settings.memory_mb?)),
@@ -29,7 +29,7 @@ impl ResourceLimit {
         Some([option.to_owned(), value])
     }
 
-    /// It, for people.
+    /// Describes it for the user.
     pub(super) fn describe(self, settings: &DockerSettings) -> Option<String> {
         Some(match self {
             Self::Memory => format!("{} MB of memory", settings.memory_mb?),
@@ -40,30 +40,30 @@ impl ResourceLimit {
     }
 }
 
-/// Folders that are in memory, in every container, and how.
+/// Directories in memory in every container, with mount options.
 const TMPFS_MOUNTS: [(&str, &str); 3] = [
     ("/tmp", "exec,nosuid,nodev,size=512m,mode=1777"),
     ("/var/tmp", "noexec,nosuid,nodev,size=256m,mode=1777"),
     ("/run", "noexec,nosuid,nodev,size=64m,mode=755"),
 ];
-/// Those of a container that does not stay.
+/// Further ones in a container that is not persistent.
 const EPHEMERAL_TMPFS_MOUNTS: [(&str, &str); 3] = [
     ("/workspace", "exec,nosuid,nodev,size=10g,mode=1777"),
     ("/home", "exec,nosuid,nodev,size=1g,mode=755"),
     ("/root", "exec,nosuid,nodev,size=1g,mode=700"),
 ];
-/// What is kept here of a container that stays, and where it is there.
+/// Directories of a persistent container that are stored on the host, and their mount
+/// points.
 const PERSISTENT_DIRS: [(&str, &str); 2] = [("home", "/root"), ("workspace", "/workspace")];
 
-/// Whether the user has something of their own in this place: an engine takes
-/// only one.
-fn is_user_mount(settings: &DockerSettings, folder: &str) -> bool {
+/// Whether the user mounts a volume at this path: an engine accepts only one mount per
+/// path.
+fn is_user_mount(settings: &DockerSettings, dir: &str) -> bool {
     let targets = settings.volumes.iter().filter_map(|volume| volume.split(':').nth(1));
-    targets.into_iter().any(|there| Path::new(there) == Path::new(folder))
+    targets.into_iter().any(|there| Path::new(there) == Path::new(dir))
 }
 
-/// Everything that a container is made with, without its name, its labels and
-/// its image.
+/// All arguments of a container but its name, labels and image.
 pub(super) fn run_arguments(settings: &DockerSettings, left_out: &[ResourceLimit]) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut add = |some: &[&str]| words.extend(some.iter().map(|&word| word.to_owned()));
@@ -72,10 +72,8 @@ pub(super) fn run_arguments(settings: &DockerSettings, left_out: &[ResourceLimit
         add(&["--cap-add", &capability]);
     }
     add(&["--security-opt", "no-new-privileges"]);
-    for (folder, how) in
-        TMPFS_MOUNTS.into_iter().filter(|(folder, _)| !is_user_mount(settings, folder))
-    {
-        add(&["--tmpfs", &format!("{folder}:rw,{how}")]);
+    for (dir, how) in TMPFS_MOUNTS.into_iter().filter(|(dir, _)| !is_user_mount(settings, dir)) {
+        add(&["--tmpfs", &format!("{dir}:rw,{how}")]);
     }
     if settings.init {
         add(&["--init"]);
@@ -93,17 +91,17 @@ pub(super) fn run_arguments(settings: &DockerSettings, left_out: &[ResourceLimit
     }
     match &settings.storage {
         _ if !settings.persistent => {
-            for (folder, how) in
+            for (dir, how) in
                 EPHEMERAL_TMPFS_MOUNTS.into_iter().filter(|(it, _)| !is_user_mount(settings, it))
             {
-                add(&["--tmpfs", &format!("{folder}:rw,{how}")]);
+                add(&["--tmpfs", &format!("{dir}:rw,{how}")]);
             }
         }
         Some(storage) => {
-            for (name, folder) in
+            for (name, dir) in
                 PERSISTENT_DIRS.into_iter().filter(|(_, it)| !is_user_mount(settings, it))
             {
-                add(&["--volume", &format!("{}:{folder}", storage.join(name).display())]);
+                add(&["--volume", &format!("{}:{dir}", storage.join(name).display())]);
             }
         }
         None => {}
@@ -115,7 +113,7 @@ pub(super) fn run_arguments(settings: &DockerSettings, left_out: &[ResourceLimit
     words
 }
 
-/// What differs when anything differs.
+/// A hash of all settings.
 pub(super) fn fingerprint(settings: &DockerSettings, image: &str) -> String {
     let mut hasher = blake3::Hasher::new();
     let words = run_arguments(settings, &[]);
@@ -125,45 +123,46 @@ pub(super) fn fingerprint(settings: &DockerSettings, image: &str) -> String {
     hasher.finalize().to_hex().to_string()
 }
 
-/// An image whose name an engine would read as an option is none.
+/// Rejects an image whose name the engine would read as an option.
 pub(super) fn check_image(settings: &DockerSettings) -> Result<(), ToolError> {
     let image = settings.image.as_str();
     if !image.is_empty() && !image.starts_with('-') && !image.contains(char::is_control) {
         return Ok(());
     }
-    Err(ToolError::invalid(format!("docker: {image:?} is no name of an image"))
+    Err(ToolError::invalid(format!("docker: {image:?} is not a valid image name"))
         .with_hint("Set `terminal.docker_image` to a name such as debian:stable."))
 }
 
-/// Folders that are to be seen there must be here: an engine would make them.
+/// Checks that volume sources exist: an engine would create them.
 pub(super) fn check_volumes(settings: &DockerSettings) -> Result<(), ToolError> {
     for volume in &settings.volumes {
         let mut parts = volume.split(':');
         let (here, there) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
         if here.is_empty() || !there.starts_with('/') {
-            return Err(ToolError::invalid(format!("docker: {volume:?} is no volume")).with_hint(
-                "Write it as /folder/here:/folder/there, with :ro at the end to protect it.",
-            ));
+            return Err(ToolError::invalid(format!("docker: {volume:?} is not a valid volume"))
+                .with_hint(
+                    "Write it as /host/path:/container/path, with :ro at the end for read-only.",
+                ));
         }
-        // A name without a slash is a volume that the engine keeps.
+        // A name without a slash is a named volume of the engine.
         if here.contains('/') && !Path::new(here).exists() {
             return Err(ToolError::not_found(format!(
-                "docker: {here} is to be seen in the container, and is not there"
+                "docker: the volume source {here} does not exist"
             ))
-            .with_hint("Make the folder, or take it out of the volumes."));
+            .with_hint("Create the directory, or remove it from `terminal.docker_volumes`."));
         }
     }
     if let Some(storage) = settings.storage.as_ref().filter(|_| settings.persistent) {
         for (name, _) in PERSISTENT_DIRS {
             std::fs::create_dir_all(storage.join(name)).map_err(|error| {
-                ToolError::io(format!("{} cannot be made", storage.display()), &error)
+                ToolError::io(format!("cannot create {}", storage.display()), &error)
             })?;
         }
     }
     Ok(())
 }
 
-/// The name of a container; engines know few letters.
+/// The container's name, in the characters that engines allow.
 pub(super) fn container_name(settings: &DockerSettings, word: &str) -> String {
     let plain = |text: &str| -> String {
         let text = text.chars().take(40);
@@ -171,7 +170,7 @@ pub(super) fn container_name(settings: &DockerSettings, word: &str) -> String {
     };
     let mut name = format!("hermes-{}-{}", plain(&settings.profile), plain(&settings.task));
     if settings.persistent {
-        // Two names may look the same in these letters.
+        // Distinct names may map to the same characters.
         let whole = format!("{}/{}", settings.home_id(), settings.task);
         name.push_str(&format!("-{}", &blake3::hash(whole.as_bytes()).to_hex()[..8]));
     } else {

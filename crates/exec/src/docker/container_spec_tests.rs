@@ -93,13 +93,13 @@ fn an_option_is_no_image() {
 
 #[test]
 fn a_folder_has_no_slash_at_its_end() {
-    let folder = |cwd: &str| {
+    let start_dir = |cwd: &str| {
         let settings = DockerSettings { cwd: Some(cwd.into()), ..DockerSettings::default() };
         settings.start_dir().to_owned()
     };
-    assert_eq!(folder("/workspace/"), "/workspace");
-    assert_eq!(folder("/a//"), "/a");
-    assert_eq!(folder("/"), "/");
+    assert_eq!(start_dir("/workspace/"), "/workspace");
+    assert_eq!(start_dir("/a//"), "/a");
+    assert_eq!(start_dir("/"), "/");
 }
 
 #[test]
@@ -121,10 +121,10 @@ fn what_is_declared_takes_the_place_of_what_is_there_by_default() {
     assert_eq!(
         targets(&ours(false, &declared)),
         ["/var/tmp", "/run", "/home", "/a", "/b", "/c"],
-        "a tmpfs is named by its folder, a volume by where it comes from"
+        "a tmpfs is named by its directory, a volume by its source"
     );
     assert_eq!(targets(&ours(true, &declared)), ["/var/tmp", "/run", "/a", "/b", "/c"]);
-    // What lies below leaves the rest as it is.
+    // A mount below leaves the others as they are.
     let below = targets(&ours(true, &["/a:/workspace/thing"]));
     assert_eq!(below, ["/tmp", "/var/tmp", "/run", "/kept/home", "/kept/workspace", "/a"]);
 }

@@ -1,33 +1,33 @@
-//! How a container is made, with as many of its bounds as the engine can hold.
+//! Creates a container with as many resource limits as the engine can enforce.
 
 use std::time::Duration;
 
+use hermes_core::ids::random_marker;
 use hermes_core::{ErrorKind, ToolError};
 
 use super::container_spec::{self, ResourceLimit};
 use super::engine::{self, ContainerEngine};
 use super::lifeline::{ContainerLifeline, LifelineError};
+use super::owner;
 use super::settings::DockerSettings;
-use super::{owner, unix_seconds};
-use crate::remote::fresh_marker;
 
-/// How long an image may take to come.
+/// Time limit for pulling an image.
 const PULL_TIMEOUT: Duration = Duration::from_secs(30 * 60);
-/// How long a container may take to be made.
+/// Time limit for creating a container.
 pub(super) const CREATE_TIMEOUT: Duration = Duration::from_secs(120);
-/// What a container that stays does meanwhile.
+/// What a persistent container runs.
 const KEEPALIVE_SCRIPT: &str = "while :; do sleep 86400; done";
 
-/// A container, and the thread to it.
+/// A container and its lifeline.
 #[derive(Debug)]
 pub(super) struct ConnectedContainer {
     pub(super) id: String,
     pub(super) lifeline: ContainerLifeline,
-    /// Whether its disk is bounded.
+    /// Whether its disk is limited.
     pub(super) has_disk_limit: bool,
 }
 
-/// Makes containers.
+/// Creates containers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ContainerFactory<'a> {
     pub(super) settings: &'a DockerSettings,
@@ -35,7 +35,7 @@ pub(super) struct ContainerFactory<'a> {
 }
 
 impl ContainerFactory<'_> {
-    /// The image's own id; it is fetched if it is not here.
+    /// Returns the image's id; pulls the image if it is missing.
     pub(super) async fn ensure_image(&self) -> Result<String, ToolError> {
         let image = self.settings.image.as_str();
         let look = ["image", "inspect", "--format", "{{.Id}}", image];
@@ -50,12 +50,12 @@ impl ContainerFactory<'_> {
         }
         let fetched = self.engine.run(&["pull", "--quiet", image], PULL_TIMEOUT).await?;
         if !fetched.succeeded() {
-            let said = engine::error_line(&fetched.errors);
+            let cause = engine::error_line(&fetched.errors);
             return Err(ToolError::not_found(format!(
-                "docker: the image {image} is not here, and cannot be fetched: {said}"
+                "docker: cannot pull the image {image}, which is not on this machine: {cause}"
             ))
             .with_hint(format!(
-                "Check `terminal.docker_image` and the network, or put the image here with \
+                "Check `terminal.docker_image` and the network, or load the image with \
                  `{0} load` or `{0} import`.",
                 self.engine.name()
             )));
@@ -64,8 +64,8 @@ impl ContainerFactory<'_> {
         Ok(String::from_utf8_lossy(&seen.output).trim().to_owned())
     }
 
-    /// Makes a container; if that fails, without the bounds that this engine
-    /// cannot hold.
+    /// Creates a container. If that fails, tries without the limits that this engine
+    /// cannot enforce.
     pub(super) async fn create(&self, fingerprint: &str) -> Result<ConnectedContainer, ToolError> {
         let cut = match self.try_create(fingerprint, &[]).await {
             Ok(made) => return Ok(made),
@@ -76,8 +76,8 @@ impl ContainerFactory<'_> {
         if !is_refused {
             return Err(self.explain(cut));
         }
-        // If it runs without any, some of them are the reason; if not, what it
-        // says without them is.
+        // If it starts without limits, one of them is the reason; otherwise the error
+        // without limits is the real one.
         if let Some(errors) = self.start_refusal(&[]).await? {
             let is_silent = errors.trim().is_empty();
             return Err(self.explain(if is_silent { cut } else { LifelineError::Engine(errors) }));
@@ -97,33 +97,34 @@ impl ContainerFactory<'_> {
         made.map_err(|cut| self.explain(cut))
     }
 
-    /// Holds on to a container that stays.
+    /// Attaches to a persistent container.
     pub(super) async fn attach(
         &self,
         id: String,
-        holds_disk: bool,
+        has_disk_limit: bool,
     ) -> Result<ConnectedContainer, LifelineError> {
         let script = ContainerLifeline::script(self.settings);
         let words = ["exec", "--interactive", &id, "sh", "-c", &script];
         let lifeline = ContainerLifeline::attach(self.engine, &words).await?;
-        Ok(ConnectedContainer { id, lifeline, has_disk_limit: holds_disk })
+        Ok(ConnectedContainer { id, lifeline, has_disk_limit: has_disk_limit })
     }
 
     pub(super) fn explain(&self, cut: LifelineError) -> ToolError {
         match cut {
             LifelineError::MissingDirectory => {
-                let folder = self.settings.start_dir();
-                let message = format!("docker: there is no folder {folder} in the container");
+                let directory = self.settings.start_dir();
+                let message =
+                    format!("docker: the directory {directory} does not exist in the container");
                 ToolError::not_found(message).with_hint(
-                    "Set `terminal.cwd` to a folder that the image or a volume of \
+                    "Set `terminal.cwd` to a directory that the image or a volume of \
                      `terminal.docker_volumes` has, or to /workspace.",
                 )
             }
             LifelineError::Engine(errors) if engine::is_name_taken(&errors) => {
-                let said = engine::error_line(&errors);
-                let message = format!("docker: another container has the name: {said}");
+                let cause = engine::error_line(&errors);
+                let message = format!("docker: the container name is taken: {cause}");
                 ToolError::new(ErrorKind::Conflict, message).with_hint(format!(
-                    "Try again; if it stays so, see whose it is with `{} ps -a`.",
+                    "Try again; if it fails again, find the other container with `{} ps -a`.",
                     self.engine.name()
                 ))
             }
@@ -139,11 +140,11 @@ impl ContainerFactory<'_> {
         fingerprint: &str,
         left_out: &[ResourceLimit],
     ) -> Result<ConnectedContainer, LifelineError> {
-        let name = container_spec::container_name(self.settings, &fresh_marker());
-        let holds_disk =
+        let name = container_spec::container_name(self.settings, &random_marker());
+        let has_disk_limit =
             self.settings.disk_mb.is_some() && !left_out.contains(&ResourceLimit::Disk);
         let mut words = vec!["--name".to_owned(), name.clone()];
-        words.extend(self.labels(fingerprint, holds_disk));
+        words.extend(self.labels(fingerprint, has_disk_limit));
         words.extend(container_spec::run_arguments(self.settings, left_out));
         words.extend([self.settings.image.clone(), "-c".to_owned()]);
         let words = words.iter().map(String::as_str);
@@ -153,14 +154,14 @@ impl ContainerFactory<'_> {
             let done =
                 self.engine.run(&words, CREATE_TIMEOUT).await.map_err(LifelineError::Client)?;
             if !done.succeeded() {
-                // It may have been made and not started.
+                // It may have been created but not started.
                 if !engine::is_name_taken(&done.errors) {
                     self.engine.remove(&name).await;
                 }
                 return Err(LifelineError::Engine(done.errors));
             }
             let id = String::from_utf8_lossy(&done.output).trim().to_owned();
-            return match self.attach(id, holds_disk).await {
+            return match self.attach(id, has_disk_limit).await {
                 Ok(made) => Ok(made),
                 Err(cut) => {
                     let cut = self.startup_error(cut, &name).await;
@@ -185,11 +186,11 @@ impl ContainerFactory<'_> {
             return Err(LifelineError::Engine(seen.errors));
         }
         let id = String::from_utf8_lossy(&seen.output).trim().to_owned();
-        Ok(ConnectedContainer { id, lifeline, has_disk_limit: holds_disk })
+        Ok(ConnectedContainer { id, lifeline, has_disk_limit })
     }
 
-    /// What a container that has ended at once said itself, which is more than
-    /// that it does not run.
+    /// Returns the output of a container that exited at once, which is more
+    /// useful than "not running".
     async fn startup_error(&self, cut: LifelineError, name: &str) -> LifelineError {
         let is_away =
             matches!(&cut, LifelineError::Engine(errors) if engine::is_container_gone(errors));
@@ -204,7 +205,7 @@ impl ContainerFactory<'_> {
         }
     }
 
-    /// Why a container with these words does not run at all; none if it does.
+    /// The error of a container started with these arguments; `None` if it starts.
     async fn start_refusal(&self, words: &[String]) -> Result<Option<String>, ToolError> {
         let image = self.settings.image.as_str();
         let first = ["run", "--rm", "--network", "none", "--entrypoint", "sh"];
@@ -214,8 +215,8 @@ impl ContainerFactory<'_> {
         Ok((!done.succeeded()).then_some(done.errors))
     }
 
-    /// What tells it from others.
-    fn labels(&self, fingerprint: &str, holds_disk: bool) -> Vec<String> {
+    /// The labels that identify it.
+    fn labels(&self, fingerprint: &str, has_disk_limit: bool) -> Vec<String> {
         let persistent = if self.settings.persistent { "1" } else { "0" };
         let labels = [
             ("settings", fingerprint),
@@ -224,8 +225,8 @@ impl ContainerFactory<'_> {
             ("home", &self.settings.home_id()),
             ("persistent", persistent),
             ("owner", &owner::current_owner()),
-            ("made", &unix_seconds().to_string()),
-            ("disk", if holds_disk { "1" } else { "0" }),
+            ("made", &hermes_core::clock::since_epoch().as_secs().to_string()),
+            ("disk", if has_disk_limit { "1" } else { "0" }),
         ]
         .map(|(name, value)| format!("hermes.{name}={value}"));
         let all = std::iter::once("hermes=1".to_owned()).chain(labels);

@@ -1,4 +1,4 @@
-//! Against a real engine, if `HERMES_TEST_DOCKER_HOST` says where it is.
+//! Tests against a real engine, if `HERMES_TEST_DOCKER_HOST` is set.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -32,8 +32,8 @@ fn settings(task: &str) -> Option<DockerSettings> {
 }
 
 fn say(settings: &DockerSettings, words: &[&str]) -> String {
-    let said = Command::new("docker").args(&settings.global_arguments).args(words).output();
-    String::from_utf8_lossy(&said.unwrap().stdout).trim().to_owned()
+    let output = Command::new("docker").args(&settings.global_arguments).args(words).output();
+    String::from_utf8_lossy(&output.unwrap().stdout).trim().to_owned()
 }
 
 fn order(script: &str) -> CommandSpec {
@@ -61,8 +61,8 @@ async fn run(backend: &dyn ExecBackend, id: &str, script: &str) -> (Arc<Job>, Wa
 async fn two_homes_leave_each_other_alone() {
     let Some(base) = settings("homes") else { return };
     let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let of = |folder: &tempfile::TempDir, pids| {
-        let storage = Some(folder.path().to_owned());
+    let of = |dir: &tempfile::TempDir, pids| {
+        let storage = Some(dir.path().to_owned());
         DockerTransport::backend(DockerSettings { storage, pids: Some(pids), ..base.clone() })
     };
     let (first, second) = (of(&one, 90), of(&other, 91));
@@ -74,7 +74,7 @@ async fn two_homes_leave_each_other_alone() {
     for id in &ids {
         assert_eq!(say(&base, &["inspect", "--format", "{{.State.Running}}", id]), "true");
     }
-    // Two that start at the same time get the same one.
+    // Two that start at the same time get the same container.
     first.cleanup().await;
     say(&base, &["rm", "--force", &ids[0]]);
     let (left, right) = (of(&one, 90), of(&one, 90));
@@ -84,7 +84,7 @@ async fn two_homes_leave_each_other_alone() {
     let shared = left.transport().container_id().unwrap();
     assert_eq!(right.transport().container_id().unwrap(), shared);
 
-    // Somebody else holds it: other settings do not take it away.
+    // Another process holds it: other settings do not replace it.
     let hold = format!("export {}=x-1.999999.7; exec sleep 60", lifeline::HOLDER_VARIABLE);
     say(&base, &["exec", "--detach", &shared, "sh", "-c", &hold]);
     let changed = of(&one, 92);
@@ -130,8 +130,8 @@ async fn what_a_crash_left_there_is_ended_and_told_apart() {
     let Some(base) = settings("crash") else { return };
     let place: Arc<dyn ExecBackend> =
         Arc::new(DockerTransport::backend(DockerSettings { persistent: false, ..base }));
-    let folder = tempfile::tempdir().unwrap();
-    let jobs = crate::JobRegistry::new(Arc::clone(&place), folder.path().to_owned());
+    let dir = tempfile::tempdir().unwrap();
+    let jobs = crate::JobRegistry::new(Arc::clone(&place), dir.path().to_owned());
     let job = jobs.start("it".into(), order("echo up; exec sleep 338")).await.unwrap();
     assert_eq!(job.remarks(), Vec::<String>::new());
     let up = async {
@@ -142,9 +142,9 @@ async fn what_a_crash_left_there_is_ended_and_told_apart() {
     tokio::time::timeout(Duration::from_secs(30), up).await.unwrap();
     let vouched = jobs.guard_record(&job, "main", "/".as_ref());
     let list = jobs.records().unwrap();
-    // Its owner lives, so it is nobody's to end.
+    // Its owner is alive, so it must not be ended.
     assert_eq!(list.remote_orphans_at("docker"), []);
-    let file = folder.path().join("running").join(format!("{}.json", job.id));
+    let file = dir.path().join("running").join(format!("{}.json", job.id));
     let text = std::fs::read_to_string(&file).unwrap();
     let started = format!("\"owner_started\":{}", crate::job_records::current_process().1);
     std::fs::write(&file, text.replace(&started, "\"owner_started\":1")).unwrap();
@@ -152,7 +152,7 @@ async fn what_a_crash_left_there_is_ended_and_told_apart() {
     assert_eq!(list.remote_orphans_at("docker").len(), 1);
     assert_eq!(list.orphans(), []);
 
-    let next = crate::JobRegistry::new(Arc::clone(&place), folder.path().to_owned());
+    let next = crate::JobRegistry::new(Arc::clone(&place), dir.path().to_owned());
     let look = next.start("look".into(), order("ps | grep -c '[s]leep 338'")).await.unwrap();
     let cancel = CancellationToken::new();
     look.wait(&WaitLimits { deadline: None, idle_timeout: None, cancel: &cancel }).await;

@@ -1,10 +1,11 @@
-//! The engine's own program, and what it says.
+//! The engine's command-line client and its error messages.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
+use hermes_core::ids::random_marker;
 use hermes_core::{ErrorKind, ToolError};
 
 use super::lifeline::HOLDER_VARIABLE;
@@ -12,16 +13,16 @@ use super::settings::DockerSettings;
 use crate::captured_command::{CaptureResult, CapturedCommand};
 use crate::command_spec::{CommandSpec, StdinSource, StdioMode};
 use crate::local::LocalBackend;
-use crate::remote::{TransportProcess, fresh_marker};
+use crate::remote::TransportProcess;
 
-/// How long a small question may take.
+/// Time limit for a short query.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(30);
-/// How often an engine is asked about a container that may have died.
+/// Maximum number of queries about a container that may have died.
 const MAX_DEATH_CHECKS: usize = 20;
-/// Bytes of an answer.
+/// Output limit in bytes.
 const MAX_OUTPUT_BYTES: usize = 4 * 1024 * 1024;
 
-/// Variables that an engine's program looks at.
+/// Environment variables that the client uses.
 const FORWARDED_VARIABLES: [&str; 12] = [
     "HOME",
     "LANG",
@@ -36,10 +37,10 @@ const FORWARDED_VARIABLES: [&str; 12] = [
     "https_proxy",
     "http_proxy",
 ];
-/// What the names of others begin with.
+/// Prefixes of other such variables.
 const FORWARDED_PREFIXES: [&str; 5] = ["DOCKER_", "CONTAINER_", "CONTAINERS_", "XDG_", "LC_"];
 
-/// The engine's own program.
+/// The engine's command-line client.
 #[derive(Debug)]
 pub(super) struct ContainerEngine {
     program: OsString,
@@ -48,7 +49,7 @@ pub(super) struct ContainerEngine {
     local: LocalBackend,
 }
 
-/// What a container is found to be.
+/// An existing container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FoundContainer {
     pub(super) id: String,
@@ -59,9 +60,9 @@ pub(super) struct FoundContainer {
     pub(super) home: String,
     pub(super) persistent: bool,
     pub(super) owner: String,
-    /// When it was made, in seconds of the Unix time.
+    /// When it was created, in seconds of Unix time.
     pub(super) created_at: u64,
-    /// Whether the engine was told to bound its disk.
+    /// Whether the engine was asked to limit its disk.
     pub(super) has_disk_limit: bool,
 }
 
@@ -76,22 +77,20 @@ impl ContainerEngine {
             })
             .collect();
         let program = settings.program.clone().unwrap_or_else(|| {
-            let folders = std::env::var_os("PATH").unwrap_or_default();
-            let has = |name: &str| {
-                std::env::split_paths(&folders).any(|folder| folder.join(name).is_file())
-            };
+            let path = std::env::var_os("PATH").unwrap_or_default();
+            let has = |name: &str| std::env::split_paths(&path).any(|dir| dir.join(name).is_file());
             if !has("docker") && has("podman") { "podman".into() } else { "docker".into() }
         });
         let first = settings.global_arguments.iter().map(OsString::from).collect();
         Self { program, global_arguments: first, environment, local: LocalBackend::default() }
     }
 
-    /// Its name, without folders.
+    /// Its name without the directory.
     pub(super) fn name(&self) -> String {
         Path::new(&self.program).file_name().unwrap_or(&self.program).display().to_string()
     }
 
-    /// The words that make it do something.
+    /// Builds the arguments of a client call.
     pub(super) fn engine_process<S: Into<OsString>>(
         &self,
         words: impl IntoIterator<Item = S>,
@@ -104,17 +103,17 @@ impl ContainerEngine {
         }
     }
 
-    /// The machine that it runs on: this one.
+    /// The backend that runs the client: this machine.
     pub(super) fn local(&self) -> &LocalBackend {
         &self.local
     }
 
-    /// Makes it do something small, to the end.
+    /// Runs a short client command to completion.
     pub(super) async fn query(&self, words: &[&str]) -> Result<CaptureResult, ToolError> {
         self.run(words, QUERY_TIMEOUT).await
     }
 
-    /// Makes it do something, to the end.
+    /// Runs a client command to completion.
     pub(super) async fn run(
         &self,
         words: &[&str],
@@ -123,12 +122,12 @@ impl ContainerEngine {
         let order = self.command_spec(words);
         let done =
             CapturedCommand { spec: order, timeout: limit, max_output_bytes: MAX_OUTPUT_BYTES }
-                .run(&self.local, &fresh_marker())
+                .run(&self.local, &random_marker())
                 .await;
         done.map_err(|error| self.explain_start(error))
     }
 
-    /// The order for it.
+    /// Builds the command for these arguments.
     pub(super) fn command_spec(&self, words: &[&str]) -> CommandSpec {
         let TransportProcess { program, arguments, environment } = self.engine_process(words);
         CommandSpec {
@@ -142,7 +141,7 @@ impl ContainerEngine {
         }
     }
 
-    /// What it means that it could not be started.
+    /// Explains why the client could not be started.
     pub(super) fn explain_start(&self, error: ToolError) -> ToolError {
         let name = self.name();
         match error.kind() {
@@ -150,64 +149,66 @@ impl ContainerEngine {
                 let program = self.program.display();
                 ToolError::unavailable(format!("docker: the program {program} is not installed"))
                     .with_hint(
-                        "Install Docker or Podman, see whether terminal.docker_program names it, or \
+                        "Install Docker or Podman, check `terminal.docker_program`, or \
                          choose another terminal backend.",
                     )
             }
             ErrorKind::Timeout => {
-                ToolError::unavailable(format!("docker: {name} does not answer in time"))
-                    .with_hint(format!("See whether `{name} ps` answers."))
+                ToolError::unavailable(format!("docker: {name} did not answer in time"))
+                    .with_hint(format!("Check whether `{name} ps` answers."))
             }
             _ => error,
         }
     }
 
-    /// What it means that it failed.
+    /// Explains why a client command failed.
     pub(super) fn explain(&self, doing: &str, image: &str, errors: &str) -> ToolError {
         let name = self.name();
-        let said = error_line(errors);
+        let cause = error_line(errors);
         let has = |text: &str| errors.to_lowercase().contains(text);
         if has("permission denied") && (has("connect") || has("socket")) {
             return ToolError::unavailable(format!(
-                "docker: this user may not talk to the engine: {said}"
+                "docker: this user has no access to the engine: {cause}"
             ))
             .with_hint(
                 "Add the user to the group `docker` and log in again, or use rootless Docker or Podman.",
             );
         }
         if is_engine_unreachable(errors) {
-            return ToolError::unavailable(format!("docker: the engine does not run: {said}"))
+            return ToolError::unavailable(format!("docker: the engine is not running: {cause}"))
                 .with_hint(
-                    "Start it (`systemctl start docker`), or set DOCKER_HOST to where it runs.",
+                    "Start it (`systemctl start docker`), or set DOCKER_HOST to its address.",
                 );
         }
         if has("no such image") || has("manifest unknown") || has("pull access denied") {
-            return ToolError::not_found(format!("docker: there is no image {image}: {said}"))
-                .with_hint(format!(
-                    "Check the name in `terminal.docker_image`; `{name} pull {image}` fetches it."
-                ));
+            return ToolError::not_found(format!(
+                "docker: the image {image} was not found: {cause}"
+            ))
+            .with_hint(format!(
+                "Check the name in `terminal.docker_image`; `{name} pull {image}` fetches it."
+            ));
         }
         if ["unknown flag", "unknown shorthand flag", "invalid argument"].into_iter().any(has) {
-            return ToolError::unavailable(format!("docker: {doing} failed: {said}"))
-                .with_hint("Look at terminal.docker_extra_args: the engine does not take them.");
+            return ToolError::unavailable(format!("docker: {doing} failed: {cause}"))
+                .with_hint("Check `terminal.docker_extra_args`: the engine does not accept them.");
         }
         let no_shell = ["executable file not found", "\"sh\": no such file", "exec sh failed"];
         if no_shell.into_iter().any(has) {
             return ToolError::unavailable(format!(
-                "docker: the image {image} has no shell: {said}"
+                "docker: the image {image} has no shell: {cause}"
             ))
             .with_hint("Choose an image with `sh`, such as debian, alpine or busybox.");
         }
-        ToolError::unavailable(format!("docker: {doing} failed: {said}")).with_hint(format!(
-            "`{name} info` shows whether the engine is well; the message names what it refuses."
+        ToolError::unavailable(format!("docker: {doing} failed: {cause}")).with_hint(format!(
+            "`{name} info` shows the engine's state; the message above names what it refused."
         ))
     }
 
-    /// All containers of ours that the engine has.
+    /// Lists all containers that belong to hermes.
     pub(super) async fn list_own(&self, image: &str) -> Result<Vec<FoundContainer>, ToolError> {
         let listed = self.query(&["ps", "-aq", "--no-trunc", "--filter", "label=hermes=1"]).await?;
         if !listed.succeeded() {
-            return Err(self.explain("asking for containers", image, &listed.errors));
+            return Err(self.explain("listing containers", image, &listed.errors));
         }
         let listed = String::from_utf8_lossy(&listed.output).into_owned();
         let ids: Vec<&str> = listed.split_whitespace().collect();
@@ -218,13 +219,12 @@ impl ContainerEngine {
             .map(|label| format!("{{{{index .Config.Labels \"hermes.{label}\"}}}}"));
         let format = format!("{{{{.Id}}}}\t{{{{.State.Running}}}}\t{}", labels.join("\t"));
         let words = ["inspect", "--type", "container", "--format", &format];
-        // One that has just gone is an error beside the others.
+        // A container that has just been removed is an error next to the others.
         let seen = self.query(&[&words[..], &ids[..]].concat()).await?;
         Ok(String::from_utf8_lossy(&seen.output).lines().filter_map(parse_container).collect())
     }
 
-    /// Whether a container is known to be dead. The engine may take a moment
-    /// to notice itself.
+    /// Whether a container is known to be dead. The engine may take a moment to notice.
     pub(super) async fn is_dead(&self, id: &str) -> bool {
         if self.can_run_shell(id).await {
             return false;
@@ -241,35 +241,35 @@ impl ContainerEngine {
         false
     }
 
-    /// Whether somebody has halted a container.
+    /// Whether a container is paused.
     pub(super) async fn is_paused(&self, id: &str) -> bool {
         let words = ["inspect", "--type", "container", "--format", "{{.State.Paused}}", id];
         self.query(&words).await.is_ok_and(|done| done.output.starts_with(b"true"))
     }
 
-    /// Whether a shell with a few helpers can be started in a container.
+    /// Whether a shell with a few utilities can be started in a container.
     pub(super) async fn can_run_shell(&self, id: &str) -> bool {
         let words = ["exec", id, "sh", "-c", "echo a | cat | cat | grep -q a"];
         self.query(&words).await.is_ok_and(|done| done.succeeded())
     }
 
-    /// The owners that hold on to a container that runs.
+    /// The owners that hold a running container.
     pub(super) async fn holders(&self, id: &str) -> Vec<String> {
         let script = format!(
             "for f in /proc/[0-9]*/environ; do tr '\\0' '\\n' <$f | sed -n 's/^{HOLDER_VARIABLE}=//p'; \
              done 2>/dev/null; :"
         );
         let done = self.query(&["exec", id, "sh", "-c", &script]).await;
-        let said = done.map(|done| String::from_utf8_lossy(&done.output).into_owned());
-        said.unwrap_or_default().split_whitespace().map(str::to_owned).collect()
+        let output = done.map(|done| String::from_utf8_lossy(&done.output).into_owned());
+        output.unwrap_or_default().split_whitespace().map(str::to_owned).collect()
     }
 
-    /// Removes a container; one that is gone is removed.
+    /// Removes a container; one that is gone counts as removed.
     pub(super) async fn remove(&self, id: &str) {
         self.remove_within(id, QUERY_TIMEOUT).await;
     }
 
-    /// The same for somebody who has little time.
+    /// Removes a container within a time limit.
     pub(super) async fn remove_within(&self, id: &str, limit: Duration) {
         let _ = self.run(&["rm", "--force", "--volumes", id], limit).await;
     }
@@ -291,7 +291,7 @@ fn parse_container(line: &str) -> Option<FoundContainer> {
     })
 }
 
-/// Whether nobody answered for the engine.
+/// Whether the engine could not be reached.
 pub(super) fn is_engine_unreachable(errors: &str) -> bool {
     let errors = errors.to_lowercase();
     [
@@ -305,12 +305,12 @@ pub(super) fn is_engine_unreachable(errors: &str) -> bool {
     .any(|text| errors.contains(text))
 }
 
-/// Whether the engine said that there is a container of this name.
+/// Whether the engine reported that the container name is taken.
 pub(super) fn is_name_taken(errors: &str) -> bool {
     errors.contains("is already in use") && errors.contains("name")
 }
 
-/// Whether the engine said that the container is not there to run anything.
+/// Whether the engine reported that the container does not run.
 pub(super) fn is_container_gone(errors: &str) -> bool {
     let errors = errors.to_lowercase();
     let is_its_word = errors.contains("error response from daemon") || errors.contains("error: ");
@@ -326,14 +326,11 @@ pub(super) fn is_container_gone(errors: &str) -> bool {
         .any(|text| errors.contains(text))
 }
 
-/// The line that says it: programs of engines go on to speak of their help.
+/// The line with the error: clients print usage text after it.
 pub(super) fn error_line(errors: &str) -> String {
     let lines = || errors.lines().map(str::trim).filter(|line| !line.is_empty());
     let is_help =
         |line: &&str| ["Run '", "See '", "Usage:"].iter().any(|help| line.starts_with(help));
     let error = lines().find(|line| line.to_lowercase().contains("error"));
-    error
-        .or_else(|| lines().rfind(|line| !is_help(line)))
-        .unwrap_or("it did not say why")
-        .to_owned()
+    error.or_else(|| lines().rfind(|line| !is_help(line))).unwrap_or("no reason given").to_owned()
 }

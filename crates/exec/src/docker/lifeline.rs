@@ -1,10 +1,11 @@
-//! A thread to a container: cut at either end, the other one notices.
+//! A connection to a container: either side notices when the other one ends.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::ToolError;
+use hermes_core::ids::random_marker;
 use tokio::sync::watch;
 
 use super::container_spec::ResourceLimit;
@@ -16,62 +17,60 @@ use crate::backend::{ProcessControl, ProcessExit, SpawnedProcess};
 use crate::captured_command::AbandonOnDrop;
 use crate::command_spec::StdinSource;
 use crate::output::OutputStream;
-use crate::remote::{fresh_marker, quote};
 
-/// How long a container may take to come up.
+/// Time limit for a container to start.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
-/// How long the client has to go when it is not wanted any more.
+/// Time between SIGTERM and SIGKILL for the client.
 const KILL_GRACE: Duration = Duration::from_millis(500);
-/// What is kept of what it says.
+/// Bytes of output that are kept.
 const MAX_OUTPUT_BYTES: usize = 64 * 1024;
 
-/// What a container says first: which bounds are held there.
+/// Prints the limits that hold in the container.
 const LIMITS_SCRIPT: &str = "c=/sys/fs/cgroup; \
     echo \"memory $(cat $c/memory.max 2>/dev/null || cat $c/memory/memory.limit_in_bytes 2>/dev/null)\"; \
     echo \"processors $(cat $c/cpu.max 2>/dev/null || cat $c/cpu/cpu.cfs_quota_us 2>/dev/null)\"; \
     echo \"processes $(cat $c/pids.max 2>/dev/null || cat $c/pids/pids.max 2>/dev/null)\"; \
     echo hermes-ready";
-/// The variable that names who holds a container.
+/// The variable that names the holder of a container.
 pub(super) const HOLDER_VARIABLE: &str = "HERMES_HOLD";
 
-/// A program in a container that reads for as long as this program lives, and
-/// ends with the container.
+/// A program in a container that reads until this process ends, and ends with the
+/// container.
 #[derive(Debug)]
 pub(super) struct ContainerLifeline {
     control: Arc<dyn ProcessControl>,
     is_gone: watch::Receiver<bool>,
-    /// Ends what reads at the other end, when it is closed.
+    /// Ends the reader in the container when it is closed.
     _input: Option<OwnedFd>,
-    /// What it said first.
+    /// The first output.
     first_output: String,
 }
 
-/// Why there is none.
+/// Why a container cannot be attached.
 #[derive(Debug)]
 pub(super) enum LifelineError {
     /// The client could not be started, or does not answer.
     Client(ToolError),
-    /// The folder that sessions begin in is not there.
+    /// The start directory does not exist.
     MissingDirectory,
-    /// The engine said this.
+    /// The engine reported this.
     Engine(String),
 }
 
 impl ContainerLifeline {
-    /// What runs at the other end, in a folder that is made for it.
+    /// The script that runs in the container, in the start directory.
     pub(super) fn script(settings: &DockerSettings) -> String {
-        let folder = String::from_utf8_lossy(&quote(settings.start_dir().as_bytes())).into_owned();
+        let dir = hermes_core::text::shell_quote(settings.start_dir());
         let us = owner::current_owner();
-        // Others are the user's own affair: one that is made in silence hides
-        // a mistake in its name.
+        // Other directories are not created: that would hide a typo in the setting.
         format!(
-            "f={folder}; case $f in /workspace|/root|/tmp|\"$HOME\") mkdir -p \"$f\";; esac \
+            "f={dir}; case $f in /workspace|/root|/tmp|\"$HOME\") mkdir -p \"$f\";; esac \
              2>/dev/null; [ -d \"$f\" ] || {{ echo hermes-no-folder; exit 1; }}; {LIMITS_SCRIPT}; \
              export {HOLDER_VARIABLE}={us}; exec cat >/dev/null"
         )
     }
 
-    /// Starts the client with these words, and waits for the other end.
+    /// Starts the client with these arguments, and waits for the container.
     pub(super) async fn attach(
         engine: &ContainerEngine,
         words: &[&str],
@@ -79,7 +78,7 @@ impl ContainerLifeline {
         let mut order = engine.command_spec(words);
         order.input = StdinSource::Pipe;
         let started =
-            crate::backend::ExecBackend::start(engine.local(), &fresh_marker(), order).await;
+            crate::backend::ExecBackend::start(engine.local(), &random_marker(), order).await;
         let started =
             started.map_err(|error| LifelineError::Client(engine.explain_start(error)))?;
         let SpawnedProcess { output, input, control, .. } = started;
@@ -87,7 +86,7 @@ impl ContainerLifeline {
         let leash = AbandonOnDrop::new(&*control);
         let heard = tokio::time::timeout(START_TIMEOUT, read_until_ready(output)).await;
         leash.disarm();
-        let (said, errors) = match heard {
+        let (output, errors) = match heard {
             Ok(Ok(heard)) => heard,
             other => {
                 control.terminate(KILL_GRACE).await;
@@ -98,9 +97,9 @@ impl ContainerLifeline {
                 return Err(LifelineError::Engine(why));
             }
         };
-        if !said.contains("hermes-ready") {
+        if !output.contains("hermes-ready") {
             control.terminate(KILL_GRACE).await;
-            if said.contains("hermes-no-folder") {
+            if output.contains("hermes-no-folder") {
                 return Err(LifelineError::MissingDirectory);
             }
             return Err(LifelineError::Engine(errors));
@@ -111,21 +110,21 @@ impl ContainerLifeline {
             let _: Result<ProcessExit, _> = watched.wait().await;
             sender.send_replace(true);
         });
-        Ok(Self { control, is_gone: gone, _input: input, first_output: said })
+        Ok(Self { control, is_gone: gone, _input: input, first_output: output })
     }
 
-    /// Whether the other end is gone.
+    /// Whether the container is gone.
     pub(super) fn is_closed(&self) -> bool {
         *self.is_gone.borrow()
     }
 
-    /// Lets go of the other end.
+    /// Ends the connection.
     pub(super) async fn close(&self) {
         self.control.terminate(KILL_GRACE).await;
     }
 
-    /// The bounds that are wanted and do not hold there. That of the disk is
-    /// not seen there; whoever made the container knows whether it has one.
+    /// The limits that are set but not enforced. The disk limit is not visible in the
+    /// container; the creator knows whether it has one.
     pub(super) fn unenforced_limits(
         &self,
         settings: &DockerSettings,
@@ -136,7 +135,7 @@ impl ContainerLifeline {
             line.map(str::trim).and_then(|line| line.split(' ').next()).unwrap_or_default()
         };
         let is_held = |limit: &ResourceLimit| match limit {
-            // Without a bound, old systems tell a number beyond all memory.
+            // Without a limit, old systems report a number larger than any memory.
             ResourceLimit::Memory => {
                 value("memory").parse::<u64>().is_ok_and(|bytes| bytes < 1 << 60)
             }
@@ -150,7 +149,7 @@ impl ContainerLifeline {
     }
 }
 
-/// Listens until the other end is ready, or there is no more to hear.
+/// Reads until the container is ready, or its output ends.
 async fn read_until_ready(
     output: Vec<(OutputStream, OwnedFd)>,
 ) -> std::io::Result<(String, String)> {
@@ -158,24 +157,24 @@ async fn read_until_ready(
     for (source, fd) in output {
         streams.push((source, async_streams::register_nonblocking(fd)?));
     }
-    let (mut said, mut errors) = (Vec::new(), Vec::new());
+    let (mut stdout, mut errors) = (Vec::new(), Vec::new());
     let mut buffer = vec![0; 4096];
     while !streams.is_empty() {
         let (at, got) = async_streams::read_any(&streams, &mut buffer).await;
         let is_error = streams.get(at).is_some_and(|(source, _)| *source == OutputStream::Stderr);
         match got {
             Ok(got) if got > 0 => {
-                let kept = if is_error { &mut errors } else { &mut said };
-                kept.extend_from_slice(buffer.get(..got).unwrap_or_default());
-                kept.truncate(MAX_OUTPUT_BYTES);
-                if memchr::memmem::find(&said, b"hermes-ready\n").is_some() {
+                let target = if is_error { &mut errors } else { &mut stdout };
+                target.extend_from_slice(buffer.get(..got).unwrap_or_default());
+                target.truncate(MAX_OUTPUT_BYTES);
+                if memchr::memmem::find(&stdout, b"hermes-ready\n").is_some() {
                     break;
                 }
             }
             _ => drop(streams.remove(at)),
         }
     }
-    Ok((lossy_text(&said), lossy_text(&errors)))
+    Ok((lossy_text(&stdout), lossy_text(&errors)))
 }
 
 fn lossy_text(bytes: &[u8]) -> String {

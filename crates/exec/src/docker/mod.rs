@@ -1,8 +1,8 @@
-//! Programs in a container of Docker or Podman.
+//! Runs programs in a Docker or Podman container.
 //!
-//! The container is made when it is first needed, hardened, and is there for
-//! one task. It ends with this program, also when that is killed, unless it is
-//! persistent; then the next program with the very same settings finds it.
+//! The container is created on first use, hardened, and serves one task. It
+//! ends with this process, even if that is killed, unless it is persistent:
+//! then the next process with exactly the same settings reuses it.
 
 mod container_spec;
 mod create;
@@ -13,7 +13,7 @@ mod settings;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use hermes_core::{BoxFuture, ErrorKind, ToolError};
 use parking_lot::Mutex;
@@ -26,20 +26,20 @@ use engine::{ContainerEngine, FoundContainer};
 use lifeline::ContainerLifeline;
 pub use settings::DockerSettings;
 
-/// Processes that are let in beyond the bound, to end others.
+/// Processes allowed above the limit while terminating others.
 const EXTRA_PIDS: u64 = 64;
-/// How long an engine has to remove the container when this program ends. One
-/// that does not answer finds the thread cut when it goes on, and removes it.
+/// Timeout for removing the container at shutdown. An engine that hangs removes
+/// it later, when it finds the lifeline closed.
 const REMOVE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Keys that let go of a container; nobody types these five.
+/// A detach sequence that is never typed by accident.
 const DETACH_KEYS_OPTION: &str = "--detach-keys=ctrl-@,ctrl-],ctrl-@,ctrl-],ctrl-@";
 
-/// The way into a container.
+/// Transport into a container.
 #[derive(Debug)]
 pub struct DockerTransport {
     settings: DockerSettings,
     engine: ContainerEngine,
-    /// Held while it is opened or closed.
+    /// Held while the container is opened or closed.
     opening: tokio::sync::Mutex<ContainerOpening>,
     open: Mutex<Option<OpenContainer>>,
     notice: Mutex<Option<String>>,
@@ -48,13 +48,13 @@ pub struct DockerTransport {
 #[derive(Debug, Default)]
 struct ContainerOpening {
     lifeline: Option<ContainerLifeline>,
-    /// The container that was open last.
+    /// The most recently opened container.
     last_container: Option<String>,
-    /// Containers that nobody owns were looked for.
+    /// Whether abandoned containers were removed.
     has_swept: bool,
 }
 
-/// A container that is open.
+/// An open container.
 #[derive(Debug)]
 struct OpenContainer {
     id: String,
@@ -62,7 +62,7 @@ struct OpenContainer {
 }
 
 impl DockerTransport {
-    /// The way into a container like this.
+    /// Creates the transport for a container with these settings.
     pub fn new(settings: DockerSettings) -> Self {
         Self {
             engine: ContainerEngine::new(&settings),
@@ -73,12 +73,12 @@ impl DockerTransport {
         }
     }
 
-    /// The place in such a container.
+    /// Creates the backend for such a container.
     pub fn backend(settings: DockerSettings) -> RemoteBackend<Self> {
         RemoteBackend::new(Self::new(settings))
     }
 
-    /// The id of the container, if it is open.
+    /// The container's id, if it is open.
     pub fn container_id(&self) -> Option<String> {
         self.open.lock().as_ref().map(|open| open.id.clone())
     }
@@ -104,7 +104,7 @@ impl DockerTransport {
         let fingerprint = container_spec::fingerprint(&self.settings, &image);
         let made = if self.settings.persistent {
             match self.find_or_create(&ours, &fingerprint).await {
-                // Somebody else has just made it.
+                // Another process has just created it.
                 Err(error) if error.kind() == ErrorKind::Conflict => {
                     let ours = self.engine.list_own(&self.settings.image).await?;
                     self.find_or_create(&ours, &fingerprint).await?
@@ -116,16 +116,16 @@ impl DockerTransport {
         };
         match opening.last_container.replace(made.id.clone()) {
             Some(last) if last == made.id => self.set_notice(
-                "the container had stopped and was started again: what ran in it has ended",
+                "the container had stopped and was restarted: its processes have ended",
             ),
             Some(_) => self.set_notice(
-                "the container was gone, so this ran in a new one: what the old one held outside \
-                 of its volumes is lost, and what ran in it has ended",
+                "the container was gone, so the command ran in a new one: data outside the old \
+                 one's volumes is lost, and its processes have ended",
             ),
             None => {}
         }
-        let held = self.describe_containment(&made);
-        *self.open.lock() = Some(OpenContainer { id: made.id, containment: held });
+        let containment = self.describe_containment(&made);
+        *self.open.lock() = Some(OpenContainer { id: made.id, containment });
         opening.lifeline = Some(made.lifeline);
         Ok(())
     }
@@ -139,8 +139,9 @@ impl DockerTransport {
         let old = self.settings.orphan_hours.saturating_mul(3600);
         let home = self.settings.home_id();
         for found in ours {
-            let is_old = unix_seconds().saturating_sub(found.created_at) > old;
-            // Those of another home are kept for it.
+            let is_old =
+                hermes_core::clock::since_epoch().as_secs().saturating_sub(found.created_at) > old;
+            // Containers of another home are left for it.
             let is_orphan = if found.persistent {
                 found.home == home
                     && found.task != self.settings.task
@@ -155,8 +156,7 @@ impl DockerTransport {
         }
     }
 
-    /// A container that stays: the one that is there, if it is the same in
-    /// everything.
+    /// Returns the persistent container with the same settings, or creates it.
     async fn find_or_create(
         &self,
         ours: &[FoundContainer],
@@ -180,15 +180,15 @@ impl DockerTransport {
             }
             self.check_unused(found).await?;
             self.set_notice(
-                "the settings of the container have changed, so it was made anew: what the old \
-                 one held outside of its volumes is lost",
+                "the container's settings have changed, so it was recreated: data outside the \
+                 old one's volumes is lost",
             );
             self.engine.remove(&found.id).await;
         }
         self.factory().create(fingerprint).await
     }
 
-    /// A container that another program works in is not taken from it.
+    /// Fails if another process uses the container.
     async fn check_unused(&self, found: &FoundContainer) -> Result<(), ToolError> {
         let us = owner::current_owner();
         let is_used = owner::is_other_live(&found.owner)
@@ -199,18 +199,18 @@ impl DockerTransport {
         }
         let id: String = found.id.chars().take(12).collect();
         let message = format!(
-            "docker: another hermes that runs uses the container {id} of this home, with other \
+            "docker: another running hermes uses the container {id} of this home with different \
              settings"
         );
         Err(ToolError::unavailable(message).with_hint(format!(
-            "End the other one first, give both the same `terminal` settings, or set \
-             `terminal.container_persistent` to false here. `{} rm -f {id}` removes it with what \
-             it holds.",
+            "Stop the other process first, give both the same `terminal` settings, or set \
+             `terminal.container_persistent` to false here. `{} rm -f {id}` removes the \
+             container and its contents.",
             self.engine.name()
         )))
     }
 
-    /// Holds on to a container that stays.
+    /// Attaches to a persistent container.
     async fn attach(&self, found: &FoundContainer) -> Result<ConnectedContainer, ToolError> {
         let made = self.factory().attach(found.id.clone(), found.has_disk_limit).await;
         made.map_err(|cut| self.factory().explain(cut))
@@ -220,37 +220,37 @@ impl DockerTransport {
         ContainerFactory { settings: &self.settings, engine: &self.engine }
     }
 
-    /// What holds its programs.
+    /// Describes what confines the container's programs.
     fn describe_containment(&self, made: &ConnectedContainer) -> String {
         let DockerSettings { image, network, persistent, .. } = &self.settings;
-        let unheld = made.lifeline.unenforced_limits(&self.settings, made.has_disk_limit);
+        let unenforced = made.lifeline.unenforced_limits(&self.settings, made.has_disk_limit);
         let (loose, tight): (Vec<ResourceLimit>, Vec<ResourceLimit>) =
-            ResourceLimit::ALL.into_iter().partition(|limit| unheld.contains(limit));
+            ResourceLimit::ALL.into_iter().partition(|limit| unenforced.contains(limit));
         let words = |limits: Vec<ResourceLimit>| -> Vec<String> {
             limits.into_iter().filter_map(|limit| limit.describe(&self.settings)).collect()
         };
         let id: String = made.id.chars().take(12).collect();
-        let stays = if *persistent { " (stays when hermes ends)" } else { "" };
-        let mut held =
+        let stays = if *persistent { " (persists after hermes ends)" } else { "" };
+        let mut parts =
             vec![format!("container {id} of {image}{stays}"), "few capabilities".to_owned()];
-        held.extend(words(tight).into_iter().map(|limit| format!("at most {limit}")));
-        held.extend((!network).then(|| "no network".to_owned()));
-        let mut held = held.join(", ");
+        parts.extend(words(tight).into_iter().map(|limit| format!("at most {limit}")));
+        parts.extend((!network).then(|| "no network".to_owned()));
+        let mut summary = parts.join(", ");
         let loose = words(loose);
         if !loose.is_empty() {
-            held.push_str(&format!("; not held by this engine: {}", loose.join(", ")));
+            summary.push_str(&format!("; not enforced by this engine: {}", loose.join(", ")));
         }
-        held
+        summary
     }
 
     fn is_disconnected(&self) -> bool {
-        // While it is opened, nobody knows.
+        // Unknown while the container is being opened.
         self.opening
             .try_lock()
             .is_ok_and(|opening| opening.lifeline.as_ref().is_none_or(ContainerLifeline::is_closed))
     }
 
-    /// Nobody is to come this way again.
+    /// Forgets a container so it is not used again.
     fn forget(&self, id: &str) {
         self.open.lock().take_if(|open| open.id == id);
     }
@@ -259,7 +259,7 @@ impl DockerTransport {
         let id: String = id.chars().take(12).collect();
         let message = format!("docker: the container {id} is paused");
         ToolError::new(ErrorKind::Conflict, message).with_hint(format!(
-            "`{} unpause {id}` lets it go on; then run the command again.",
+            "`{} unpause {id}` resumes it; then run the command again.",
             self.engine.name()
         ))
     }
@@ -267,8 +267,8 @@ impl DockerTransport {
     fn gone_error(&self) -> ToolError {
         let message = "docker: the container was stopped or removed while the command ran";
         ToolError::new(ErrorKind::Conflict, message).with_hint(
-            "The command is not run again by itself. The next one gets a new container: see \
-             first what is still there.",
+            "The command is not retried automatically. The next one gets a new container; \
+             check first what was lost.",
         )
     }
 }
@@ -348,9 +348,10 @@ impl Transport for DockerTransport {
             let done = self.engine.query(&["exec", &id, "sh", "-c", script]).await;
             limit(0).await;
             let is_done = done.is_ok_and(|done| done.succeeded());
-            // One that is halted is somebody's doing, and not for us to end.
+            // Only the user pauses a container; do not kill it.
             if !is_done && !self.engine.is_paused(&id).await && !self.engine.is_dead(&id).await {
-                // One that fills every gap ends with all that there is.
+                // The command leaves no room for new processes, so the whole
+                // container goes.
                 let _ = self.engine.query(&["kill", &id]).await;
                 self.forget(&id);
             }
@@ -387,8 +388,3 @@ impl Transport for DockerTransport {
 #[cfg(test)]
 #[path = "docker_tests.rs"]
 mod tests;
-
-fn unix_seconds() -> u64 {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    now.unwrap_or_default().as_secs()
-}

@@ -1,61 +1,60 @@
-//! What a container is like.
+//! Settings of containers.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// What a container is like, and how it is reached.
+/// Settings of a container and its engine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DockerSettings {
-    /// The program: `docker`, `podman`, or a path to one; if none, the first
-    /// of the two that is installed.
+    /// The client: `docker`, `podman`, or a path; if none, the first of the two that is
+    /// installed.
     pub program: Option<OsString>,
-    /// What goes before the verb of every call, such as `--host` or `--root`.
+    /// Arguments before the verb of every call, such as `--host` or `--root`.
     pub global_arguments: Vec<String>,
-    /// What goes to `run` beside all the rest.
+    /// Additional arguments of `run`.
     pub extra_arguments: Vec<String>,
-    /// The image.
     pub image: String,
-    /// Whether an image that is not here is fetched.
+    /// Whether a missing image is pulled.
     pub pull: bool,
-    /// Whose container it is: others with this name and profile share it, if
-    /// it is persistent.
+    /// The task that it serves: processes with the same task and profile share a
+    /// persistent container.
     pub task: String,
     /// The profile that it belongs to.
     pub profile: String,
-    /// Whether it stays when this program ends.
+    /// Whether it persists after this process ends.
     pub persistent: bool,
-    /// A folder here for its home and its working folder, if it is persistent.
+    /// Host directory for the home and workspace of a persistent container.
     pub storage: Option<PathBuf>,
-    /// The folder that a session begins in.
+    /// The directory in which a session starts.
     pub cwd: Option<String>,
-    /// Folders of this machine that are seen there: `here:there` or
-    /// `here:there:ro`. There are no others.
+    /// Host directories mounted in the container: `host:container` or
+    /// `host:container:ro`. No others are visible.
     pub volumes: Vec<String>,
-    /// Variables of its programs.
+    /// Environment variables of its programs.
     pub environment: BTreeMap<String, String>,
-    /// Variables of this program that its programs get, too.
+    /// Environment variables of this process to pass on.
     pub forward: Vec<String>,
-    /// Whether it reaches a network.
+    /// Whether it has network access.
     pub network: bool,
     /// The user that its programs run as: `user`, `uid`, `uid:gid`.
     pub user: Option<String>,
-    /// What its root user may do, beside nothing; if none, the usual five for
-    /// root, three of them for another user.
+    /// Capabilities of the root user. Defaults to the usual five for root, and
+    /// three of them for another user.
     pub capabilities: Option<Vec<String>>,
-    /// Megabytes of memory.
+    /// Memory limit in megabytes.
     pub memory_mb: Option<u64>,
-    /// Processors.
+    /// Limit on CPUs.
     pub cpus: Option<f64>,
-    /// Processes.
+    /// Limit on processes.
     pub pids: Option<u64>,
-    /// Megabytes of disk for what it writes, where the engine can hold that.
+    /// Disk limit in megabytes, where the engine can enforce it.
     pub disk_mb: Option<u64>,
-    /// Whether a small first process takes in what others leave behind; not
-    /// for images that bring their own.
+    /// Whether to run a small init process that reaps orphans; not for images
+    /// that include one.
     pub init: bool,
-    /// After so many hours a container that nobody owns is removed.
+    /// Hours after which an abandoned container is removed.
     pub orphan_hours: u64,
 }
 
@@ -89,21 +88,20 @@ impl Default for DockerSettings {
 }
 
 impl DockerSettings {
-    /// The folder that a session begins in.
+    /// The directory in which a session starts.
     pub(super) fn start_dir(&self) -> &str {
         match &self.cwd {
             Some(cwd) if cwd.starts_with('/') => match cwd.trim_end_matches('/') {
                 "" => "/",
                 cwd => cwd,
             },
-            // Its root is not this user's to write in.
+            // Another user cannot write in the root directory.
             _ if self.user.is_some() && self.persistent && self.storage.is_none() => "/tmp",
             _ => "/workspace",
         }
     }
 
-    /// Whose it is beside its profile: two homes of this program on one
-    /// machine share nothing.
+    /// Identifies the hermes home: two homes on one machine share no containers.
     pub(super) fn home_id(&self) -> String {
         let storage = self.storage.as_deref().unwrap_or_else(|| Path::new(""));
         let storage = std::path::absolute(storage).unwrap_or_else(|_| storage.to_owned());
@@ -114,7 +112,7 @@ impl DockerSettings {
         hasher.finalize().to_hex()[..12].to_owned()
     }
 
-    /// What its root user may do.
+    /// The capabilities of its root user.
     pub(super) fn granted_capabilities(&self) -> Vec<String> {
         if let Some(capabilities) = &self.capabilities {
             return capabilities.clone();
@@ -126,7 +124,7 @@ impl DockerSettings {
         allowed.into_iter().map(str::to_owned).collect()
     }
 
-    /// The variables of its programs, beside those of the image.
+    /// Environment variables of its programs, in addition to those of the image.
     pub(super) fn variables(&self) -> BTreeMap<OsString, OsString> {
         let forwarded =
             self.forward.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));

@@ -1,7 +1,8 @@
-//! Processes that outlived the program that started them.
+//! Records of running jobs, to find processes that outlive the process that
+//! started them.
 //!
-//! Each job that runs has a small file. A program that ends well takes its
-//! files away; what a crash leaves tells the next start what to look for.
+//! Each running job has a small file. A process that shuts down cleanly removes
+//! its files; what a crash leaves shows the next process what to look for.
 
 mod pid_namespace;
 mod remote;
@@ -18,49 +19,49 @@ use crate::tree::{self, JobRoot, ProcessTable, TerminationReport};
 use pid_namespace::{NamespaceRelation, PidNamespaceId};
 
 const ONE_DAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// What another machine or container wrote is its own affair for this long.
+/// How long to keep records written by another machine or container.
 const FOREIGN_RECORD_MAX_AGE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 const MAX_FILE_BYTES: u64 = 64 * 1024;
 const MAX_COMMAND_BYTES: usize = 4 * 1024;
 const MAX_ID_BYTES: usize = 120;
 
-/// The list of what runs, as files in a folder that any number of programs
-/// share.
+/// Records of running jobs: files in a directory shared by any number of
+/// processes.
 #[derive(Debug, Clone)]
 pub struct JobRecords {
     directory: PathBuf,
     namespace: PidNamespaceId,
 }
 
-/// A job that runs.
+/// The record of a running job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobRecord {
     /// The job's id.
     pub id: String,
     /// Its first process.
     pub pid: u32,
-    /// When that started, as in [`Root`].
+    /// When that process started, as in [`JobRoot`].
     pub started: u64,
-    /// The command. A long one is cut when it is written down.
+    /// The command; a long one is truncated in the file.
     pub command: String,
-    /// Where it was started.
+    /// Its working directory.
     #[serde(serialize_with = "lossy")]
     pub cwd: PathBuf,
     /// The session that it belongs to.
     pub session: String,
-    /// The program that started it.
+    /// The process that started it.
     pub owner_pid: u32,
-    /// When that program started.
+    /// When that process started.
     pub owner_started: u64,
-    /// When the job began, in seconds since 1970.
+    /// When the job started, in seconds since the Unix epoch.
     pub at: u64,
-    /// Whether it is meant to go on without its owner.
+    /// Whether it is meant to outlive its owner.
     pub detached: bool,
-    /// The file that it writes to, if it has one of its own.
+    /// The file it writes to, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<PathBuf>,
-    /// The whereabouts of the backend that it runs in, if that is not this
-    /// machine: then it has no process here.
+    /// The location of the remote backend it runs in; such a job has no process
+    /// on this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elsewhere: Option<String>,
 }
@@ -76,31 +77,31 @@ impl JobRecord {
 struct RecordFile {
     place: PidNamespaceId,
     entry: JobRecord,
-    /// It was looked for elsewhere, and nothing was found.
+    /// Whether a search on the backend found nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     missed: bool,
 }
 
-/// What an owner writes of itself: the id and the start of this process.
+/// Returns the id and start time of this process, which identify an owner.
 pub fn current_process() -> (u32, u64) {
     let pid = std::process::id();
     (pid, tree::start_time(pid).unwrap_or(0))
 }
 
 impl JobRecords {
-    /// The list in `folder`, which is made if need be and is for its owner
-    /// only.
+    /// Opens the records in `folder`, which is created if necessary and made
+    /// private to the user.
     pub fn open(folder: impl Into<PathBuf>) -> io::Result<Self> {
         let folder = folder.into();
         DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
-        // What stands in here decides who is killed.
+        // Its contents decide which processes are killed.
         if fs::metadata(&folder)?.permissions().mode() & 0o077 != 0 {
             fs::set_permissions(&folder, Permissions::from_mode(0o700))?;
         }
         Ok(Self { directory: folder, namespace: PidNamespaceId::current() })
     }
 
-    /// Writes a job down, or writes it down anew.
+    /// Writes or overwrites the record of a job.
     pub fn record(&self, entry: &JobRecord) -> io::Result<()> {
         self.write_record(entry, false)
     }
@@ -113,14 +114,13 @@ impl JobRecords {
         let bytes = serde_json::to_vec(&note)?;
         let temporary = self.directory.join(format!(".{}.{}", note.entry.id, std::process::id()));
         let written = write_private(&temporary, &bytes);
-        // A crash of the machine takes the processes along, so nothing is
-        // gained by waiting for the disk.
+        // No fsync: a crash of the machine ends the processes as well.
         written.and_then(|()| fs::rename(&temporary, &path)).inspect_err(|_| {
             let _ = fs::remove_file(&temporary);
         })
     }
 
-    /// Takes a job off the list. One that is not on it is no error.
+    /// Removes the record of a job, if it exists.
     pub fn remove(&self, id: &str) -> io::Result<()> {
         match fs::remove_file(self.record_path(id)?) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -128,8 +128,8 @@ impl JobRecords {
         }
     }
 
-    /// All jobs of this machine that still have a process, oldest first.
-    /// Those without one are taken off the list.
+    /// Returns all jobs on this machine that still have a process, oldest
+    /// first. Removes the records of the others.
     pub fn running(&self) -> Vec<JobRecord> {
         let mut entries = self.read_records();
         entries.retain(|it| it.elsewhere.is_none());
@@ -142,11 +142,11 @@ impl JobRecords {
         }
     }
 
-    /// The jobs whose owner is gone while they still run, the detached ones
-    /// among them. A job that this very program runs in is not one of them.
+    /// Returns running jobs, including detached ones, whose owner has exited.
+    /// Excludes a job that contains this process.
     pub fn orphans(&self) -> Vec<JobRecord> {
         let mut entries = self.read_records();
-        // Looking at all processes takes its time, and most owners live.
+        // Reading the process table is slow, and most owners are alive.
         entries
             .retain(|it| it.elsewhere.is_none() && !tree::is_alive(it.owner_pid, it.owner_started));
         if entries.is_empty() {
@@ -158,8 +158,8 @@ impl JobRecords {
         entries
     }
 
-    /// Ends a job, and takes it off the list if nothing of it is left. Blocks
-    /// for as long as [`tree::end`].
+    /// Terminates a job, and removes its record if no process is left. Blocks
+    /// for as long as [`tree::terminate`].
     pub fn terminate(&self, entry: &JobRecord, grace: Duration) -> TerminationReport {
         let ended = tree::terminate(&entry.root(), grace);
         if ended.survivors.is_empty() {
@@ -171,9 +171,9 @@ impl JobRecords {
     fn retain_living(&self, entries: Vec<JobRecord>, table: &ProcessTable) -> Vec<JobRecord> {
         let (living, gone): (Vec<_>, Vec<_>) = entries
             .into_iter()
-            // One that was started after the table was read is not in it.
+            // A process started after the table was read is not in it.
             .partition(|it| table.has_members(&it.root()) || tree::is_alive(it.pid, it.started));
-        // What comes and goes too fast to be seen may still be there.
+        // An incomplete table may miss short-lived processes.
         if table.is_complete() {
             for entry in gone {
                 let _ = self.remove(&entry.id);
@@ -182,7 +182,8 @@ impl JobRecords {
         living
     }
 
-    /// All entries of this machine, whether anything is left of them or not.
+    /// Returns all records of this machine, whether their jobs still run or
+    /// not.
     fn read_records(&self) -> Vec<JobRecord> {
         self.read_files().into_iter().map(|note| note.entry).collect()
     }
@@ -222,7 +223,8 @@ impl JobRecords {
             || id.starts_with('.')
             || !id.chars().all(is_safe)
         {
-            let text = "a job's id is up to 120 letters, digits, '_', '-' and '.'";
+            let text = "a job id must be 1 to 120 letters, digits, '_', '-' or '.', and not \
+                start with '.'";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
         Ok(self.directory.join(format!("{id}.json")))
@@ -239,7 +241,7 @@ fn load_file(path: &Path) -> Option<RecordFile> {
     serde_json::from_slice(&bytes).ok()
 }
 
-/// Removes a file that nobody has touched for so long.
+/// Removes a file that was not modified for this long.
 fn remove_after(path: &Path, age: Duration) {
     let Ok(found) = fs::symlink_metadata(path) else { return };
     let since = found.modified().ok().and_then(|it| SystemTime::now().duration_since(it).ok());

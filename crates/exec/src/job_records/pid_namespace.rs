@@ -1,12 +1,11 @@
-//! Where ids of processes mean anything: one start of one machine, in one
-//! name space of processes.
+//! Where process ids are valid: one boot of one machine, in one pid namespace.
 
 use std::fs;
 
 use serde::{Deserialize, Serialize};
 
-/// Where an entry was written. A home folder may be shared by machines and
-/// containers, each of which counts its processes for itself.
+/// Where a record was written. Machines and containers with separate pid
+/// namespaces may share a home directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct PidNamespaceId {
     pub(super) host: String,
@@ -14,19 +13,20 @@ pub(super) struct PidNamespaceId {
     pub(super) space: String,
 }
 
-/// How another place stands to this one.
+/// Relation of another namespace to this one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NamespaceRelation {
-    /// Ids mean the same.
+    /// Process ids are the same.
     Same,
-    /// This machine before it was started anew: all of it is gone.
+    /// An earlier boot of this machine: all its processes are gone.
     PreviousBoot,
-    /// Somewhere else.
+    /// Another machine or container.
     Foreign,
 }
 
 impl PidNamespaceId {
-    /// This place. What the system does not tell stays empty.
+    /// Returns the current namespace. Values that the system does not provide
+    /// stay empty.
     pub(super) fn current() -> Self {
         let line = |path| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
         let space = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
@@ -43,7 +43,7 @@ impl PidNamespaceId {
         } else if self.host == other.host && self.boot != other.boot {
             NamespaceRelation::PreviousBoot
         } else if self.boot == other.boot && self.space == other.space {
-            // The machine was given another name.
+            // The host was renamed.
             NamespaceRelation::Same
         } else {
             NamespaceRelation::Foreign

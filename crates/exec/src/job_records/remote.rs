@@ -1,5 +1,5 @@
-//! Jobs that a crashed program has left in another place. Nobody here sees
-//! their processes, so they are asked for there, by their marks.
+//! Jobs that a crashed process left on a remote backend. Their processes are
+//! not visible from here, so a script on the backend finds them by their marks.
 
 use std::time::{Duration, SystemTime};
 
@@ -13,13 +13,13 @@ use crate::remote::job_mark;
 use crate::ssh::marked_processes;
 use crate::tree;
 
-/// How long what is left has to go by itself.
+/// Time between SIGTERM and SIGKILL.
 const KILL_GRACE: Duration = Duration::from_secs(1);
-/// How long the place has to do it.
+/// Timeout of the script.
 const KILL_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl JobRecords {
-    /// The jobs in this place, by its whereabouts, whose owner is gone.
+    /// Returns the jobs at this backend location whose owner has exited.
     pub fn remote_orphans_at(&self, place: &str) -> Vec<JobRecord> {
         let mut entries = self.read_records();
         entries.retain(|it| {
@@ -30,9 +30,9 @@ impl JobRecords {
         entries
     }
 
-    /// The jobs in any other place whose owner is gone, the oldest first. Nobody
-    /// here can tell whether they still run; those that were looked for and not
-    /// found are not among them.
+    /// Returns the jobs on all remote backends whose owner has exited, oldest
+    /// first. Whether they still run is unknown; those already searched for
+    /// without success are excluded.
     pub fn remote_orphans(&self) -> Vec<JobRecord> {
         let notes = self.read_files().into_iter().filter(|note| !note.missed);
         let entries = notes.map(|note| note.entry).filter(|it| {
@@ -43,10 +43,10 @@ impl JobRecords {
         entries.collect()
     }
 
-    /// Ends them there, and says how many processes there were.
+    /// Terminates the orphans on this backend; returns the number of processes.
     ///
     /// # Errors
-    /// If the place cannot be reached.
+    /// If the backend cannot be reached.
     pub async fn reap_remote_orphans(
         &self,
         backend: &dyn ExecBackend,
@@ -55,11 +55,10 @@ impl JobRecords {
         self.terminate_remote(self.remote_orphans_at(&backend.location()), backend, word).await
     }
 
-    /// Ends these in the place that they are in, and says how many processes
-    /// there were.
+    /// Terminates these jobs on their backend; returns the number of processes.
     ///
     /// # Errors
-    /// If the place cannot be reached.
+    /// If the backend cannot be reached.
     pub async fn terminate_remote(
         &self,
         entries: Vec<JobRecord>,
@@ -91,8 +90,8 @@ impl JobRecords {
         let ended: usize = said.trim().parse().unwrap_or_default();
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         for entry in entries {
-            // A container may have the name of another one: one in which there
-            // was nothing may be the wrong one.
+            // If nothing was found, this may be another container with the same
+            // name, so the record is kept for a day.
             if done.succeeded()
                 && (ended > 0 || now.as_secs().saturating_sub(entry.at) > ONE_DAY.as_secs())
             {

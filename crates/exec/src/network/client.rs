@@ -1,4 +1,5 @@
-//! The process behind a connection, and whether it is what it is called.
+//! Finds the process behind a connection, and checks whether it runs the
+//! program it claims to run.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -13,24 +14,24 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::tree;
 
-/// Processes that are looked at first.
+/// Processes to check first.
 const MAX_RECENT_PROCESSES: usize = 32;
 
-/// How many of the processes that started a client are told.
+/// Maximum number of ancestors of a client to report.
 const MAX_CALLERS: usize = 6;
 
-/// Bytes of a command line that are read.
+/// Bytes of a command line to read.
 const MAX_ARGUMENT_BYTES: usize = 64 * 1024;
 
-/// Finds the clients in the network of a session.
+/// Finds the clients in a session's network.
 pub(super) struct ClientFinder {
     space: Arc<NetworkNamespace>,
-    /// Those seen last, first.
+    /// Most recently seen processes, newest first.
     recent: Mutex<VecDeque<u32>>,
     writable: RwLock<WritablePlaces>,
 }
 
-/// Where children can put files.
+/// Where children can create files.
 #[derive(Debug, Default)]
 struct WritablePlaces {
     trees: Vec<PathBuf>,
@@ -46,7 +47,7 @@ impl ClientFinder {
         finder
     }
 
-    /// Takes in where the children of another confinement can write.
+    /// Adds where the children of another confinement can write.
     pub(super) fn add_writable_places(&self, confinement: &Confinement) {
         let mut known = self.writable.write();
         for tree in &confinement.write {
@@ -71,7 +72,7 @@ impl ClientFinder {
         recent.truncate(MAX_RECENT_PROCESSES);
     }
 
-    /// The process that holds the socket with this local address.
+    /// Returns the process that holds the socket with this local address.
     fn socket_owner(&self, address: SocketAddr) -> Option<u32> {
         let recent: Vec<u32> = self.recent.lock().iter().copied().collect();
         let recent = recent.into_iter().filter(|process| self.space.has_process(*process));
@@ -108,8 +109,8 @@ impl ClientFinder {
         })
     }
 
-    /// Whether all code of a process comes from files that no child can write,
-    /// the libraries that it was made to load among them.
+    /// Whether all code of a process, including preloaded libraries, comes from
+    /// files that no child can write.
     fn runs_installed_code(&self, process: u32, executable: &Path) -> bool {
         if !self.is_unwritable(executable) {
             return false;
@@ -133,7 +134,7 @@ impl ClientLookup for ClientFinder {
         let mut callers = Vec::new();
         let mut above = tree::parent_pid(pid);
         while let Some(caller) = above.filter(|caller| self.space.has_process(*caller)) {
-            // What a process calls itself is its own choice.
+            // A process can choose its own name; use its executable.
             let file =
                 self::executable(caller).filter(|file| self.runs_installed_code(caller, file));
             if let Some(file) = file {
@@ -158,8 +159,8 @@ impl ClientLookup for ClientFinder {
     }
 }
 
-/// What the code of a process is mapped from; an empty name is what it has made
-/// by itself.
+/// Returns the files that the code of a process is mapped from; an empty name
+/// is generated code.
 fn code_mappings(process: u32) -> Option<Vec<String>> {
     let maps = fs::read_to_string(format!("/proc/{process}/maps")).ok()?;
     let code = maps.lines().filter_map(|line| {
@@ -171,8 +172,8 @@ fn code_mappings(process: u32) -> Option<Vec<String>> {
     Some(code.collect())
 }
 
-/// Variables by which a program loads other code, or other settings than the
-/// user's own.
+/// Variables that make a program load other code, or settings other than the
+/// user's.
 const REDIRECTING_VARIABLES: &[&str] = &[
     "CURL_HOME",
     "GIT_CONFIG_GLOBAL",
@@ -186,7 +187,7 @@ const REDIRECTING_VARIABLES: &[&str] = &[
     "WGET2RC",
 ];
 
-/// Whether a process reads the settings of the user and no others.
+/// Whether a process reads the user's settings and no others.
 fn is_configured_by_user(process: u32) -> bool {
     let Ok(variables) = fs::read(format!("/proc/{process}/environ")) else { return false };
     variables.split(|byte| *byte == 0).all(|line| {
@@ -201,17 +202,17 @@ fn is_configured_by_user(process: u32) -> bool {
     })
 }
 
-/// The file that a process runs.
+/// Returns the file that a process executes.
 pub(super) fn executable(process: u32) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{process}/exe")).ok()
 }
 
-/// The name of a program.
+/// Returns the file name of a program.
 pub(super) fn short_name(executable: &Path) -> String {
     executable.file_name().unwrap_or(executable.as_os_str()).to_string_lossy().into_owned()
 }
 
-/// The job that a process belongs to, by the mark in its environment.
+/// Returns the job of a process, from the mark in its environment.
 pub(super) fn process_job(process: u32) -> Option<String> {
     let variables = fs::read(format!("/proc/{process}/environ")).ok()?;
     let mark = format!("{}=", tree::JOB_VARIABLE);

@@ -1,4 +1,4 @@
-//! What listens in the network of a session.
+//! Finds listening sockets in the networks of sessions.
 
 use std::net::IpAddr;
 
@@ -25,13 +25,13 @@ pub struct ListeningPort {
     /// Its job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
-    /// The port of this machine's loopback that leads to it, if there is one.
+    /// The loopback port of this machine that it is published on, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub published: Option<u16>,
 }
 
-/// What processes of a namespace listen on; what this program listens on there
-/// is not among it.
+/// Returns the ports that processes of a namespace listen on, excluding those
+/// of this process.
 pub(super) fn listening_in(space: &NetworkNamespace) -> Vec<ListeningPort> {
     let processes = space.processes();
     let Some(first) = processes.first() else { return Vec::new() };
@@ -54,8 +54,8 @@ pub(super) fn listening_in(space: &NetworkNamespace) -> Vec<ListeningPort> {
     found
 }
 
-/// What the processes of all sessions of this user listen on, whichever
-/// program started them.
+/// Returns the ports that processes of all sessions of this user listen on,
+/// whichever hermes process started them.
 pub fn listening_on_host() -> Vec<ListeningPort> {
     let published = published::published_ports();
     let mut found = Vec::new();
@@ -69,13 +69,14 @@ pub fn listening_on_host() -> Vec<ListeningPort> {
     found
 }
 
-/// What listens in the network of a process, if that is a session's.
+/// Returns the ports in the network of a process, if that is a session's
+/// network.
 pub fn process_listening_ports(process: u32) -> Vec<ListeningPort> {
     foreign_space(process).map(|space| listening_in(&space)).unwrap_or_default()
 }
 
-/// The networks of sessions in which something listens on a port, each with
-/// what that is.
+/// Returns the session networks in which a process listens on this port, with
+/// the match.
 pub fn namespaces_with_port(port: u16) -> Vec<(NetworkNamespace, ListeningPort)> {
     let found = session_namespaces().into_iter().filter_map(|space| {
         let listening = listening_in(&space).into_iter().find(|it| it.port == port)?;
@@ -84,7 +85,8 @@ pub fn namespaces_with_port(port: u16) -> Vec<(NetworkNamespace, ListeningPort)>
     found.collect()
 }
 
-/// The networks of all sessions, by the processes that bear the mark of a job.
+/// Returns the networks of all sessions, found by processes with the mark of a
+/// job.
 fn session_namespaces() -> Vec<NetworkNamespace> {
     let mut spaces: Vec<NetworkNamespace> = Vec::new();
     let Ok(table) = ProcessTable::read() else { return spaces };

@@ -30,26 +30,26 @@ pub use self::listening::{
 };
 pub use self::published::PublishedPort;
 
-/// With more sessions than this, the networks of those that do nothing are
-/// closed; they are opened again when they are needed.
+/// Above this number of sessions, idle networks are closed; they are reopened
+/// on demand.
 const MAX_IDLE_SESSIONS: usize = 64;
 
-/// The rule by which a connection is recorded whose client did not wait.
+/// The rule recorded for a connection whose client did not wait.
 const UNFINISHED_RULE: &str = "built-in: unfinished connections";
 
-/// Refused connections that are remembered for the results of calls.
+/// Refused connections to keep for the results of calls.
 const MAX_REFUSALS: usize = 256;
 
-/// The port of the proxy inside a namespace, unless it is taken: the same for
-/// every program that serves a session, so that processes which outlive one
-/// are served by the next.
+/// The preferred proxy port inside a namespace. All processes that serve a
+/// session use the same one, so a child process that outlives one is served by
+/// the next.
 const PROXY_PORT: u16 = 61080;
 
-/// The networks of all sessions of this program.
+/// The networks of all sessions of this process.
 #[derive(Default)]
 pub struct NetworkTable {
     sessions: Mutex<HashMap<String, SessionSlot>>,
-    /// Loopback ports that the user's own package registries listen on.
+    /// Loopback ports of the user's own package registries.
     registry_ports: Mutex<Option<Vec<u16>>>,
 }
 
@@ -60,39 +60,39 @@ struct SessionSlot {
     judge: CurrentJudge,
     refusals: RefusalLog,
     network: Option<Arc<SessionNetwork>>,
-    /// A process of an earlier program that lives in the session's network.
+    /// A process left by an earlier hermes in the session's network.
     survivor: Option<u32>,
 }
 
 /// The network of one session.
 pub struct SessionNetwork {
     space: Arc<NetworkNamespace>,
-    /// None if there is no way out.
+    /// `None` if there is no egress.
     proxy_port: Option<u16>,
-    /// Why programs that ignore the proxy have no way out, if they have none.
+    /// Why programs that ignore the proxy have no egress, if they have none.
     redirect_error: Option<String>,
     clients: Arc<ClientFinder>,
     refusals: RefusalLog,
-    /// What serves it ends with it.
+    /// The tasks that serve the network; aborted on drop.
     tasks: Mutex<Vec<AbortOnDropHandle<()>>>,
-    /// Those that are open on this machine, by the port of the session.
+    /// Ports published on this machine, by the port of the session.
     published: Mutex<BTreeMap<u16, PublishedPort>>,
 }
 
-/// A connection that was not made.
+/// A connection that was refused.
 #[derive(Debug, Clone)]
 pub struct RefusedConnection {
     /// When.
     pub at: Instant,
-    /// What was asked for.
+    /// The requested connection.
     pub request: ConnectionRequest,
-    /// Why it was not made.
+    /// Why it was refused.
     pub refusal: ConnectionRefusal,
 }
 
 impl NetworkTable {
-    /// The network that the children of a confinement share; none if they use
-    /// that of this machine, or the system has no namespaces.
+    /// Returns the network that the children of a confinement share, or `None`
+    /// if they use the host network or the system has no namespaces.
     ///
     /// # Errors
     /// If it cannot be set up although the system has namespaces.
@@ -111,7 +111,7 @@ impl NetworkTable {
             Some(space) => space,
             None => match NetworkNamespace::create() {
                 Ok(space) => space,
-                // Whoever prepares the sandbox says what the system lacks.
+                // Preparing the sandbox reports what the system lacks.
                 Err(_) => return Ok(None),
             },
         };
@@ -128,8 +128,8 @@ impl NetworkTable {
         self.sessions.lock().get(session)?.network.clone()
     }
 
-    /// Has a session go on in the network of this process, which an earlier
-    /// program has left running.
+    /// Makes a session reuse the network of this process, which an earlier
+    /// hermes left running.
     pub fn rejoin(&self, session: &str, process: u32) {
         let mut sessions = self.sessions.lock();
         let slot = sessions.entry(session.to_owned()).or_default();
@@ -185,7 +185,7 @@ impl SessionNetwork {
         Ok(network)
     }
 
-    /// Opens the way out.
+    /// Starts the proxy.
     fn start_proxy(&mut self, judge: CurrentJudge, ports: &[u16]) -> io::Result<()> {
         let listener = self.space.listen(PROXY_PORT).or_else(|_| self.space.listen(0))?;
         let port = listener.local_addr()?.port();
@@ -199,8 +199,8 @@ impl SessionNetwork {
         let mut start = |task: BoxFuture<'static, ()>| {
             tasks.push(AbortOnDropHandle::new(runtime.spawn(task)));
         };
-        // A namespace that was left by an earlier program has its rules already,
-        // and they name the usual port.
+        // A namespace left by an earlier process already has its rules, and
+        // they name the preferred port.
         let redirected = match self.space.redirect_to(port) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             other => other,
@@ -217,7 +217,8 @@ impl SessionNetwork {
             Err(error) => self.redirect_error = Some(error.to_string()),
         }
         for port in ports {
-            // A port that something in the session listens on is the session's.
+            // If a process of the session already listens on the port, it keeps
+            // it.
             let Ok(listener) = self.space.listen(*port) else { continue };
             let (server, listener) = (server.clone(), tokio_listener(listener)?);
             let target = SocketAddr::from((Ipv4Addr::LOCALHOST, *port));
@@ -234,22 +235,23 @@ impl SessionNetwork {
         &self.space
     }
 
-    /// Whether other hosts can be reached, through this program.
+    /// Whether other hosts can be reached through the proxy of this process.
     pub fn has_egress(&self) -> bool {
         self.proxy_port.is_some()
     }
 
-    /// Why programs that ignore the proxy have no way out, if they have none.
+    /// Returns why programs that ignore the proxy have no egress, if they have
+    /// none.
     pub fn redirect_error(&self) -> Option<&str> {
         self.redirect_error.as_deref()
     }
 
-    /// A process of the session was started.
+    /// Notes that a process of the session was started.
     pub(crate) fn note_process(&self, process: u32) {
         self.clients.note_process(process);
     }
 
-    /// The variables by which programs find the proxy.
+    /// Returns the environment variables that point programs to the proxy.
     pub fn variables(&self) -> Vec<(OsString, OsString)> {
         let Some(port) = self.proxy_port else { return Vec::new() };
         let proxy = format!("http://127.0.0.1:{port}");
@@ -271,16 +273,16 @@ impl SessionNetwork {
         variables
     }
 
-    /// The connections that were refused since then.
+    /// Returns the connections refused since this time.
     pub fn refused_since(&self, since: Instant) -> Vec<RefusedConnection> {
         self.refusals.lock().iter().filter(|refused| refused.at >= since).cloned().collect()
     }
 
-    /// Publishes a port of the session on a port of this machine's loopback,
-    /// the same one if it is free; which one that is.
+    /// Publishes a port of the session on this machine's loopback, under the
+    /// same number if that is free; returns the published port.
     ///
     /// # Errors
-    /// If nothing listens on it, or no port is free.
+    /// If nothing listens on the port, or no port is free.
     pub fn publish(&self, port: u16) -> io::Result<u16> {
         let mut published = self.published.lock();
         if let Some(known) = published.get(&port) {
@@ -292,7 +294,7 @@ impl SessionNetwork {
         Ok(host_port)
     }
 
-    /// What listens in the session.
+    /// Returns the ports that processes of the session listen on.
     pub fn listening(&self) -> Vec<ListeningPort> {
         let own = self.proxy_port;
         let found = listening::listening_in(&self.space);
@@ -306,7 +308,7 @@ impl SessionNetwork {
     }
 }
 
-/// Remembers what was refused, for the results of calls.
+/// Records refusals for the results of calls.
 struct RefusalRecorder {
     judge: Arc<dyn ConnectionJudge>,
     refusals: RefusalLog,
@@ -332,14 +334,14 @@ impl ConnectionJudge for RefusalRecorder {
     fn judge<'a>(&'a self, request: &'a ConnectionRequest) -> BoxFuture<'a, ConnectionVerdict> {
         Box::pin(async move {
             let verdict = self.judge.judge(request).await;
-            // Before the client hears of it, and perhaps ends.
+            // Record it before the client sees the refusal and possibly exits.
             self.remember_refusal(request, &verdict);
             verdict
         })
     }
 
     fn record(&self, record: ConnectionRecord) {
-        // A client that left before there was a decision was not stopped.
+        // A client that left before the decision was not blocked.
         let has_left = matches!(&record.verdict, ConnectionVerdict::Refuse(refusal) if refusal.rule == UNFINISHED_RULE);
         if !has_left {
             self.remember_refusal(&record.request, &record.verdict);
@@ -363,15 +365,14 @@ impl fmt::Debug for SessionNetwork {
     }
 }
 
-/// The network of a process, unless it is that of this program: what was started
-/// there has no network of its own.
+/// Returns the network namespace of a process, unless it is that of this
+/// process: then it has no network of a session.
 fn foreign_space(process: u32) -> Option<NetworkNamespace> {
     let space = NetworkNamespace::for_process(process).ok()?;
     (!space.has_process(std::process::id())).then_some(space)
 }
 
-/// Whether nobody uses a network: no sandbox, and no process that a session
-/// has left running.
+/// Whether a network is unused: no sandbox holds it, and no process runs in it.
 fn is_idle(network: &Arc<SessionNetwork>) -> bool {
     Arc::strong_count(network) == 1 && network.space.processes().is_empty()
 }

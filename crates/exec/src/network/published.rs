@@ -1,4 +1,4 @@
-//! Ports of a session that are open on this machine's loopback.
+//! Ports of sessions that are published on this machine's loopback.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,11 +15,10 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::{runtime, tokio_listener};
 
-/// How the link of a mark begins in `/proc/PID/fd`.
+/// Prefix of a mark's link in `/proc/PID/fd`.
 const MARK_PREFIX: &str = "/memfd:hermes-port:";
 
-/// A port of a session that is open on this machine's loopback. It is closed
-/// when this value is dropped.
+/// A port of a session published on this machine's loopback; closed on drop.
 #[derive(Debug)]
 pub struct PublishedPort {
     host_port: u16,
@@ -28,11 +27,11 @@ pub struct PublishedPort {
 }
 
 impl PublishedPort {
-    /// Opens a port of a session's network on this machine's loopback: on
-    /// `host_port`, or without one on the same number if that is free.
+    /// Publishes a port of a session's network on this machine's loopback: on
+    /// `host_port`, or by default on the same number if that is free.
     ///
     /// # Errors
-    /// If nothing listens on the port, or `host_port` cannot be listened on.
+    /// If nothing listens on the port, or `host_port` cannot be bound.
     pub fn open(
         space: &Arc<NetworkNamespace>,
         port: u16,
@@ -52,7 +51,7 @@ impl PublishedPort {
         let space = Arc::clone(space);
         let connect = move || {
             let space = Arc::clone(&space);
-            // A server with a full queue keeps whoever connects waiting.
+            // Connecting blocks while the server's backlog is full.
             let connecting = tokio::task::spawn_blocking(move || space.connect(port));
             async move {
                 let stream = connecting.await.map_err(io::Error::other)??;
@@ -70,8 +69,8 @@ impl PublishedPort {
     }
 }
 
-/// A descriptor whose name tells other programs of this user what is published:
-/// it is gone with this program, however that ends.
+/// Creates a memfd whose name shows other processes of this user what is
+/// published. It disappears with this process, however that ends.
 #[cfg(target_os = "linux")]
 fn mark(space: u64, port: u16, host_port: u16) -> Option<OwnedFd> {
     let name = format!("hermes-port:{space}:{port}:{host_port}");
@@ -83,13 +82,14 @@ fn mark(_space: u64, _port: u16, _host_port: u16) -> Option<OwnedFd> {
     None
 }
 
-/// The ports that programs of this user have published, by namespace and port.
+/// Returns the ports published by processes of this user, by namespace and
+/// port.
 pub(super) fn published_ports() -> BTreeMap<(u64, u16), u16> {
     let about_us = fs::metadata("/proc/self").ok();
     let own_network = network_id(Path::new("/proc/self"));
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let processes = entries.map(|entry| entry.path()).filter(|process| {
-        // What a session's own processes claim does not count.
+        // Ignore marks of processes inside a session's network.
         let is_own =
             fs::metadata(process).ok().map(|it| it.uid()) == about_us.as_ref().map(|it| it.uid());
         is_own && own_network.is_some() && network_id(process) == own_network
@@ -104,7 +104,7 @@ fn network_id(process: &Path) -> Option<u64> {
     fs::metadata(process.join("ns/net")).ok().map(|about| about.ino())
 }
 
-/// What a link such as `/memfd:hermes-port:4026532281:5173:5173 (deleted)` says.
+/// Parses a link such as `/memfd:hermes-port:4026532281:5173:5173 (deleted)`.
 fn parse_mark(link: &str) -> Option<((u64, u16), u16)> {
     let mut numbers = link.strip_prefix(MARK_PREFIX)?.split([':', ' ']);
     let space = numbers.next()?.parse().ok()?;

@@ -1,6 +1,6 @@
-//! The registries that package managers of this user fetch from: named by the
-//! user's own configuration, or told by the package manager itself. Files of
-//! the workspace have no say.
+//! The registries that the user's package managers fetch from: named by the
+//! user's own configuration, or reported by the package manager. Files of the
+//! workspace have no influence.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
@@ -22,29 +22,29 @@ use serde::{Deserialize, Serialize};
 
 use super::runtime;
 
-/// How long a package manager may take to tell its registry.
+/// Timeout for a package manager to report its registry.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(20);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// After so long it is asked again.
+/// How long a reported registry is cached.
 const MAX_ANSWER_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Bytes of a configuration file that are read.
+/// Maximum size of a configuration file in bytes.
 const MAX_CONFIG_BYTES: u64 = 1 << 20;
 
-/// A package manager: where its configuration is, and how it is asked.
+/// A package manager: its configuration files, and how to query it.
 struct PackageManager {
     name: &'static str,
-    /// Configuration files, below the home unless they are absolute.
+    /// Configuration files, relative to the home directory or absolute.
     files: &'static [&'static str],
-    /// Variables that name registries.
+    /// Environment variables that name registries.
     variables: &'static [&'static str],
-    /// A command that reaches for the registry, or prints its address.
+    /// A command that contacts the registry, or prints its address.
     probe: &'static [&'static str],
 }
 
-/// Those that are known. The packages that they are asked for are small ones
-/// that every full registry has.
+/// The known package managers. The probed packages are small ones that every
+/// full registry has.
 const PACKAGE_MANAGERS: &[PackageManager] = &[
     PackageManager {
         name: "npm",
@@ -111,33 +111,33 @@ const PACKAGE_MANAGERS: &[PackageManager] = &[
     },
 ];
 
-/// The registries of this user, asked for when they are needed.
+/// The user's registries, looked up on demand.
 #[derive(Debug)]
 pub struct UserRegistries {
-    /// Where answers are kept for the next program.
+    /// Where answers are cached for later processes.
     file: PathBuf,
     answers: Mutex<BTreeMap<String, RegistryAnswer>>,
 }
 
-/// What a package manager has told.
+/// What a package manager reported.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct RegistryAnswer {
     hosts: BTreeSet<(String, u16)>,
-    /// What the answer depends on.
+    /// What the answer depends on, as a cache key.
     stamp: String,
     at: u64,
 }
 
 impl UserRegistries {
-    /// Those whose answers are kept in this file.
+    /// Creates the lookup with answers cached in this file.
     pub fn new(file: PathBuf) -> Self {
         let text = fs::read(&file).unwrap_or_default();
         let known = serde_json::from_slice(&text).unwrap_or_default();
         Self { file, answers: Mutex::new(known) }
     }
 
-    /// The hosts and ports that a package manager fetches from. May take some
-    /// seconds the first time.
+    /// Returns the hosts and ports that a package manager fetches from. May
+    /// take some seconds the first time.
     pub fn hosts_for(&self, manager: &str) -> BTreeSet<(String, u16)> {
         let Some(manager) = PACKAGE_MANAGERS.iter().find(|known| known.name == manager) else {
             return BTreeSet::new();
@@ -156,7 +156,7 @@ impl UserRegistries {
         let told = manager.probe_hosts();
         let is_told = told.is_ok();
         hosts.extend(told.unwrap_or_default());
-        // What could not be asked is asked again the next time.
+        // A failed probe is retried the next time.
         if is_told || manager.probe.is_empty() {
             let answer = RegistryAnswer { hosts: hosts.clone(), stamp, at: now };
             known.insert(manager.name.to_owned(), answer);
@@ -177,7 +177,8 @@ impl UserRegistries {
     }
 }
 
-/// The loopback ports that the user's configuration names as registries.
+/// Returns the loopback ports that the user's configuration names as
+/// registries.
 pub(super) fn loopback_ports() -> Vec<u16> {
     let all = PACKAGE_MANAGERS.iter().flat_map(PackageManager::configured);
     let own = all.filter(|it| hermes_net::host_reach(&it.host) == AddressReach::Loopback);
@@ -190,7 +191,7 @@ impl PackageManager {
         self.files.iter().map(move |file| home.join(file))
     }
 
-    /// What the user's files and variables name.
+    /// Returns the hosts named by the user's files and variables.
     fn configured(&self) -> Vec<NetworkDestination> {
         let read = |path: PathBuf| {
             let about = fs::metadata(&path).ok().filter(|it| it.len() <= MAX_CONFIG_BYTES)?;
@@ -205,7 +206,7 @@ impl PackageManager {
         texts.iter().flat_map(|text| url_hosts(text)).collect()
     }
 
-    /// Changes when the configuration or the program does.
+    /// Returns a key that changes with the configuration or the program.
     fn cache_key(&self) -> String {
         let changed = |path: &Path| {
             let time = fs::metadata(path).and_then(|about| about.modified()).ok()?;
@@ -221,8 +222,8 @@ impl PackageManager {
         stamp.join("\n")
     }
 
-    /// Runs the probe in an empty directory, with the user's own environment,
-    /// and sees where it goes.
+    /// Runs the probe in an empty directory, with the user's environment, and
+    /// records where it connects.
     fn probe_hosts(&self) -> io::Result<BTreeSet<(String, u16)>> {
         let (name, arguments) = self.probe.split_first().ok_or(io::ErrorKind::Unsupported)?;
         let program = find_program(name).ok_or(io::ErrorKind::NotFound)?;
@@ -238,7 +239,7 @@ impl PackageManager {
         }
         command.env("NO_PROXY", "").env("no_proxy", "").env("CARGO_NET_RETRY", "0");
         if self.name == "cargo" {
-            // What is cached would not be fetched.
+            // With the user's cache, nothing would be fetched.
             let home = folder.path().join("cargo-home");
             fs::create_dir(&home)?;
             for file in self.paths().filter(|path| path.is_file()) {
@@ -266,7 +267,7 @@ impl PackageManager {
     }
 }
 
-/// The hosts in all addresses of a text.
+/// Returns the hosts of all URLs in a text.
 fn url_hosts(text: &str) -> Vec<NetworkDestination> {
     let mut found = Vec::new();
     for (scheme, usual) in [("http://", 80_u16), ("https://", 443)] {
@@ -302,7 +303,7 @@ fn seconds_now() -> u64 {
     now.unwrap_or_default().as_secs()
 }
 
-/// Lets every connection pass, and writes down where it went.
+/// Allows every connection and records its destination.
 #[derive(Debug, Default)]
 struct RouteRecorder(Mutex<BTreeSet<(String, u16)>>);
 
@@ -322,7 +323,7 @@ impl ConnectionJudge for RouteRecorder {
     fn record(&self, _record: ConnectionRecord) {}
 }
 
-/// Nobody needs to know who asks.
+/// The recorder does not need to know the client.
 struct NoClients;
 
 impl ClientLookup for NoClients {

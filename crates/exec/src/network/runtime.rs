@@ -1,12 +1,12 @@
-//! The thread that serves the networks of all sessions. It is not that of any
-//! call, so that background processes have their way out between calls.
+//! The thread that serves the networks of all sessions. It belongs to no call,
+//! so background processes keep their network between calls.
 
 use std::io;
 use std::sync::OnceLock;
 
 use tokio::runtime::{Builder, Handle};
 
-/// The runtime of that thread, which is started with the first use.
+/// Returns the runtime of that thread, which is started on first use.
 pub(super) fn handle() -> io::Result<Handle> {
     static HANDLE: OnceLock<Handle> = OnceLock::new();
     if let Some(handle) = HANDLE.get() {

@@ -1,4 +1,4 @@
-//! Readable text out of what was meant for a terminal.
+//! Converts terminal output into readable text.
 
 use std::mem;
 use std::str;
@@ -15,18 +15,18 @@ const BACKSPACE: u8 = 0x08;
 const VERTICAL_TAB: u8 = 0x0B;
 const FORM_FEED: u8 = 0x0C;
 const DELETE: u8 = 0x7F;
-/// So far is looked for the next control character byte by byte.
+/// Bytes to scan one by one for the next control character.
 const SHORT_SCAN_BYTES: usize = 16;
 /// The first byte of the control characters U+0080 to U+009F.
 const C1_LEAD_BYTE: u8 = 0xC2;
 
-/// Text for people and models: colours and other orders to a terminal are
-/// gone, a line that was written over reads as a terminal would show it, and
-/// what is not UTF-8 is U+FFFD.
+/// Converts terminal output into text for users and models: removes colours and
+/// other escape sequences, shows overwritten lines as a terminal would, and
+/// replaces invalid UTF-8 by U+FFFD.
 ///
-/// Each line is cleaned by itself: there are as many line ends in the result
-/// as in `bytes`, and an order that is not finished ends with its line. The
-/// control characters that are left are the line end and the tab.
+/// Each line is cleaned separately: the result has as many newlines as `bytes`,
+/// and an unfinished escape sequence ends with its line. The only control
+/// characters left are newline and tab.
 pub fn clean(bytes: &[u8]) -> String {
     let mut cleaner = OutputCleaner::default();
     let mut text = cleaner.feed(bytes);
@@ -34,26 +34,27 @@ pub fn clean(bytes: &[u8]) -> String {
     text
 }
 
-/// [`clean`] for bytes that come bit by bit.
+/// [`clean`] for bytes that arrive in pieces.
 ///
-/// What [`feed`](Self::feed) and [`finish`](Self::finish) return is, put
-/// together, what `clean` makes of all the bytes, wherever they were divided:
-/// within a character, an order, or a line that is written over. For this,
-/// `feed` holds the last line back until it is finished, or is so long
-/// (16 KiB) that nobody would write over it; this holds for `clean` as well.
-/// Who cannot wait for the line end looks at it with
-/// [`unfinished`](Self::unfinished) or takes it with [`flush`](Self::flush).
+/// The concatenated results of [`feed`](Self::feed) and
+/// [`finish`](Self::finish) equal `clean` of all the bytes, wherever they were
+/// split: within a character, an escape sequence, or an overwritten line. To
+/// achieve this, `feed` holds the last line back until it is finished or longer
+/// than 16 KiB, beyond which overwriting is not supported; this applies to
+/// `clean` as well. A caller that cannot wait for the newline peeks at the line
+/// with [`unfinished`](Self::unfinished) or takes it with
+/// [`flush`](Self::flush).
 #[derive(Debug, Default)]
 pub struct OutputCleaner {
     line: TerminalLine,
     state: CleanerState,
-    /// The beginning of a character.
+    /// The first bytes of an incomplete character.
     partial: PartialChar,
-    /// The last that came has parted words, and more of it says nothing more.
+    /// Whether the last input was a separator, so further ones are dropped.
     follows_separator: bool,
 }
 
-/// The bytes of a character whose end has not come yet.
+/// The bytes of an incomplete character.
 #[derive(Debug, Default)]
 struct PartialChar {
     bytes: [u8; 4],
@@ -66,31 +67,31 @@ enum CleanerState {
     Text,
     /// After ESC.
     Escape,
-    /// After ESC and signs that are followed by one more.
+    /// After ESC and intermediate bytes.
     Intermediate,
     /// After ESC `[`.
     Csi(CsiSequence),
-    /// Words for the terminal, as its title, up to ESC `\`.
+    /// A string such as the terminal's title, up to ESC `\`.
     StringSequence { end_at_bell: bool },
 }
 
-/// What ESC `[` has brought so far.
+/// A CSI sequence read so far.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct CsiSequence {
-    /// The first number.
+    /// The first parameter.
     number: Option<u32>,
     has_more_numbers: bool,
-    /// There are signs that give it a meaning of its own.
+    /// Whether it has private or intermediate bytes.
     is_private: bool,
 }
 
 impl OutputCleaner {
-    /// A cleaner that has seen nothing.
+    /// Creates a cleaner without input.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes the next bytes; returns the text that will not change any more.
+    /// Processes the next bytes; returns the text that is final.
     pub fn feed(&mut self, bytes: &[u8]) -> String {
         let mut out = String::with_capacity(bytes.len());
         let mut rest = bytes;
@@ -103,23 +104,23 @@ impl OutputCleaner {
         out
     }
 
-    /// The line that is not finished, as it looks now.
+    /// Returns the unfinished line in its current form.
     pub fn unfinished(&self) -> String {
         let mut text = String::new();
         self.line.show(&mut text);
         text
     }
 
-    /// Takes the line that is not finished. What comes later on the same line
-    /// is a line of its own, which cannot write over the text given out here.
+    /// Takes the unfinished line. Later text on the same line starts a separate
+    /// line, and cannot overwrite the text returned here.
     pub fn flush(&mut self) -> String {
         let mut text = String::new();
         self.line.end(&mut text);
         text
     }
 
-    /// Ends the input: returns what was held back. Half a character is U+FFFD,
-    /// half an order is nothing.
+    /// Ends the input and returns what was held back. An incomplete character
+    /// becomes U+FFFD; an incomplete escape sequence is dropped.
     pub fn finish(mut self) -> String {
         let mut text = String::new();
         self.close(&mut text);
@@ -133,12 +134,13 @@ impl OutputCleaner {
         self.line.end(out);
     }
 
-    /// Whether the input so far ends within an order.
+    /// Whether the input so far ends within an escape sequence.
     pub(super) fn is_in_sequence(&self) -> bool {
         self.state != CleanerState::Text
     }
 
-    /// Takes text, or one control character. Returns what is left.
+    /// Processes text, or one run of a control character. Returns the remaining
+    /// bytes.
     fn take_text<'a>(&mut self, bytes: &'a [u8], out: &mut String) -> &'a [u8] {
         if self.partial.len > 0 {
             return self.take_partial(bytes, out);
@@ -151,13 +153,13 @@ impl OutputCleaner {
             return rest;
         }
         let Some(&control) = bytes.first() else { return bytes };
-        // A device may send millions of the same: they are taken at once.
+        // A device may send millions of the same byte, so process them at once.
         let count = bytes.iter().take_while(|&&byte| byte == control).count();
         match control {
             ESC => self.state = CleanerState::Escape,
             b'\r' => self.line.go_home(),
             BACKSPACE => self.line.go_left(count),
-            // They part words, and neither ends a line.
+            // They separate words, but end no line.
             VERTICAL_TAB | FORM_FEED if !self.follows_separator => self.line.print(" ", out),
             _ => {}
         }
@@ -165,7 +167,7 @@ impl OutputCleaner {
         &bytes[count..]
     }
 
-    /// Goes on with a character that has begun.
+    /// Continues an incomplete character.
     fn take_partial<'a>(&mut self, bytes: &'a [u8], out: &mut String) -> &'a [u8] {
         let Some((&next, rest)) = bytes.split_first() else { return bytes };
         let PartialChar { bytes: mut begun, len } = mem::take(&mut self.partial);
@@ -184,7 +186,7 @@ impl OutputCleaner {
         rest
     }
 
-    /// Takes a run without control characters.
+    /// Decodes a run without control characters.
     fn decode(&mut self, run: &[u8], is_last: bool, out: &mut String) {
         let mut rest = run;
         loop {
@@ -210,8 +212,7 @@ impl OutputCleaner {
         }
     }
 
-    /// Takes characters, of which some may still be control characters of two
-    /// bytes.
+    /// Writes text that may still contain two-byte control characters.
     fn write(&mut self, text: &str, out: &mut String) {
         let mut rest = text;
         let mut from = 0;
@@ -234,7 +235,7 @@ impl OutputCleaner {
             self.line.end(out);
             out.push('\n');
             rest = &rest[end + 1..];
-            // Nothing can be written over in whole lines that follow.
+            // The whole lines that follow cannot be overwritten.
             if let Some(end) = memrchr(b'\n', rest.as_bytes()) {
                 out.push_str(&rest[..=end]);
                 rest = &rest[end + 1..];
@@ -243,7 +244,7 @@ impl OutputCleaner {
         self.line.print(rest, out);
     }
 
-    /// Takes bytes of an order to the terminal. Returns what is left after it.
+    /// Processes the bytes of an escape sequence. Returns the bytes after it.
     fn take_sequence<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
         for (at, &byte) in bytes.iter().enumerate() {
             let is_taken = self.step(byte);
@@ -254,7 +255,8 @@ impl OutputCleaner {
         &[]
     }
 
-    /// One byte of an order; says whether it belongs to it.
+    /// Processes one byte of an escape sequence; returns whether the byte
+    /// belongs to it.
     fn step(&mut self, byte: u8) -> bool {
         let was = mem::take(&mut self.state);
         self.state = match (was, byte) {
@@ -263,7 +265,7 @@ impl OutputCleaner {
             (_, b'\n') => return false,
             (CleanerState::StringSequence { end_at_bell: true }, BEL) => CleanerState::Text,
             (CleanerState::StringSequence { .. }, _) => was,
-            // Neither a carriage return nor text is ever part of one.
+            // Neither a carriage return nor text is part of an escape sequence.
             (_, b'\r' | BACKSPACE | 0x80..) => return false,
             (_, 0..0x20 | DELETE) => was,
             (CleanerState::Escape, b'[') => CleanerState::Csi(CsiSequence::default()),
@@ -289,7 +291,7 @@ impl OutputCleaner {
         true
     }
 
-    /// Does what an order says, if it is about the line.
+    /// Applies a CSI sequence that affects the line.
     fn apply(&mut self, order: CsiSequence, name: u8) {
         if order.is_private {
             return;
@@ -325,18 +327,17 @@ impl CsiSequence {
     }
 }
 
-/// How many bytes come before the first control character that is neither a
-/// line end nor a tab.
+/// Returns the number of bytes before the first control character other than
+/// newline and tab.
 fn text_run(bytes: &[u8]) -> usize {
     let is_control = |byte: u8| (byte < b' ' && byte != b'\n' && byte != b'\t') || byte == DELETE;
-    // Where control characters are thick, whole blocks would be read in vain.
+    // Where control characters are frequent, scanning whole blocks is wasteful.
     let near = bytes.iter().take(SHORT_SCAN_BYTES).position(|&byte| is_control(byte));
     if let Some(at) = near {
         return at;
     }
     let mut at = 0;
-    // Whole blocks without a branch for each byte: the compiler makes vector
-    // code of it.
+    // Whole blocks without a branch per byte, so the compiler can vectorize it.
     for block in bytes.chunks(64) {
         if block.iter().fold(false, |found, &byte| found | is_control(byte)) {
             return at + block.iter().position(|&byte| is_control(byte)).unwrap_or(block.len());

@@ -1,36 +1,35 @@
-//! One line while it is being written, as a terminal would show it.
+//! One terminal line while it is being written.
 
 use std::mem;
 
-/// How many bytes of a line can still be written over. What is longer is
-/// given out, so that output without a line end takes no memory.
+/// How many bytes of a line can still be overwritten. Text beyond that is
+/// emitted, so output without newlines uses bounded memory.
 pub(super) const MAX_HELD_BYTES: usize = 16 * 1024;
-/// Text is moved and blanked only in a line of no more columns, so that many
-/// such orders in a long line cost no more than they should.
+/// Editing sequences apply only to lines of at most this many columns, which
+/// bounds the cost of many edits to a long line.
 const MAX_EDITED_COLUMNS: usize = 512;
-/// How far to the right of its text a line can be written.
+/// How far beyond its text the cursor of a line can move.
 const MAX_CURSOR_OVERHANG: usize = 160;
 /// Columns from one tab stop to the next.
 const TAB_WIDTH: usize = 8;
 
-/// The second column of a wide character.
+/// Filler for the second column of a wide character.
 const WIDE_FILLER: char = '\0';
 const NO_MARK: char = '\0';
 const BLANK_CELL: LineCell = LineCell { base: ' ', marks: [NO_MARK; 2] };
 
-/// A column: a character, and the accents on it.
+/// A column: a character and its combining marks.
 #[derive(Debug, Clone, Copy)]
 struct LineCell {
     base: char,
     marks: [char; 2],
 }
 
-/// As long as nothing is written over, a line is just text. Only afterwards
-/// does it have columns.
+/// A terminal line: plain text until it is overwritten, columns afterwards.
 #[derive(Debug, Default)]
 pub(super) struct TerminalLine {
     text: String,
-    /// A carriage return came after the text.
+    /// Whether a carriage return followed the text.
     is_home: bool,
     has_columns: bool,
     columns: Vec<LineCell>,
@@ -38,8 +37,8 @@ pub(super) struct TerminalLine {
 }
 
 impl TerminalLine {
-    /// Writes `text`, which has no control characters but tabs, at the cursor.
-    /// What cannot be written over any more goes to `out`.
+    /// Writes `text` at the cursor; its only control characters are tabs. Text
+    /// that can no longer be overwritten goes to `out`.
     pub(super) fn print(&mut self, text: &str, out: &mut String) {
         if text.is_empty() {
             return;
@@ -71,13 +70,13 @@ impl TerminalLine {
         self.text.push_str(text);
     }
 
-    /// Ends the line: its text goes to `out`, without what cannot be seen.
+    /// Ends the line: appends its text to `out` without trailing blanks.
     pub(super) fn end(&mut self, out: &mut String) {
         self.show(out);
         self.clear();
     }
 
-    /// Writes to `out` how the line looks now.
+    /// Appends the current form of the line to `out`.
     pub(super) fn show(&self, out: &mut String) {
         let before = out.len();
         self.render(out);
@@ -103,7 +102,7 @@ impl TerminalLine {
         self.has_columns = false;
     }
 
-    /// Goes to the first column.
+    /// Moves the cursor to the first column.
     pub(super) fn go_home(&mut self) {
         self.is_home = !self.text.is_empty();
         self.cursor = 0;
@@ -112,7 +111,7 @@ impl TerminalLine {
         }
     }
 
-    /// Goes to a column, counted from 0.
+    /// Moves the cursor to a column, counted from 0.
     pub(super) fn go_to(&mut self, column: usize) {
         if column == 0 {
             return self.go_home();
@@ -121,7 +120,7 @@ impl TerminalLine {
         self.cursor = column.min(self.columns.len().max(MAX_CURSOR_OVERHANG));
     }
 
-    /// Goes `count` columns to the left.
+    /// Moves the cursor `count` columns left.
     pub(super) fn go_left(&mut self, count: usize) {
         if self.is_home || (self.text.is_empty() && !self.has_columns) {
             return;
@@ -130,13 +129,13 @@ impl TerminalLine {
         self.go_to(self.cursor.saturating_sub(count));
     }
 
-    /// Goes `count` columns to the right.
+    /// Moves the cursor `count` columns right.
     pub(super) fn go_right(&mut self, count: usize) {
         self.split_into_columns();
         self.go_to(self.cursor.saturating_add(count));
     }
 
-    /// Blanks what is right of the cursor.
+    /// Blanks everything right of the cursor.
     pub(super) fn erase_right(&mut self) {
         if self.is_home {
             return self.clear();
@@ -150,7 +149,7 @@ impl TerminalLine {
         }
     }
 
-    /// Blanks what is left of the cursor, and its column.
+    /// Blanks everything left of the cursor, and the cursor's column.
     pub(super) fn erase_left(&mut self) {
         self.split_into_columns();
         if self.columns.len() <= MAX_EDITED_COLUMNS {
@@ -160,7 +159,7 @@ impl TerminalLine {
         }
     }
 
-    /// Blanks the line. The cursor stays.
+    /// Blanks the line without moving the cursor.
     pub(super) fn erase(&mut self) {
         self.split_into_columns();
         let cursor = self.cursor.min(MAX_EDITED_COLUMNS);
@@ -169,7 +168,7 @@ impl TerminalLine {
         self.cursor = cursor;
     }
 
-    /// Blanks `count` columns from the cursor on.
+    /// Blanks `count` columns starting at the cursor.
     pub(super) fn blank(&mut self, count: usize) {
         self.split_into_columns();
         if let Some(end) = self.editable(count) {
@@ -177,7 +176,7 @@ impl TerminalLine {
         }
     }
 
-    /// Takes `count` columns out at the cursor; the rest moves left.
+    /// Deletes `count` columns at the cursor; the rest moves left.
     pub(super) fn delete(&mut self, count: usize) {
         self.split_into_columns();
         if let Some(end) = self.editable(count) {
@@ -185,7 +184,7 @@ impl TerminalLine {
         }
     }
 
-    /// Puts `count` blanks in at the cursor; the rest moves right.
+    /// Inserts `count` blanks at the cursor; the rest moves right.
     pub(super) fn insert(&mut self, count: usize) {
         self.split_into_columns();
         if self.editable(0).is_some() {
@@ -195,8 +194,8 @@ impl TerminalLine {
         }
     }
 
-    /// The end of `count` columns from the cursor on, if the line is short
-    /// enough and there is text at the cursor.
+    /// Returns the end of `count` columns starting at the cursor, if the line
+    /// is short enough and has text at the cursor.
     fn editable(&mut self, count: usize) -> Option<usize> {
         if self.columns.len() > MAX_EDITED_COLUMNS || self.cursor >= self.columns.len() {
             return None;
@@ -207,7 +206,7 @@ impl TerminalLine {
         Some(end)
     }
 
-    /// Makes columns of the text.
+    /// Converts the text to columns.
     fn split_into_columns(&mut self) {
         if self.has_columns {
             return;
@@ -248,7 +247,7 @@ impl TerminalLine {
         self.cursor = end;
     }
 
-    /// Puts an accent on the character left of the cursor.
+    /// Adds a combining mark to the character left of the cursor.
     fn add_accent(&mut self, accent: char) {
         let before = self.columns.get_mut(..self.cursor).unwrap_or_default();
         let base = before.iter_mut().rev().find(|cell| cell.base != WIDE_FILLER);
@@ -258,7 +257,7 @@ impl TerminalLine {
         }
     }
 
-    /// Blanks the wide character that lies across the border left of `column`.
+    /// Blanks the wide character that spans the left edge of `column`.
     fn break_wide_char(&mut self, column: usize) {
         if self.columns.get(column).is_some_and(|cell| cell.base == WIDE_FILLER) {
             self.columns[column - 1] = BLANK_CELL;
@@ -267,8 +266,8 @@ impl TerminalLine {
     }
 }
 
-/// How many columns a character takes, near enough for lines that are written
-/// over.
+/// Returns the approximate width of a character in columns, which suffices for
+/// overwritten lines.
 fn char_width(character: char) -> usize {
     match u32::from(character) {
         0..0x300 => 1,

@@ -1,13 +1,13 @@
-//! Where the lines of a log are, roughly.
+//! A sparse index of the lines of a log.
 
 use memchr::memchr_iter;
 
-/// How far marks lie apart at first.
+/// Initial distance between marks.
 const INITIAL_STEP_BYTES: u64 = 64 * 1024;
-/// With more marks than this, every second one goes.
+/// Above this number of marks, every second one is dropped.
 const MAX_MARKS: usize = 4096;
 
-/// How many line ends come before every so many bytes.
+/// The number of newlines before each mark.
 #[derive(Debug)]
 pub(super) struct LogLineIndex {
     step: u64,
@@ -24,7 +24,7 @@ impl Default for LogLineIndex {
 }
 
 impl LogLineIndex {
-    /// Takes the next bytes; returns how many lines end in them.
+    /// Adds the next bytes; returns how many newlines they contain.
     pub(super) fn add(&mut self, bytes: &[u8]) -> u64 {
         let before = self.newlines;
         let mut rest = bytes;
@@ -44,7 +44,7 @@ impl LogLineIndex {
 
     fn add_mark(&mut self) {
         self.marks.push(self.newlines);
-        // An odd number, so that the last one stays.
+        // The number is odd, so the last mark stays.
         if self.marks.len() > MAX_MARKS {
             let mut number = 0_usize;
             self.marks.retain(|_| {
@@ -55,25 +55,25 @@ impl LogLineIndex {
         }
     }
 
-    /// A place before the end of line `newlines` (counted from 1), and how
-    /// many lines end before it.
+    /// Returns a position before the end of line `newlines` (counted from 1),
+    /// and the number of newlines before it.
     pub(super) fn position_before(&self, newlines: u64) -> (u64, u64) {
         let at = self.marks.partition_point(|&mark| mark < newlines).saturating_sub(1);
         (at as u64 * self.step, self.marks.get(at).copied().unwrap_or(0))
     }
 
-    /// How many bytes there are.
+    /// The number of bytes.
     pub(super) fn len(&self) -> u64 {
         self.len
     }
 
-    /// How many lines end in them.
+    /// The number of newlines.
     pub(super) fn newlines(&self) -> u64 {
         self.newlines
     }
 }
 
-/// How many lines end in `bytes`.
+/// Counts the newlines in `bytes`.
 pub(super) fn count_newlines(bytes: &[u8]) -> u64 {
     memchr_iter(b'\n', bytes).count() as u64
 }

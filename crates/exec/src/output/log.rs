@@ -1,4 +1,4 @@
-//! The log of a job.
+//! The output log of a job.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -14,21 +14,21 @@ use super::runs::{StreamRuns, StreamTotals};
 use super::spill_file::SpillFile;
 use super::{LogChunk, OutputStream, SpillTarget};
 
-/// Up to here memory keeps everything.
+/// Logs up to this size stay in memory.
 const MAX_MEMORY_BYTES: usize = 256 * 1024;
-/// Beyond it, memory keeps as much of the beginning and as much of the end.
+/// Of longer logs, memory keeps this much of each end.
 const KEPT_END_BYTES: usize = MAX_MEMORY_BYTES / 2;
-/// How much is read at a time.
+/// Bytes per read.
 pub(super) const READ_BLOCK_BYTES: usize = 64 * 1024;
 
-/// What a job has written, on both outputs, in the order in which it came.
+/// The output of a job on both streams, in order of arrival.
 ///
-/// Memory holds no more than a few hundred kilobytes of it. The file, if there
-/// is one, stays when the log is dropped.
+/// Memory holds at most a few hundred kilobytes. The file, if any, remains when
+/// the log is dropped.
 pub struct OutputLog {
     spill: Option<SpillTarget>,
     disk: Option<SpillFile>,
-    /// Everything, or the beginning once the log is long.
+    /// The whole log, or the beginning of a long one.
     head: Vec<u8>,
     /// The end of a long log.
     tail: VecDeque<u8>,
@@ -36,13 +36,13 @@ pub struct OutputLog {
     index: LogLineIndex,
     runs: StreamRuns,
     total: StreamTotals,
-    /// More may come: a character whose end is missing is not shown yet.
+    /// Whether more may follow, so an incomplete character is not shown yet.
     is_growing: bool,
 }
 
 impl OutputLog {
-    /// An empty log, which goes to a file when it gets long. Without a file,
-    /// only the beginning and the end of a long log are kept.
+    /// Creates an empty log that spills to a file when it gets long. Without a
+    /// file, only both ends of a long log are kept.
     pub fn new(spill: Option<SpillTarget>) -> Self {
         Self {
             spill,
@@ -57,14 +57,14 @@ impl OutputLog {
         }
     }
 
-    /// The same for what is still being written.
+    /// Marks the log as still being written.
     #[must_use]
     pub fn growing(mut self) -> Self {
         self.is_growing = true;
         self
     }
 
-    /// No more will come.
+    /// Marks the log as complete.
     pub fn close(&mut self) {
         self.is_growing = false;
     }
@@ -73,8 +73,8 @@ impl OutputLog {
         self.is_growing
     }
 
-    /// A cleaner for what comes after this place. If that is in the middle of a
-    /// character or of an order to the terminal, it knows.
+    /// Returns a cleaner for the bytes after this offset. It accounts for an
+    /// offset within a character or escape sequence.
     pub(crate) fn cleaner_at(&self, place: u64) -> OutputCleaner {
         let start = place.saturating_sub(READ_BLOCK_BYTES as u64);
         let piece = self.read_from(start, to_index(place - start));
@@ -87,8 +87,8 @@ impl OutputLog {
         cleaner
     }
 
-    /// Adds what came from a source. If the disk is full, the file stops
-    /// growing, and the log goes on.
+    /// Appends output of a stream. If the disk is full, only the file stops
+    /// growing.
     pub fn push(&mut self, source: OutputStream, bytes: &[u8]) {
         if bytes.is_empty() {
             return;
@@ -113,7 +113,7 @@ impl OutputLog {
         self.append_tail(bytes);
     }
 
-    /// From now on memory has only the two ends.
+    /// Keeps only both ends in memory from now on.
     fn drop_middle(&mut self) {
         self.is_long = true;
         self.spill_all();
@@ -123,8 +123,8 @@ impl OutputLog {
         self.append_tail(&rest);
     }
 
-    /// Puts everything into the file, also while it would fit into memory: for
-    /// somebody who is told only a part. The file, if there can be one.
+    /// Writes everything to the file, even if it fits into memory, for a caller
+    /// that shows only a part. Returns the file, if one could be created.
     pub fn spill_all(&mut self) -> Option<&Path> {
         if let Some(spill) = self.spill.take().filter(|spill| spill.max_bytes > 0)
             && let Ok(mut disk) = SpillFile::create(&spill)
@@ -136,7 +136,7 @@ impl OutputLog {
     }
 
     fn append_tail(&mut self, bytes: &[u8]) {
-        // The beginning is filled first if a large chunk came early.
+        // The head is filled first, in case a large chunk arrived early.
         let (first, rest) = bytes.split_at((KEPT_END_BYTES - self.head.len()).min(bytes.len()));
         self.head.extend_from_slice(first);
         let end = &rest[rest.len().saturating_sub(KEPT_END_BYTES)..];
@@ -145,7 +145,7 @@ impl OutputLog {
         self.tail.extend(end);
     }
 
-    /// How many bytes were written.
+    /// The number of bytes written.
     pub fn len(&self) -> u64 {
         self.index.len()
     }
@@ -155,35 +155,36 @@ impl OutputLog {
         self.len() == 0
     }
 
-    /// How many lines were written. A last line without an end counts.
+    /// The number of lines written, including a last line without newline.
     pub fn lines(&self) -> u64 {
         self.total.lines()
     }
 
-    /// How many bytes of the middle are neither in memory nor in the file.
+    /// The number of bytes from the middle that are neither in memory nor in
+    /// the file.
     pub fn lost_bytes(&self) -> u64 {
         self.tail_start().saturating_sub(self.head_end())
     }
 
-    /// The file with the whole log, or, if something is [`lost`](Self::lost),
-    /// with its beginning. A long log has one, and one that was
-    /// [written out](Self::write_out).
+    /// The file with the whole log, or with its beginning if bytes were
+    /// [lost](Self::lost_bytes). Exists for long logs and after
+    /// [`spill_all`](Self::spill_all).
     pub fn file(&self) -> Option<&Path> {
         self.disk.as_ref().map(SpillFile::path)
     }
 
-    /// How many bytes are in the file.
+    /// The number of bytes in the file.
     pub(super) fn file_len(&self) -> u64 {
         self.disk.as_ref().map_or(0, SpillFile::len)
     }
 
-    /// Deletes the file, and with it the log.
+    /// Deletes the log and its file.
     pub fn remove(self) -> io::Result<()> {
         self.disk.map_or(Ok(()), SpillFile::remove)
     }
 
-    /// Up to `most` bytes from `offset` on, as they were written. What is lost
-    /// is skipped, and `from` tells it.
+    /// Returns up to `most` raw bytes starting at `offset`. Skips lost bytes,
+    /// which the chunk's `from` shows.
     pub fn read_from(&self, offset: u64, most: usize) -> LogChunk {
         let mut from = offset.min(self.len());
         if from >= self.head_end() && from < self.tail_start() {
@@ -191,7 +192,7 @@ impl OutputLog {
         }
         let mut bytes = Vec::new();
         self.read(from, most, &mut bytes);
-        // Somebody may have cut the file.
+        // Another process may have truncated the file.
         if bytes.is_empty() && most > 0 && from < self.tail_start() {
             from = self.tail_start();
             self.read(from, most, &mut bytes);
@@ -200,7 +201,7 @@ impl OutputLog {
         LogChunk { bytes, from, next }
     }
 
-    /// Reads on from `at` as long as nothing is missing.
+    /// Reads from `at` up to the next gap.
     fn read(&self, at: u64, most: usize, bytes: &mut Vec<u8>) {
         let mut at = at;
         while bytes.len() < most && at < self.len() {
@@ -224,12 +225,12 @@ impl OutputLog {
         }
     }
 
-    /// The end of what is there from the beginning on.
+    /// The end of the part available from the start.
     pub(super) fn head_end(&self) -> u64 {
         self.file_len().max(self.head.len() as u64)
     }
 
-    /// How many lines end before [`front`](Self::front).
+    /// The number of newlines before [`head_end`](Self::head_end).
     pub(super) fn head_newlines(&self) -> u64 {
         match &self.disk {
             Some(disk) if disk.len() >= self.head.len() as u64 => disk.newlines(),
@@ -237,19 +238,19 @@ impl OutputLog {
         }
     }
 
-    /// Where the end begins that is in memory.
+    /// The start of the end that is in memory.
     pub(super) fn tail_start(&self) -> u64 {
         self.len() - self.tail.len() as u64
     }
 
-    /// How many lines end before [`end_start`](Self::end_start).
+    /// The number of newlines before [`tail_start`](Self::tail_start).
     pub(super) fn tail_start_newlines(&self) -> u64 {
         let (one, two) = self.tail.as_slices();
         self.index.newlines() - count_newlines(one) - count_newlines(two)
     }
 
-    /// A place before the end of line `newlines`, and how many lines end
-    /// before it.
+    /// Returns a position before the end of line `newlines`, and the number of
+    /// newlines before it.
     pub(super) fn position_before(&self, newlines: u64) -> (u64, u64) {
         self.index.position_before(newlines)
     }
@@ -258,8 +259,8 @@ impl OutputLog {
         source.map_or(self.total, |source| self.runs.total(source))
     }
 
-    /// Shows everything, or everything of one source, from the beginning on.
-    /// Says whether the end was reached.
+    /// Visits the bytes of all streams or one stream from the start. Returns
+    /// whether it reached the end.
     pub(super) fn visit(
         &self,
         source: Option<OutputStream>,
@@ -288,8 +289,8 @@ impl OutputLog {
         true
     }
 
-    /// The last bytes, or the last bytes of one source: up to `most`, as far
-    /// as nothing between them is missing.
+    /// Returns up to `most` last bytes of all streams or one stream, without
+    /// gaps between them.
     pub(super) fn last_bytes(&self, source: Option<OutputStream>, most: usize) -> Vec<u8> {
         let mut pieces = Vec::new();
         let mut len = 0;
@@ -333,7 +334,7 @@ fn to_index(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// Adds up to `most` bytes of `bytes` from `at` on, if there are any.
+/// Appends up to `most` bytes of `bytes` starting at `at`, if there are any.
 fn copy(bytes: &[u8], at: usize, most: usize, to: &mut Vec<u8>) -> Option<usize> {
     let rest = bytes.get(at..).filter(|rest| !rest.is_empty())?;
     let rest = &rest[..rest.len().min(most)];

@@ -1,9 +1,8 @@
-//! What a job has written: all of it, in little memory.
+//! The complete output of a job in little memory.
 //!
-//! A [`OutputLog`] takes the bytes as they come. Short output stays in memory; of
-//! long output memory holds the beginning and the end, and a file holds the
-//! whole. [`clean`] and [`OutputCleaner`] make readable text of what was meant for a
-//! terminal.
+//! An [`OutputLog`] takes the bytes as they arrive. Short output stays in
+//! memory. Of long output, memory holds both ends and a file holds everything.
+//! [`clean`] and [`OutputCleaner`] convert terminal output into readable text.
 
 mod clean;
 mod line;
@@ -23,63 +22,64 @@ use std::sync::Arc;
 pub use clean::{OutputCleaner, clean};
 pub use log::OutputLog;
 
-/// Which of its two outputs a job wrote to.
+/// The stream a job wrote to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum OutputStream {
-    /// The standard output.
+    /// Standard output.
     Stdout,
-    /// The standard error.
+    /// Standard error.
     Stderr,
 }
 
-/// Somebody who knows what must not lie on a disk.
+/// Masks secrets before they are written to disk.
 pub trait OutputMask: std::fmt::Debug + Send + Sync {
-    /// Puts other bytes in place of secrets, as many as there were.
+    /// Overwrites secrets in place, keeping the length.
     fn mask(&self, bytes: &mut [u8]);
 }
 
-/// Where a long log goes.
+/// Where a long log is spilled.
 #[derive(Debug, Clone)]
 pub struct SpillTarget {
-    /// The folder, made for the user alone if it is not there.
+    /// The directory; created with access for the user only if it does not
+    /// exist.
     pub directory: PathBuf,
-    /// The name of the file in it. If there is such a file already, it is left
-    /// alone, and a number is added to the name.
+    /// The file name. If the file exists, it is left alone and a number is
+    /// appended to the name.
     pub name: String,
-    /// How many bytes of disk the file may take.
+    /// Maximum size of the file in bytes.
     pub max_bytes: u64,
-    /// What takes secrets out of it.
+    /// Masks secrets in the file.
     pub mask: Option<Arc<dyn OutputMask>>,
 }
 
-/// Bytes of a log as they were written.
+/// Raw bytes of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogChunk {
-    /// The bytes, one after the other in the log.
+    /// The contiguous bytes.
     pub bytes: Vec<u8>,
-    /// Where they begin: later than asked for if what was there is lost.
+    /// Their offset, which is later than requested if bytes there are lost.
     pub from: u64,
-    /// Where the next piece begins.
+    /// The offset of the next chunk.
     pub next: u64,
 }
 
-/// A log, or one stream of it, in as many bytes as there is room for.
+/// A log, or one stream of it, that fits a byte budget.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogSummary {
-    /// The text, cleaned. If it is cut, a line in the middle says so; the text
-    /// before and after this line keeps to the budget.
+    /// The cleaned text. If it is truncated, a line in the middle says so; the
+    /// text around that line keeps to the budget.
     pub text: String,
-    /// Whether something is left out.
+    /// Whether text is omitted.
     pub is_cut: bool,
-    /// Whether there is no text in what was looked at: all of it, or the beginning
-    /// and the end of what is too long for that.
+    /// Whether the inspected bytes contain no text: all of them, or both ends
+    /// of a log that is too long.
     pub is_blank: bool,
-    /// How many of the written bytes are left out.
+    /// The number of raw bytes omitted.
     pub omitted_bytes: u64,
-    /// How many lines end in what is left out.
+    /// The number of newlines in the omitted bytes.
     pub omitted_lines: u64,
-    /// How many bytes were written.
+    /// The number of bytes written.
     pub total_bytes: u64,
-    /// How many lines were written.
+    /// The number of lines written.
     pub total_lines: u64,
 }

@@ -1,19 +1,19 @@
-//! Lines of a log, by their numbers.
+//! Reads lines of a log by number.
 
 use memchr::memchr;
 
 use super::clean::OutputCleaner;
 use super::log::{OutputLog, READ_BLOCK_BYTES};
 
-/// Text of one line; the rest of a longer line is left out.
+/// Maximum length of a line; the rest is truncated.
 const MAX_LINE_BYTES: usize = 16 * 1024;
 const LOST_LINE_TEXT: &str = "[not kept]";
 const CUT_LINE_SUFFIX: &str = " [line cut]";
 
 impl OutputLog {
-    /// Up to `count` lines from line `first` on (counted from 1), cleaned and
-    /// without their ends, and how many lines there are. A line that is lost
-    /// says so, so that the numbers stay right.
+    /// Returns up to `count` cleaned lines without newlines, starting at line
+    /// `first` (counted from 1), and the total number of lines. A lost line is
+    /// replaced by a note, so the numbers stay correct.
     pub fn page(&self, first: u64, count: usize) -> (Vec<String>, u64) {
         let total = self.lines();
         let before = first.max(1) - 1;
@@ -41,7 +41,7 @@ impl OutputLog {
         (page.lines, total)
     }
 
-    /// The last `count` lines, and how many lines there are.
+    /// Returns the last `count` lines, and the total number of lines.
     pub fn last_lines(&self, count: usize) -> (Vec<String>, u64) {
         let first = self.lines().saturating_sub(count as u64) + 1;
         self.page(first, count)
@@ -51,13 +51,13 @@ impl OutputLog {
 /// A page while it is being filled.
 #[derive(Default)]
 struct LogPage {
-    /// How many lines come before it.
+    /// The number of lines before the page.
     before: u64,
-    /// How many line ends were passed so far.
+    /// The number of newlines passed so far.
     passed: u64,
     count: usize,
     lines: Vec<String>,
-    /// The line that is being read.
+    /// The line being read.
     line: Option<OpenLine>,
 }
 
@@ -68,7 +68,8 @@ struct OpenLine {
 }
 
 impl LogPage {
-    /// Full, or so full that the rest of the last line makes no difference.
+    /// Whether the page is full, or the rest of its last line would be
+    /// truncated anyway.
     fn is_full(&self) -> bool {
         let is_last_cut =
             || self.line.as_ref().is_some_and(|line| line.text.len() > MAX_LINE_BYTES);
@@ -91,7 +92,7 @@ impl LogPage {
         }
     }
 
-    /// Goes past bytes that are lost, in which so many lines end.
+    /// Skips lost bytes that contain this many newlines.
     fn skip(&mut self, newlines: u64) {
         let end = self.passed + newlines;
         self.passed = self.passed.max(self.before.min(end));
@@ -117,7 +118,7 @@ impl LogPage {
 }
 
 impl OpenLine {
-    /// Leaves out a character of which more may come.
+    /// Leaves out an incomplete character.
     fn hold_back(&mut self) {
         self.text += &std::mem::take(&mut self.cleaner).flush();
     }

@@ -1,26 +1,26 @@
-//! Which bytes of a log came from which source.
+//! Which bytes of a log came from which stream.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::OutputStream;
 
-/// How many of the first runs are known, and how many of the last.
+/// Runs to keep at each end of the log.
 const MAX_RUNS_PER_END: usize = 4096;
 
-/// Bytes of one source, one after the other.
+/// A contiguous range of bytes from one stream.
 #[derive(Debug, Clone)]
 struct StreamRun {
     source: OutputStream,
     range: Range<u64>,
 }
 
-/// What one source has written.
+/// Totals of one stream.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct StreamTotals {
     pub(super) bytes: u64,
     pub(super) newlines: u64,
-    /// The last line has no end.
+    /// Whether the last line has no newline.
     pub(super) is_open: bool,
 }
 
@@ -36,8 +36,8 @@ impl StreamTotals {
     }
 }
 
-/// The first and the last runs of a log. Of those between them only the
-/// totals are known.
+/// The first and last runs of a log. Of the runs between them, only the totals
+/// are kept.
 #[derive(Debug, Default)]
 pub(super) struct StreamRuns {
     first: Vec<StreamRun>,
@@ -48,7 +48,7 @@ pub(super) struct StreamRuns {
 }
 
 impl StreamRuns {
-    /// Takes the next bytes, which begin at `offset`.
+    /// Adds the next bytes, which start at `offset`.
     pub(super) fn add(&mut self, source: OutputStream, offset: u64, bytes: &[u8], newlines: u64) {
         match source {
             OutputStream::Stdout => self.stdout.add(bytes, newlines),
@@ -79,19 +79,19 @@ impl StreamRuns {
         }
     }
 
-    /// The ranges of a source from the beginning on, as far as they are known.
+    /// Returns the known ranges of a stream, from the start.
     pub(super) fn forward(&self, source: OutputStream) -> impl Iterator<Item = Range<u64>> {
         let last = self.last.iter().filter(|_| !self.has_gap);
         ranges(self.first.iter().chain(last), source)
     }
 
-    /// The ranges of a source from the end back, as far as they are known.
+    /// Returns the known ranges of a stream, from the end.
     pub(super) fn backward(&self, source: OutputStream) -> impl Iterator<Item = Range<u64>> {
         let first = self.first.iter().rev().filter(|_| !self.has_gap);
         ranges(self.last.iter().rev().chain(first), source)
     }
 
-    /// Whether some are not known.
+    /// Whether runs in the middle were dropped.
     pub(super) fn has_gap(&self) -> bool {
         self.has_gap
     }

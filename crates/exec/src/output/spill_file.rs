@@ -1,4 +1,4 @@
-//! The file of a long log.
+//! The spill file of a long log.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -9,13 +9,13 @@ use std::sync::Arc;
 use super::line_index::count_newlines;
 use super::{OutputMask, SpillTarget};
 
-/// A secret is not longer.
+/// Upper bound on the length of a secret.
 const MASK_TAIL_BYTES: usize = 4096;
 
-/// How many names are tried.
+/// How many file names to try.
 const MAX_NAME_ATTEMPTS: u32 = 100;
 
-/// The first bytes of a log, in a file that grows as long as it can.
+/// The first bytes of a log, in a file that grows up to its limit.
 #[derive(Debug)]
 pub(super) struct SpillFile {
     file: File,
@@ -25,7 +25,7 @@ pub(super) struct SpillFile {
     newlines: u64,
     is_full: bool,
     mask: Option<Arc<dyn OutputMask>>,
-    /// The last bytes as they came: a secret may begin in them.
+    /// The last unmasked bytes, in which a secret may begin.
     tail: Vec<u8>,
 }
 
@@ -33,7 +33,7 @@ impl SpillFile {
     pub(super) fn create(spill: &SpillTarget) -> io::Result<Self> {
         let mut parts = Path::new(&spill.name).components();
         if !matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None)) {
-            return Err(io::Error::new(ErrorKind::InvalidInput, "not the name of a file"));
+            return Err(io::Error::new(ErrorKind::InvalidInput, "not a plain file name"));
         }
         DirBuilder::new().recursive(true).mode(0o700).create(&spill.directory)?;
         let (file, path) = open_new(spill)?;
@@ -42,8 +42,8 @@ impl SpillFile {
         Ok(Self { file, path, max_bytes: most, len: 0, newlines: 0, is_full: false, mask, tail })
     }
 
-    /// Adds as much of `bytes` as there is room for. Once something did not go
-    /// in, nothing does: the file has no holes.
+    /// Appends as much of `bytes` as fits. After the first bytes that do not
+    /// fit, nothing more is appended, so the file has no gaps.
     pub(super) fn append(&mut self, bytes: &[u8], newlines: u64) {
         if self.is_full {
             return;
@@ -57,8 +57,8 @@ impl SpillFile {
         self.newlines += if self.is_full { count_newlines(&bytes[..written]) } else { newlines };
     }
 
-    /// The same bytes without secrets; what came before is put right, if a
-    /// secret began there.
+    /// Returns the bytes with secrets masked. If a secret began in earlier
+    /// bytes, masks those in the file.
     fn masked_bytes(&mut self, bytes: &[u8]) -> Option<Vec<u8>> {
         let mask = self.mask.as_ref()?;
         let before = self.tail.len();
@@ -69,7 +69,8 @@ impl SpillFile {
         mask.mask(&mut all);
         if all[..before] != old {
             let at = self.len - before as u64;
-            // The next one is put right, or nothing is left to write to.
+            // If this fails, the file cannot be written, so the append fails as
+            // well.
             let _ = self.file.write_all_at(&all[..before], at);
         }
         self.tail = tail;
@@ -89,7 +90,7 @@ impl SpillFile {
         written
     }
 
-    /// Reads up to `most` bytes from `offset` on to the end of `bytes`.
+    /// Appends up to `most` bytes starting at `offset` to `bytes`.
     pub(super) fn read(&self, offset: u64, most: usize, bytes: &mut Vec<u8>) -> usize {
         let left = usize::try_from(self.len.saturating_sub(offset)).unwrap_or(usize::MAX);
         let before = bytes.len();
@@ -112,7 +113,7 @@ impl SpillFile {
         self.len
     }
 
-    /// How many lines end in the file.
+    /// The number of newlines in the file.
     pub(super) fn newlines(&self) -> u64 {
         self.newlines
     }
@@ -129,7 +130,7 @@ impl SpillFile {
     }
 }
 
-/// A new file, under another name if there is one of this name.
+/// Creates a new file; appends a number to its name if the file exists.
 fn open_new(spill: &SpillTarget) -> io::Result<(File, PathBuf)> {
     let mut path = spill.directory.join(&spill.name);
     for number in 2..=MAX_NAME_ATTEMPTS {

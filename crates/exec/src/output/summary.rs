@@ -1,4 +1,4 @@
-//! A log in as many bytes as there is room for.
+//! Summaries of a log that fit a byte budget.
 
 use std::fmt::Write;
 use std::ops::ControlFlow;
@@ -11,25 +11,26 @@ use super::log::OutputLog;
 use super::runs::StreamTotals;
 use super::{LogSummary, OutputStream};
 
-/// A log is read as a whole up to here, to see whether it fits once it is
+/// Logs up to this size are read completely, to see whether they fit once
 /// cleaned: ten megabytes of a progress bar are one line.
 const MAX_WHOLE_READ_BYTES: usize = 16 * 1024 * 1024;
-/// How much is read of each end of a log that does not fit.
+/// Bytes to read at each end of a log that does not fit.
 const END_READ_BYTES: usize = 1024 * 1024;
-/// How far back an order to the terminal may begin that would be cut.
+/// How far back to look for the start of an escape sequence that would be
+/// split.
 const MAX_SEQUENCE_BYTES: usize = 64;
 const ESC: u8 = 0x1B;
 
 impl OutputLog {
-    /// Both outputs in the order in which they came, cleaned. If that is
-    /// longer than `budget` bytes: two fifths of it from the beginning, three
-    /// fifths from the end, in whole lines where possible, and between them a
-    /// line that says what is left out and where it is.
+    /// Returns the cleaned output of both streams in order of arrival. If it is
+    /// longer than `budget` bytes: two fifths of the budget from the start,
+    /// three fifths from the end, in whole lines where possible, and between
+    /// them a line with what is omitted and where to find it.
     pub fn summary(&self, budget: usize) -> LogSummary {
         self.summarize(None, budget)
     }
 
-    /// The [`summary`](Self::summary) of one output by itself.
+    /// Returns the [`summary`](Self::summary) of one stream.
     pub fn stream_summary(&self, source: OutputStream, budget: usize) -> LogSummary {
         self.summarize(Some(source), budget)
     }
@@ -59,7 +60,7 @@ impl OutputLog {
             total.newlines - count_newlines(head.raw) - count_newlines(tail.raw);
         summary.is_cut = summary.omitted_bytes > 0;
         if summary.is_blank && summary.is_cut {
-            // Nothing of what was looked at is shown, either.
+            // The inspected bytes are not shown either.
             (summary.omitted_bytes, summary.omitted_lines) = (total.bytes, total.newlines);
         }
         if summary.is_cut {
@@ -73,7 +74,7 @@ impl OutputLog {
         summary
     }
 
-    /// The whole text, if it fits.
+    /// Returns the whole text, if it fits.
     fn clean_whole(&self, source: Option<OutputStream>, budget: usize) -> Option<String> {
         let mut cleaner = OutputCleaner::new();
         let mut text = String::new();
@@ -107,7 +108,7 @@ impl OutputLog {
         bytes
     }
 
-    /// The line that says what is left out and where it is.
+    /// Returns the line with what is omitted and where to find it.
     fn marker(&self, source: Option<OutputStream>, summary: &LogSummary) -> String {
         let mut text = format!("[... {} bytes", summary.omitted_bytes);
         match summary.omitted_lines {
@@ -148,15 +149,15 @@ impl LogSummary {
     }
 }
 
-/// One end of a log: its text, and the bytes that it was made of.
+/// One end of a log: its text, and the raw bytes it was made from.
 struct SummaryPart<'a> {
     raw: &'a [u8],
     text: String,
 }
 
 impl<'a> SummaryPart<'a> {
-    /// As many lines from the beginning of `raw` as there is room for, or a
-    /// piece of a line if whole lines would leave half of the room empty.
+    /// Takes as many lines from the start of `raw` as fit, or part of a line if
+    /// whole lines would use less than half of the room.
     fn from_start(raw: &'a [u8], room: usize) -> Self {
         let mut text = String::new();
         let mut at = 0;
@@ -182,8 +183,7 @@ impl<'a> SummaryPart<'a> {
         Self { raw: &raw[..at], text }
     }
 
-    /// The same from the end of `raw`, which begins within a line if it
-    /// `is_cut`.
+    /// The same from the end of `raw`, which starts within a line if `is_cut`.
     fn from_end(raw: &'a [u8], is_cut: bool, room: usize) -> Self {
         let mut lines = Vec::new();
         let mut used = 0;
@@ -214,8 +214,8 @@ impl<'a> SummaryPart<'a> {
     }
 }
 
-/// About `room` bytes from the end of a line, which do not begin within a
-/// character or an order to the terminal.
+/// Returns about `room` bytes from the end of a line, which do not start within
+/// a character or escape sequence.
 fn end_of_line(line: &[u8], room: usize) -> &[u8] {
     let mut from = line.len().saturating_sub(room);
     let is_continued = |byte: &u8| byte & 0xC0 == 0x80;
@@ -231,7 +231,7 @@ fn end_of_line(line: &[u8], room: usize) -> &[u8] {
     &line[from..]
 }
 
-/// How many bytes there are without the beginning of a character at the end.
+/// Returns the number of bytes without an incomplete character at the end.
 fn whole_characters(bytes: &[u8]) -> usize {
     let from = bytes.len().saturating_sub(4);
     let start = bytes[from..].iter().rposition(|byte| byte & 0xC0 != 0x80);

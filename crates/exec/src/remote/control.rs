@@ -1,4 +1,4 @@
-//! How a program elsewhere is steered: by a second trip.
+//! Controls a remote program through separate queries to its host.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -19,44 +19,47 @@ use crate::command_spec::TerminalSize;
 use crate::local::LocalBackend;
 use crate::tree::Signal;
 
-/// How long a question may take.
+/// Timeout of a query.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a place has to answer when a program is to be ended there, beside
-/// the time that the program itself has. Somebody waits for it who has waited
-/// as long as the command was to take.
+/// Timeout for the host to confirm a termination, in addition to the program's
+/// grace period. Short, since the caller has already waited for the command's
+/// timeout.
 const KILL_REPLY_TIMEOUT: Duration = Duration::from_secs(2);
-/// Where every trip takes long it has the time of some more of them, each of which
-/// counts for so long at most.
+/// Round trips added to that timeout on slow connections, each counted up to
+/// `MAX_ROUND_TRIP`.
 const EXTRA_ROUND_TRIPS: u32 = 4;
 const MAX_ROUND_TRIP: Duration = Duration::from_secs(2);
-/// The same when it is asked whether something runs there.
+/// Timeout for checking whether a program still runs.
 const PRESENCE_TIMEOUT: Duration = Duration::from_secs(5);
-/// A silent program is not looked at more often: each look is a trip.
+/// Minimum interval between checks of a silent program, since each is a round
+/// trip.
 const INPUT_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
-/// How often it is looked whether what a program has left still runs; the time
-/// between two looks grows from the first to the second.
+/// Range of the interval between checks for remaining descendants; it grows
+/// from the first to the second.
 const DESCENDANT_POLL_RANGE: (Duration, Duration) =
     (Duration::from_secs(1), Duration::from_secs(30));
 
-/// When a carrier is told again of its terminal's size.
+/// When to signal a terminal resize again.
 const RESIZE_RETRY_DELAYS: [Duration; 2] = [Duration::from_millis(300), Duration::from_secs(2)];
-/// How long a carrier has to end after its program.
+/// How long the transport process may outlive its program.
 const TRANSPORT_EXIT_GRACE: Duration = Duration::from_millis(500);
-/// How often a program is looked for that is not there (yet).
+/// How often to look for a program that is not found, since it may not have
+/// started yet.
 const MAX_LOOKUPS: usize = 8;
-/// How long a program that nobody hears any more has to go by itself.
+/// Time between SIGTERM and SIGKILL for a program that lost its transport
+/// process.
 const KILL_GRACE: Duration = Duration::from_secs(1);
 
-/// How a program ended, as soon as that is known.
+/// How a program ended, once known.
 type ExitReceiver = watch::Receiver<Option<Result<ProcessExit, ToolError>>>;
 
-/// Programs that are being ended, whoever still waits for that.
+/// Terminations in progress, which continue even if the caller stops waiting.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TerminationTasks(Arc<Mutex<JoinSet<()>>>);
 
 impl TerminationTasks {
-    /// Has this done; what is given back comes when it is.
+    /// Spawns the work; the receiver resolves when it is done.
     fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> oneshot::Receiver<()> {
         let (sender, done) = oneshot::channel();
         let mut all = self.0.lock();
@@ -77,7 +80,7 @@ impl TerminationTasks {
     }
 }
 
-/// A program that runs elsewhere, and the carrier that stands for it here.
+/// A remote program, and the local transport process that represents it.
 #[derive(Debug)]
 pub(super) struct RemoteProcess<W> {
     transport_process: Arc<dyn ProcessControl>,
@@ -85,42 +88,42 @@ pub(super) struct RemoteProcess<W> {
     local: Arc<LocalBackend>,
     terminations: TerminationTasks,
     mark: String,
-    /// Somebody here wants it to end.
+    /// Whether its termination was requested here.
     kill_requested: Arc<AtomicBool>,
     /// How it ended, or why that will never be known.
     ended: ExitReceiver,
-    /// Its code, as it is told there, if somebody tells it.
+    /// The exit code reported by the remote shell, if it reports one.
     exit_code: Option<ExitCodeReceiver>,
-    /// When it was last looked at, and what was seen.
+    /// When it was last checked, and the result.
     last_input_check: Mutex<Option<(Instant, InputWait)>>,
-    /// Where what is to be told beside its output goes.
+    /// Collects remarks that do not belong in its output.
     remarks: Option<BackendRemarks>,
-    /// Something was done about what it has left.
+    /// Signalled after an attempt to terminate its descendants.
     descendants_changed: Notify,
-    /// How long the place has to answer when the program is to be ended.
+    /// Timeout for the host to confirm a termination.
     kill_timeout: Duration,
 }
 
-/// Where something can be said beside the program.
+/// Writes messages about the backend next to the program's output.
 #[derive(Debug)]
 pub(super) struct NoticeWriter {
     pub(super) stream: OwnedFd,
-    /// Its lines end as those of a terminal.
+    /// Whether lines end as in a terminal.
     pub(super) terminal: bool,
-    /// Where what is told before the program begins goes instead.
+    /// Collects messages from before the program starts instead.
     pub(super) remarks: Option<BackendRemarks>,
 }
 
 impl NoticeWriter {
     fn print(&self, text: &str) {
         let end = if self.terminal { "\r\n" } else { "\n" };
-        // If nobody listens, nobody wants to know.
+        // If there is no reader, the message is not needed.
         let _ = rustix::io::write(&self.stream, format!("hermes: {text}{end}").as_bytes());
     }
 }
 
 impl<W: Transport> RemoteProcess<W> {
-    /// Watches over a carrier from now on.
+    /// Starts watching a transport process.
     pub(super) fn watch(
         carrier: Box<dyn ProcessControl>,
         way: Arc<W>,
@@ -153,7 +156,7 @@ impl<W: Transport> RemoteProcess<W> {
             if let Err(error) = &end {
                 voice.print(&format!("{}. {}", error.message(), error.hint()));
             }
-            // Its stream ends before it does.
+            // End the stream before reporting the exit.
             drop(voice);
             sender.send_replace(Some(end));
         });
@@ -174,13 +177,14 @@ impl<W: Transport> RemoteProcess<W> {
         }
     }
 
-    /// The same at a place to which a trip takes so long.
+    /// Extends the termination timeout for a connection with this round-trip
+    /// time.
     pub(super) fn with_round_trip(mut self, trip: Duration) -> Self {
         self.kill_timeout = KILL_REPLY_TIMEOUT + trip.min(MAX_ROUND_TRIP) * EXTRA_ROUND_TRIPS;
         self
     }
 
-    /// Whether something of it runs there; none if nobody answers.
+    /// Whether a process of it still runs; `None` if the host does not respond.
     async fn is_running(&self) -> Option<bool> {
         let text = script::presence_script(&self.mark);
         let done = run_script(&*self.transport, &self.local, &text, PRESENCE_TIMEOUT).await.ok()?;
@@ -188,7 +192,7 @@ impl<W: Transport> RemoteProcess<W> {
     }
 }
 
-/// What is needed to find out how a program ended.
+/// Determines how a program ended.
 struct ExitWaiter<W> {
     transport_process: Arc<dyn ProcessControl>,
     transport: Arc<W>,
@@ -201,11 +205,12 @@ struct ExitWaiter<W> {
 impl<W: Transport> ExitWaiter<W> {
     async fn wait(self) -> Result<ProcessExit, ToolError> {
         let exit = self.transport_process.wait().await;
-        let exit = exit.map_err(|error| ToolError::io("The way there", &error))?;
+        let exit =
+            exit.map_err(|error| ToolError::io("cannot wait for the transport process", &error))?;
         if exit == ProcessExit::Code(0) || self.kill_requested.load(Ordering::Acquire) {
             return Ok(exit);
         }
-        // A shell that has said how its program ended was there until then.
+        // A shell that reported the exit code was connected until then.
         let said = match &self.exit_code {
             Some(told) => {
                 tokio::time::timeout(TRANSPORT_EXIT_GRACE, exit_report::wait_for_code(told))
@@ -222,24 +227,28 @@ impl<W: Transport> ExitWaiter<W> {
             return Err(error);
         }
         let ProcessExit::Signal(signal) = exit else { return Ok(exit) };
-        // Nobody hears any more what it writes, and nobody else will end it.
+        // Its output is no longer read, and nothing else will terminate it.
         let gone =
             terminate_remote(&*self.transport, &self.local, &self.mark, KILL_GRACE, || true).await;
-        let there =
-            if gone { "so it was ended there as well" } else { "and it may still run there" };
+        let there = if gone {
+            "so the command was terminated as well"
+        } else {
+            "and the command may still run there"
+        };
         let message = format!(
-            "{}: the program that carried the command was killed by signal {signal}, {there}",
+            "{}: the transport process was killed by signal {signal}, {there}",
             self.transport.name()
         );
         Err(ToolError::new(ErrorKind::Network, message)
-            .with_hint("See what the command has done before it is run again."))
+            .with_hint("Check what the command has done before running it again."))
     }
 }
 
-/// Ends a program there; whether it is surely gone.
+/// Terminates a remote program; returns whether it is certainly gone.
 ///
-/// What has only just been sent may not have its mark yet, and would begin
-/// after nobody was found, so it is looked for again until its carrier is over.
+/// A program that was just sent may not have its mark yet and would start after
+/// an unsuccessful search, so the search is repeated until its transport
+/// process ends.
 async fn terminate_remote<W: Transport>(
     way: &W,
     local: &LocalBackend,
@@ -263,7 +272,7 @@ async fn terminate_remote<W: Transport>(
     true
 }
 
-/// Whether a program has ended, or has said how it will.
+/// Whether a program has ended, or reported its exit code.
 fn has_exited(ended: &ExitReceiver, told: Option<&ExitCodeReceiver>) -> bool {
     let has_told = || told.is_some_and(|told| told.borrow().is_some());
     ended.borrow().is_some() || has_told()
@@ -278,7 +287,7 @@ impl<W: Transport> ProcessControl for RemoteProcess<W> {
                 None => None,
             };
             if let Some(code) = code {
-                // Somebody else may hold its streams for long.
+                // Other processes may hold its streams for long.
                 let _ = tokio::time::timeout(TRANSPORT_EXIT_GRACE, ended.wait_for(Option::is_some))
                     .await;
                 return Ok(ProcessExit::Code(code));
@@ -304,25 +313,25 @@ impl<W: Transport> ProcessControl for RemoteProcess<W> {
                     way.force_kill(&script::kill_script(&mark)).await;
                 }
             });
-            // A place that does not answer is not waited for: whoever ends the
-            // program has waited long enough. It is still tried.
+            // Do not wait for a host that does not respond: the caller has
+            // waited long enough. The attempt continues in the background.
             let limit = grace + self.kill_timeout;
             let is_told = matches!(tokio::time::timeout(limit, ending).await, Ok(Ok(())));
             if let Some(remarks) = self.remarks.as_ref().filter(|_| !is_told) {
                 remarks.add(format!(
-                    "{} did not answer within {:.1} s, so it is not known whether the command was \
-                     ended there.",
+                    "{} did not respond within {:.1} s; the command may still run there.",
                     self.transport.name(),
                     limit.as_secs_f64()
                 ));
             }
             if is_told {
-                // Its last words, what its shell held among them, are on their way.
+                // Its last output, including what its shell held, is still in
+                // transit.
                 let _ = tokio::time::timeout(TRANSPORT_EXIT_GRACE, ended.wait_for(Option::is_some))
                     .await;
             }
-            // If the way there is broken, this end of it can still be ended: then
-            // there is nothing that it could still bring.
+            // If the connection is broken, end the transport process at once:
+            // it cannot deliver anything more.
             self.transport_process.terminate(if is_told { grace } else { Duration::ZERO }).await;
             self.descendants_changed.notify_one();
         })
@@ -344,7 +353,7 @@ impl<W: Transport> ProcessControl for RemoteProcess<W> {
     fn wait_for_descendants(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             let mut pause = DESCENDANT_POLL_RANGE.0;
-            // Once it was to be ended, nobody asks for long.
+            // After a termination request, do not keep polling.
             while self.is_running().await != Some(false)
                 && !self.kill_requested.load(Ordering::Acquire)
             {
@@ -390,7 +399,7 @@ impl<W: Transport> ProcessControl for RemoteProcess<W> {
 
     fn resize(&self, size: TerminalSize) -> io::Result<()> {
         self.transport_process.resize(size)?;
-        // A carrier that has just begun may not have listened.
+        // A transport process that has just started may have missed the signal.
         let carrier = Arc::clone(&self.transport_process);
         tokio::spawn(async move {
             for wait in RESIZE_RETRY_DELAYS {

@@ -1,9 +1,9 @@
-//! The end of a program, in its own words.
+//! Reports the exit code of a remote program within its stderr.
 //!
-//! ssh ends only when nobody holds the program's streams any more, and says
-//! the same of a program that ended with 255 and of a connection that broke.
-//! So the shell that waits there says how the program ended, in a word among
-//! its errors that is taken out here.
+//! ssh exits only when no process holds the program's streams any more, and
+//! returns 255 both for a program that exited with 255 and for a broken
+//! connection. So a waiting remote shell writes the exit code in a marker to
+//! stderr, which is removed here.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -16,28 +16,29 @@ use tokio::sync::watch;
 use crate::async_streams;
 use crate::output::OutputStream;
 
-/// What no text has in it: the word is between two of these.
+/// Delimits the marker; does not occur in text.
 const MARKER_DELIMITER: u8 = 0x1e;
 const READ_CHUNK_BYTES: usize = 256 * 1024;
-/// Bytes that a pipe holds.
+/// Pipe capacity.
 #[cfg(target_os = "linux")]
 const PIPE_BYTES: usize = 1024 * 1024;
-/// An exit code is not longer.
+/// Maximum number of digits of an exit code.
 const MAX_CODE_DIGITS: usize = 3;
 
 tokio::task_local! {
-    /// The word of the program that is being started.
+    /// The marker of the program that is being started.
     pub(crate) static EXIT_MARKER: String;
 }
 
-/// What the shell there has to say after the program, in words of `sh`.
+/// Returns the `sh` code that reports the exit code after the program.
 pub(crate) fn report_exit_script(word: &str) -> String {
     format!("printf \"\\036{word}:$c\\036\" >&2; ")
 }
 
-/// Runs a script in a shell that waits for it, and says how it ended.
+/// Wraps a script in a shell that waits for it and reports its exit code.
 pub(crate) fn wait_and_report_script(script: &str, word: &str) -> String {
-    // Some shells tell of a program that was killed, which is not its output.
+    // Some shells print a message about a killed program, which is not its
+    // output.
     format!(
         "trap : INT QUIT; exec 3>&2 2>/dev/null; ( exec 2>&3 3>&-; {script} ); c=$?; exec 2>&3; \
          {}exit $c",
@@ -45,11 +46,10 @@ pub(crate) fn wait_and_report_script(script: &str, word: &str) -> String {
     )
 }
 
-/// The code of a program, once it is told.
+/// The exit code of a program, once reported.
 pub(crate) type ExitCodeReceiver = watch::Receiver<Option<i32>>;
 
-/// Listens for the end of a program, in the stream that carries its errors:
-/// the last one.
+/// Extracts the exit code from the stream that carries stderr: the last one.
 pub(crate) fn extract_exit_code(
     output: &mut Vec<(OutputStream, OwnedFd)>,
     word: &str,
@@ -60,20 +60,20 @@ pub(crate) fn extract_exit_code(
     Ok(told)
 }
 
-/// Waits for the code; none if it will never be told.
+/// Waits for the exit code; `None` if it will never be reported.
 pub(crate) async fn wait_for_code(told: &ExitCodeReceiver) -> Option<i32> {
     told.clone().wait_for(Option::is_some).await.ok().and_then(|code| *code)
 }
 
-/// Takes the word out of a stream. The code comes as soon as it is said, or
-/// never.
+/// Removes the marker from a stream. The receiver gets the exit code once it is
+/// reported, if ever.
 pub(crate) fn filter_stream(
     source: OutputStream,
     from: OwnedFd,
     word: &str,
 ) -> io::Result<(OwnedFd, watch::Receiver<Option<i32>>)> {
     let (theirs, ours) = pipe_with(PipeFlags::CLOEXEC)?;
-    // Only a wish.
+    // Best effort.
     #[cfg(target_os = "linux")]
     let _ = rustix::pipe::fcntl_setpipe_size(&theirs, PIPE_BYTES);
     let (sender, receiver) = watch::channel(None);
@@ -103,10 +103,10 @@ async fn forward(
     let _ = async_streams::write_all(to, &sieve.pending).await;
 }
 
-/// Finds the word, also if it comes in pieces.
+/// Finds the marker, even if it arrives in pieces.
 struct ExitCodeScanner {
     marker: Vec<u8>,
-    /// What may be its beginning.
+    /// Bytes that may be the start of the marker.
     pending: Vec<u8>,
 }
 
@@ -116,7 +116,8 @@ impl ExitCodeScanner {
         Self { marker: sign, pending: Vec::new() }
     }
 
-    /// What can be passed on, and the code if the word is complete.
+    /// Returns the bytes to forward, and the exit code if the marker is
+    /// complete.
     fn feed(&mut self, piece: &[u8]) -> (Vec<u8>, Option<i32>) {
         let mut text = std::mem::take(&mut self.pending);
         text.extend_from_slice(piece);
@@ -138,7 +139,7 @@ impl ExitCodeScanner {
                 self.pending = found;
                 (text, None)
             }
-            // Not the word after all.
+            // Not the marker.
             None => {
                 text.extend_from_slice(&found);
                 (text, None)
@@ -146,7 +147,7 @@ impl ExitCodeScanner {
         }
     }
 
-    /// Where the end of a text may be the beginning of the sign.
+    /// Returns where a partial marker at the end of the text starts.
     fn partial_marker_start(&self, text: &[u8]) -> Option<usize> {
         let first = text.len().saturating_sub(self.marker.len());
         let end = text.get(first..)?;

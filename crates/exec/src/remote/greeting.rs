@@ -1,29 +1,29 @@
-//! What a login shell prints before the program that it was started for: a
-//! greeting in somebody's `.bashrc` is none of the program's output.
+//! Removes what a login shell prints before the program, such as a greeting
+//! from `.bashrc`, from the program's output.
 //!
-//! The first thing that is run there says a word on both streams, and what
-//! comes before it is thrown away.
+//! The first remote command prints a marker on both streams; everything before
+//! it is dropped.
 
 use std::io;
 use std::os::fd::OwnedFd;
 
+use hermes_core::ids::random_marker;
 use memchr::memmem;
 use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::io::unix::AsyncFd;
 
-use super::script::fresh_marker;
 use crate::async_streams;
 use crate::captured_command::CaptureResult;
 use crate::command_spec::StdioMode;
 use crate::output::OutputStream;
 
-/// What no text has in it: the word is between two of these.
+/// Delimits the marker; does not occur in text.
 const MARKER_DELIMITER: u8 = 0x1e;
 const READ_CHUNK_BYTES: usize = 256 * 1024;
-/// Of a greeting no more is kept, for the case that it is all that comes.
+/// Maximum size of a greeting to keep, in case no marker follows.
 const MAX_GREETING_BYTES: usize = 64 * 1024;
 
-/// A word that ends the greeting of one trip.
+/// The marker that ends the greeting of one connection.
 #[derive(Debug)]
 pub(crate) struct GreetingFilter {
     marker: String,
@@ -32,13 +32,13 @@ pub(crate) struct GreetingFilter {
 
 impl GreetingFilter {
     pub(crate) fn new(output: StdioMode) -> Self {
-        Self { marker: fresh_marker(), output }
+        Self { marker: random_marker(), output }
     }
 
-    /// The script with the word in front of it.
+    /// Prepends the marker command to a script.
     pub(crate) fn prefix_script(&self, script: &str) -> String {
         match self.output {
-            // A terminal shows everything, and can be wiped.
+            // A terminal shows everything, but can be cleared.
             StdioMode::Terminal(_) => format!("printf '\\033[H\\033[2J\\033[3J'; {script}"),
             _ => {
                 let say = format!("printf '\\036{}\\036'", self.marker);
@@ -51,7 +51,8 @@ impl GreetingFilter {
         [&[MARKER_DELIMITER], self.marker.as_bytes(), &[MARKER_DELIMITER]].concat()
     }
 
-    /// Takes the greeting off what a trip has brought; whether there was one.
+    /// Removes the greeting from a captured result; returns whether there was
+    /// one.
     pub(crate) fn strip_from(&self, done: &mut CaptureResult) -> bool {
         let sign = self.marker_bytes();
         let mut greeted = false;
@@ -66,7 +67,7 @@ impl GreetingFilter {
         greeted
     }
 
-    /// Takes it out of the streams of a program.
+    /// Removes the greeting from the streams of a program.
     pub(crate) fn filter_streams(
         &self,
         streams: Vec<(OutputStream, OwnedFd)>,
@@ -74,7 +75,8 @@ impl GreetingFilter {
         if matches!(self.output, StdioMode::Terminal(_)) {
             return Ok(streams);
         }
-        // Both words come in one stream, and the errors may come later.
+        // A merged stream has both markers, and that of stderr may arrive
+        // later.
         let words = if self.output == StdioMode::Merged { 2 } else { 1 };
         let pass = |(source, from): (OutputStream, OwnedFd)| {
             let (theirs, ours) = pipe_with(PipeFlags::CLOEXEC)?;
@@ -105,14 +107,14 @@ async fn forward(
     let _ = async_streams::write_all(to, &sieve.pending).await;
 }
 
-/// Drops what comes before the first word, and every word that is expected.
+/// Drops everything before the first marker, and all expected markers.
 #[derive(Debug)]
 struct GreetingStripper {
     marker: Vec<u8>,
-    /// Words that are still to come.
+    /// Markers still expected.
     remaining_markers: usize,
     has_started: bool,
-    /// The greeting so far, then what may be the beginning of a word.
+    /// The greeting so far, then bytes that may be the start of a marker.
     pending: Vec<u8>,
 }
 
@@ -141,7 +143,7 @@ impl GreetingStripper {
         text
     }
 
-    /// Where the end of a text may be the beginning of the sign.
+    /// Returns where a partial marker at the end of the text starts.
     fn partial_marker_start(&self, text: &[u8]) -> usize {
         let first = text.len().saturating_sub(self.marker.len() - 1);
         let starts = |at: &usize| text.get(*at..).is_some_and(|end| self.marker.starts_with(end));

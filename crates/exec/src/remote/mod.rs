@@ -1,11 +1,10 @@
-//! Programs in another place, reached by a program of this machine: in a
-//! container, on another host.
+//! Runs programs in containers and on other hosts through a local transport
+//! process.
 //!
-//! A [`Transport`] knows how to get there; everything else is the same for all.
-//! What is to run travels as text on the carrier's standard input, in front of
-//! what the program itself will read, so that neither a value of its
-//! environment nor its command line is seen in a list of processes here, and
-//! one trip is enough.
+//! A [`Transport`] connects to the host; everything else is shared. The program
+//! to run is sent as a script on the transport process's stdin, before the
+//! program's own input. This keeps its environment and command line out of the
+//! local process list, and takes only one round trip.
 
 mod control;
 pub(crate) mod exit_report;
@@ -22,6 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use hermes_core::ids::random_marker;
 use hermes_core::{BoxFuture, ErrorKind, ToolError};
 use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::sync::OnceCell;
@@ -37,151 +37,150 @@ use crate::tree;
 use control::{NoticeWriter, RemoteProcess, TerminationTasks};
 use greeting::GreetingFilter;
 use remarks::BackendRemarks;
-pub(crate) use script::fresh_marker;
-pub use script::quote;
 
-/// How long a place has to answer the first question.
+/// Timeout of the first query to a host.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long what went its own way may take to end by itself.
+/// Time between SIGTERM and SIGKILL for stray processes.
 const STRAY_GRACE: Duration = Duration::from_millis(500);
-/// How long a place has to end what is left there.
+/// Timeout for terminating stray processes on the host.
 const CLEANUP_TIMEOUT: Duration = Duration::from_secs(4);
-/// Bytes of an answer to a question of ours.
+/// Maximum size of a query's output.
 const MAX_REPLY_BYTES: usize = 4 * 1024 * 1024;
 
-/// The way to a place where programs run.
+/// A connection to a host where programs run.
 pub trait Transport: Debug + Send + Sync + 'static {
-    /// Its name, as in the configuration.
+    /// Its name in the configuration.
     fn name(&self) -> &str;
 
-    /// Opens it, if it is not open: starts the container, connects to the host.
+    /// Opens it if necessary: starts the container, connects to the host.
     fn open(&self) -> BoxFuture<'_, Result<(), ToolError>>;
 
-    /// The program of this machine that runs `sh -c GUARDIAN_SCRIPT` there.
+    /// Returns the local command that runs `sh -c SCRIPT` on the host.
     fn transport_process(&self, script: &str, carriage: TransportIo) -> TransportProcess;
 
-    /// The folder that a session begins in, if not the one that programs are
-    /// started in.
+    /// The directory in which a session starts, if it differs from the
+    /// directory in which programs are started.
     fn directory(&self) -> Option<OsString> {
         None
     }
 
-    /// What keeps programs from getting out of there, in words.
+    /// Describes what confines programs there.
     fn containment_summary(&self) -> Option<String>;
 
-    /// What it means that the carrier ended like this, if that was not the
-    /// program's own end: the connection broke, the container is gone.
+    /// Explains the exit of the transport process if it was not the program's
+    /// own exit: the connection broke, or the container is gone.
     fn explain_failure(&self, exit: ProcessExit, errors: &str) -> Option<ToolError>;
 
-    /// The same of a program of which nobody there has said how it ended: its
-    /// errors were its own, so this may take a look at what is still there.
+    /// Explains the exit of a program whose exit code was not reported. Its
+    /// stderr is no evidence, so this may inspect the host.
     fn diagnose_loss(&self, exit: ProcessExit) -> BoxFuture<'_, Option<ToolError>> {
         Box::pin(async move { self.explain_failure(exit, "") })
     }
 
-    /// Which of the places of this name it leads to.
+    /// Identifies this host among others of the same name.
     fn location(&self) -> String {
         self.name().to_owned()
     }
 
-    /// Whether somebody there may print something before a program has begun:
-    /// a login shell that greets.
+    /// Whether output may precede the program's, such as the greeting of a
+    /// login shell.
     fn may_print_greeting(&self) -> bool {
         false
     }
 
-    /// Whether the carrier may outlast the program, for as long as somebody
-    /// else holds its streams: then a shell there waits for it, and says how it
-    /// ended.
+    /// Whether the transport process may outlive the program while other
+    /// processes hold its streams. If so, a remote shell waits for the program
+    /// and reports its exit code.
     fn may_outlive_program(&self) -> bool {
         false
     }
 
-    /// A program there could not be ended, perhaps because nothing more can be
-    /// started: makes room for `script`, which ends it and starts nothing, or
-    /// ends it by other means, if there are any.
+    /// Called if a program could not be terminated, possibly because no more
+    /// processes can be started: makes room for `script`, which kills it
+    /// without starting processes, or kills it by other means.
     fn force_kill<'a>(&'a self, script: &'a str) -> BoxFuture<'a, ()> {
         let _ = script;
         Box::pin(async {})
     }
 
-    /// What programs find in their environment beside what is found there.
+    /// Environment variables of programs, in addition to those of the host.
     fn environment(&self) -> BTreeMap<OsString, OsString> {
         BTreeMap::new()
     }
 
-    /// What has happened to the place, for whoever runs the next program: it
-    /// is told once.
+    /// Takes the pending notice about the host, for the next program. Each
+    /// notice is returned once.
     fn take_notice(&self) -> Option<String> {
         None
     }
 
-    /// Whether what programs have left there goes on when this is closed.
+    /// Whether processes left on the host keep running when the transport is
+    /// closed.
     fn keeps_programs_on_close(&self) -> bool {
         true
     }
 
-    /// Ends what it keeps going.
+    /// Closes the connection and ends its helper processes.
     fn close(&self) -> BoxFuture<'_, ()>;
 }
 
-/// How a program is connected.
+/// How a program's streams are connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TransportIo {
-    /// It has a terminal there.
+    /// Whether it has a terminal on the host.
     pub terminal: bool,
 }
 
-/// A program of this machine that runs another one elsewhere.
+/// A local command that runs another one on the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TransportProcess {
-    /// A path, or a name to look for.
+    /// A path, or a name to look up.
     pub program: OsString,
     /// Its arguments.
     pub arguments: Vec<OsString>,
-    /// Its own environment.
+    /// Its environment.
     pub environment: BTreeMap<OsString, OsString>,
 }
 
-/// A place that is reached by a [`Transport`].
+/// A backend that is reached through a [`Transport`].
 #[derive(Debug)]
 pub struct RemoteBackend<W> {
     transport: Arc<W>,
     local: Arc<LocalBackend>,
     probed: OnceCell<ProbedHost>,
     terminations: TerminationTasks,
-    /// What all programs that were started there bear behind their marks.
+    /// Follows the job mark of every program that this backend starts.
     owner_mark: String,
-    /// Whether there was one.
+    /// Whether a program was started.
     was_used: AtomicBool,
 }
 
-/// A place as it was found.
+/// The results of probing a host.
 #[derive(Debug)]
 struct ProbedHost {
     facts: Arc<HostFacts>,
-    /// What is in the environment before anything is added.
+    /// The host's environment before additions.
     base_environment: BTreeMap<OsString, OsString>,
-    /// Somebody greets there.
+    /// Whether the login shell prints a greeting.
     prints_greeting: bool,
-    /// How long it takes to ask for something.
+    /// Duration of a query.
     round_trip: Duration,
 }
 
 impl<W: Transport> RemoteBackend<W> {
-    /// The place at the end of this way.
+    /// Creates the backend for a transport.
     pub fn new(way: W) -> Self {
         Self {
             transport: Arc::new(way),
             local: Arc::default(),
             probed: OnceCell::new(),
             terminations: TerminationTasks::default(),
-            owner_mark: script::fresh_marker(),
+            owner_mark: random_marker(),
             was_used: AtomicBool::new(false),
         }
     }
 
-    /// The way there.
+    /// The transport.
     pub fn transport(&self) -> &W {
         &self.transport
     }
@@ -204,11 +203,11 @@ impl<W: Transport> RemoteBackend<W> {
                 let said = String::from_utf8_lossy(&done.output);
                 let said = said.trim().lines().chain(done.errors.trim().lines()).next_back();
                 ToolError::unavailable(format!(
-                    "{}: no shell answers there{}",
+                    "{}: no shell responds on the backend{}",
                     self.transport.name(),
                     said.map(|said| format!(": {said}")).unwrap_or_default()
                 ))
-                .with_hint("A place for commands needs a POSIX `sh` with the usual small programs.")
+                .with_hint("The backend needs a POSIX `sh` with the usual utilities.")
             })?;
         let bare = place.environment.clone();
         place.environment.extend(self.transport.environment());
@@ -246,16 +245,15 @@ impl<W: Transport> ExecBackend for RemoteBackend<W> {
             let text =
                 script::launch_script(&order, &found.base_environment, &mark, &self.owner_mark);
             self.was_used.store(true, Ordering::Relaxed);
-            let end = script::fresh_marker();
+            let end = random_marker();
             let (loader, sent) = if terminal {
-                // A terminal would show what it is sent, and cut it.
+                // A terminal would echo and truncate a script on stdin.
                 (self.upload_script(text, &end).await?, Vec::new())
             } else {
                 let sent = script::with_end_marker(text, &end);
                 (script::load_script(sent.len(), &end), sent)
             };
-            let word =
-                (!terminal && self.transport.may_outlive_program()).then(script::fresh_marker);
+            let word = (!terminal && self.transport.may_outlive_program()).then(random_marker);
             let loader = word.as_ref().map_or_else(
                 || loader.clone(),
                 |word| exit_report::wait_and_report_script(&loader, word),
@@ -263,7 +261,8 @@ impl<W: Transport> ExecBackend for RemoteBackend<W> {
             let greeting = found.prints_greeting.then(|| GreetingFilter::new(order.output));
             let loader = greeting.as_ref().map_or(loader.clone(), |it| it.prefix_script(&loader));
             let carrier = self.transport.transport_process(&loader, TransportIo { terminal });
-            let failed = |error: io::Error| ToolError::io("The way there", &error);
+            let failed =
+                |error: io::Error| ToolError::io("cannot connect the transport process", &error);
             let (heard, said) =
                 pipe_with(PipeFlags::CLOEXEC).map_err(|error| failed(error.into()))?;
             let mut started = self.local.start(job, transport_spec(carrier, order.output)).await?;
@@ -279,7 +278,7 @@ impl<W: Transport> ExecBackend for RemoteBackend<W> {
                 .map(|word| exit_report::extract_exit_code(&mut started.output, &word))
                 .transpose();
             let told = told.map_err(failed)?;
-            // What is told of the place comes with what the program tells.
+            // Messages about the backend are part of stderr.
             started.output.push((OutputStream::Stderr, heard));
             let remote = RemoteProcess::watch(
                 started.control,
@@ -296,9 +295,9 @@ impl<W: Transport> ExecBackend for RemoteBackend<W> {
                 Ok(input) => started.input = input.map_err(failed)?,
                 Err(_) => {
                     started.control.terminate(Duration::ZERO).await;
-                    let message = format!("{}: nobody there reads what is sent", self.name());
+                    let message = format!("{}: the shell does not read its input", self.name());
                     return Err(ToolError::new(ErrorKind::Timeout, message)
-                        .with_hint("The command was not run; try again."));
+                        .with_hint("The command was not run; retry."));
                 }
             }
             Ok(started)
@@ -307,8 +306,8 @@ impl<W: Transport> ExecBackend for RemoteBackend<W> {
 
     fn cleanup(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
-            // What a place that does not answer was asked to end: the carriers
-            // of these questions are not to outlive us.
+            // Abort terminations on a host that does not respond, so their
+            // transport processes do not outlive us.
             self.terminations.abort_all().await;
             self.terminate_strays().await;
             self.transport.close().await;
@@ -321,8 +320,8 @@ impl<W: Transport> ExecBackend for RemoteBackend<W> {
 }
 
 impl<W: Transport> RemoteBackend<W> {
-    /// Ends what programs have left there, wherever that has gone: nobody here
-    /// would ever know of it.
+    /// Terminates all processes that programs left on the host, which are not
+    /// visible from here.
     async fn terminate_strays(&self) {
         if !self.was_used.swap(false, Ordering::Relaxed)
             || !self.transport.keeps_programs_on_close()
@@ -330,14 +329,14 @@ impl<W: Transport> RemoteBackend<W> {
             return;
         }
         let text = script::terminate_all_script(&self.owner_mark, STRAY_GRACE);
-        // A place that does not answer cannot be waited for: we are about to end.
+        // Do not wait for a host that does not respond during shutdown.
         let _ =
             run_script(&*self.transport, &self.local, &text, STRAY_GRACE + CLEANUP_TIMEOUT).await;
     }
 
-    /// Leaves a text there for a shell that reads it, and throws it away.
+    /// Stores a script on the host for a shell that reads and deletes it.
     async fn upload_script(&self, text: Vec<u8>, word: &str) -> Result<String, ToolError> {
-        let end = script::fresh_marker();
+        let end = random_marker();
         let sent = script::with_end_marker(text, &end);
         let keeper = script::save_script(word, sent.len(), &end);
         let greeting =
@@ -355,7 +354,7 @@ impl<W: Transport> RemoteBackend<W> {
         let file = String::from_utf8_lossy(&done.output).trim_end_matches('\n').to_owned();
         if !done.succeeded() || file.is_empty() {
             return Err(ToolError::unavailable(format!(
-                "{}: nothing can be written there: {}",
+                "{}: cannot write to the backend: {}",
                 self.transport.name(),
                 done.errors.trim()
             )));
@@ -364,13 +363,13 @@ impl<W: Transport> RemoteBackend<W> {
     }
 }
 
-/// What the processes of a job are known by there. It is another one than
-/// here: this may be the same machine after all.
+/// Returns the remote mark of a job's processes. It differs from the local one,
+/// since the host may be this machine.
 pub(crate) fn job_mark(job: &str) -> String {
     tree::nested_mark(None, &format!("{job}-there"))
 }
 
-/// Runs a few words of `sh` there.
+/// Runs a short `sh` script on the host.
 async fn run_script(
     way: &dyn Transport,
     local: &LocalBackend,
@@ -380,7 +379,7 @@ async fn run_script(
     Ok(run_query(way, local, text, limit).await?.0)
 }
 
-/// The same, and whether somebody has printed something before.
+/// Runs a script; also returns whether a greeting preceded its output.
 async fn run_query(
     way: &dyn Transport,
     local: &LocalBackend,
@@ -389,8 +388,8 @@ async fn run_query(
 ) -> Result<(CaptureResult, bool), ToolError> {
     let greeting = way.may_print_greeting().then(|| GreetingFilter::new(StdioMode::Separate));
     let text = greeting.as_ref().map_or(text.to_owned(), |it| it.prefix_script(text));
-    // Each has a name of its own: what is ended is found by it.
-    let mut done = query_command(way, &text, limit).run(local, &script::fresh_marker()).await?;
+    // Each query has a unique mark by which it can be terminated.
+    let mut done = query_command(way, &text, limit).run(local, &random_marker()).await?;
     let greeted = greeting.is_some_and(|greeting| greeting.strip_from(&mut done));
     Ok((done, greeted))
 }
@@ -402,7 +401,7 @@ fn query_command(way: &dyn Transport, text: &str, limit: Duration) -> CapturedCo
     CapturedCommand { spec: order, timeout: limit, max_output_bytes: MAX_REPLY_BYTES }
 }
 
-/// The order for a carrier; it runs here, and nothing holds it.
+/// Returns the spec of a transport process, which runs locally and unconfined.
 fn transport_spec(carrier: TransportProcess, output: StdioMode) -> CommandSpec {
     CommandSpec {
         program: carrier.program,
@@ -415,7 +414,7 @@ fn transport_spec(carrier: TransportProcess, output: StdioMode) -> CommandSpec {
     }
 }
 
-/// Sends what goes in front, and keeps the stream for whoever writes more.
+/// Sends the script, and returns the stream for further input.
 async fn send_script(
     stream: Option<OwnedFd>,
     sent: &[u8],
@@ -426,7 +425,7 @@ async fn send_script(
         return Ok(Some(stream));
     }
     let stream = async_streams::register_nonblocking(stream)?;
-    // A carrier that is gone says so by its end.
+    // The exit of the transport process reports a failure.
     let _ = async_streams::write_all(&stream, sent).await;
     Ok((*input != StdinSource::Empty).then(|| stream.into_inner()))
 }

@@ -1,16 +1,16 @@
-//! What is told of a place apart from what its programs write.
+//! Remarks of a backend, kept apart from the output of its processes.
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
 tokio::task_local! {
-    /// Where remarks on the program that is being started go; without it they
-    /// go among its errors.
+    /// Collects remarks on the process being started; if unset, they go to its
+    /// stderr.
     pub(crate) static CURRENT_REMARKS: BackendRemarks;
 }
 
-/// What was told so far, shared by all who tell.
+/// Remarks collected so far; clones share them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct BackendRemarks(Arc<Mutex<Vec<String>>>);
 
@@ -23,7 +23,8 @@ impl BackendRemarks {
         self.0.lock().clone()
     }
 
-    /// Those of the program that is being started, if somebody asks for them.
+    /// Returns the remarks of the process being started, if a caller collects
+    /// them.
     pub(crate) fn current() -> Option<Self> {
         CURRENT_REMARKS.try_with(Clone::clone).ok()
     }

@@ -1,8 +1,7 @@
-//! What a shell elsewhere is told, in words that every POSIX `sh` knows.
+//! Scripts for the remote shell, restricted to POSIX `sh`.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::time::Duration;
 
@@ -10,34 +9,21 @@ use crate::backend::{HostFacts, ShellKind};
 use crate::command_spec::{CommandSpec, StdinSource, StdioMode};
 use crate::ssh::marked_processes;
 use crate::tree::{self, JOB_VARIABLE, Signal};
+use hermes_core::text::shell_quote_bytes;
 
 mod members;
 
-/// Says what is found there: system, folder, shell, environment.
+/// Prints the system, directory, shell and environment of the host.
 pub(super) const PROBE_SCRIPT: &str = "echo hermes-look; uname -sm; pwd; command -v bash || echo -; \
                                echo hermes-environment; cat /proc/self/environ 2>/dev/null || env";
 
-/// Variables that belong to one process, not to the place,
-/// or that no shell lets anybody set.
+/// Variables that belong to one process rather than the host, or that shells do
+/// not allow to be set.
 const PROCESS_VARIABLES: [&str; 9] =
     ["_", "SHLVL", "PWD", "OLDPWD", "PPID", "UID", "EUID", "SHELLOPTS", "BASHOPTS"];
 
-/// The word that a shell reads as these bytes.
-pub fn quote(bytes: &[u8]) -> Vec<u8> {
-    let mut word = Vec::with_capacity(bytes.len() + 2);
-    word.push(b'\'');
-    for byte in bytes {
-        match byte {
-            b'\'' => word.extend_from_slice(br"'\''"),
-            other => word.push(*other),
-        }
-    }
-    word.push(b'\'');
-    word
-}
-
-/// What a shell there does to become the program that was ordered. It bears the
-/// mark of its job, and behind that the sign of whoever has started it.
+/// Returns the script that replaces the remote shell with the command. It
+/// exports the mark of the job, followed by the sign of the starting process.
 pub(super) fn launch_script(
     order: &CommandSpec,
     found: &BTreeMap<OsString, OsString>,
@@ -49,7 +35,7 @@ pub(super) fn launch_script(
         parts.iter().for_each(|part| text.extend_from_slice(part));
         text.push(b'\n');
     };
-    line(&[b"cd ", &quote(order.directory.as_os_str().as_bytes()), b" || exit 126"]);
+    line(&[b"cd ", &shell_quote_bytes(order.directory.as_os_str().as_bytes()), b" || exit 126"]);
     for name in found.keys().filter(|name| !order.environment.contains_key(*name)) {
         if is_variable_name(name) && !is_process_variable(name) {
             line(&[b"unset ", name.as_bytes()]);
@@ -57,17 +43,17 @@ pub(super) fn launch_script(
     }
     for (name, value) in &order.environment {
         if is_variable_name(name) && !is_process_variable(name) && found.get(name) != Some(value) {
-            line(&[b"export ", name.as_bytes(), b"=", &quote(value.as_bytes())]);
+            line(&[b"export ", name.as_bytes(), b"=", &shell_quote_bytes(value.as_bytes())]);
         }
     }
     let borne = tree::nested_mark(Some(mark), sign);
-    line(&[b"export ", JOB_VARIABLE.as_bytes(), b"=", &quote(borne.as_bytes())]);
+    line(&[b"export ", JOB_VARIABLE.as_bytes(), b"=", &shell_quote_bytes(borne.as_bytes())]);
     line(&[members::record_job(mark).as_bytes()]);
     if order.output == StdioMode::Merged {
         line(&[b"exec 2>&1"]);
     }
     if let StdioMode::Terminal(size) = order.output {
-        // Not every carrier knows it before the program runs.
+        // Not every transport sets the size before the program runs.
         let size = format!("stty rows {} cols {} 2>/dev/null", size.rows, size.columns);
         line(&[size.as_bytes()]);
     }
@@ -75,7 +61,7 @@ pub(super) fn launch_script(
         line(&[b"exec </dev/null"]);
     }
     let words = std::iter::once(&order.program).chain(&order.arguments);
-    let words: Vec<Vec<u8>> = words.map(|word| quote(word.as_bytes())).collect();
+    let words: Vec<Vec<u8>> = words.map(|word| shell_quote_bytes(word.as_bytes())).collect();
     line(&[b"exec ", &words.join(&b' ')]);
     text
 }
@@ -90,14 +76,14 @@ fn is_process_variable(name: &OsStr) -> bool {
     PROCESS_VARIABLES.iter().any(|passing| name == *passing)
 }
 
-/// Reads a text of so many bytes, up to `end`, and runs it. What comes after
-/// is left for it.
+/// Reads a script of `length` bytes, terminated by `end`, and runs it. The rest
+/// of stdin is left to the script.
 pub(super) fn load_script(length: usize, end: &str) -> String {
     format!("{}eval \"$s\"", read_script(length, end))
 }
 
-/// Reads a text of so many bytes, up to `end`, and keeps it in a file, whose
-/// name it says.
+/// Reads a script of `length` bytes, terminated by `end`, saves it to a file
+/// and prints the file name.
 pub(super) fn save_script(word: &str, length: usize, end: &str) -> String {
     format!(
         "{}umask 077; set -C; f=${{TMPDIR:-/tmp}}/hermes-{word}; \
@@ -106,22 +92,22 @@ pub(super) fn save_script(word: &str, length: usize, end: &str) -> String {
     )
 }
 
-/// Runs what was kept in a file, which is gone then.
+/// Runs a saved script after deleting its file.
 pub(super) fn run_saved_script(file: &str) -> String {
-    let file = String::from_utf8_lossy(&quote(file.as_bytes())).into_owned();
+    let file = hermes_core::text::shell_quote(&file);
     format!("s=$(cat {file}); rm -f {file}; eval \"$s\"")
 }
 
-/// The text, and the line that says that this was all; a comment to a shell.
+/// Appends the end marker line, a comment to the shell.
 pub(super) fn with_end_marker(mut text: Vec<u8>, end: &str) -> Vec<u8> {
     text.extend_from_slice(format!("\n#{end}\n").as_bytes());
     text
 }
 
-/// Reads a text into `s`; half a text is not run.
+/// Reads a script into `s`; a truncated script is not run.
 fn read_script(length: usize, end: &str) -> String {
-    // `read` takes no byte more than the line from what it shares, one by one;
-    // `dd` is quick, but not every one can fill a block from a pipe.
+    // `read` consumes no byte past the line of a shared stdin, but reads byte
+    // by byte; `dd` is fast, but not every `dd` can fill a block from a pipe.
     format!(
         "s=$(dd bs={length} count=1 iflag=fullblock 2>/dev/null) || {{ \
          n=$(printf '\\nx'); n=${{n%x}}; s=; while IFS= read -r l; do s=$s$l$n; \
@@ -131,15 +117,15 @@ fn read_script(length: usize, end: &str) -> String {
     )
 }
 
-/// What [`ending`] says if there was nothing to end.
+/// Output of [`terminate_script`] if no process was running.
 pub(super) const NONE_RUNNING: &[u8] = b"nobody";
 
-/// Ends everything with this mark: asked first, forced after `grace`. It ends
-/// well if nothing is left; where nothing more can be started it cannot tell.
+/// Terminates all processes with this mark: SIGTERM first, SIGKILL after
+/// `grace`. Exits with 0 if none is left, and with 75 if the host cannot fork.
 pub(super) fn terminate_script(mark: &str, grace: Duration) -> String {
     let rounds = grace.as_millis().div_ceil(100);
-    // What lost its parent is not found again, so it is kept in mind. What is
-    // stopped starts no more before it is killed.
+    // Orphans are not found again, so earlier matches are kept. SIGSTOP first,
+    // so none forks before it is killed.
     format!(
         "{} a=; w() {{ q=$(m) || exit 75; b=; for p in $a $q; do \
          case \" $b \" in *\" $p \"*) continue;; esac; \
@@ -154,10 +140,10 @@ pub(super) fn terminate_script(mark: &str, grace: Duration) -> String {
     )
 }
 
-/// What [`presence`] says if something is there.
+/// Output of [`presence_script`] if a process is running.
 pub(super) const SOME_RUNNING: &[u8] = b"somebody";
 
-/// Says whether something with this mark runs.
+/// Prints whether a process with this mark is running.
 pub(super) fn presence_script(mark: &str) -> String {
     format!(
         "{} q=$(m) || exit 75; for p in $q; do case $(z $p) in Z*|'') ;; \
@@ -166,8 +152,8 @@ pub(super) fn presence_script(mark: &str) -> String {
     )
 }
 
-/// Ends everything that bears the sign of a program of ours, whichever job it is
-/// of. Where there is no `/proc`, that is only found by what `ps` shows.
+/// Terminates all processes with the sign of this program, whatever their job.
+/// Without `/proc`, only processes whose environment `ps` shows are found.
 pub(super) fn terminate_all_script(sign: &str, grace: Duration) -> String {
     format!(
         "if [ -r /proc/self/stat ]; then {}; else {}; fi",
@@ -176,15 +162,15 @@ pub(super) fn terminate_all_script(sign: &str, grace: Duration) -> String {
     )
 }
 
-/// The pattern of marks with this sign behind the job.
+/// Returns the pattern of marks that carry this sign after the job.
 fn any_job_pattern(sign: &str) -> String {
     format!("[^/]*[/]{sign}")
 }
 
-/// Kills everything with this mark, and starts nothing for it: for a place
-/// that has no room for one process more. It ends well if nothing is left.
+/// Kills all processes with this mark without forking, for a host at its
+/// process limit. Exits with 0 if none is left.
 pub(super) fn kill_script(mark: &str) -> String {
-    // What is stopped starts no more, so that a round finds them all.
+    // A stopped process cannot fork, so one round finds them all.
     format!(
         "i=0; while [ $i -lt 50 ]; do f=; for d in /proc/[0-9]*; do p=${{d#/proc/}}; \
          [ $p = $$ ] && continue; g=; while IFS= read -r e || [ -n \"$e\" ]; do \
@@ -194,7 +180,8 @@ pub(super) fn kill_script(mark: &str) -> String {
     )
 }
 
-/// Sends a signal to everything with this mark, and says to how many.
+/// Sends a signal to all processes with this mark and prints how many received
+/// it.
 pub(super) fn signal_script(mark: &str, signal: Signal) -> String {
     format!(
         "{} c=0; for p in $(m); do kill -{} $p 2>/dev/null && c=$((c+1)); done; echo $c",
@@ -203,11 +190,10 @@ pub(super) fn signal_script(mark: &str, signal: Signal) -> String {
     )
 }
 
-/// Says `waits` if something with this mark waits for somebody to type: it
-/// reads a terminal, or what the job was started with, or waits for keys of a
-/// terminal that hands over every key at once; `looks` if it waits for keys
-/// only for a while. The shell of busybox waits with `poll` for one descriptor,
-/// without end, before it reads.
+/// Prints `waits` if a process with this mark waits for input: it reads a
+/// terminal or the job's stdin, or polls a terminal in raw mode without a
+/// timeout; prints `looks` if it polls with a timeout. The busybox shell polls
+/// one descriptor without a timeout before it reads.
 pub(super) fn input_wait_script(mark: &str) -> String {
     format!(
         "{} v=; case $(uname -m) in \
@@ -233,17 +219,12 @@ pub(super) fn input_wait_script(mark: &str) -> String {
     )
 }
 
-/// Defines what finds the processes of a job.
+/// Defines the shell functions that find the processes of a job.
 fn members_script(mark: &str) -> String {
     members::define_members(mark, "/proc")
 }
 
-/// A word that nothing else has in it.
-pub(crate) fn fresh_marker() -> String {
-    format!("h{:016x}", RandomState::new().build_hasher().finish())
-}
-
-/// Reads what [`PROBE_SCRIPT`] says.
+/// Parses the output of [`PROBE_SCRIPT`].
 pub(super) fn parse_probe(said: &[u8], directory: Option<OsString>) -> Option<HostFacts> {
     let said = after_line(said, b"hermes-look\n")?;
     let end = said.windows(19).position(|piece| piece == b"hermes-environment\n")?;
@@ -268,7 +249,7 @@ pub(super) fn parse_probe(said: &[u8], directory: Option<OsString>) -> Option<Ho
     })
 }
 
-/// What comes after a line; a host may greet first.
+/// Returns the text after a line; a host may print a banner first.
 fn after_line<'a>(text: &'a [u8], line: &[u8]) -> Option<&'a [u8]> {
     let at = text.windows(line.len()).position(|piece| piece == line)?;
     text.get(at + line.len()..)

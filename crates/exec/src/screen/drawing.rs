@@ -1,4 +1,5 @@
-//! What the terminal library draws, and what it does not do by itself.
+//! Terminal grid on top of the vt100 library, with the sequences that the
+//! library lacks.
 
 use std::fmt;
 use std::num::NonZeroU16;
@@ -6,25 +7,25 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::queries;
 
-/// How many rows that scrolled away are kept.
+/// Maximum rows of scrollback.
 const MAX_HISTORY_ROWS: usize = 1000;
 
-/// How many bytes of replies may wait. A program that never reads its answers
-/// gets no more of them.
+/// Maximum bytes of pending replies. A program that never reads them gets no
+/// more.
 const MAX_REPLY_BYTES: usize = 4096;
 
-/// How many characters of a title are kept.
+/// Maximum characters of a title.
 const MAX_TITLE_CHARS: usize = 256;
 
-/// How many rows a line may have wrapped over and still be seen as one.
+/// Maximum rows of a wrapped line that is still joined to one.
 const MAX_WRAPPED_ROWS: usize = 8;
 
-/// The picture, the window's title and the answers that are due.
+/// The grid, the window title and the pending replies.
 pub(super) struct TerminalGrid {
     parser: vt100::Parser,
     title: String,
     replies: Vec<u8>,
-    /// How often the picture had to start over.
+    /// How often the grid was reset after a panic.
     pub(super) restarts: usize,
 }
 
@@ -61,11 +62,11 @@ impl TerminalGrid {
     pub(super) fn cursor(&self) -> (u16, u16) {
         let (row, col) = self.screen().cursor_position();
         let (rows, cols) = self.size();
-        // It stands behind the last column until the next character wraps.
+        // The cursor is past the last column until the next character wraps.
         (row.min(rows - 1), col.min(cols - 1))
     }
 
-    /// Draws bytes that are complete: text, control characters, whole sequences.
+    /// Draws complete input: text, control characters, whole sequences.
     pub(super) fn draw(&mut self, bytes: &[u8]) {
         self.catch_panic(|parser| parser.process(bytes));
     }
@@ -77,9 +78,8 @@ impl TerminalGrid {
         }
     }
 
-    /// The bytes are a stranger's and the library relies on what it believes
-    /// about its own state. If that is wrong once, the picture is lost and
-    /// the job goes on.
+    /// Resets the grid if the library panics, so the job continues: the input
+    /// is untrusted, and the library asserts invariants about its own state.
     pub(super) fn catch_panic(&mut self, change: impl FnOnce(&mut vt100::Parser)) {
         let (rows, cols) = self.screen().size();
         let parser = &mut self.parser;
@@ -98,9 +98,9 @@ impl TerminalGrid {
         self.title = title.chars().filter(|c| !c.is_control()).take(MAX_TITLE_CHARS).collect();
     }
 
-    /// Owes the program an answer.
+    /// Queues a reply to the program.
     pub(super) fn queue_reply(&mut self, answer: &[u8]) {
-        // A part of an answer would be taken for keys.
+        // The program would read a partial reply as keys.
         if self.replies.len() + answer.len() <= MAX_REPLY_BYTES {
             self.replies.extend_from_slice(answer);
         }
@@ -115,7 +115,7 @@ impl TerminalGrid {
         self.screen().rows(0, cols)
     }
 
-    /// Up to `most` rows that have scrolled away, and those that are seen.
+    /// Returns up to `most` rows of scrollback, followed by the visible rows.
     pub(super) fn history(&mut self, most: usize) -> Vec<String> {
         let (height, cols) = self.size();
         let screen = self.parser.screen_mut();
@@ -132,9 +132,9 @@ impl TerminalGrid {
         rows
     }
 
-    /// The text before the cursor, the blanks that were written included.
-    /// None if something stands behind it: then it is not at the end of a
-    /// question.
+    /// Returns the text before the cursor, including trailing blanks that were
+    /// written. None if text follows the cursor: then it is not at the end of a
+    /// prompt.
     pub(super) fn before_cursor(&self) -> Option<String> {
         let screen = self.screen();
         let (row, _) = self.cursor();
@@ -152,7 +152,8 @@ impl TerminalGrid {
             }
         }
         text.push_str(&screen.rows(0, col).nth(usize::from(row))?);
-        // A row ends with what was written last; up to the cursor are blanks.
+        // `rows` ends at the last written cell; fill up to the cursor with
+        // blanks.
         let written = (0..col)
             .rev()
             .find(|at| {
@@ -165,8 +166,8 @@ impl TerminalGrid {
         Some(text)
     }
 
-    /// The last row, if a program with a screen of its own highlights it up
-    /// to the cursor. That is how `less` shows the name of a file and waits.
+    /// Returns the last row if a program on the alternate screen highlights it
+    /// up to the cursor, as `less` does with a file name while it waits.
     pub(super) fn highlighted_status(&self) -> Option<String> {
         let screen = self.screen();
         let ((rows, cols), (row, col)) = (self.size(), self.cursor());
@@ -180,8 +181,8 @@ impl TerminalGrid {
         (marked && blank).then(|| line.trim().to_owned())
     }
 
-    /// Does what a control sequence says, if the library would not do it.
-    /// False if it is the library's.
+    /// Handles a control sequence that the library does not support. Returns
+    /// false if the library supports it.
     pub(super) fn handle_control(&mut self, sequence: &queries::ControlSequence<'_>) -> bool {
         if let Some(answer) = queries::answer_control(sequence, self) {
             self.queue_reply(&answer);
@@ -207,7 +208,8 @@ impl TerminalGrid {
                 let stop = col.div_ceil(8).saturating_sub(count).saturating_mul(8);
                 self.draw(format!("\x1b[{}G", stop + 1).as_bytes());
             }
-            // Few bytes must not draw the screen over and over.
+            // Limits repetition, so a few bytes cannot redraw the screen many
+            // times.
             (b"", b'b') => {
                 let room = cols - self.screen().cursor_position().1.min(cols);
                 if room > 0 {

@@ -1,9 +1,8 @@
-//! The bytes of a program, cut into text and sequences.
+//! Splits program output into text and escape sequences.
 //!
-//! Text goes to the drawing as it is. A sequence is held until it is whole,
-//! so that it can be answered at the very place where it was asked. Strings
-//! (titles, images, questions) end here: they draw nothing, and whatever
-//! their length, only their beginning is kept.
+//! Text is drawn unchanged. A sequence is buffered until it is complete, to
+//! reply at the position where it was sent. Strings (titles, images, queries)
+//! end here: they draw nothing, and only a bounded prefix is kept.
 
 use super::drawing::TerminalGrid;
 use super::queries::{self, ControlSequence};
@@ -16,18 +15,18 @@ const SUBSTITUTE: u8 = 0x1a;
 const ESCAPE: u8 = 0x1b;
 const DELETE: u8 = 0x7f;
 
-/// How long a control sequence may be.
+/// Maximum length of a control sequence.
 const MAX_CONTROL_BYTES: usize = 256;
 
-/// How much of a string is kept.
+/// Maximum bytes kept of a string.
 const MAX_STRING_BYTES: usize = 2048;
 
-/// Asks for the colourful form of the character before it. Programs count it
-/// as nothing (`wcwidth`), whereas the library would make that character two
-/// columns wide, and lose its way where there is only one left.
+/// Requests the emoji form of the preceding character. Programs count it as
+/// zero columns (`wcwidth`), but the library would make that character two
+/// columns wide, and fail where only one is left.
 const EMOJI_SELECTOR: &[u8] = "\u{fe0f}".as_bytes();
 
-/// What DEC's line drawing set shows for `_` to `~`.
+/// DEC line drawing characters for `_` to `~`.
 const LINE_DRAWING_CHARS: [char; 32] = [
     ' ', '◆', '▒', '␉', '␌', '␍', '␊', '°', '±', '␤', '␋', '┘', '┐', '┌', '└', '┼', '⎺', '⎻', '─',
     '⎼', '⎽', '├', '┤', '┴', '┬', '│', '≤', '≥', 'π', '≠', '£', '·',
@@ -39,7 +38,7 @@ enum ParserState {
     Text,
     /// After ESC.
     Escape,
-    /// After ESC and bytes that choose among sets of sequences.
+    /// After ESC and intermediate bytes.
     Intermediate,
     /// After ESC [.
     Control,
@@ -47,22 +46,22 @@ enum ParserState {
     Osc,
     /// After ESC P.
     Dcs,
-    /// After ESC X, ESC ^ or ESC _: nobody's.
+    /// After ESC X, ESC ^ or ESC _: ignored.
     Ignored,
 }
 
-/// Where in the program's output we are.
+/// State of the parser.
 #[derive(Debug, Default)]
 pub(super) struct EscapeParser {
     state: ParserState,
-    /// The sequence so far, without what introduced it.
+    /// Bytes of the current sequence, without its introducer.
     pub(super) pending: Vec<u8>,
     overlong: bool,
-    /// Whether the two character sets are the line drawing set.
+    /// Whether G0 and G1 are the line drawing set.
     lines: [bool; 2],
-    /// Which of the two is in use.
+    /// Whether G1 is in use.
     shifted: bool,
-    /// The beginning of a character whose rest has not come yet.
+    /// Prefix of an incomplete UTF-8 character.
     partial_char: Vec<u8>,
 }
 
@@ -93,8 +92,7 @@ impl EscapeParser {
         }
     }
 
-    /// Draws up to the next byte that means something to us, and returns what
-    /// follows it.
+    /// Draws up to the next byte that the parser handles, and returns the rest.
     fn take_text<'a>(&mut self, bytes: &'a [u8], drawing: &mut TerminalGrid) -> &'a [u8] {
         let end = memchr::memchr3(ESCAPE, SHIFT_OUT, SHIFT_IN, bytes).unwrap_or(bytes.len());
         let (mut text, rest) = bytes.split_at(end);
@@ -119,8 +117,7 @@ impl EscapeParser {
     }
 
     fn draw(&self, text: &[u8], drawing: &mut TerminalGrid) {
-        // Half a character is nothing, and the library would join it with
-        // what comes next.
+        // The library would join an incomplete character with the next input.
         let text = &text[..text.len() - incomplete_suffix_len(text)];
         if self.lines[usize::from(self.shifted)] {
             drawing.draw(&to_line_drawing(text));
@@ -143,8 +140,8 @@ impl EscapeParser {
         }
     }
 
-    /// An ESC ends a string (the `\` that should follow says nothing more)
-    /// and breaks off any other sequence.
+    /// Handles ESC: it ends a string (the `\` that should follow adds nothing)
+    /// and aborts any other sequence.
     fn escape(&mut self, drawing: &mut TerminalGrid) {
         match self.state {
             ParserState::Osc => self.finish_osc(b"\x1b\\", drawing),
@@ -162,7 +159,7 @@ impl EscapeParser {
             }
             (ParserState::Osc | ParserState::Dcs, _) => self.hold(byte, MAX_STRING_BYTES),
             (ParserState::Ignored, _) | (_, DELETE | 0x80..) => {}
-            // Control characters work even within a sequence.
+            // Control characters take effect even within a sequence.
             (_, 0x00..0x20) => drawing.draw(&[byte]),
             (ParserState::Control, 0x40..) => {
                 self.hold(byte, MAX_CONTROL_BYTES);
@@ -185,7 +182,7 @@ impl EscapeParser {
         }
     }
 
-    /// ESC, perhaps a byte that chooses among sets, and a last one.
+    /// Handles ESC, an optional intermediate byte, and a final byte.
     fn finish_escape(&mut self, last: u8, drawing: &mut TerminalGrid) {
         match (self.pending.as_slice(), last) {
             (b"(", set) => self.lines[0] = set == b'0',
@@ -235,7 +232,7 @@ impl EscapeParser {
     }
 }
 
-/// How many bytes at the end are the beginning of a character.
+/// Returns the length of an incomplete character at the end.
 fn incomplete_suffix_len(text: &[u8]) -> usize {
     let begins = |count: &usize| {
         let end = &text[text.len() - count..];

@@ -1,36 +1,35 @@
-//! Keys by name, as people and models write them, and what a terminal sends
-//! for them (xterm's encoding).
+//! Key names as users and models write them, and their xterm encoding.
 
 use std::fmt;
 
 use thiserror::Error;
 
-/// What a program has asked of its terminal that changes what keys send.
+/// Terminal modes that change what keys send.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct KeyModes {
     /// The arrow keys, Home and End send their application codes.
     pub application_cursor: bool,
 }
 
-/// A key that cannot be pressed.
+/// A key that cannot be sent.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum KeyError {
     /// No key has this name.
-    #[error("no key is called {name:?}{}; literal text is not sent as keys", suggestion(.near))]
+    #[error("unknown key {name:?}{}; literal text is not sent as keys", suggestion(.near))]
     Name {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// The name that is most like it.
+        /// The closest known name.
         near: Option<String>,
     },
-    /// The key is there, but these modifiers change nothing that a terminal could send.
+    /// The key exists, but a terminal has no code for it with these modifiers.
     #[error("terminals have no code for {name:?}; try it without the modifier")]
     NoCode {
-        /// What was asked for.
+        /// The requested name.
         name: String,
     },
-    /// There is no name.
-    #[error("no key is named; several are separated by spaces, as in \"down down enter\"")]
+    /// No key was named.
+    #[error("no key given; separate several with spaces, as in \"down down enter\"")]
     Empty,
 }
 
@@ -38,10 +37,10 @@ fn suggestion(near: &Option<String>) -> String {
     near.as_ref().map_or_else(String::new, |near| format!("; did you mean {near:?}?"))
 }
 
-/// The longest name that is echoed or compared with others.
+/// Maximum length of a name that is echoed or compared.
 const MAX_NAME_CHARS: usize = 40;
 
-/// What a key is, before modifiers.
+/// A key without modifiers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BaseKey {
     Char(char),
@@ -57,7 +56,7 @@ enum BaseKey {
     Function(char),
 }
 
-/// The names, the first of each key being the one that is suggested.
+/// Key names; the first one of each key is suggested.
 const KEY_NAMES: &[(&str, BaseKey)] = &[
     ("enter", BaseKey::Enter),
     ("return", BaseKey::Enter),
@@ -118,7 +117,7 @@ const KEY_NAMES: &[(&str, BaseKey)] = &[
     ("f10", BaseKey::Number(21)),
     ("f11", BaseKey::Number(23)),
     ("f12", BaseKey::Number(24)),
-    // Characters that separate words here, or keys from their modifiers.
+    // Characters that separate keys, or modifiers from keys.
     ("comma", BaseKey::Char(',')),
     ("plus", BaseKey::Char('+')),
     ("minus", BaseKey::Char('-')),
@@ -135,7 +134,7 @@ const KEY_NAMES: &[(&str, BaseKey)] = &[
     ("gt", BaseKey::Char('>')),
 ];
 
-/// Names that stand for a key with modifiers.
+/// Aliases of keys with modifiers.
 const KEY_ALIASES: &[(&str, &str)] = &[
     ("backtab", "shift-tab"),
     ("btab", "shift-tab"),
@@ -152,12 +151,12 @@ struct KeyModifiers {
 }
 
 impl KeyModifiers {
-    /// xterm's number for them; 1 if there is none.
+    /// Returns xterm's modifier parameter; 1 for no modifiers.
     fn xterm_code(self) -> u8 {
         1 + u8::from(self.shift) + 2 * u8::from(self.alt) + 4 * u8::from(self.ctrl)
     }
 
-    /// Sets the one that has this name; false if none has.
+    /// Sets the modifier with this name; returns false if the name is unknown.
     fn set(&mut self, name: &str) -> bool {
         match name.to_ascii_lowercase().as_str() {
             "c" | "ctrl" | "control" | "ctl" => self.ctrl = true,
@@ -180,14 +179,14 @@ impl fmt::Display for KeyModifiers {
     }
 }
 
-/// What a terminal sends when this key is pressed.
+/// Returns what a terminal sends for a key.
 ///
 /// `ctrl-c`, `C-c`, `^C`, `<C-c>`, `ctrl+shift+left`, `M-x`, `shift-tab`,
-/// `PageUp`, `page_up`, `f5`, `x`: upper and lower case are the same, except
-/// for a single character, which is itself.
+/// `PageUp`, `page_up`, `f5`, `x`: case is ignored, except for single
+/// characters.
 ///
 /// # Errors
-/// If there is no such key, with the name that is most like it.
+/// If the key is unknown, with the closest known name.
 pub fn encode_key(name: &str, modes: KeyModes) -> Result<Vec<u8>, KeyError> {
     let mut chars = name.chars();
     match (chars.next(), chars.next(), chars.next()) {
@@ -212,13 +211,12 @@ pub fn encode_key(name: &str, modes: KeyModes) -> Result<Vec<u8>, KeyError> {
     encode(base, modifiers, modes).ok_or_else(|| no_code_error(name))
 }
 
-/// What a terminal sends when these keys are pressed one after the other.
-/// Every word is the name of a key, and words are separated by blanks or
-/// commas: `down down enter`, `ctrl-x, ctrl-s`. Nothing is sent if one of
-/// them is unknown.
+/// Returns what a terminal sends for a sequence of keys. Key names are
+/// separated by blanks or commas: `down down enter`, `ctrl-x, ctrl-s`. One
+/// unknown name fails the whole sequence.
 ///
 /// # Errors
-/// If there is no such key, as for [`key`], or none at all.
+/// If a key is unknown, as for [`encode_key`], or none is given.
 pub fn encode_keys(text: &str, modes: KeyModes) -> Result<Vec<u8>, KeyError> {
     if text.trim() == "," {
         return encode_key(",", modes);
@@ -231,11 +229,11 @@ pub fn encode_keys(text: &str, modes: KeyModes) -> Result<Vec<u8>, KeyError> {
     if bytes.is_empty() { Err(KeyError::Empty) } else { Ok(bytes) }
 }
 
-/// Takes the modifiers off: `ctrl-shift-left` is ctrl, shift and `left`.
+/// Strips the modifiers: `ctrl-shift-left` is ctrl, shift and `left`.
 fn split_modifiers(name: &str) -> (KeyModifiers, &str) {
     let mut modifiers = KeyModifiers::default();
     let mut rest = name;
-    // There are three, and nobody needs one of them twice.
+    // There are three modifiers, each used at most once.
     for _ in 0..3 {
         let Some((word, after)) = rest.split_once(['-', '+', '_']) else { break };
         if after.is_empty() || !modifiers.set(word) {
@@ -252,7 +250,7 @@ fn find_key(word: &str, modifiers: &mut KeyModifiers) -> Option<BaseKey> {
         return Some(BaseKey::Char(c));
     }
     let mut plain = simplify(word);
-    // The second dozen is the first with shift.
+    // F13 to F24 are F1 to F12 with shift.
     if let Some(number) = plain.strip_prefix('f').and_then(|digits| digits.parse::<u8>().ok())
         && (13..=24).contains(&number)
     {
@@ -262,13 +260,13 @@ fn find_key(word: &str, modifiers: &mut KeyModifiers) -> Option<BaseKey> {
     KEY_NAMES.iter().find(|(name, _)| *name == plain).map(|(_, base)| *base)
 }
 
-/// Upper and lower case are the same, and so are `pageup` and `page_up`.
+/// Normalizes case and separators: `PageUp` and `page_up` are the same.
 fn simplify(word: &str) -> String {
     let letters = word.chars().take(MAX_NAME_CHARS).filter(|c| !matches!(c, '-' | '_'));
     letters.map(|c| c.to_ascii_lowercase()).collect()
 }
 
-/// None if a terminal could not send it.
+/// Encodes a key; None if a terminal cannot send it.
 fn encode(base: BaseKey, modifiers: KeyModifiers, modes: KeyModes) -> Option<Vec<u8>> {
     let KeyModifiers { shift, alt, ctrl } = modifiers;
     let number = modifiers.xterm_code();
@@ -306,8 +304,8 @@ fn uppercase(c: char) -> char {
     }
 }
 
-/// The control character of a character. Those that need shift on many
-/// keyboards have a digit besides.
+/// Returns the control character of a character. Those that need shift on many
+/// keyboards have a digit as an alternative.
 fn control_char(c: char) -> Option<char> {
     Some(match c.to_ascii_lowercase() {
         c @ 'a'..='z' => char::from(u8::try_from(c).ok()? & 0x1f),
@@ -332,7 +330,7 @@ fn no_code_error(name: &str) -> KeyError {
 
 fn unknown_key_error(name: &str, word: &str, modifiers: KeyModifiers) -> KeyError {
     let asked = simplify(word);
-    // A third of it may be wrong; more than that is another word.
+    // Up to a third may be wrong; beyond that it is another word.
     let most = (asked.chars().count() / 3).max(1);
     let names =
         KEY_NAMES.iter().map(|(name, _)| *name).chain(KEY_ALIASES.iter().map(|(name, _)| *name));
@@ -346,7 +344,7 @@ fn unknown_key_error(name: &str, word: &str, modifiers: KeyModifiers) -> KeyErro
     KeyError::Name { name: shorten(name), near }
 }
 
-/// `ctrlc` is `ctrl-c` without its hyphen.
+/// Recognizes `ctrlc` as `ctrl-c` without the hyphen.
 fn split_glued_modifier(asked: &str) -> Option<String> {
     ["ctrl", "alt", "shift"].into_iter().find_map(|modifier| {
         let rest = asked.strip_prefix(modifier)?;
@@ -354,7 +352,7 @@ fn split_glued_modifier(asked: &str) -> Option<String> {
     })
 }
 
-/// How many letters must be changed, added or left out.
+/// Returns the number of characters to change, insert or delete.
 fn edit_distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

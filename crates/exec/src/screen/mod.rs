@@ -1,8 +1,8 @@
-//! The terminal that a program draws on, and the keys that are pressed there.
+//! Terminal emulation: the screen that a program draws on, and key input.
 //!
-//! A [`TerminalScreen`] takes what a program writes to its terminal and knows what a
-//! person would see. [`key`] and [`keys`] are the way back, [`awaits_input`]
-//! says whether the last line is a question, and [`pty`] opens the terminal.
+//! A [`TerminalScreen`] renders terminal output as a user would see it.
+//! [`encode_key`] and [`encode_keys`] encode input, [`detect_prompt`] reports
+//! whether the last line is a prompt, and [`pty`] opens pseudo-terminals.
 
 mod drawing;
 mod escape_parser;
@@ -20,42 +20,41 @@ pub use prompt::{PromptKind, TerminalPrompt, detect_prompt};
 use drawing::TerminalGrid;
 use escape_parser::EscapeParser;
 
-/// How many rows a screen has unless somebody says otherwise.
+/// Default number of rows.
 pub const DEFAULT_ROWS: u16 = 30;
 
-/// How many columns a screen has unless somebody says otherwise.
+/// Default number of columns.
 pub const DEFAULT_COLS: u16 = 120;
 
 /// A cell takes 32 bytes: this keeps the largest screen within tens of megabytes.
 const MAX_ROWS: u16 = 500;
 const MAX_COLS: u16 = 500;
 
-/// Where the cursor is, counted from 0.
+/// Zero-based cursor position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CursorPosition {
     /// The row, from the top.
     pub row: u16,
     /// The column, from the left.
     pub col: u16,
-    /// Whether the program shows it.
+    /// Whether the program shows the cursor.
     pub visible: bool,
 }
 
-/// What a program has drawn on its terminal.
+/// Emulated terminal screen.
 ///
-/// Bytes may come in pieces of any size, cut anywhere. Memory is bounded
-/// whatever they are: so many rows that scrolled away, sequences up to a
-/// length, so many replies that nobody took.
+/// Input may arrive in chunks of any size, split anywhere. Memory is bounded
+/// for any input: scrollback, sequence length and unread replies are limited.
 #[derive(Debug)]
 pub struct TerminalScreen {
     parser: EscapeParser,
     drawing: TerminalGrid,
-    /// Counts what was fed, to see that there is nothing new without looking.
+    /// Incremented on each input, to detect changes cheaply.
     generation: u64,
     seen: Option<ScreenSnapshot>,
 }
 
-/// How it was at the last look.
+/// State at the last call of `text_if_changed`.
 #[derive(Debug)]
 struct ScreenSnapshot {
     generation: u64,
@@ -71,7 +70,7 @@ impl Default for TerminalScreen {
 }
 
 impl TerminalScreen {
-    /// An empty screen of this size (1 to 500 rows, 2 to 500 columns).
+    /// Creates an empty screen of this size (1 to 500 rows, 2 to 500 columns).
     pub fn new(rows: u16, cols: u16) -> Self {
         let (rows, cols) = clamp_size(rows, cols);
         Self {
@@ -82,7 +81,7 @@ impl TerminalScreen {
         }
     }
 
-    /// Takes what the program wrote.
+    /// Processes program output.
     pub fn feed(&mut self, bytes: &[u8]) {
         if !bytes.is_empty() {
             self.generation = self.generation.wrapping_add(1);
@@ -90,35 +89,36 @@ impl TerminalScreen {
         }
     }
 
-    /// Makes it larger or smaller; the terminal itself is told by [`pty::set_size`].
+    /// Resizes the screen; [`pty::set_size`] resizes the terminal itself.
     pub fn resize(&mut self, rows: u16, cols: u16) {
         let (rows, cols) = clamp_size(rows, cols);
         self.generation = self.generation.wrapping_add(1);
         self.drawing.resize(rows, cols);
     }
 
-    /// How many rows and columns it has.
+    /// Returns the number of rows and columns.
     pub fn size(&self) -> (u16, u16) {
         self.drawing.size()
     }
 
-    /// What a person sees: no blanks at the ends of rows, no empty rows at the end.
+    /// Returns the visible text, without trailing blanks and trailing empty
+    /// rows.
     pub fn text(&self) -> String {
         join_rows(self.drawing.rows())
     }
 
-    /// What a person sees, after up to `most` rows that have scrolled away.
+    /// Returns the visible text, preceded by up to `most` rows of scrollback.
     pub fn text_with_history(&mut self, most: usize) -> String {
         join_rows(self.drawing.history(most).into_iter())
     }
 
-    /// Whether something has gone past the upper edge, so that nobody sees it.
+    /// Whether rows have scrolled off the top.
     pub fn has_scrolled(&self) -> bool {
         self.drawing.screen().scrollback_len() > 0
     }
 
-    /// What a person sees, if text or cursor have changed since this was last
-    /// asked.
+    /// Returns the visible text if text or cursor have changed since the last
+    /// call.
     pub fn text_if_changed(&mut self) -> Option<String> {
         if self.seen.as_ref().is_some_and(|seen| seen.generation == self.generation) {
             return None;
@@ -134,49 +134,48 @@ impl TerminalScreen {
         (!same).then_some(text)
     }
 
-    /// Where the cursor is.
+    /// Returns the cursor position.
     pub fn cursor(&self) -> CursorPosition {
         let (row, col) = self.drawing.cursor();
         CursorPosition { row, col, visible: !self.drawing.screen().hide_cursor() }
     }
 
-    /// The title that the program gave its window; empty if none.
+    /// Returns the window title set by the program; empty if none.
     pub fn title(&self) -> &str {
         self.drawing.title()
     }
 
-    /// Whether the program draws on a screen of its own, as editors and pagers do.
+    /// Whether the program uses the alternate screen, as editors and pagers do.
     pub fn is_alternate(&self) -> bool {
         self.drawing.screen().alternate_screen()
     }
 
-    /// The modes that decide what keys send.
+    /// Returns the modes that affect key encoding.
     pub fn modes(&self) -> KeyModes {
         KeyModes { application_cursor: self.drawing.screen().application_cursor() }
     }
 
-    /// What the terminal owes the program, to be written to it: answers to
-    /// questions such as "where is the cursor". Each is handed out once.
+    /// Returns and clears the pending replies, to be written to the program:
+    /// answers to queries such as the cursor position.
     pub fn take_replies(&mut self) -> Vec<u8> {
         self.drawing.take_replies()
     }
 
-    /// The bytes of a text that is pasted. A program that asked for it can
-    /// tell them from keys that are pressed.
+    /// Encodes pasted text. A program that enabled bracketed paste can
+    /// distinguish it from keys.
     pub fn paste(&self, text: &str) -> Vec<u8> {
         const START: &str = "\x1b[200~";
         const END: &str = "\x1b[201~";
         if !self.drawing.screen().bracketed_paste() {
             return text.as_bytes().to_vec();
         }
-        // Text that carries the end mark would go on as keys. Taking one mark
-        // out can make another of what is left of it, so the escape goes.
+        // Text after an embedded end marker would be read as keys. Removing one
+        // marker can form another, so all escape characters are removed.
         let text = text.replace('\x1b', "");
         [START, &text, END].concat().into_bytes()
     }
 
-    /// Whether what is before the cursor looks like a question to a person;
-    /// see [`awaits_input`].
+    /// Detects a prompt before the cursor; see [`detect_prompt`].
     pub fn detect_prompt(&self) -> Option<TerminalPrompt> {
         if let Some(line) = self.drawing.highlighted_status() {
             return Some(TerminalPrompt { kind: PromptKind::Pager, line });

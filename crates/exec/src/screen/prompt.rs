@@ -1,54 +1,54 @@
-//! Whether the last line that a program wrote is a question to a person.
+//! Detects whether the last line of a program's output is a prompt.
 //!
-//! It is one of two signs; the other is that the program reads its terminal.
-//! A miss costs a wait, a false alarm stops a job that works: so only what
-//! people know as a question counts.
+//! It is one of two signs; the other is that the program reads its terminal. A
+//! miss costs a wait, but a false positive interrupts a working job, so only
+//! well-known forms of prompts count.
 
 use super::prompt_words::{
     ANY_KEY_WORDS, CONFIRMATION_STARTS, CONTINUATION_PROMPTS, FIELD_LABELS, INTERPRETER_PROMPTS,
     QUESTION_STARTS, SECRET_WORDS, USER_WORDS,
 };
 
-/// A longer line is not a question.
+/// A longer line is not a prompt.
 const MAX_PROMPT_BYTES: usize = 240;
 
-/// How much of the end is looked at.
+/// Maximum bytes examined at the end of the output.
 const MAX_TAIL_BYTES: usize = 8192;
 
-/// A question to a person.
+/// A prompt that waits for user input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TerminalPrompt {
-    /// What is asked for.
+    /// What the prompt asks for.
     pub kind: PromptKind,
-    /// The line that asks, without blanks around it.
+    /// The trimmed prompt line.
     pub line: String,
 }
 
-/// What a question asks for.
+/// What a prompt asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PromptKind {
-    /// A secret. What is typed is most likely not shown.
+    /// A secret. Input is most likely not echoed.
     Password,
     /// Yes or no, or one of a few letters.
     Confirmation,
     /// A line of text: a name, a number, a choice.
     Question,
-    /// Any key, or Enter, to go on.
+    /// Any key, or Enter, to continue.
     AnyKey,
-    /// A statement: a shell, a debugger, a database.
+    /// A statement: for a shell, a debugger, a database.
     Interpreter,
-    /// A key that moves through a text.
+    /// A key that navigates in a pager.
     Pager,
     /// Keys that edit a text.
     Editor,
 }
 
-/// Whether the end of this text looks like a question to a person.
+/// Detects a prompt at the end of a text.
 ///
-/// The text is plain, without escape sequences: the end of a log, or what is
-/// on a screen. Blanks at its end matter, as `> ` is a prompt and `>` is not
-/// always; [`super::TerminalScreen::awaits_input`] knows them from the cursor. After
-/// a line break only the clearest questions count.
+/// The text is plain, without escape sequences: the end of a log, or the
+/// contents of a screen. Trailing blanks matter, since `> ` is a prompt and `>`
+/// is not always; [`super::TerminalScreen::detect_prompt`] derives them from
+/// the cursor. After a line break only unambiguous prompts count.
 pub fn detect_prompt(tail: &str) -> Option<TerminalPrompt> {
     let mut start = tail.len().saturating_sub(MAX_TAIL_BYTES);
     while !tail.is_char_boundary(start) {
@@ -64,15 +64,14 @@ pub fn detect_prompt(tail: &str) -> Option<TerminalPrompt> {
     };
     let mut lines = text.rsplit('\n');
     let line = lines.next()?;
-    // What stands before a carriage return has been written over.
+    // Text before a carriage return has been overwritten.
     let line = line.rsplit('\r').next().unwrap_or(line);
     let before = lines.next().unwrap_or_default();
     let kind = if ended { unambiguous_kind(line) } else { classify_line(line, before) }?;
     Some(TerminalPrompt { kind, line: line.trim().to_owned() })
 }
 
-/// Whether this is the screen of an editor. Its cursor is in the text, so
-/// that its last lines tell.
+/// Detects an editor by its last lines, since its cursor is in the text.
 pub(super) fn detect_editor(text: &str) -> Option<TerminalPrompt> {
     let mut lines = text.trim_end().rsplit('\n').map(str::trim);
     let last = lines.next()?;
@@ -92,7 +91,7 @@ pub(super) fn detect_editor(text: &str) -> Option<TerminalPrompt> {
     Some(TerminalPrompt { kind: PromptKind::Editor, line: line.to_owned() })
 }
 
-/// What vim says when it has opened or written a file: `"a.txt" 3L, 20B`.
+/// Matches vim's status after it opens or writes a file: `"a.txt" 3L, 20B`.
 fn is_vim_file(line: &str) -> bool {
     let Some((_, rest)) = line.strip_prefix('"').and_then(|rest| rest.split_once('"')) else {
         return false;
@@ -107,7 +106,7 @@ fn is_vim_file(line: &str) -> bool {
     is_number(lines) && is_number(bytes)
 }
 
-/// Questions that are clear even when a line break follows.
+/// Detects prompts that are clear even when a line break follows.
 fn unambiguous_kind(line: &str) -> Option<PromptKind> {
     let lower = lowercase_prompt(line)?;
     if is_any_key(&lower) {
@@ -143,13 +142,13 @@ fn classify_line(line: &str, before: &str) -> Option<PromptKind> {
     is_question(&lower, trimmed).then_some(PromptKind::Question)
 }
 
-/// The line in lower case, if it has the length of a question.
+/// Returns the line in lower case, if it has the length of a prompt.
 fn lowercase_prompt(line: &str) -> Option<String> {
     let line = line.trim();
     (2..=MAX_PROMPT_BYTES).contains(&line.len()).then(|| line.to_lowercase())
 }
 
-/// "Press any key", "hit return", "press <enter> to continue".
+/// Matches "Press any key", "hit return", "press <enter> to continue".
 fn is_any_key(line: &str) -> bool {
     ["press ", "hit ", "strike "].iter().any(|verb| {
         line.match_indices(verb).any(|(at, _)| {
@@ -162,7 +161,8 @@ fn is_any_key(line: &str) -> bool {
     })
 }
 
-/// A choice in brackets at the end: `[Y/n]`, `(yes/no)?`, `[y,n,q,?]`, `(y)`.
+/// Matches a choice in brackets at the end: `[Y/n]`, `(yes/no)?`, `[y,n,q,?]`,
+/// `(y)`.
 fn has_choice(line: &str) -> bool {
     let line = line.trim_end_matches(['?', ':', '>', ' ', '.']);
     if ["y/n", "yes/no", "y or n", "yes or no"]
@@ -171,7 +171,7 @@ fn has_choice(line: &str) -> bool {
     {
         return true;
     }
-    // Unzip's: [y]es, [n]o, [A]ll.
+    // unzip: [y]es, [n]o, [A]ll.
     if line.contains("[y]es") && line.contains("[n]o") {
         return true;
     }
@@ -182,7 +182,7 @@ fn has_choice(line: &str) -> bool {
     } else {
         return false;
     };
-    // The fingerprint of ssh is in brackets of its own.
+    // ssh puts its fingerprint choice in nested brackets.
     let Some((asked, inner)) =
         inner.strip_suffix("/[fingerprint]").unwrap_or(inner).rsplit_once(open)
     else {
@@ -193,19 +193,19 @@ fn has_choice(line: &str) -> bool {
     }
     let choices: Vec<&str> = inner.split(['/', ',', '|']).map(str::trim).collect();
     if let [default] = choices.as_slice() {
-        // A default alone needs a question before it.
+        // A default alone counts only after a question.
         return matches!(*default, "y" | "n" | "yes" | "no") && asked.trim_end().ends_with('?');
     }
     let has = |short, long| choices.iter().any(|choice| *choice == short || *choice == long);
     has("y", "yes") && has("n", "no") && choices.iter().all(|choice| choice.len() <= 12)
 }
 
-/// A line that ends with a colon and names a secret.
+/// Matches a line that ends with a colon and names a secret.
 fn is_password(line: &str) -> bool {
     let Some(asked) = line.strip_suffix([':', '：']) else { return false };
     let words = || asked.split(|c: char| !c.is_alphanumeric() && c != '-');
     SECRET_WORDS.iter().any(|secret| {
-        // Not every script has blanks between words.
+        // Not every writing system separates words with blanks.
         if secret.contains(' ') || !secret.is_ascii() {
             asked.contains(secret)
         } else {
@@ -214,8 +214,8 @@ fn is_password(line: &str) -> bool {
     }) && !is_status_line(asked)
 }
 
-/// `error: wrong password:` and `[12:03:01] checking password:` tell, they do
-/// not ask.
+/// Matches status messages such as `error: wrong password:` and `[12:03:01]
+/// checking password:`.
 fn is_status_line(line: &str) -> bool {
     let first = line.split([':', ' ']).next().unwrap_or_default();
     matches!(first, "error" | "warning" | "warn" | "info" | "debug" | "fatal" | "note")
@@ -223,13 +223,13 @@ fn is_status_line(line: &str) -> bool {
         || first.trim_start_matches('[').starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// A line that ends with a question mark.
+/// Classifies a line that ends with a question mark.
 fn question_kind(asked: &str) -> Option<PromptKind> {
     if is_status_line(asked) {
         return None;
     }
     if asked == "#" {
-        // The shell's `select`.
+        // Prompt of the shell's `select`.
         return Some(PromptKind::Question);
     }
     let confirms = CONFIRMATION_STARTS
@@ -239,7 +239,7 @@ fn question_kind(asked: &str) -> Option<PromptKind> {
     if confirms {
         return Some(PromptKind::Confirmation);
     }
-    // An address may end with a question mark too.
+    // A URL may end with a question mark too.
     let worded = asked
         .ends_with(|c: char| c.is_alphanumeric() || matches!(c, '\'' | '"' | ')' | ']' | ' '))
         && asked.starts_with(|c: char| c.is_alphabetic() || matches!(c, '?' | '[' | '('))
@@ -247,7 +247,7 @@ fn question_kind(asked: &str) -> Option<PromptKind> {
     worded.then_some(PromptKind::Question)
 }
 
-/// A line that ends with a colon and asks for something, perhaps with a
+/// Matches a line that ends with a colon and asks for input, optionally with a
 /// default in brackets: `Enter a value:`, `login:`, `version: (1.0.0)`.
 fn is_question(lower: &str, line: &str) -> bool {
     let lower = lower.strip_prefix("? ").unwrap_or(lower);
@@ -278,7 +278,7 @@ fn is_default(text: &str) -> bool {
     text.len() > 2 && text.starts_with('(') && text.ends_with(')') && !text.contains([' ', '%'])
 }
 
-/// `selection [1]` without its default.
+/// Strips the default: `selection [1]` becomes `selection`.
 fn without_default(asked: &str) -> &str {
     let open = match asked.chars().last() {
         Some(')') => " (",
@@ -299,7 +299,7 @@ fn is_pager(line: &str) -> bool {
         || is_line_range(line)
 }
 
-/// `lines 1-23` and `lines 1-23/100 (END_READ_BYTES)`.
+/// Matches `lines 1-23` and `lines 1-23/100 (END)`.
 fn is_line_range(line: &str) -> bool {
     let Some(range) = line.strip_prefix("lines ") else { return false };
     let range = range.strip_suffix("(END)").unwrap_or(range).trim();
@@ -319,8 +319,8 @@ fn is_interpreter(line: &str, before: &str) -> bool {
     if INTERPRETER_PROMPTS.contains(&prompt) {
         return true;
     }
-    // Alone they could be anything; a blank behind them or the statement that
-    // they go on with tells.
+    // Ambiguous on their own; a trailing blank or the statement being continued
+    // decides.
     let bare = prompt.trim_start();
     if CONTINUATION_PROMPTS.contains(&bare) {
         let started = before.contains("> ") || before.trim_start().starts_with(bare);
@@ -330,7 +330,7 @@ fn is_interpreter(line: &str, before: &str) -> bool {
     if prompt.strip_prefix("In [").is_some_and(is_python) {
         return true;
     }
-    // PostgreSQL: the database, then how far the statement is, then who asks.
+    // PostgreSQL: the database, the state of the statement, the kind of user.
     if let Some(rest) = prompt.strip_suffix(['#', '>'])
         && let Some(database) = rest.strip_suffix(['=', '-', '('])
         && line.ends_with(' ')
@@ -343,7 +343,7 @@ fn is_interpreter(line: &str, before: &str) -> bool {
         return place.starts_with(['/', '~']) || place.get(1..3) == Some(":\\");
     }
     let rest = rest.trim_end();
-    // Names with what they are at: irb(main):001, MariaDB [(none)], iex(1).
+    // Names with a position: irb(main):001, MariaDB [(none)], iex(1).
     let rest = rest.rsplit_once(':').filter(|(_, n)| is_number(n)).map_or(rest, |(name, _)| name);
     let rest = rest.rsplit_once(':').filter(|(_, n)| is_number(n)).map_or(rest, |(name, _)| name);
     let rest = match rest.chars().last() {
@@ -351,7 +351,7 @@ fn is_interpreter(line: &str, before: &str) -> bool {
         Some(']') => rest.split_once('[').map_or(rest, |(name, _)| name),
         _ => rest,
     };
-    // Pry counts first: [1] pry(main).
+    // Pry puts a counter first: [1] pry(main).
     let rest = match rest.strip_prefix('[').and_then(|rest| rest.split_once("] ")) {
         Some((count, name)) if is_number(count) => name,
         _ => rest,
@@ -359,8 +359,7 @@ fn is_interpreter(line: &str, before: &str) -> bool {
     is_name(rest.trim_end())
 }
 
-/// A short word such as a program or a database has for a name, or an
-/// address of a server.
+/// Matches a short name of a program or database, or a server address.
 fn is_name(text: &str) -> bool {
     let (text, _) = text.rsplit_once(':').filter(|(_, port)| is_number(port)).unwrap_or((text, ""));
     (1..=40).contains(&text.len())
@@ -368,7 +367,8 @@ fn is_name(text: &str) -> bool {
         && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))
 }
 
-/// `user@host:~$`, `[user@host dir]#`, `bash-5.2$`, and `$` with a blank.
+/// Matches `user@host:~$`, `[user@host dir]#`, `bash-5.2$`, and `$` with a
+/// blank.
 fn is_shell(line: &str) -> bool {
     let prompt = line.trim_end();
     let Some(rest) = prompt.strip_suffix(['$', '#', '%']) else { return false };
@@ -376,7 +376,7 @@ fn is_shell(line: &str) -> bool {
         return line.ends_with(' ');
     }
     let rest = rest.trim();
-    // An environment that is active stands first: (venv) user@host.
+    // An active virtual environment comes first: (venv) user@host.
     let rest = match rest.strip_prefix('(').and_then(|rest| rest.split_once(") ")) {
         Some((_, rest)) => rest,
         None => rest,

@@ -1,8 +1,7 @@
-//! The words by which questions are known, in lower case where that does not
-//! matter.
+//! Words that identify prompts, in lower case where case is ignored.
 
-/// Secrets that are asked for. Those of the most common programs that speak
-/// the user's language are here in that language too.
+/// Names of secrets. Includes translations used by the most common localized
+/// programs.
 pub(super) const SECRET_WORDS: &[&str] = &[
     "password",
     "passphrase",
@@ -29,10 +28,10 @@ pub(super) const SECRET_WORDS: &[&str] = &[
     "암호",
 ];
 
-/// Names that are asked for, before a colon or before "for" and a place.
+/// Labels of user names, before a colon or before "for" and a host.
 pub(super) const USER_WORDS: &[&str] = &["username", "login", "user", "user name"];
 
-/// What may stand alone before a colon and be a question.
+/// Labels that are a prompt when they precede a colon alone.
 pub(super) const FIELD_LABELS: &[&str] = &[
     "author",
     "choice",
@@ -66,13 +65,13 @@ pub(super) const FIELD_LABELS: &[&str] = &[
     "your selection",
 ];
 
-/// What a line that asks begins with.
+/// First words of a line that asks for input.
 pub(super) const QUESTION_STARTS: &[&str] = &[
     "choose", "confirm", "enter", "input", "paste", "pick", "please", "provide", "re-enter",
     "reenter", "repeat", "select", "specify", "type", "what", "which", "who", "where", "your",
 ];
 
-/// What a question begins with that is answered by yes or no.
+/// Beginnings of yes/no questions.
 pub(super) const CONFIRMATION_STARTS: &[&str] = &[
     "are you sure",
     "continue",
@@ -89,13 +88,13 @@ pub(super) const CONFIRMATION_STARTS: &[&str] = &[
     "should i",
 ];
 
-/// What may follow "press".
+/// Words that may follow "press".
 pub(super) const ANY_KEY_WORDS: &[&str] =
     &["any key", "a key", "enter", "return", "space", "spacebar", "<enter>", "<return>"];
 
-/// Prompts that are nothing else.
+/// Unambiguous interpreter prompts.
 pub(super) const INTERPRETER_PROMPTS: &[&str] =
     &[">>>", "(gdb)", "(lldb)", "(Pdb)", "(Pdb++)", "(dlv)", "(rr)", "ipdb>", "php >", "?-"];
 
-/// Prompts for the rest of a statement.
+/// Prompts for the continuation of a statement.
 pub(super) const CONTINUATION_PROMPTS: &[&str] = &["...", ">", "->", "....>", "...>"];

@@ -1,4 +1,4 @@
-//! Pseudo-terminals: a pair of ends, of which a program gets one.
+//! Pseudo-terminals.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -7,44 +7,43 @@ use rustix::fs::{Mode, OFlags};
 use rustix::pty::OpenptFlags;
 use rustix::termios::{LocalModes, OptionalActions, Winsize};
 
-/// The two ends of a pseudo-terminal. Programs that are started later do not
-/// inherit them.
+/// The two ends of a pseudo-terminal. Both are close-on-exec.
 #[derive(Debug)]
 pub struct PtyPair {
-    /// Our end: what the program writes is read here, and keys are written.
+    /// Our end: reads the program's output and writes keys.
     pub master: OwnedFd,
-    /// The program's end: its input, output and errors. As long as somebody
-    /// has it open, our end does not end.
+    /// The program's end: its stdin, stdout and stderr. The master sees no end
+    /// of file while any process has it open.
     pub slave: OwnedFd,
 }
 
-/// How the terminal treats what is typed.
+/// Input modes of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TtyInputMode {
-    /// It is shown. A program that asks for a password turns this off.
+    /// Input is echoed. A program that asks for a password turns this off.
     pub echo: bool,
-    /// The program gets whole lines. Editors, pagers and line editors want
-    /// every key at once and turn this off.
+    /// The program reads whole lines. Editors, pagers and line editors read
+    /// single keys and turn this off.
     pub is_canonical: bool,
 }
 
 /// Opens a pseudo-terminal of this size.
 ///
 /// # Errors
-/// If the system has none left or does not let us.
+/// If the system has none left or denies access.
 pub fn open(rows: u16, cols: u16) -> io::Result<PtyPair> {
     from_master(open_master()?, rows, cols)
 }
 
-/// The same of a terminal whose one end was opened elsewhere.
+/// Opens the slave of a master that was opened elsewhere.
 ///
 /// # Errors
-/// If it is not such an end.
+/// If `master` is not a pseudo-terminal master.
 pub fn from_master(master: OwnedFd, rows: u16, cols: u16) -> io::Result<PtyPair> {
     rustix::pty::grantpt(&master)?;
     rustix::pty::unlockpt(&master)?;
     let slave = open_slave(&master)?;
-    // Some systems know a size only once the other end is open.
+    // Some systems accept a size only once the slave is open.
     set_size(&master, rows, cols)?;
     Ok(PtyPair { master, slave })
 }
@@ -63,8 +62,8 @@ fn open_master() -> io::Result<OwnedFd> {
 }
 
 fn open_slave(master: &OwnedFd) -> io::Result<OwnedFd> {
-    // The name may lead elsewhere where /dev/pts is not the one that our end
-    // came from; kernels that can open the other end without it do.
+    // The path may name another device if /dev/pts is not the instance of the
+    // master, so use TIOCGPTPEER where the kernel has it.
     #[cfg(target_os = "linux")]
     {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
@@ -77,7 +76,7 @@ fn open_slave(master: &OwnedFd) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(name.as_c_str(), flags, Mode::empty())?)
 }
 
-/// Tells the terminal its size; the program in the foreground gets SIGWINCH.
+/// Sets the terminal size; the foreground process group receives SIGWINCH.
 ///
 /// # Errors
 /// If it is not a terminal.
@@ -86,7 +85,7 @@ pub fn set_size(terminal: impl AsFd, rows: u16, cols: u16) -> io::Result<()> {
     Ok(rustix::termios::tcsetwinsize(terminal, size)?)
 }
 
-/// How many rows and columns the terminal has.
+/// Returns the number of rows and columns of the terminal.
 ///
 /// # Errors
 /// If it is not a terminal.
@@ -95,7 +94,7 @@ pub fn size(terminal: impl AsFd) -> io::Result<(u16, u16)> {
     Ok((size.ws_row, size.ws_col))
 }
 
-/// How the terminal treats what is typed. Either end may be asked.
+/// Returns the input modes of the terminal. Accepts either end.
 ///
 /// # Errors
 /// If it is not a terminal.
@@ -107,7 +106,7 @@ pub fn input_mode(terminal: impl AsFd) -> io::Result<TtyInputMode> {
     })
 }
 
-/// Whether what is typed is shown.
+/// Whether input is echoed.
 ///
 /// # Errors
 /// If it is not a terminal.
@@ -115,7 +114,7 @@ pub fn echo(terminal: impl AsFd) -> io::Result<bool> {
     Ok(input_mode(terminal)?.echo)
 }
 
-/// Sets whether what is typed is shown.
+/// Sets whether input is echoed.
 ///
 /// # Errors
 /// If it is not a terminal.

@@ -1,22 +1,22 @@
-//! What programs ask their terminal, and the answers.
+//! Replies to terminal queries.
 //!
-//! The answers are those of a plain terminal with colours: enough that
-//! nobody waits, little enough that nobody switches on what is not there.
-//! None repeats what the program said before (a title, the clipboard): it
-//! would come in as keys that nobody pressed.
+//! The replies are those of a plain colour terminal: enough that no program
+//! blocks on a reply, and little enough that none enables missing features.
+//! None echoes earlier output (a title, the clipboard): it would be injected as
+//! key input.
 
 use super::drawing::TerminalGrid;
 
 /// A VT220 with colours.
 pub(super) const DEVICE_ATTRIBUTES: &[u8] = b"\x1b[?62;22c";
 
-/// An early xterm: programs do not ask those for more.
+/// An early xterm: programs do not query its further features.
 const SECONDARY_ATTRIBUTES: &[u8] = b"\x1b[>1;10;0c";
 
-/// How large a character is, for those who ask in pixels.
+/// Height and width of a cell, for queries in pixels.
 const CELL_PIXELS: (u32, u32) = (16, 8);
 
-/// How many answers one command may ask for.
+/// Maximum replies to one command.
 const MAX_ANSWERS: usize = 16;
 
 /// The sixteen colours that have names.
@@ -25,16 +25,16 @@ const NAMED_COLOURS: [u32; 16] = [
     0x7f_7f_7f, 0xff_00_00, 0x00_ff_00, 0xff_ff_00, 0x5c_5c_ff, 0xff_00_ff, 0x00_ff_ff, 0xff_ff_ff,
 ];
 
-/// A control sequence, without the ESC [ before it.
+/// A control sequence, without the leading ESC [.
 #[derive(Debug)]
 pub(super) struct ControlSequence<'a> {
-    /// What comes before the numbers (`?`, `>`, `=`, `<`).
+    /// Bytes before the parameters (`?`, `>`, `=`, `<`).
     pub(super) prefix: &'a [u8],
-    /// The numbers.
+    /// The numeric parameters.
     pub(super) params: &'a [u8],
-    /// What comes behind the numbers (`$`, a space, …).
+    /// Bytes after the parameters (`$`, a space, …).
     pub(super) intermediates: &'a [u8],
-    /// The byte that says what is to be done.
+    /// The byte that selects the function.
     pub(super) final_byte: u8,
 }
 
@@ -53,16 +53,16 @@ impl<'a> ControlSequence<'a> {
         })
     }
 
-    /// The number at this place; None if it is left out.
+    /// Returns the parameter at an index; None if it is omitted.
     pub(super) fn number(&self, at: usize) -> Option<u16> {
         let field = self.params.split(|byte| *byte == b';').nth(at)?;
         let text = std::str::from_utf8(field).ok().filter(|text| !text.is_empty())?;
-        // More digits than fit are still a number, and a large one.
+        // Saturates on overflow.
         text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().unwrap_or(u16::MAX))
     }
 }
 
-/// The answer to a control sequence, if it is a question.
+/// Returns the reply to a control sequence, if it is a query.
 pub(super) fn answer_control(
     sequence: &ControlSequence<'_>,
     drawing: &TerminalGrid,
@@ -94,7 +94,7 @@ pub(super) fn answer_control(
     Some(text.into_bytes())
 }
 
-/// Whether a mode is on (1), off (2) or unknown (0).
+/// Returns whether a mode is set (1), reset (2) or unknown (0).
 fn mode_state(mode: u16, drawing: &TerminalGrid) -> u8 {
     use vt100::MouseProtocolMode as Mouse;
     let screen = drawing.screen();
@@ -112,7 +112,7 @@ fn mode_state(mode: u16, drawing: &TerminalGrid) -> u8 {
     if on { 1 } else { 2 }
 }
 
-/// What is known about the window.
+/// Returns the reply to a window query.
 fn window_report(asked: u16, (rows, cols): (u16, u16)) -> Option<String> {
     let (height, width) = CELL_PIXELS;
     Some(match asked {
@@ -129,7 +129,8 @@ fn window_report(asked: u16, (rows, cols): (u16, u16)) -> Option<String> {
     })
 }
 
-/// The answers to an operating system command, without what encloses them.
+/// Returns the replies to an operating system command, without introducer and
+/// terminator.
 pub(super) fn answer_osc(what: &[u8], asked: &[u8]) -> Vec<String> {
     let fields = asked.split(|byte| *byte == b';').take(MAX_ANSWERS);
     match what {
@@ -154,13 +155,13 @@ pub(super) fn answer_osc(what: &[u8], asked: &[u8]) -> Vec<String> {
                 .map(|index: u8| format!("4;{index};{}", colour_spec(palette_colour(index))))
                 .collect()
         }
-        // The clipboard is the user's: it is empty for whoever asks.
+        // The clipboard belongs to the user: it is reported as empty.
         b"52" if asked.ends_with(b";?") => vec!["52;c;".into()],
         _ => Vec::new(),
     }
 }
 
-/// The answer to a device control string: that there is none.
+/// Returns the reply to a device control string: not supported.
 pub(super) fn answer_dcs(asked: &[u8]) -> Option<&'static [u8]> {
     match asked {
         [b'$', b'q', ..] => Some(b"\x1bP0$r\x1b\\"),

@@ -1,53 +1,53 @@
-//! What the program's own words mean, and what is to be done.
+//! Explains error messages of Singularity, with hints.
 
 use hermes_core::ToolError;
 
-/// What says that limits cannot hold here, and nothing else is wrong.
+/// Messages that mean only that resource limits are unavailable.
 pub(super) const NO_CGROUPS_MESSAGES: [&str; 3] =
     ["cannot use cgroups", "applying cgroups config", "cgroups requires"];
 
-/// A cause, by words that tell of it, and what is to be done.
+/// A message, its cause, and a hint.
 const KNOWN_CAUSES: [(&str, &str, &str); 7] = [
     (
         "no such file or directory",
-        "the image, or a folder that is to be seen in it, is not there",
+        "the image or a bind source does not exist",
         "Check terminal.singularity_image and the binds.",
     ),
     (
         "image format not recognized",
-        "the image is none",
-        "Set terminal.singularity_image to a .sif file, a folder made by `build --sandbox`, or \
-         an address such as docker://NAME.",
+        "the file is not an image",
+        "Set terminal.singularity_image to a .sif file, a directory made by `build --sandbox`, \
+         or a URI such as docker://NAME.",
     ),
     (
         "unable to handle",
-        "the image's address is of no known kind",
-        "Set terminal.singularity_image to a .sif file, a folder, or an address such as \
+        "the URI scheme of the image is not supported",
+        "Set terminal.singularity_image to a .sif file, a directory, or a URI such as \
          docker://NAME.",
     ),
     (
         "while making image from oci registry",
-        "the image cannot be fetched",
+        "the image cannot be downloaded",
         "Check the name and the network, or pull it by hand into a .sif file.",
     ),
     (
         "user namespace",
-        "this system lets no user make a container",
-        "Ask the administrator for user namespaces or for a setuid installation.",
+        "unprivileged users cannot create containers on this system",
+        "Ask the administrator to enable user namespaces or install it setuid.",
     ),
     (
         "Requesting capability set",
-        "this program lacks a right that containers of root need",
-        "Run it as another user.",
+        "hermes lacks a capability that containers of root need",
+        "Run hermes as another user.",
     ),
     (
         "/.singularity.d/",
-        "the image was not made for instances",
-        "Make one of it with `build --sandbox NEW OLD`.",
+        "the image does not support instances",
+        "Convert it with `build --sandbox NEW OLD`.",
     ),
 ];
 
-/// The error if a container could not be started.
+/// Returns the error for a container that failed to start.
 pub(super) fn start_error(program: &str, image: &str, words: &str) -> ToolError {
     let said = fatal_message(words).unwrap_or_default();
     let said = if said.is_empty() { String::new() } else { format!(" ({program} says: {said})") };
@@ -58,12 +58,12 @@ pub(super) fn start_error(program: &str, image: &str, words: &str) -> ToolError 
         None => (String::new(), format!("Try `{program} shell --containall {image}` by hand.")),
     };
     ToolError::unavailable(format!(
-        "singularity: no container can be started from {image}{cause}{said}"
+        "singularity: cannot start a container from {image}{cause}{said}"
     ))
     .with_hint(step)
 }
 
-/// The first thing that it could not get over.
+/// Returns the first fatal message.
 pub(super) fn fatal_message(words: &str) -> Option<&str> {
     words.lines().find_map(|line| Some(line.trim().strip_prefix("FATAL:")?.trim()))
 }

@@ -1,7 +1,7 @@
-//! Programs in a container of Apptainer, or of Singularity, as it was called.
+//! Runs programs in a container of Apptainer (formerly Singularity).
 //!
-//! The container is an instance: it is started when the place is opened, and
-//! sees nothing of this machine but what is declared.
+//! The container is an instance: it is started when the backend is opened, and
+//! sees only the declared binds of this machine.
 
 mod diagnosis;
 mod settings;
@@ -24,30 +24,30 @@ use crate::remote::{RemoteBackend, Transport, TransportIo, TransportProcess};
 use crate::{job_records, tree};
 pub use settings::SingularitySettings;
 
-/// An image may have to be fetched and unpacked first.
+/// An image may have to be downloaded and unpacked first.
 const START_TIMEOUT: Duration = Duration::from_secs(15 * 60);
-/// How long a small question may take.
+/// Timeout of short commands.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(60);
-/// Bytes of an answer.
+/// Maximum bytes of output.
 const MAX_OUTPUT_BYTES: usize = 4 * 1024 * 1024;
-/// What it ends with when it is not the program's end.
+/// Exit code of Apptainer's own failures.
 const OWN_EXIT_CODE: i32 = 255;
 
-/// How often, and after how long, a container is looked at that may be ending.
+/// Number and interval of the checks of a container that may be ending.
 const MAX_EXIT_CHECKS: usize = 20;
 const EXIT_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// A shell that waits for the program: the carrier would end by the signal
-/// that the program ended by, as if somebody had killed it. The program has the
-/// terminal to itself: a key that interrupts would end the carrier as well.
+/// A shell that waits for the program: without it, Apptainer dies of the
+/// program's signal, as if it had been killed itself. Job control keeps
+/// keyboard interrupts from Apptainer.
 const WAIT_SCRIPT: &str = "trap : INT QUIT; set -m 2>/dev/null; sh -c \"$1\"; exit $?";
 
-/// The same for one without a terminal, which has a session of its own: the
-/// one that it would be in is not seen from inside.
+/// The same without a terminal, in a new session: the inherited one is not
+/// visible from inside the container.
 const SETSID_SCRIPT: &str = "if command -v setsid >/dev/null; then setsid sh -c \"$1\"; \
                      else sh -c \"$1\"; fi; exit $?";
 
-/// What it takes from the environment of this program.
+/// Variables of this process that are passed to Apptainer.
 const FORWARDED_VARIABLES: [&str; 15] = [
     "APPTAINER_CACHEDIR",
     "APPTAINER_CONFIGDIR",
@@ -66,7 +66,7 @@ const FORWARDED_VARIABLES: [&str; 15] = [
     "XDG_RUNTIME_DIR",
 ];
 
-/// The way into a container.
+/// Transport into a container.
 #[derive(Debug)]
 pub struct SingularityTransport {
     settings: SingularitySettings,
@@ -78,16 +78,16 @@ pub struct SingularityTransport {
 
 #[derive(Debug, Default)]
 struct InstanceOpening {
-    /// Instances that nobody owns were looked for.
+    /// Whether abandoned instances have been stopped.
     has_swept: bool,
     was_open: bool,
 }
 
-/// A container that runs.
+/// A running container.
 #[derive(Debug, Clone)]
 struct ContainerInstance {
     name: String,
-    /// Its first process, and when that started.
+    /// Its first process and that process's start time.
     pid: u32,
     started: u64,
     containment: String,
@@ -99,7 +99,7 @@ impl ContainerInstance {
     }
 }
 
-/// What is told of instances.
+/// Output of `instance list --json`.
 #[derive(Debug, Deserialize)]
 struct InstanceList {
     instances: Vec<InstanceRecord>,
@@ -112,7 +112,7 @@ struct InstanceRecord {
 }
 
 impl SingularityTransport {
-    /// The way into a container like this.
+    /// Creates a transport into a container with these settings.
     pub fn new(settings: SingularitySettings) -> Self {
         Self {
             settings,
@@ -123,7 +123,7 @@ impl SingularityTransport {
         }
     }
 
-    /// The place in such a container.
+    /// Creates a backend for a container with these settings.
     pub fn backend(settings: SingularitySettings) -> RemoteBackend<Self> {
         RemoteBackend::new(Self::new(settings))
     }
@@ -142,8 +142,8 @@ impl SingularityTransport {
         *self.open.lock() = Some(instance);
         if std::mem::replace(&mut opening.was_open, true) {
             let lost = match self.settings.overlay {
-                Some(_) => "what ran in it has ended",
-                None => "what it held outside of its binds is lost, and what ran in it has ended",
+                Some(_) => "its processes have ended",
+                None => "data outside its binds is lost, and its processes have ended",
             };
             *self.notice.lock() =
                 Some(format!("the container was gone, so this ran in a new one: {lost}"));
@@ -154,16 +154,19 @@ impl SingularityTransport {
     fn check(&self) -> Result<(), ToolError> {
         if self.settings.image.is_empty() || self.settings.image.starts_with('-') {
             return Err(ToolError::invalid("singularity: no image is configured").with_hint(
-                "Set terminal.singularity_image to a .sif file, a folder, or docker://NAME.",
+                "Set terminal.singularity_image to a .sif file, a directory, or docker://NAME.",
             ));
         }
         let Some(overlay) = &self.settings.overlay else { return Ok(()) };
         std::fs::create_dir_all(overlay).map_err(|error| {
-            ToolError::io(format!("singularity: the overlay {}", overlay.display()), &error)
+            ToolError::io(
+                format!("singularity: cannot create the overlay {}", overlay.display()),
+                &error,
+            )
         })
     }
 
-    /// Starts a container, with the limits if they can hold.
+    /// Starts a container, with resource limits if they are available.
     async fn start(&self) -> Result<ContainerInstance, ToolError> {
         let (pid, started) = job_records::current_process();
         let word = RandomState::new().build_hasher().finish();
@@ -185,7 +188,7 @@ impl SingularityTransport {
         let running =
             found.iter().find_map(|found| Some((found.pid, tree::start_time(found.pid)?)));
         let Some((pid, started)) = running else {
-            return Err(ToolError::unavailable("singularity: the container ended at once")
+            return Err(ToolError::unavailable("singularity: the container exited immediately")
                 .with_hint("Its start script may have failed; try another image."));
         };
         let held = self.describe_containment(unheld.as_deref());
@@ -226,14 +229,14 @@ impl SingularityTransport {
         let limits = self.limit_arguments();
         let limits: Vec<_> = limits.iter().map(|word| word.to_string_lossy()).collect();
         match unheld {
-            Some(why) => held.push_str(&format!("; limits do not hold here: {why}")),
+            Some(why) => held.push_str(&format!("; limits are not enforced: {why}")),
             None if !limits.is_empty() => held.push_str(&format!(", {}", limits.join(" "))),
             None => {}
         }
         held
     }
 
-    /// Ends the instances of programs that are gone.
+    /// Stops the instances of hermes processes that have ended.
     async fn stop_abandoned(&self) -> Result<(), ToolError> {
         for found in self.list(None).await? {
             let mut parts = found.instance.split('_');
@@ -256,14 +259,14 @@ impl SingularityTransport {
         list.map(|list| list.instances).map_err(|_| {
             let program = self.program().display().to_string();
             let said = done.errors.trim().lines().next_back().unwrap_or_default();
-            ToolError::unavailable(format!("singularity: {program} does not answer: {said}"))
+            ToolError::unavailable(format!("singularity: unexpected output from {program}: {said}"))
                 .with_hint(format!("Try `{program} instance list` by hand."))
         })
     }
 
     async fn stop(&self, name: &str) {
         let words = ["instance", "stop", "--timeout", "5", name];
-        // One that is gone needs no end.
+        // A stopped instance needs no handling.
         let _ = self.run(words.map(OsString::from).to_vec(), QUERY_TIMEOUT).await;
     }
 
@@ -291,7 +294,7 @@ impl SingularityTransport {
         })
     }
 
-    /// The program: what is configured, or the one of the two that is there.
+    /// Returns the configured program, or the one that is installed.
     fn program(&self) -> OsString {
         if let Some(program) = &self.settings.program {
             return program.clone();
@@ -320,9 +323,9 @@ impl SingularityTransport {
     fn gone_error(&self, said: &str) -> ToolError {
         let said = if said.is_empty() { String::new() } else { format!(" ({said})") };
         ToolError::unavailable(format!(
-            "singularity: the container ended while a program ran in it{said}"
+            "singularity: the container ended while a program was running{said}"
         ))
-        .with_hint("It was not run again. The next command starts a new container.")
+        .with_hint("The program was not run again. The next command starts a new container.")
     }
 }
 
@@ -366,7 +369,7 @@ impl Transport for SingularityTransport {
 
     fn diagnose_loss(&self, exit: ProcessExit) -> BoxFuture<'_, Option<ToolError>> {
         Box::pin(async move {
-            // What ends a container ends its programs first.
+            // A container that ends kills its programs first.
             let rounds = if matches!(exit, ProcessExit::Signal(_)) { MAX_EXIT_CHECKS } else { 1 };
             for round in 0..rounds {
                 if round > 0 {
@@ -385,7 +388,7 @@ impl Transport for SingularityTransport {
         self.notice.lock().take()
     }
 
-    /// All of it ends with its instance.
+    /// All programs end with the instance.
     fn keeps_programs_on_close(&self) -> bool {
         false
     }

@@ -1,30 +1,30 @@
-//! What is said of a container in the configuration.
+//! Settings of a container.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// A container of Apptainer or Singularity.
+/// Settings of an Apptainer or Singularity container.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SingularitySettings {
-    /// A `.sif` file, a folder, or an address such as `docker://…`.
+    /// A `.sif` file, a directory, or a URI such as `docker://…`.
     pub image: String,
-    /// What of this machine is seen in it: `/here:/there`, perhaps with `:ro`.
+    /// Binds of this machine: `/here:/there`, optionally with `:ro`.
     pub binds: Vec<String>,
-    /// A folder that keeps what is changed in it; without one that is lost
-    /// when it is closed.
+    /// A directory for changes; without one they are lost when the container is
+    /// closed.
     pub overlay: Option<PathBuf>,
-    /// Megabytes of memory at most.
+    /// Memory limit in megabytes.
     pub memory_mb: Option<u64>,
-    /// Processors at most.
+    /// Limit of processors.
     pub cpus: Option<f64>,
     /// Whether it has a network.
     pub network: bool,
-    /// The folder that sessions begin in.
+    /// Start directory of sessions.
     pub directory: Option<OsString>,
-    /// What programs find in their environment beside what the image says.
+    /// Additional environment variables of programs.
     pub environment: BTreeMap<OsString, OsString>,
-    /// The program; else the one of the two that is installed.
+    /// The program; by default the one that is installed.
     pub program: Option<OsString>,
 }
 

@@ -1,11 +1,11 @@
-//! Another host as a place, which outlives the connections to it: a program
-//! that lost its connection may still run there, and is ended when the host is
-//! reached again.
+//! The ssh backend, which outlives its connections: a program that lost its
+//! connection may still be running, and is terminated on reconnect.
 
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hermes_core::ids::random_marker;
 use hermes_core::{BoxFuture, ToolError};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
@@ -15,23 +15,23 @@ use crate::backend::{
     ExecBackend, HostFacts, InputWait, ProcessControl, ProcessExit, SpawnedProcess,
 };
 use crate::command_spec::{CommandSpec, StdioMode, TerminalSize};
-use crate::remote::{RemoteBackend, exit_report, fresh_marker, job_mark};
+use crate::remote::{RemoteBackend, exit_report, job_mark};
 use crate::tree::Signal;
 
-/// How long a program that nobody hears any more has to go by itself.
+/// Time to exit after SIGTERM for a program that lost its connection.
 const KILL_GRACE: Duration = Duration::from_secs(1);
 
-/// How long ssh has to end after the program.
+/// Time for ssh to exit after the program.
 const TRANSPORT_EXIT_GRACE: Duration = Duration::from_secs(1);
 
-/// Another host.
+/// Runs programs on another host over ssh.
 #[derive(Debug)]
 pub struct SshBackend {
     remote: RemoteBackend<SshTransport>,
     orphans: OrphanMarks,
 }
 
-/// The marks of programs that lost their connection.
+/// Marks of programs that lost their connection.
 #[derive(Debug, Clone, Default)]
 struct OrphanMarks(Arc<Mutex<Vec<String>>>);
 
@@ -42,7 +42,7 @@ impl OrphanMarks {
 }
 
 impl SshBackend {
-    /// The host that these settings describe. Nothing is connected yet.
+    /// Creates a backend with these settings, without connecting.
     pub fn new(settings: SshSettings) -> Self {
         Self {
             remote: RemoteBackend::new(SshTransport::new(settings)),
@@ -50,7 +50,7 @@ impl SshBackend {
         }
     }
 
-    /// Reaches the host, and ends what has been adrift there.
+    /// Connects to the host and terminates orphaned programs there.
     async fn open_and_reap(&self) -> Result<Arc<HostFacts>, ToolError> {
         let place = self.remote.open().await?;
         let marks = std::mem::take(&mut *self.orphans.marks());
@@ -63,13 +63,13 @@ impl SshBackend {
                 let ended = String::from_utf8_lossy(&done.output).trim().parse().unwrap_or(0_usize);
                 if ended > 0 {
                     way.add_notices([format!(
-                        "The connection to {} was made anew. What had lost its connection was \
-                         still running there ({ended} processes) and was ended.",
+                        "Reconnected to {}. Programs that had lost their connection were still \
+                         running there ({ended} processes) and were terminated.",
                         way.host()
                     )]);
                 }
             }
-            // The next time, then.
+            // Retried on the next connect.
             _ => self.orphans.marks().extend(marks),
         }
         Ok(place)
@@ -101,7 +101,7 @@ impl ExecBackend for SshBackend {
             let mut started = if terminal {
                 self.remote.start(job, order).await?
             } else {
-                let word = fresh_marker();
+                let word = random_marker();
                 let begun = exit_report::EXIT_MARKER
                     .scope(word.clone(), self.remote.start(job, order))
                     .await;
@@ -128,13 +128,13 @@ impl ExecBackend for SshBackend {
     }
 }
 
-/// Listens for the end of a program, in the stream that carries its errors.
+/// Extracts the exit code of a program from its stderr.
 fn extract_exit_code(
     started: &mut SpawnedProcess,
     word: &str,
 ) -> Result<SshExitReceiver, ToolError> {
-    let failed = |error: io::Error| ToolError::io("The command's streams", &error);
-    // The last one is not of the program; its errors come last of its own.
+    let failed = |error: io::Error| ToolError::io("The command's standard streams", &error);
+    // The last stream belongs to ssh; the program's stderr precedes it.
     let at = started.output.len().saturating_sub(2);
     let (source, stream) = started.output.remove(at);
     let (stream, told) = exit_report::filter_stream(source, stream, word).map_err(failed)?;
@@ -144,11 +144,12 @@ fn extract_exit_code(
 
 type SshExitReceiver = watch::Receiver<Option<i32>>;
 
-/// A program there, which may lose its connection.
+/// A remote program, which may lose its connection.
 #[derive(Debug)]
 struct SshProcess {
     control: Box<dyn ProcessControl>,
-    /// Its code, as it is told there; of a terminal ssh tells it.
+    /// The exit code reported by the remote shell; with a terminal ssh reports
+    /// it.
     exit_code: Option<SshExitReceiver>,
     mark: String,
     orphans: OrphanMarks,
@@ -164,8 +165,8 @@ impl ProcessControl for SshProcess {
                     tokio::pin!(heard);
                     tokio::select! {
                         code = &mut heard => code,
-                        // Who shares the connection has its streams, and keeps them
-                        // for as long as the host does not answer.
+                        // The connection master shares these streams, and keeps
+                        // them open while the host does not respond.
                         _ = self.control.wait() => {
                             tokio::time::timeout(TRANSPORT_EXIT_GRACE, heard).await.ok().flatten()
                         }
@@ -174,7 +175,7 @@ impl ProcessControl for SshProcess {
                 None => None,
             };
             if let Some(code) = code {
-                // Somebody else may hold its streams for long.
+                // Another process may hold its streams for long.
                 let _ = tokio::time::timeout(TRANSPORT_EXIT_GRACE, self.control.wait()).await;
                 return Ok(ProcessExit::Code(code));
             }

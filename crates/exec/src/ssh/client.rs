@@ -1,4 +1,4 @@
-//! The ssh program: how it is called, and what it is asked itself.
+//! Runs the ssh program.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -6,6 +6,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::Path;
 use std::time::Duration;
 
+use hermes_core::text::shell_quote;
 use hermes_core::{ErrorKind, ToolError};
 
 use super::settings::{HostKeyPolicy, SshSettings, expand_home};
@@ -16,9 +17,9 @@ use crate::captured_command::{CaptureResult, CapturedCommand};
 use crate::command_spec::{CommandSpec, StdinSource, StdioMode};
 use crate::local::LocalBackend;
 use crate::remote::greeting::GreetingFilter;
-use crate::remote::{TransportIo, TransportProcess, quote};
+use crate::remote::{TransportIo, TransportProcess};
 
-/// What ssh takes from the environment of this program.
+/// Variables of this process that are passed to ssh.
 const FORWARDED_VARIABLES: [&str; 10] = [
     "HOME",
     "LANG",
@@ -31,18 +32,18 @@ const FORWARDED_VARIABLES: [&str; 10] = [
     "USER",
     "XDG_RUNTIME_DIR",
 ];
-/// Beyond the host's own time to answer: names are looked up, keys checked.
+/// Added to the connect timeout, for name resolution and key exchange.
 const CONNECT_SLACK: Duration = Duration::from_secs(20);
-/// How long a connection has to end. It is a matter of this machine.
+/// Timeout for closing a connection, a local operation.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long a small question may take.
+/// Timeout of short commands.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(30);
-/// A host that says nothing for three times as long is gone.
+/// A host that is silent for three times as long is considered gone.
 const KEEPALIVE_SECONDS: u32 = 15;
-/// Bytes of an answer.
+/// Maximum bytes of output.
 const MAX_REPLY_BYTES: usize = 1024 * 1024;
 
-/// The ssh program, and the host that it is to reach.
+/// The ssh program and its settings.
 #[derive(Debug)]
 pub(super) struct SshClient {
     pub(super) settings: SshSettings,
@@ -58,7 +59,7 @@ impl SshClient {
         &self.settings.host
     }
 
-    /// What runs a script there.
+    /// Returns the ssh command that runs a script on the host.
     pub(super) fn transport_process(
         &self,
         socket: Option<&Path>,
@@ -69,7 +70,7 @@ impl SshClient {
         let mut arguments = self.options(socket);
         arguments.extend([option("ControlMaster=no"), terminal.into(), "--".into()]);
         arguments.push(self.settings.host.clone().into());
-        // Only what is started as a program has a word to say at its end.
+        // Only processes started by the backend report their exit.
         let last = exit_report::EXIT_MARKER
             .try_with(|word| exit_report::report_exit_script(word))
             .unwrap_or_default();
@@ -77,7 +78,7 @@ impl SshClient {
         self.ssh_process(arguments)
     }
 
-    /// Makes a connection that others can share.
+    /// Opens a master connection.
     pub(super) async fn start_master(&self, socket: &Path) -> Result<(), ToolError> {
         self.check()?;
         let mut arguments = self.options(Some(socket));
@@ -93,18 +94,19 @@ impl SshClient {
         Err(diagnosis::connect_error(&self.settings, &done.errors))
     }
 
-    /// Ends a connection that was shared.
+    /// Closes a master connection.
     pub(super) async fn stop_master(&self, socket: &Path) {
         let mut arguments = self.options(Some(socket));
         arguments.extend(["-O", "exit", "--"].map(OsString::from));
         arguments.push(self.settings.host.clone().into());
-        // One that is gone needs no end; one that does not hear is made to.
+        // A closed connection needs no handling; an unresponsive master is
+        // killed.
         if self.run(self.ssh_process(arguments), CLOSE_TIMEOUT).await.is_err() {
             connection_pool::kill_stuck_master(socket);
         }
     }
 
-    /// Runs a few words of `sh` there.
+    /// Runs a short `sh` script on the host.
     pub(super) async fn run_script(
         &self,
         socket: Option<&Path>,
@@ -123,7 +125,7 @@ impl SshClient {
         }
     }
 
-    /// The whole name of a folder there.
+    /// Returns the absolute path of a remote directory.
     pub(super) async fn resolve_directory(
         &self,
         socket: Option<&Path>,
@@ -138,12 +140,13 @@ impl SshClient {
                 Ok(OsString::from_vec(found))
             }
             _ => Err(ToolError::not_found(format!(
-                "ssh: the folder {folder} that sessions are to begin in is not on {}: {}",
+                "ssh: cannot enter the start directory {folder} on {}: {}",
                 self.host(),
                 done.errors.trim()
             ))
             .with_hint(
-                "Make it there, or set terminal.cwd to one that exists (`~` is the home there).",
+                "Create it there, or set terminal.cwd to one that exists (`~` is the remote \
+                 home).",
             )),
         }
     }
@@ -160,17 +163,17 @@ impl SshClient {
         errand.run(&self.local, "ssh").await.map_err(|error| self.explain_start_error(error))
     }
 
-    /// Says what is to be done if the program itself is the trouble.
+    /// Explains failures of the ssh program itself.
     pub(super) fn explain_start_error(&self, error: ToolError) -> ToolError {
         let program = self.settings.program.display();
         match error.kind() {
             ErrorKind::NotFound => {
                 ToolError::unavailable(format!("ssh: the program {program} is not installed"))
-                    .with_hint("Install OpenSSH's client (Debian: openssh-client).")
+                    .with_hint("Install the OpenSSH client (Debian: openssh-client).")
             }
             ErrorKind::Timeout => ToolError::new(
                 ErrorKind::Timeout,
-                format!("ssh: {} does not answer: {}", self.host(), error.message()),
+                format!("ssh: {} does not respond: {}", self.host(), error.message()),
             )
             .with_hint(format!("Try `ssh {}` by hand.", self.host())),
             _ => error,
@@ -181,21 +184,26 @@ impl SshClient {
         let SshSettings { host, user, key, .. } = &self.settings;
         if host.is_empty() {
             return Err(ToolError::invalid("ssh: no host is configured")
-                .with_hint("Set terminal.ssh_host (and perhaps ssh_user, ssh_key)."));
+                .with_hint("Set terminal.ssh_host (and, if needed, ssh_user and ssh_key)."));
         }
         let is_odd = |text: &str| text.starts_with('-') || text.contains(char::is_control);
         let user = user.as_deref().unwrap_or_default();
         for (name, what) in [(host.as_str(), "host"), (user, "user")] {
             if is_odd(name) {
-                return Err(ToolError::invalid(format!("ssh: {name:?} is no name of a {what}"))
-                    .with_hint(format!("Set terminal.ssh_{what}.")));
+                return Err(ToolError::invalid(format!(
+                    "ssh: {name:?} is not a valid {what} name"
+                ))
+                .with_hint(format!("Set terminal.ssh_{what}.")));
             }
         }
         if let Some(key) = key.as_deref().map(expand_home)
             && let Err(error) = std::fs::File::open(&key)
         {
-            return Err(ToolError::io(format!("ssh: the key {}", key.display()), &error)
-                .with_hint("Set terminal.ssh_key to a private key, or leave it out."));
+            return Err(ToolError::io(
+                format!("ssh: cannot read the key {}", key.display()),
+                &error,
+            )
+            .with_hint("Set terminal.ssh_key to a private key, or unset it."));
         }
         Ok(())
     }
@@ -221,7 +229,7 @@ impl SshClient {
                 "BatchMode=yes",
                 "LogLevel=ERROR",
                 "EscapeChar=none",
-                // What a configuration for work by hand may ask for.
+                // Overrides settings meant for interactive use.
                 "RemoteCommand=none",
                 "ClearAllForwardings=yes",
                 "ForwardAgent=no",
@@ -259,7 +267,7 @@ impl SshClient {
     }
 }
 
-/// The order for a call of ssh.
+/// Returns the command spec of an ssh process.
 pub(super) fn command_spec(carrier: TransportProcess) -> CommandSpec {
     CommandSpec {
         program: carrier.program,
@@ -272,18 +280,17 @@ pub(super) fn command_spec(carrier: TransportProcess) -> CommandSpec {
     }
 }
 
-/// A path there, as a word of `sh`; `~` is the home, and so is nothing.
+/// Quotes a remote path for `sh`; `~` and relative paths start at the home.
 pub(super) fn quote_path(path: &str) -> String {
-    let quoted = |text: &str| String::from_utf8_lossy(&quote(text.as_bytes())).into_owned();
     match path.strip_prefix('~') {
         Some("") => "\"$HOME\"".to_owned(),
-        Some(rest) if rest.starts_with('/') => format!("\"$HOME\"{}", quoted(rest)),
-        _ if path.starts_with('/') => quoted(path),
-        _ => format!("\"$HOME\"/{}", quoted(path)),
+        Some(rest) if rest.starts_with('/') => format!("\"$HOME\"{}", shell_quote(rest)),
+        _ if path.starts_with('/') => shell_quote(path),
+        _ => format!("\"$HOME\"/{}", shell_quote(path)),
     }
 }
 
-/// What comes after some words; a host may greet first.
+/// Returns the text after a marker; a host may print a banner first.
 pub(super) fn after_words<'a>(text: &'a [u8], words: &[u8]) -> Option<&'a [u8]> {
     let at = text.windows(words.len()).position(|piece| piece == words)?;
     text.get(at + words.len()..)
@@ -293,7 +300,7 @@ fn option(text: &str) -> OsString {
     format!("-o{text}").into()
 }
 
-/// An option with a path, which ssh would otherwise take apart.
+/// Formats an option with a path, quoted so ssh does not split it.
 fn option_path(name: &str, path: &Path) -> OsString {
     let mut text = format!("-o{name}=\"").into_bytes();
     for byte in path.as_os_str().as_bytes() {

@@ -1,24 +1,25 @@
-//! The command line that a login shell there gets to see.
+//! The command line for the remote login shell.
 
-/// The line that runs `sh -c GUARDIAN_SCRIPT` in whatever shell the user has there.
+/// Returns the line that runs `sh -c SCRIPT` in any login shell.
 ///
-/// Shells agree on little: `fish` has escapes within quotes, `csh` has events
-/// and knows no quoted line ends. So the script travels as one quoted word
-/// without quotes, backslashes before anything but digits, and line ends.
+/// Shells agree on little: `fish` has escapes within quotes, `csh` has history
+/// expansion and no quoted line breaks. So the script is sent as one quoted
+/// word without quotes and line breaks, and with backslashes only before
+/// digits.
 ///
-/// A shell waits for it there, since of a program that was ended by a signal
-/// ssh tells no more than that something went wrong. It lives through what a
-/// terminal sends to all, and says `last` at the end.
+/// A remote shell waits for it, since ssh does not report which signal ended a
+/// program. The shell survives signals from the terminal, and runs `last` at
+/// the end.
 pub(super) fn remote_command_line(script: &str, last: &str) -> String {
     let script = printf_escape(&format!("exec 2>&3 3>&-; {script}"));
-    // Some shells tell of a program that was killed, which is not its output.
+    // Some shells report killed programs, which is not program output.
     format!(
         "sh -c 'trap : INT QUIT; exec 3>&2 2>/dev/null; \
          sh -c \"$(printf \"{script}\")\"; c=$?; exec 2>&3; {last}exit $c'"
     )
 }
 
-/// The text as `printf` reads it between double quotes.
+/// Escapes the text for `printf` within double quotes.
 fn printf_escape(script: &str) -> String {
     use std::fmt::Write as _;
     let mut text = String::with_capacity(script.len() * 2);

@@ -1,7 +1,7 @@
-//! The connections that are shared.
+//! Pool of shared ssh connections.
 //!
-//! A host lets only so many programs run over one connection (ten, if nobody
-//! has said otherwise), so a busy place has several.
+//! A host limits the sessions per connection (ten by default), so a busy
+//! backend opens several.
 
 use std::fs::{File, Permissions};
 use std::io;
@@ -16,20 +16,20 @@ use parking_lot::{Mutex, MutexGuard};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-/// Programs on one connection; questions about them need room as well.
+/// Maximum programs per connection; queries about them need sessions too.
 const MAX_PROGRAMS_PER_CONNECTION: usize = 7;
-/// Connections at most. Beyond, each program makes one of its own.
+/// Maximum connections. Beyond that, each program opens its own.
 const MAX_CONNECTIONS: usize = 16;
-/// A trip that was begun so recently may not be seen yet.
+/// A session started this recently may not be in the socket table yet.
 const RECENT_USE_WINDOW: Duration = Duration::from_secs(2);
-/// The argument of an ssh that keeps a connection for others.
+/// Argument that identifies an ssh master process.
 pub(super) const MASTER_OPTION: &str = "-oControlMaster=yes";
-/// How long ssh may take to greet. It does so at once.
+/// Timeout of the master's greeting, which it sends immediately.
 const GREETING_TIMEOUT: Duration = Duration::from_secs(2);
-/// A socket's name has 108 bytes, and ssh puts some behind it at first.
+/// A socket path has at most 108 bytes, and ssh appends a temporary suffix.
 const MAX_DIR_BYTES: usize = 60;
 
-/// The connections that are shared.
+/// Pool of shared connections.
 #[derive(Debug, Default)]
 pub(super) struct ConnectionPool(Mutex<PoolState>);
 
@@ -38,7 +38,7 @@ struct PoolState {
     socket_dir: Option<SocketDir>,
     connections: Vec<PooledConnection>,
     created: usize,
-    /// More connections cannot be had.
+    /// No more connections can be opened.
     is_at_limit: bool,
 }
 
@@ -64,8 +64,8 @@ impl ConnectionPool {
         self.state().connections.is_empty()
     }
 
-    /// Forgets the connections that are gone, and ends those that are stuck; how
-    /// many there were.
+    /// Removes dead connections, kills stuck masters, and returns the number of
+    /// both.
     pub(super) async fn remove_dead(&self) -> usize {
         let sockets: Vec<_> =
             self.state().connections.iter().map(|lane| lane.socket.clone()).collect();
@@ -80,12 +80,12 @@ impl ConnectionPool {
         gone
     }
 
-    /// Whether one of them is gone that was not missed yet.
+    /// Whether a connection in the pool is dead.
     pub(super) fn has_dead(&self) -> bool {
         self.state().connections.iter().any(|lane| !is_listening(&lane.socket))
     }
 
-    /// The socket of a connection that is to be made, if one is needed.
+    /// Returns the socket path for a new connection, if one is needed.
     pub(super) fn next_socket(&self) -> io::Result<Option<PathBuf>> {
         let mut state = self.state();
         let connected = unix_socket_table();
@@ -107,12 +107,12 @@ impl ConnectionPool {
         self.state().connections.push(PooledConnection { socket, recent_uses: Vec::new() });
     }
 
-    /// No more connections are wanted.
+    /// Stops opening further connections.
     pub(super) fn stop_growing(&self) {
         self.state().is_at_limit = true;
     }
 
-    /// The connection with the most room, for one trip.
+    /// Returns the least loaded connection and counts one use.
     pub(super) fn acquire(&self) -> Option<PathBuf> {
         let mut state = self.state();
         let connected = unix_socket_table();
@@ -122,26 +122,27 @@ impl ConnectionPool {
         Some(lane.socket.clone())
     }
 
-    /// Forgets all of them, and says which they were, and the folder that they
-    /// are in, which goes when it is dropped.
+    /// Clears the pool, and returns all sockets and their directory, which is
+    /// removed on drop.
     pub(super) fn clear(&self) -> (Vec<PathBuf>, Option<SocketDir>) {
         let mut state = self.state();
         state.is_at_limit = false;
         state.connections.clear();
-        // One whose making nobody saw through may be there all the same.
+        // Includes connections whose start was cancelled.
         let folder = state.socket_dir.take();
         (folder.as_ref().map(|it| sockets(it.directory.path())).unwrap_or_default(), folder)
     }
 }
 
-/// The sockets in a folder that somebody listens to.
+/// Returns the sockets in a directory that accept connections.
 fn sockets(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).filter(|path| is_listening(path)).collect()
 }
 
-/// Whether somebody looks after the connection behind a socket: ssh greets
-/// whoever comes. A system takes callers in for one that does nothing any more.
+/// Whether the master behind a socket is responsive: ssh greets every client.
+/// Connecting is no proof, since the kernel accepts connections for a hung
+/// process.
 async fn answers_greeting(socket: &Path) -> bool {
     let greeting = async {
         let caller = tokio::net::UnixStream::connect(socket).await?;
@@ -151,8 +152,8 @@ async fn answers_greeting(socket: &Path) -> bool {
     matches!(tokio::time::timeout(GREETING_TIMEOUT, greeting).await, Ok(Ok(1..)))
 }
 
-/// Ends the ssh that keeps a connection and does not answer. It is known by its
-/// arguments; where the system does not tell them, it stays.
+/// Kills an unresponsive ssh master, identified by its arguments. Does nothing
+/// where `/proc` is missing.
 pub(super) fn kill_stuck_master(socket: &Path) {
     let path = socket.as_os_str().as_bytes();
     let is_it = |said: &[u8]| {
@@ -172,18 +173,18 @@ pub(super) fn kill_stuck_master(socket: &Path) {
     }
 }
 
-/// Whether somebody listens there.
+/// Whether the socket accepts connections.
 fn is_listening(socket: &Path) -> bool {
     UnixStream::connect(socket).is_ok()
 }
 
-/// The system's table of sockets, where it has one.
+/// Returns the kernel's table of Unix sockets, if available.
 fn unix_socket_table() -> String {
     std::fs::read_to_string("/proc/net/unix").unwrap_or_default()
 }
 
-/// How many have connected to a socket. It was bound under its name with
-/// some letters behind it.
+/// Counts the clients of a socket. ssh binds it under its name with a temporary
+/// suffix.
 fn count_connections(table: &str, socket: &Path) -> usize {
     const CONNECTED: &str = "03";
     let Some(socket) = socket.to_str() else { return 0 };
@@ -196,16 +197,16 @@ fn count_connections(table: &str, socket: &Path) -> usize {
     table.lines().filter(of_it).count()
 }
 
-/// The beginning of the name of a folder for sockets.
+/// Name prefix of a socket directory.
 const DIR_PREFIX: &str = "hermes-ssh-";
-/// The file in it that is locked for as long as the program runs.
+/// File in the directory that is locked while the program runs.
 const OWNER_FILE: &str = ".owner";
 
-/// A folder for sockets that nobody else can enter, with a short name.
+/// A private directory for sockets, with a short path.
 #[derive(Debug)]
 pub(super) struct SocketDir {
     directory: TempDir,
-    /// Tells others that it is in use.
+    /// Marks the directory as in use.
     _lock: File,
 }
 
@@ -229,24 +230,23 @@ impl SocketDir {
     }
 }
 
-/// Where such folders are.
+/// Returns the parents of socket directories.
 fn candidate_dirs() -> impl Iterator<Item = PathBuf> {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let places = runtime.into_iter().chain([std::env::temp_dir(), "/tmp".into()]);
     places.filter(|place| place.as_os_str().len() <= MAX_DIR_BYTES)
 }
 
-/// What a program has left that did not end well: a folder, and the sockets of
-/// connections in it.
+/// Socket directory of a program that crashed, with its connections.
 #[derive(Debug)]
 pub(super) struct StaleSocketDir {
     directory: PathBuf,
-    /// Keeps others from taking care of it as well.
+    /// Keeps other processes from cleaning it up too.
     _lock: File,
 }
 
 impl StaleSocketDir {
-    /// All of them.
+    /// Returns all stale socket directories.
     pub(super) fn all() -> Vec<Self> {
         candidate_dirs().flat_map(|place| Self::in_dir(&place)).collect()
     }
@@ -266,12 +266,12 @@ impl StaleSocketDir {
         left.collect()
     }
 
-    /// The connections that are still there.
+    /// Returns the connections that are still open.
     pub(super) fn sockets(&self) -> Vec<PathBuf> {
         sockets(&self.directory)
     }
 
-    /// Takes the folder away.
+    /// Removes the directory.
     pub(super) fn remove(self) {
         let _ = std::fs::remove_dir_all(&self.directory);
     }

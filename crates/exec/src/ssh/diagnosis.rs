@@ -1,14 +1,14 @@
-//! What ssh's own words mean, and what is to be done.
+//! Explains error messages of ssh, with hints.
 
 use hermes_core::ToolError;
 
 use super::settings::SshSettings;
 use crate::backend::ProcessExit;
 
-/// What ssh ends with when it is not the program's end.
+/// Exit code of ssh's own failures.
 const SSH_EXIT_CODE: i32 = 255;
 
-/// Words of ssh's own, at the beginning of a line.
+/// Line prefixes of ssh's own messages.
 const SSH_MESSAGE_PREFIXES: [&str; 14] = [
     "@@@@",
     "Connection closed by",
@@ -26,72 +26,68 @@ const SSH_MESSAGE_PREFIXES: [&str; 14] = [
     "ssh:",
 ];
 
-/// A cause, by words that tell of it, and what is to be done.
+/// A message, its cause, and a hint.
 const KNOWN_CAUSES: [(&str, &str, &str); 12] = [
     (
         "and you have requested strict checking",
-        "the host is not known, and only known ones are allowed",
+        "the host key is unknown, and strict checking is on",
         "Connect once by hand and check its key, or set terminal.ssh_host_key to accept-new.",
     ),
     (
         "UNPROTECTED PRIVATE KEY FILE",
-        "the private key can be read by others, so ssh does not use it",
-        "Take it back with `chmod 600` on the key file.",
+        "the private key is readable by other users, so ssh ignores it",
+        "Run `chmod 600` on the key file.",
     ),
     (
         "Permission denied",
-        "the host does not let this user in",
+        "the host rejected the login",
         "Check terminal.ssh_user and terminal.ssh_key; a key with a passphrase must be in the \
-         agent (`ssh-add`), and its public half in ~/.ssh/authorized_keys there.",
+         agent (`ssh-add`), and the public key in ~/.ssh/authorized_keys on the host.",
     ),
     (
         "Too many authentication failures",
         "too many keys were offered",
-        "Set terminal.ssh_key to the one that the host knows.",
+        "Set terminal.ssh_key to the key that the host accepts.",
     ),
     (
         "Could not resolve hostname",
-        "the name of the host is not known",
+        "the host name cannot be resolved",
         "Check terminal.ssh_host, or the Host entry in ~/.ssh/config.",
     ),
     (
         "Connection refused",
-        "nobody listens there",
-        "Check terminal.ssh_host and terminal.ssh_port, and that sshd runs there.",
+        "the port is closed",
+        "Check terminal.ssh_host and terminal.ssh_port, and that sshd is running there.",
     ),
     (
         "timed out",
-        "the host does not answer",
-        "Check that it is up and can be reached from here (network, VPN, firewall).",
+        "the host does not respond",
+        "Check that it is running and reachable from here (network, VPN, firewall).",
     ),
     (
         "No route to host",
-        "the host cannot be reached from here",
-        "Check that it is up and can be reached from here (network, VPN, firewall).",
+        "there is no route to the host",
+        "Check that it is running and reachable from here (network, VPN, firewall).",
     ),
-    (
-        "Network is unreachable",
-        "there is no network that leads there",
-        "Check the network of this machine.",
-    ),
+    ("Network is unreachable", "the network is unreachable", "Check the network of this machine."),
     (
         "Host key verification failed",
-        "the key of the host is not accepted",
+        "the host key was rejected",
         "Connect once by hand and check its key.",
     ),
     (
         "Bad configuration option",
-        "the ssh configuration has an error",
-        "Mend ~/.ssh/config; `ssh -G HOST` shows what ssh reads in it.",
+        "the ssh configuration is invalid",
+        "Fix ~/.ssh/config; `ssh -G HOST` prints the effective options.",
     ),
     (
         "Session open refused",
-        "the host lets no more programs run at once",
-        "Wait for others to end, or raise MaxSessions there.",
+        "the host refuses further sessions",
+        "Wait for other sessions to end, or raise MaxSessions on the host.",
     ),
 ];
 
-/// The error if no connection could be made.
+/// Returns the error for a failed connection.
 pub(super) fn connect_error(settings: &SshSettings, words: &str) -> ToolError {
     let host = &settings.host;
     if words.contains("IDENTIFICATION HAS CHANGED") {
@@ -101,15 +97,15 @@ pub(super) fn connect_error(settings: &SshSettings, words: &str) -> ToolError {
     let said = if said.is_empty() { String::new() } else { format!(" (ssh says: {said})") };
     match KNOWN_CAUSES.iter().find(|(sign, ..)| words.contains(sign)) {
         Some((_, cause, step)) => {
-            ToolError::unavailable(format!("ssh: no connection to {host}: {cause}{said}"))
+            ToolError::unavailable(format!("ssh: cannot connect to {host}: {cause}{said}"))
                 .with_hint(*step)
         }
-        None => ToolError::unavailable(format!("ssh: no connection to {host}{said}"))
+        None => ToolError::unavailable(format!("ssh: cannot connect to {host}{said}"))
             .with_hint(format!("Try `ssh {host}` by hand.")),
     }
 }
 
-/// The error if a trip has ended before the program did.
+/// Returns the error if ssh ended before the program did.
 pub(super) fn session_error(
     settings: &SshSettings,
     exit: ProcessExit,
@@ -119,7 +115,7 @@ pub(super) fn session_error(
     let said = last_ssh_message(errors);
     let is_own = match exit {
         ProcessExit::Code(SSH_EXIT_CODE) => is_broken || !said.is_empty(),
-        // A program there cannot end this one by a signal.
+        // A remote program cannot kill the local ssh by a signal.
         ProcessExit::Signal(_) => true,
         ProcessExit::Code(_) => false,
     };
@@ -135,17 +131,17 @@ pub(super) fn session_error(
     }
     let host = &settings.host;
     let how = match exit {
-        ProcessExit::Signal(signal) => format!("the ssh program was ended by signal {signal}"),
+        ProcessExit::Signal(signal) => format!("ssh was killed by signal {signal}"),
         ProcessExit::Code(_) if said.is_empty() => "the connection was closed".to_owned(),
         ProcessExit::Code(_) => format!("ssh says: {said}"),
     };
     Some(
         ToolError::unavailable(format!(
-            "ssh: the connection to {host} broke while a program ran there: {how}"
+            "ssh: the connection to {host} broke while a program was running: {how}"
         ))
         .with_hint(
-            "It was not run again, and it is not known how far it got. The next command makes a \
-             new connection; look there first.",
+            "The program was not run again, and its progress is unknown. The next command \
+             reconnects; check the state on the host first.",
         ),
     )
 }
@@ -158,17 +154,17 @@ fn changed_key_error(settings: &SshSettings, words: &str) -> ToolError {
     let offending = words.lines().find(|line| line.starts_with("Offending"));
     let known = offending.map(|line| format!(" ({})", line.trim())).unwrap_or_default();
     ToolError::denied(format!(
-        "ssh: the key of {} is not the one that is known of it{known}: the host was set up anew, \
-         or somebody else answers in its place",
+        "ssh: the host key of {} does not match the known one{known}: the host was \
+         reinstalled, or another host answers in its place",
         settings.host
     ))
     .with_hint(format!(
-        "Ask whoever runs the host. If its key has really changed, forget the old one with \
-         `ssh-keygen -R '{host}'` and connect again."
+        "Ask the administrator of the host. If the key has changed, remove the old one with \
+         `ssh-keygen -R '{host}'` and reconnect."
     ))
 }
 
-/// The last line in which ssh speaks itself.
+/// Returns the last line that ssh itself printed.
 fn last_ssh_message(errors: &str) -> &str {
     let is_own = |line: &&str| {
         SSH_MESSAGE_PREFIXES.iter().any(|words| line.starts_with(words))

@@ -1,14 +1,14 @@
-//! Finding programs there by their mark when nothing else is known of them.
+//! Finds remote processes by their mark alone.
 
 use std::time::Duration;
 
 use crate::tree::JOB_VARIABLE;
 
-/// Ends everything with one of these marks, asked first and forced after
-/// `grace`, and says how many there were.
+/// Terminates all processes with one of these marks, SIGTERM first and SIGKILL
+/// after `grace`, and prints their number.
 ///
-/// Where there is no `/proc`, `ps` is asked for the environment of processes,
-/// which it may not show of all.
+/// Without `/proc`, reads environments from `ps`, which may not show all of
+/// them.
 pub(crate) fn terminate_script(marks: &[String], grace: Duration) -> String {
     let is_plain = |mark: &&String| {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
@@ -29,7 +29,7 @@ pub(crate) fn terminate_script(marks: &[String], grace: Duration) -> String {
     )
 }
 
-/// Ends what bears this sign behind any mark, as far as `ps` shows it.
+/// Terminates processes with this sign after any mark, as far as `ps` shows it.
 pub(crate) fn terminate_all_script(sign: &str, grace: Duration) -> String {
     format!(
         "{}; {}",
@@ -38,7 +38,7 @@ pub(crate) fn terminate_all_script(sign: &str, grace: Duration) -> String {
     )
 }
 
-/// Ends those in `a`, and says how many there were.
+/// Terminates the processes in `a`, and prints their number.
 fn terminate_found(grace: Duration) -> String {
     let rounds = grace.as_millis().div_ceil(100);
     format!(
@@ -48,7 +48,7 @@ fn terminate_found(grace: Duration) -> String {
     )
 }
 
-/// Puts the ids of processes with such an environment into `a`.
+/// Assigns the ids of processes with a matching environment to `a`.
 fn find_by_ps(patterns: &str) -> String {
     format!(
         "a=$({{ ps -axEww -o pid=,command= 2>/dev/null || ps axeww -o pid=,command=; }} | \

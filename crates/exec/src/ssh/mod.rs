@@ -1,8 +1,8 @@
-//! Programs on another host, reached by OpenSSH's own program, so that the
-//! user's configuration, keys and agent serve here as they do by hand.
+//! Runs programs on another host through the OpenSSH client, so the user's
+//! configuration, keys and agent apply.
 //!
-//! Connections are shared: one is made when the place is opened, more when
-//! many programs run at once, and every trip goes through one of them.
+//! Connections are shared: one is opened with the backend, more when many
+//! programs run at once, and each session uses one of them.
 
 mod backend;
 mod client;
@@ -30,22 +30,22 @@ use connection_pool::{ConnectionPool, StaleSocketDir};
 pub use settings::{HostKeyPolicy, SshSettings, SyncMapping};
 use sync::FileSync;
 
-/// The way to another host.
+/// Transport to another host.
 #[derive(Debug)]
 pub struct SshTransport {
     client: SshClient,
     pool: ConnectionPool,
-    /// The folder that sessions begin in, once the host has named it.
+    /// Start directory of sessions, once the host has resolved it.
     directory: OnceLock<OsString>,
-    /// One at a time opens; the files that were sent are known to it.
+    /// Serializes opening; holds the state of the synced files.
     opening: tokio::sync::Mutex<FileSync>,
     notices: Mutex<Vec<String>>,
-    /// It was looked for what a crashed program has left.
+    /// Whether connections of crashed programs have been closed.
     has_swept: AtomicBool,
 }
 
 impl SshTransport {
-    /// The way that these settings describe. Nothing is connected yet.
+    /// Creates a transport with these settings, without connecting.
     pub fn new(settings: SshSettings) -> Self {
         let sync = FileSync::new(&settings);
         Self {
@@ -62,7 +62,7 @@ impl SshTransport {
         self.client.host()
     }
 
-    /// Runs a few words of `sh` there.
+    /// Runs a short `sh` script on the host.
     async fn run_script(&self, script: &str) -> Result<CaptureResult, ToolError> {
         let socket = self.pool.acquire();
         self.client.run_script(socket.as_deref(), script).await
@@ -71,7 +71,7 @@ impl SshTransport {
     fn add_notices(&self, news: impl IntoIterator<Item = String>) {
         let mut all = self.notices.lock();
         for news in news {
-            // What was not heard yet need not be said again.
+            // Skips a notice that is already pending.
             if !all.contains(&news) {
                 all.push(news);
             }
@@ -88,8 +88,8 @@ impl SshTransport {
             let is_first = self.pool.is_empty();
             match self.client.start_master(&socket).await {
                 Ok(()) => self.pool.add(socket),
-                // Another lane is a convenience; without one programs take
-                // connections of their own.
+                // A further connection is optional; without one, programs open
+                // their own.
                 Err(_) if !is_first => {
                     self.pool.stop_growing();
                     break;
@@ -98,13 +98,13 @@ impl SshTransport {
             }
         }
         let socket = self.pool.acquire();
-        // What is sent may be the folder that sessions begin in.
+        // Pushes first: the start directory may be one of the synced ones.
         let news = sync.push(&self.client, socket.as_deref()).await?;
         self.add_notices(news);
         self.resolve_start_dir(socket.as_deref()).await
     }
 
-    /// Ends connections that a crashed program has left, once.
+    /// Closes connections that crashed programs left open, once.
     async fn close_abandoned(&self) {
         if self.has_swept.swap(true, Ordering::Relaxed) {
             return;
@@ -117,7 +117,7 @@ impl SshTransport {
         }
     }
 
-    /// Finds out where sessions begin, if that was not done before.
+    /// Resolves the start directory, unless it is known.
     async fn resolve_start_dir(&self, socket: Option<&std::path::Path>) -> Result<(), ToolError> {
         if self.directory.get().is_none()
             && let Some(wanted) = &self.client.settings.directory
@@ -129,7 +129,7 @@ impl SshTransport {
     }
 
     fn socket_dir_error(&self, error: &std::io::Error) -> ToolError {
-        ToolError::io("A private folder for the connection's socket cannot be made", error)
+        ToolError::io("Cannot create a private directory for the ssh socket", error)
     }
 }
 
@@ -151,7 +151,7 @@ impl Transport for SshTransport {
 
     fn open(&self) -> BoxFuture<'_, Result<(), ToolError>> {
         Box::pin(async {
-            // For a program that is being started, that was just done.
+            // The backend has just opened it for a program being started.
             if exit_report::EXIT_MARKER.try_with(|_| ()).is_ok() {
                 Ok(())
             } else {
@@ -180,7 +180,7 @@ impl Transport for SshTransport {
 
     fn diagnose_loss(&self, exit: ProcessExit) -> BoxFuture<'_, Option<ToolError>> {
         Box::pin(async move {
-            // A killed carrier says nothing of the connection.
+            // A killed ssh process is no evidence of a broken connection.
             match exit {
                 ProcessExit::Signal(_) if !self.pool.has_dead() => None,
                 _ => self.explain_failure(exit, ""),

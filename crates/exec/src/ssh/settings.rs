@@ -1,34 +1,35 @@
-//! What is said of a host in the configuration.
+//! Settings of an ssh host.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How a host is reached, and what is kept the same there and here.
+/// Connection and sync settings of a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SshSettings {
-    /// Its name or address, or an alias of the user's ssh configuration.
+    /// Host name, address, or alias of the user's ssh configuration.
     pub host: String,
-    /// The user there; else what the ssh configuration says.
+    /// The remote user; by default that of the ssh configuration.
     pub user: Option<String>,
-    /// The port; else what the ssh configuration says.
+    /// The port; by default that of the ssh configuration.
     pub port: Option<u16>,
-    /// The private key; else those of the ssh configuration and of the agent.
+    /// The private key; by default those of the ssh configuration and the
+    /// agent.
     pub key: Option<PathBuf>,
-    /// What is asked of the host's own key.
+    /// How the host key is checked.
     pub host_key: HostKeyPolicy,
-    /// The folder that sessions begin in; `~` is the home there.
+    /// Start directory of sessions; `~` is the remote home.
     pub directory: Option<String>,
-    /// What is sent before a program runs, and again when it has changed.
+    /// Files sent before a program runs, and again when they have changed.
     pub sync: Vec<SyncMapping>,
-    /// What is fetched when the place is closed.
+    /// Files fetched when the backend is closed.
     pub sync_back: Vec<SyncMapping>,
-    /// A folder here that remembers what was fetched, for the next program.
+    /// Local directory that records fetched files across runs.
     pub storage: Option<PathBuf>,
-    /// Bytes that are fetched at most.
+    /// Maximum bytes of one fetch.
     pub max_fetch_bytes: u64,
-    /// How long a host has to answer.
+    /// Timeout for a host to respond.
     pub connect_timeout: Duration,
     /// How long an unused connection is kept.
     pub persist: Duration,
@@ -62,11 +63,11 @@ impl Default for SshSettings {
     }
 }
 
-/// What is asked of a host's own key.
+/// How a host key is checked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum HostKeyPolicy {
-    /// A host that is not known yet is believed and remembered; one that is
-    /// known must have the key that it had.
+    /// Accepts and records the key of an unknown host; a known host must
+    /// present its recorded key.
     #[default]
     AcceptNew,
     /// The host must be known.
@@ -76,7 +77,7 @@ pub enum HostKeyPolicy {
 }
 
 impl HostKeyPolicy {
-    /// Reads its name in the configuration: `accept-new`, `strict`, `off`.
+    /// Parses its name in the configuration: `accept-new`, `strict`, `off`.
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "accept-new" => Some(Self::AcceptNew),
@@ -87,16 +88,16 @@ impl HostKeyPolicy {
     }
 }
 
-/// A file or folder that is here and there.
+/// A file or directory that is synced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SyncMapping {
-    /// Here; `~` is the home.
+    /// Local path; `~` is the home.
     pub local: PathBuf,
-    /// There; `~` is the home there.
+    /// Remote path; `~` is the remote home.
     pub remote: String,
 }
 
-/// A path of this machine, with the home in place of `~`.
+/// Expands `~` in a local path.
 pub(super) fn expand_home(path: &Path) -> PathBuf {
     let home = || std::env::var_os("HOME").map(PathBuf::from);
     match path.as_os_str().as_bytes() {

@@ -1,12 +1,12 @@
-//! Text of a shell, which is bytes: any but zero.
+//! Shell text: bytes without NUL.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A value as the shell holds it.
+/// A shell value.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ShellBytes(pub(super) Vec<u8>);
 
-/// A document is text, so only what is not text is written as numbers.
+/// Documents are JSON, so values that are not UTF-8 are stored as numbers.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum SerializedBytes {

@@ -1,4 +1,4 @@
-//! Reads what a shell has written about itself at its end.
+//! Parses the state that a shell dumps on exit.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -9,13 +9,13 @@ use super::quote::unquote;
 use super::variable::{ShellVariable, VariableValue, is_variable_name};
 use super::{ShellFunction, ShellState};
 
-/// The mark of what is global, in a report from within a function.
+/// Mark of global variables in a dump from within a function.
 const GLOBAL_MARK: char = 't';
 
-/// How much is kept, names and values and texts together.
+/// Maximum bytes of kept names, values and function texts.
 const MAX_STATE_BYTES: usize = 1 << 20;
 
-/// Variables that every shell makes for itself.
+/// Variables that every shell sets on its own.
 const SHELL_OWN_VARIABLES: &str = "\
     BASH BASHOPTS BASHPID BASH_ALIASES BASH_ARGC BASH_ARGV BASH_ARGV0 BASH_CMDS BASH_COMMAND \
     BASH_EXECUTION_STRING BASH_LINENO BASH_MONOSECONDS BASH_REMATCH BASH_SOURCE \
@@ -24,26 +24,26 @@ const SHELL_OWN_VARIABLES: &str = "\
     DIRSTACK EPOCHREALTIME EPOCHSECONDS EUID FUNCNAME GROUPS HERMES_JOB HISTCMD LINENO PIPESTATUS PPID \
     PWD RANDOM SECONDS SHELLOPTS SHLVL SRANDOM UID _";
 
-/// Variables that a shell makes only if the environment has none.
+/// Variables that a shell sets only if the environment lacks them.
 const OWN_UNLESS_EXPORTED: &str = "\
     BASH_LOADABLES_PATH COLUMNS HOSTNAME HOSTTYPE LINES MACHTYPE OSTYPE SHELL";
 
-/// What they are in a shell that has just been started.
+/// Values in a new shell.
 const DEFAULT_VALUES: &[(&str, &[u8])] =
     &[("IFS", b" \t\n"), ("OPTERR", b"1"), ("OPTIND", b"1"), ("PS4", b"+ "), ("TERM", b"dumb")];
 
-/// Those of `set -o` that may be on when a shell starts.
+/// `set -o` options that may be on when a shell starts.
 const SET_OPTIONS: &str = "\
     allexport braceexpand emacs errexit errtrace functrace hashall histexpand history \
     ignoreeof interactive-comments keyword monitor noclobber noglob nolog notify nounset \
     physical pipefail posix verbose vi xtrace";
 
-/// Options that would keep the next command from running, or cannot be set.
+/// Options that would prevent the next command from running, or cannot be set.
 const UNKEPT_OPTIONS: &str = "\
     login_shell noexec onecmd privileged restricted restricted_shell";
 
-/// Reads a report. `base` is the environment that the session's exports were
-/// put on top of. None if it is not complete, as from a shell that was killed.
+/// Parses a dump. `base` is the environment before the session's exports. None
+/// if the dump is incomplete, as from a killed shell.
 pub fn parse_dump(dump: &[u8], base: &BTreeMap<OsString, OsString>) -> Option<ShellState> {
     let text = dump.strip_suffix(b"__hermes_end\n")?;
     let mut reader = DumpReader {
@@ -60,15 +60,15 @@ pub fn parse_dump(dump: &[u8], base: &BTreeMap<OsString, OsString>) -> Option<Sh
 }
 
 struct DumpReader {
-    /// Our own variables, by what follows their prefix.
+    /// Internal variables, by name without prefix.
     own_variables: BTreeMap<String, VariableValue>,
     state: ShellState,
     remaining_bytes: usize,
 }
 
 impl DumpReader {
-    /// Reads the umask and the variables. Lines that are neither are what a
-    /// trap of the user has written.
+    /// Reads the umask and the variables. Other lines are output of a user's
+    /// trap.
     fn read_declarations<'a>(
         &mut self,
         text: &'a [u8],
@@ -96,7 +96,7 @@ impl DumpReader {
         (rest, variables)
     }
 
-    /// Reads the aliases, and returns what the functions are in.
+    /// Reads the aliases, and returns the function section.
     fn read_aliases<'a>(&mut self, text: &'a [u8]) -> Option<&'a [u8]> {
         let mut rest = text;
         loop {
@@ -122,8 +122,8 @@ impl DumpReader {
         }
     }
 
-    /// Reads the list of functions, and then their texts, which are in the
-    /// order of the list: a text ends where the next one's head follows it.
+    /// Reads the list of functions, and then their texts in the same order: a
+    /// text ends where the head of the next one follows.
     fn read_functions(&mut self, text: &[u8]) {
         let mut listed = Vec::new();
         let mut rest = text;
@@ -156,7 +156,7 @@ impl DumpReader {
             }
             if self.take_room("function", name, body.len()) {
                 let text = body.trim_end();
-                // Its marks are told behind it as well, and are kept by themselves.
+                // Its marks are repeated after it, and are stored separately.
                 let text = text
                     .strip_suffix(&function_declaration(marks, name))
                     .unwrap_or(text)
@@ -167,7 +167,7 @@ impl DumpReader {
         }
     }
 
-    /// Reads what the script has held for us.
+    /// Reads the internal variables of the script.
     fn read_context(&mut self) {
         let at_end = self.own_word("c");
         let cwd = if at_end == self.own_word("p") { self.own_word("w") } else { at_end };
@@ -192,7 +192,7 @@ impl DumpReader {
         }
     }
 
-    /// Takes away those of which only a function's own is known, or nothing.
+    /// Removes variables that a function's locals hide, or that are unknown.
     fn drop_hidden(&mut self, variables: &mut BTreeMap<String, ShellVariable>) {
         if !self.state.inside {
             return;
@@ -209,7 +209,7 @@ impl DumpReader {
                 return false;
             }
             variable.marks.retain(|mark| mark != GLOBAL_MARK);
-            // The mark was all that there was to it.
+            // Drops variables that have only the mark.
             !variable.marks.is_empty() || variable.value != VariableValue::Unset
         });
     }
@@ -247,7 +247,7 @@ impl DumpReader {
                 _ if inherited.is_none() => {
                     !variable.is_exported() && contains_word(OWN_UNLESS_EXPORTED, &name)
                 }
-                // The shell does not take these over from its environment.
+                // The shell does not import these from its environment.
                 VariableValue::One(value) => {
                     contains_word("IFS PS4", &name) && is_default(&name, &value.0)
                 }
@@ -262,7 +262,7 @@ impl DumpReader {
         }
     }
 
-    /// Keeps the options that are not as they were found.
+    /// Records the options that differ from their initial values.
     fn read_options(&mut self, variables: &BTreeMap<String, ShellVariable>) {
         let found = self.own_word("o").0;
         let found: BTreeSet<&str> = split_options(&found);
@@ -288,7 +288,7 @@ impl DumpReader {
             };
             map.insert((*name).to_owned(), false);
         }
-        // Aliases bring it with them, so only its absence says something.
+        // Defined aliases imply it, so only its absence is recorded.
         if !self.state.aliases.is_empty() {
             self.state.switches.remove("expand_aliases");
         }
@@ -297,7 +297,7 @@ impl DumpReader {
         }
     }
 
-    /// The variables of the function that the shell was left from.
+    /// Returns the local variables of the function in which the shell exited.
     fn local_names(&self) -> BTreeSet<String> {
         let listed = self.own_word("l").0;
         String::from_utf8_lossy(&listed)
@@ -354,14 +354,15 @@ fn split_options(list: &[u8]) -> BTreeSet<&str> {
         .collect()
 }
 
-/// What is told of a function with marks, as one that is exported, in the list
-/// and again behind its text; nothing of any other.
+/// Returns the declaration line of a function with marks, such as an exported
+/// one, which bash prints in the list and after the text; empty without marks.
 fn function_declaration(marks: &str, name: &str) -> String {
     if marks.is_empty() { String::new() } else { format!("\ndeclare -f{marks} {name}") }
 }
 
-/// Where the function of this name begins, after the end of another one. That
-/// end is a brace, maybe redirections, and maybe a line with its marks.
+/// Returns where the function of this name begins, after the end of another
+/// one. That end is a brace, optional redirections, and an optional line with
+/// marks.
 fn find_function_head(text: &[u8], marks: &str, name: &str) -> Option<usize> {
     [format!("\n{name} () \n{{ \n"), format!("\nfunction {name} () \n{{ \n")]
         .iter()

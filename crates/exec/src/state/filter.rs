@@ -1,10 +1,10 @@
-//! A text that is taken out of a stream wherever it stands.
+//! Removes a text from a stream.
 
-/// Takes a text out of a stream, also if it comes in pieces.
+/// Removes every occurrence of a text from a stream, even across chunks.
 #[derive(Debug)]
 pub(super) struct TextFilter {
     text: Vec<u8>,
-    /// What may be its beginning.
+    /// Possible beginning of the text.
     pending: Vec<u8>,
 }
 
@@ -13,7 +13,7 @@ impl TextFilter {
         Self { text: text.as_bytes().to_vec(), pending: Vec::new() }
     }
 
-    /// What of the stream so far can be passed on.
+    /// Returns the part of the stream that can be passed on.
     pub(super) fn feed(&mut self, bytes: &[u8]) -> Vec<u8> {
         let mut all = std::mem::take(&mut self.pending);
         all.extend_from_slice(bytes);
@@ -32,7 +32,7 @@ impl TextFilter {
         kept
     }
 
-    /// The stream has ended: what was held back.
+    /// Returns the pending bytes at the end of the stream.
     pub(super) fn finish(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.pending)
     }

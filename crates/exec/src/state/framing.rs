@@ -1,30 +1,30 @@
-//! What is ours in the output of a command, taken out while it flows: a report
-//! between marks, and what bash shows of it when it shows what it reads.
+//! Removes internal text from the output of a command as it streams: a report
+//! between markers, and its source if bash echoes it (`set -v`).
 
 use std::borrow::Cow;
 
 use super::filter::TextFilter;
 use super::script::report_markers;
 
-/// A longer report is no report.
+/// A longer report is discarded.
 const MAX_REPORT_BYTES: usize = 16 * 1024 * 1024;
 
-/// Takes what is ours out of the streams of a command.
+/// Extracts the report and internal text from the streams of a command.
 #[derive(Debug, Default)]
 pub struct ReportExtractor {
     begin: Vec<u8>,
     end: Vec<u8>,
-    /// What may be the start of a mark.
+    /// Possible start of a marker.
     pending: Vec<u8>,
     report: Vec<u8>,
     stage: ReportStage,
-    /// What is shown of our own, in the output and among the errors.
+    /// Filters of echoed internal text, for stdout and stderr.
     own_text_filters: Option<(TextFilter, TextFilter)>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum ReportStage {
-    /// There is none to come.
+    /// No report is expected.
     #[default]
     NoReport,
     Before,
@@ -33,7 +33,7 @@ enum ReportStage {
 }
 
 impl ReportExtractor {
-    /// For the report with this word in its marks.
+    /// Creates an extractor for the report with this nonce in its markers.
     pub fn new(nonce: &str) -> Self {
         let (begin, end) = report_markers(nonce);
         Self {
@@ -44,14 +44,14 @@ impl ReportExtractor {
         }
     }
 
-    /// The same, which takes out a text that bash may show, too.
+    /// Also removes a text that bash may echo.
     #[must_use]
     pub fn hiding_text(mut self, shown: Option<String>) -> Self {
         self.own_text_filters = shown.map(|text| (TextFilter::new(&text), TextFilter::new(&text)));
         self
     }
 
-    /// What of the stream so far is output.
+    /// Returns the command output in a chunk of stdout.
     pub fn feed<'a>(&mut self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         let output = self.strip_report(bytes);
         match &mut self.own_text_filters {
@@ -60,7 +60,8 @@ impl ReportExtractor {
         }
     }
 
-    /// The same of its errors, if they come in a stream of their own.
+    /// Returns the command output in a chunk of stderr, if it is a separate
+    /// stream.
     pub fn feed_errors<'a>(&mut self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         match &mut self.own_text_filters {
             Some((_, strike)) => Cow::Owned(strike.feed(bytes)),
@@ -81,7 +82,8 @@ impl ReportExtractor {
         }
     }
 
-    /// The streams have ended: what was held back of them is output after all.
+    /// Returns the pending bytes of both streams at their end, which are
+    /// output.
     pub fn finish(&mut self) -> (Vec<u8>, Vec<u8>) {
         let rest = std::mem::take(&mut self.pending);
         match &mut self.own_text_filters {
@@ -90,7 +92,7 @@ impl ReportExtractor {
         }
     }
 
-    /// The report, if it came to its end.
+    /// Returns the report, if it is complete.
     pub fn report(&self) -> Option<&[u8]> {
         (self.stage == ReportStage::After).then_some(&*self.report)
     }
@@ -118,7 +120,7 @@ impl ReportExtractor {
     }
 
     fn inside(&mut self, bytes: &[u8]) -> Vec<u8> {
-        // The last mark may have begun in what came before.
+        // The end marker may have started in an earlier chunk.
         let from = self.report.len().saturating_sub(self.end.len());
         self.report.extend_from_slice(bytes);
         let found = self.report.get(from..).and_then(|new| memchr::memmem::find(new, &self.end));
@@ -126,7 +128,7 @@ impl ReportExtractor {
             Some(at) => {
                 self.stage = ReportStage::After;
                 let after = self.report.split_off(from + at + self.end.len());
-                // The report keeps the line break that ends it.
+                // The report keeps its final line break.
                 self.report.truncate(from + at + 1);
                 after
             }

@@ -1,10 +1,10 @@
-//! What a shell carries from one command to the next.
+//! Shell state that carries over from one command to the next.
 //!
-//! Every command is a process of its own. At its end it writes down what its
-//! shell holds ([`script`]); that is read ([`read`]), what it changed is merged
-//! into the session's state, and the next command starts from there. So
-//! nothing is lost with a shell that is killed, and commands that run at the
-//! same time do not undo each other's changes.
+//! Every command runs in a new process. On exit its shell dumps its state
+//! ([`script()`]); the dump is parsed ([`parse_dump`]), the changes are merged
+//! into the session's state, and the next command starts from it. So a killed
+//! shell loses no state, and concurrent commands do not undo each other's
+//! changes.
 
 mod bytes;
 mod dump;
@@ -33,27 +33,27 @@ use quote::quote;
 pub use script::{ReportTarget, arguments, hidden_arguments, script, shown_at_exit};
 use variable::ShellVariable;
 
-/// A shell that has this one follows POSIX from then on, and takes no function
-/// whose name has a hyphen in it. So it comes after them, also if it is exported.
+/// Switches a shell to POSIX mode, which rejects function names with a hyphen.
+/// So it is set after the functions, even if it is exported.
 const POSIX_MODE_VARIABLE: &str = "POSIXLY_CORRECT";
 
-/// What differs from a shell that has just been started.
+/// Differences from a new shell.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ShellState {
     #[serde(skip_serializing_if = "Option::is_none")]
     cwd: Option<ShellBytes>,
-    /// None: it comes with the environment, and was unset.
+    /// `None`: inherited from the environment, and unset.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     variables: BTreeMap<String, Option<ShellVariable>>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     functions: BTreeMap<String, ShellFunction>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     aliases: BTreeMap<String, ShellBytes>,
-    /// Those of `set -o`.
+    /// `set -o` options.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     options: BTreeMap<String, bool>,
-    /// Those of `shopt`.
+    /// `shopt` options.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     switches: BTreeMap<String, bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,26 +61,26 @@ pub struct ShellState {
     /// `$1`, `$2`, …
     #[serde(skip_serializing_if = "Vec::is_empty")]
     parameters: Vec<ShellBytes>,
-    /// `$_`, where it is known.
+    /// `$_`, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     last: Option<ShellBytes>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     dropped: Vec<String>,
-    /// Written from within a function, which has parameters of its own.
+    /// Dumped from within a function, which has its own parameters.
     #[serde(skip)]
     inside: bool,
-    /// Variables that those of a function hide: nothing is known of them.
+    /// Variables hidden by a function's locals: their values are unknown.
     #[serde(skip)]
     unsure: BTreeSet<String>,
-    /// The same of all that are not said here.
+    /// All variables not listed here are unknown too.
     #[serde(skip)]
     is_partial: bool,
-    /// The folder was taken away; `cwd` is the nearest one that is left.
+    /// The directory was removed; `cwd` is the nearest existing one above it.
     #[serde(skip)]
     is_adrift: bool,
 }
 
-/// A function: its text, and its marks as `declare -F` says them.
+/// A function: its text, and its marks as printed by `declare -F`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct ShellFunction {
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -89,24 +89,25 @@ struct ShellFunction {
 }
 
 impl ShellState {
-    /// The folder of the next command. None is the one the session began in.
+    /// Returns the directory of the next command; None for the start directory
+    /// of the session.
     pub fn cwd(&self) -> Option<&Path> {
         self.cwd.as_ref().map(|cwd| Path::new(OsStr::from_bytes(&cwd.0)))
     }
 
-    /// Moves the session, as where a command's folder was for that one only.
+    /// Sets the directory, as to restore it after a command with its own.
     pub fn set_cwd(&mut self, cwd: Option<PathBuf>) {
         self.cwd = cwd.map(|cwd| ShellBytes(cwd.into_os_string().into_vec()));
     }
 
-    /// Whether the command ended in a folder that is no longer there, and
+    /// Whether the command ended in a directory that no longer exists, and
     /// [`cwd`](Self::cwd) is the nearest one above it.
     pub fn has_lost_cwd(&self) -> bool {
         self.is_adrift
     }
 
-    /// Sets and exports a variable, as `export PROCESS_NAME=VALUE` does. False if that
-    /// is no name for one, or the value has a zero in it.
+    /// Sets and exports a variable, as `export NAME=VALUE` does. Returns false
+    /// if the name is invalid or the value contains a NUL byte.
     pub fn export(&mut self, name: &str, value: &OsStr) -> bool {
         if !variable::is_variable_name(name) || value.as_bytes().contains(&0) {
             return false;
@@ -117,18 +118,19 @@ impl ShellState {
         true
     }
 
-    /// Knows nothing more of a variable: it is what it comes as.
+    /// Removes the recorded state of a variable, so its inherited value
+    /// applies.
     pub fn forget_variable(&mut self, name: &str) {
         self.variables.remove(name);
     }
 
-    /// The variables that it knows of: set, changed, unset.
+    /// Returns the recorded variables: set, changed or unset.
     pub fn variable_names(&self) -> impl Iterator<Item = &str> {
         self.variables.keys().map(String::as_str)
     }
 
-    /// What it knows of a variable, exported or not: that it was unset, or what
-    /// it holds. None if it is what it comes as.
+    /// Returns the recorded value of a variable, exported or not, or that it
+    /// was unset. None if it is not recorded.
     pub fn variable_value(&self, name: &str) -> Option<Option<&[u8]>> {
         let known = self.variables.get(name)?;
         Some(known.as_ref().and_then(|variable| match &variable.value {
@@ -137,13 +139,13 @@ impl ShellState {
         }))
     }
 
-    /// Unsets a variable, also one that comes with the environment.
+    /// Unsets a variable, also an inherited one.
     pub fn unset(&mut self, name: &str) {
         self.variables.insert(name.to_owned(), None);
     }
 
-    /// The environment of the next command: `base`, what was exported on top
-    /// of it, what was unset taken away.
+    /// Returns the environment of the next command: `base` with exported
+    /// variables added and unset ones removed.
     pub fn environment(&self, base: BTreeMap<OsString, OsString>) -> BTreeMap<OsString, OsString> {
         let mut environment = base;
         for (name, variable) in &self.variables {
@@ -157,16 +159,16 @@ impl ShellState {
                 }
             }
         }
-        // The shell believes it if it leads to the folder it was started in,
-        // and so keeps the way that was taken there.
+        // The shell trusts `PWD` if it resolves to its directory, and so keeps
+        // the symlinks in the path.
         if let Some(cwd) = self.cwd() {
             environment.insert("PWD".into(), cwd.into());
         }
         environment
     }
 
-    /// Declarations that make the rest: variables, functions, options, the
-    /// umask, aliases. Nothing in it is executed. Empty for a new session.
+    /// Returns declarations that restore the rest: variables, functions,
+    /// options, umask, aliases. It runs no commands. Empty for a new session.
     pub fn prelude(&self) -> String {
         let mut lines = Vec::new();
         for (name, variable) in &self.variables {
@@ -188,8 +190,8 @@ impl ShellState {
             let word = [name.as_bytes(), b"=", &value.0].concat();
             lines.push(format!("alias -- {}", quote(&word)));
         }
-        // A function may have the name of a builtin, and an option may change
-        // what other lines do: so these come late.
+        // A function may shadow a builtin, and an option may change what other
+        // lines do, so these come late.
         for (name, on) in self.switches.iter().filter(|(name, _)| *name != "expand_aliases") {
             lines.push(format!("shopt -{} {name}", if *on { 's' } else { 'u' }));
         }
@@ -207,7 +209,7 @@ impl ShellState {
     }
 
     fn declare_functions(&self, lines: &mut Vec<String>) {
-        // Such a pattern can be read only while the switch is on.
+        // Such patterns parse only while `extglob` is on.
         let patterned = ["@(", "?(", "*(", "+(", "!("]
             .iter()
             .any(|sign| self.functions.values().any(|function| function.text.contains(sign)));
@@ -225,8 +227,8 @@ impl ShellState {
         }
     }
 
-    /// Takes over what lies between `before` and `after`, and nothing else:
-    /// another command may have changed the rest in the meantime.
+    /// Applies only the changes between `before` and `after`: another command
+    /// may have changed the rest in the meantime.
     pub fn merge(&mut self, before: &Self, after: &Self) {
         if after.inside {
             let mut variables = before.variables.clone();
@@ -247,12 +249,13 @@ impl ShellState {
         self.dropped.clone_from(&after.dropped);
     }
 
-    /// Whether the next command finds a shell as it is when it starts.
+    /// Whether the state equals that of a new shell.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The names of what the last command left and was too much to keep.
+    /// Returns the names of items that the last command left and that were too
+    /// large to keep.
     pub fn dropped(&self) -> &[String] {
         &self.dropped
     }
@@ -262,8 +265,8 @@ impl ShellState {
     }
 }
 
-/// Whether the option writes down what is read or executed. Such a one is set
-/// with the command itself, or our own words would be written down as well.
+/// Whether the option traces what is read or executed. It is set with the
+/// command itself, or internal commands would be traced too.
 fn is_trace_option(option: &str) -> bool {
     matches!(option, "xtrace" | "verbose")
 }

@@ -1,12 +1,12 @@
-//! Commands of which it is clear beforehand that they leave the shell as it
-//! was: most programs that are called, alone or one after the other.
+//! Detects commands that cannot change the shell: most calls of programs, alone
+//! or in sequence.
 
 use super::ShellState;
 use super::bytes::ShellBytes;
 use super::script::GONE_PREFIX;
 
-/// Builtins and words of the grammar that may change the shell, or hide what
-/// is called. Builtins that cannot are not among them.
+/// Builtins and keywords that may change the shell, or hide what is called.
+/// Excludes builtins that cannot.
 const STATE_CHANGING_WORDS: &str = "\
     ! . [ [[ alias bg bind break builtin caller case cd command compgen complete compopt \
     continue coproc declare dirs disown do done elif else enable esac eval exec exit export \
@@ -17,13 +17,13 @@ const STATE_CHANGING_WORDS: &str = "\
 /// The other builtins.
 const HARMLESS_BUILTINS: &str = ": echo false kill pwd times true type";
 
-/// Whether bash does it by itself, or takes it for a word of the grammar.
+/// Whether the word is a bash builtin or keyword.
 pub(crate) fn is_builtin(program: &str) -> bool {
     STATE_CHANGING_WORDS.split(' ').chain(HARMLESS_BUILTINS.split(' ')).any(|word| word == program)
 }
 
-/// The state after a command that changes nothing, for which no report is to
-/// be expected. None if its report has to be read.
+/// Returns the state after a command that changes nothing and writes no report.
+/// None if its report must be read.
 pub fn unchanged_state(state: &ShellState, command: &str) -> Option<ShellState> {
     leaves_state_unchanged(state, command).then(|| {
         let last = last_word(command).map(|word| ShellBytes::from(word.as_bytes()));
@@ -31,7 +31,7 @@ pub fn unchanged_state(state: &ShellState, command: &str) -> Option<ShellState> 
     })
 }
 
-/// The same where it was told that its folder is gone by then.
+/// Returns the same state if the report says that the directory was removed.
 pub fn state_after_cwd_loss(
     state: &ShellState,
     command: &str,
@@ -43,7 +43,7 @@ pub fn state_after_cwd_loss(
     Some(ShellState { cwd: Some(left.into()), is_adrift: true, ..state })
 }
 
-/// What `$_` will be, if the command is one program and plain words.
+/// Returns the value of `$_` after a command of one program and plain words.
 pub(super) fn last_word(command: &str) -> Option<&str> {
     let plain = |letter: char| {
         letter.is_alphanumeric() || matches!(letter, ' ' | '_' | '.' | '/' | '-' | ':' | ',' | '+')
@@ -51,8 +51,8 @@ pub(super) fn last_word(command: &str) -> Option<&str> {
     command.chars().all(plain).then(|| command.split(' ').rfind(|word| !word.is_empty()))?
 }
 
-/// Whether every part of the command calls something that cannot reach into
-/// the shell. Whatever is not understood is said to.
+/// Whether every part of the command calls something that cannot change the
+/// shell. Returns false for anything it does not understand.
 pub(super) fn leaves_state_unchanged(state: &ShellState, command: &str) -> bool {
     let mut rest = command;
     loop {
@@ -81,8 +81,8 @@ fn is_program_char(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || matches!(letter, '_' | '.' | '/' | '-' | '+')
 }
 
-/// The words after a program; returns what stands after the operator that
-/// ends them. None where there is more to it than words.
+/// Skips the words after a program, and returns the text after the operator
+/// that ends them. None if it meets more than words.
 fn skip_words(text: &str) -> Option<&str> {
     let mut rest = text;
     loop {
@@ -115,7 +115,7 @@ fn skip_words(text: &str) -> Option<&str> {
     }
 }
 
-/// Within double quotes only a plain `$PROCESS_NAME` is let through.
+/// Skips a double-quoted string in which only a plain `$NAME` expands.
 fn skip_quoted(text: &str) -> Option<&str> {
     let mut rest = text;
     loop {

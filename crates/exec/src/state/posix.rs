@@ -1,5 +1,5 @@
-//! What is known of a shell that is not bash: its folder, its variables, its
-//! aliases, its options, its umask. It cannot tell of functions.
+//! State of a shell other than bash: working directory, variables, aliases,
+//! options and umask. Such a shell cannot list its functions.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -9,17 +9,19 @@ use super::bytes::ShellBytes;
 use super::script::report_markers;
 use super::variable::{self, ShellVariable, VariableValue};
 use super::{ShellState, is_trace_option};
+use hermes_core::text::shell_quote;
 
-/// Variables that belong to the shell itself.
+/// Variables that the shell itself maintains.
 const SHELL_OWN_VARIABLES: &str = "\
     _ SHLVL PWD OLDPWD PPID HERMES_JOB LINENO RANDOM FUNCNAME OPTIND OPTARG SECONDS EPOCHSECONDS \
     EPOCHREALTIME";
 
-/// How much is kept, names and values together.
+/// Maximum size of the kept state, names and values together.
 const MAX_STATE_BYTES: usize = 1 << 20;
 
-/// What is said at the end. A function of the user may have the name of a
-/// builtin, but not of a special one. The folder may be gone by now.
+/// Prints the state at the end of a command. `command` is needed because a user
+/// function may shadow a builtin, though not a special one. The working
+/// directory may no longer exist.
 const DUMP_SCRIPT: &str = "\
     __hermes_c=$PWD; while case $__hermes_c in /?*) ! command [ -d \"$__hermes_c\" ];; *) ! :;; esac; \
     do __hermes_c=${__hermes_c%/*}; __hermes_c=${__hermes_c:-/}; __hermes_g=1; done; \
@@ -30,12 +32,13 @@ const DUMP_SCRIPT: &str = "\
     command echo __hermes_options; set +o; \
     command echo __hermes_variables; set; ";
 
-/// What `sh -c` gets to run the command from this state, and to report at its
-/// end on its output, between marks with this word.
+/// Returns the `sh -c` script that restores this state, runs the command and
+/// prints a report at the end of the output, between markers with this nonce.
 pub fn posix_script(state: &ShellState, command: &str, nonce: &str) -> String {
     let (begin, end) = report_markers(nonce);
-    // In a condition, `set -e` does not end what reports of it. Such a shell
-    // comes to its exit trap only if a signal does not just end it.
+    // `__hermes_dump || :` is a condition, so `set -e` does not abort the
+    // report. Such a shell runs its EXIT trap on a signal only if the signal is
+    // trapped.
     let mut script = format!(
         "__hermes_b=$(set); __hermes_dump() {{ trap - EXIT; unset -f command; \
          command printf '\\036%s\\n' {begin}; {DUMP_SCRIPT}\
@@ -53,11 +56,11 @@ pub fn posix_script(state: &ShellState, command: &str, nonce: &str) -> String {
         let VariableValue::One(ShellBytes(value)) = &variable.value else { continue };
         let Ok(value) = std::str::from_utf8(value) else { continue };
         let export = if variable.is_exported() { "export " } else { "" };
-        script.push_str(&format!("{export}{name}={}; ", quote(value)));
+        script.push_str(&format!("{export}{name}={}; ", shell_quote(value)));
     }
     for (name, value) in &state.aliases {
         let word = format!("{name}={}", String::from_utf8_lossy(&value.0));
-        script.push_str(&format!("alias {}; ", quote(&word)));
+        script.push_str(&format!("alias {}; ", shell_quote(&word)));
     }
     let mut traced = String::new();
     for (name, on) in &state.options {
@@ -65,11 +68,12 @@ pub fn posix_script(state: &ShellState, command: &str, nonce: &str) -> String {
         text.push_str(&format!("set {}o {name}; ", if *on { '-' } else { '+' }));
     }
     script.push_str("eval ");
-    script.push_str(&quote(&format!("{traced}{command}")));
+    script.push_str(&shell_quote(&format!("{traced}{command}")));
     script
 }
 
-/// Reads such a report: the state after the command. None if it is none.
+/// Parses such a report and returns the state after the command, or `None` if
+/// the report is malformed.
 pub fn parse_posix_report(
     report: &[u8],
     before: &ShellState,
@@ -109,8 +113,8 @@ pub fn parse_posix_report(
     Some(state)
 }
 
-/// Keeps what is exported and was not found so, and what else has another
-/// value than in a shell that has just been started.
+/// Keeps exported variables that differ from the base environment, and other
+/// variables whose values differ from those of a fresh shell.
 fn read_variables(
     state: &mut ShellState,
     exports: &BTreeMap<String, Vec<u8>>,
@@ -140,7 +144,8 @@ fn read_variables(
         let value = VariableValue::One(value.as_slice().into());
         let variable = ShellVariable { marks: marks.to_owned(), value };
         let size = name.len() + variable.byte_size();
-        // What the environment does not take is text in the script.
+        // A value that the environment cannot carry goes into the script as
+        // text.
         let is_sayable = variable.is_plain_export()
             || matches!(&variable.value, VariableValue::One(value) if std::str::from_utf8(&value.0).is_ok());
         if size > room || !is_sayable {
@@ -161,12 +166,8 @@ fn split_at_line<'a>(text: &'a [u8], line: &[u8]) -> Option<(&'a [u8], &'a [u8])
     Some((text.get(..at)?, text.get(at + line.len()..)?))
 }
 
-fn quote(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "'\\''"))
-}
-
-/// Lines like `export PROCESS_NAME='value'`, `declare -x PROCESS_NAME="value"`, `alias x='y'`
-/// or `x='y'`; a value may go on over several lines.
+/// Parses lines like `export NAME='value'`, `declare -x NAME="value"`, `alias
+/// x='y'` or `x='y'`; a value may span several lines.
 fn parse_assignments(text: &[u8]) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut rest = text;
@@ -183,7 +184,8 @@ fn parse_assignments(text: &[u8]) -> BTreeMap<String, Vec<u8>> {
     found
 }
 
-/// The words of the first line, as a shell reads them, and what follows.
+/// Splits the first line into words by shell quoting rules, and returns them
+/// with the rest.
 fn split_words(text: &[u8]) -> (Vec<Vec<u8>>, &[u8]) {
     let mut words = vec![Vec::new()];
     let mut quoted = None;

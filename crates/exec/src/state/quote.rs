@@ -1,9 +1,9 @@
-//! Bytes as a word of bash, and back.
+//! Quoting of bytes as bash words, and unquoting.
 
 use std::fmt::Write as _;
 
-/// The word that bash reads as these bytes. It has no line break in it, so
-/// that what follows it stays on its line.
+/// Quotes bytes as one bash word. The word contains no line break, so what
+/// follows stays on the same line.
 pub(super) fn quote(bytes: &[u8]) -> String {
     if let Ok(text) = std::str::from_utf8(bytes)
         && !text.chars().any(|letter| letter == '\'' || letter.is_control())
@@ -31,7 +31,7 @@ pub(super) fn quote(bytes: &[u8]) -> String {
     word
 }
 
-/// The text between single quotes, line breaks as they are.
+/// Puts the text in single quotes and keeps its line breaks.
 pub(super) fn quote_lines(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
@@ -40,8 +40,8 @@ fn push_octal(word: &mut String, byte: u8) {
     let _ = write!(word, "\\{byte:03o}");
 }
 
-/// Reads a word in any of bash's ways of quoting, up to the first byte of
-/// `ends` outside of quotes. Returns what it means, and the rest.
+/// Parses a word in any bash quoting style, up to the first unquoted byte of
+/// `ends`. Returns its value and the rest.
 pub(super) fn unquote<'a>(mut text: &'a [u8], ends: &[u8]) -> Option<(Vec<u8>, &'a [u8])> {
     let mut word = Vec::new();
     loop {
@@ -67,7 +67,7 @@ pub(super) fn unquote<'a>(mut text: &'a [u8], ends: &[u8]) -> Option<(Vec<u8>, &
     }
 }
 
-/// What stands after `"`; returns what stands after the closing one.
+/// Parses the text after `"` and returns what follows the closing quote.
 fn read_double_quoted<'a>(mut text: &'a [u8], word: &mut Vec<u8>) -> Option<&'a [u8]> {
     loop {
         match text {
@@ -85,7 +85,7 @@ fn read_double_quoted<'a>(mut text: &'a [u8], word: &mut Vec<u8>) -> Option<&'a 
     }
 }
 
-/// What stands after `$'`; returns what stands after the closing quote.
+/// Parses the text after `$'` and returns what follows the closing quote.
 fn read_ansi_quoted<'a>(mut text: &'a [u8], word: &mut Vec<u8>) -> Option<&'a [u8]> {
     loop {
         match text {

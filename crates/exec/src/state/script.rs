@@ -1,9 +1,9 @@
-//! What bash is given to run, so that a command starts from a state and its
-//! own state is known afterwards.
+//! The bash script that runs a command from a given state and reports the state
+//! afterwards.
 //!
-//! Only builtins, no process: it is there around every command. All of it is
-//! on one line, so that the lines of the command keep their numbers, and is
-//! read before an alias of the user could change its words.
+//! It uses builtins only and starts no process, because it wraps every command.
+//! It is a single line, so the command keeps its line numbers, and bash parses
+//! it before any user alias could change its words.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -14,33 +14,34 @@ use super::no_state_change::{last_word, leaves_state_unchanged};
 use super::quote::{quote, quote_lines};
 use super::{ShellState, is_trace_option};
 
-/// The kernel takes no longer argument than 128 KiB.
+/// The kernel limits one argument to 128 KiB.
 const MAX_ARGUMENT_BYTES: usize = 120_000;
 
-/// Where the state is written when the command has ended.
+/// Where the state is written after the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReportTarget<'a> {
-    /// Into this file, which is empty or not there. An own one for each
-    /// command; in memory if possible, as on `/dev/shm`.
+    /// A file, empty or missing, used for one command only. Preferably in
+    /// memory, for example on `/dev/shm`.
     File(&'a Path),
-    /// To the end of the output, between marks with this word of letters and
-    /// digits, which the output cannot know. A
-    /// [`ReportExtractor`](super::Frame) takes it off.
+    /// The end of the output, between markers with this alphanumeric nonce,
+    /// which the output cannot contain by chance. A
+    /// [`ReportExtractor`](super::ReportExtractor) removes it.
     Framed(&'a str),
 }
 
-/// Takes away a function that stands in for the word that we call all others by. In
-/// this mode some words are those of the shell, whatever functions there are.
+/// Removes a user function named `builtin`, the word that all other calls
+/// depend on. In POSIX mode, special builtins such as `unset` take precedence
+/// over functions.
 const UNSHADOW_BUILTIN: &str = r"if [[ -o posix ]]; then \unset -f builtin; else POSIXLY_CORRECT=1; \unset -f builtin; \unset POSIXLY_CORRECT; fi; ";
 
-/// The exit trap, once `$?` is kept for a trap that the user has set.
+/// The body of the exit trap, after `$?` is saved for a trap set by the user.
 const EXIT_TRAP_BODY: &str = r#"[[ ${__hermes_d-} ]] || { [[ ! ${FUNCNAME-} ]] || __hermes_l=$(builtin local) || builtin :; __hermes_dump "$@"; }; } 2>/dev/null"#;
 
-/// Reports from within a function, whose variables hide others: all that is seen is
-/// marked where it is global, and what bears no mark then is taken away, from the
-/// inside out. It is a copy of the shell that does so. A variable that cannot be
-/// taken away, and one that only names another, stays without a mark; where nothing
-/// can be marked, all stays as it is.
+/// Reports from within a function, whose local variables hide globals. A
+/// subshell first marks every visible variable at global scope, then unsets the
+/// unmarked ones, from the innermost scope outwards. A variable that cannot be
+/// unset, and a nameref, stays unmarked; if nothing can be marked, all
+/// variables stay unchanged.
 const GLOBALS_DUMP_FUNCTION: &str = concat!(
     r#"__hermes_bare() { builtin declare -p | ( __hermes_m=; "#,
     r#"while IFS= builtin read -r __hermes_i; do "#,
@@ -54,12 +55,12 @@ const GLOBALS_DUMP_FUNCTION: &str = concat!(
     r#"if [[ $__hermes_m && $1 != 20 ]]; then __hermes_bare $(($1+1)); else __hermes_all; fi ); }; "#,
 );
 
-/// The exit trap where the user may set one as well: theirs comes second, and
-/// finds the `$?` it expects also under `set -e`.
+/// Runs the user's exit trap after ours, with the `$?` it expects even under
+/// `set -e`.
 const USER_TRAP_CALL: &str = r#"; [[ ! ${__hermes_t-} ]] || if __hermes_status; then builtin eval "$__hermes_t"; else builtin eval "$__hermes_t"; fi"#;
 
-/// Stands in for `trap` and keeps an exit trap of the user beside ours. In a
-/// subshell, and for every other signal, it is the builtin.
+/// Replaces `trap` and keeps the user's exit trap beside ours. In a subshell,
+/// and for every other signal, it calls the builtin.
 const TRAP_WRAPPER: &str = concat!(
     r#"__hermes_status() { builtin return "$__hermes_s"; }; "#,
     r#"if [[ ! -o posix ]]; then trap() { "#,
@@ -77,9 +78,9 @@ const TRAP_WRAPPER: &str = concat!(
     r#"esac; done; builtin return $__hermes_q; }; fi; "#,
 );
 
-/// What `bash -c` gets to run the command from this state. Nothing is reported
-/// by a command of which it is clear beforehand that it changes nothing; see
-/// [`foregone`](super::foregone).
+/// Returns the `bash -c` script that runs the command from this state. A
+/// command that is known in advance to change nothing is not followed by a
+/// report; see [`unchanged_state`](super::unchanged_state).
 pub fn script(state: &ShellState, command: &str, report: &ReportTarget<'_>) -> String {
     let prelude = state.prelude();
     let foregone = leaves_state_unchanged(state, command);
@@ -90,7 +91,7 @@ pub fn script(state: &ShellState, command: &str, report: &ReportTarget<'_>) -> S
     };
     let is_plain = prelude.is_empty() && traced.is_empty() && !command.contains("$_");
     if foregone && framed.is_none() && is_plain {
-        // Bash takes what begins with a sign for one of its own options.
+        // Bash would parse a leading `-` or `+` as an option.
         let sign = if command.starts_with(['-', '+']) { " " } else { "" };
         return format!("{sign}{command}");
     }
@@ -121,8 +122,9 @@ pub fn script(state: &ShellState, command: &str, report: &ReportTarget<'_>) -> S
     script
 }
 
-/// What is said after a command that changes nothing in its shell: only that its
-/// folder is gone, and which one above it is left. Here everybody sees that.
+/// Reports after a command that does not change the shell state: only if the
+/// working directory no longer exists, and which ancestor still does. Other
+/// backends can check that themselves.
 fn cwd_check_script(nonce: &str) -> String {
     let (begin, end) = report_markers(nonce);
     format!(
@@ -132,8 +134,8 @@ fn cwd_check_script(nonce: &str) -> String {
     )
 }
 
-/// The arguments of a shell for such a script. A long one is handed over in
-/// pieces, because there is a limit to each argument.
+/// Returns the shell arguments for such a script. A long script is passed in
+/// pieces because each argument has a size limit.
 pub fn arguments(script: &str) -> Vec<String> {
     if script.len() <= MAX_ARGUMENT_BYTES {
         return vec!["-c".to_owned(), script.to_owned()];
@@ -144,10 +146,10 @@ pub fn arguments(script: &str) -> Vec<String> {
     arguments
 }
 
-/// The arguments of a shell for a script that not everybody may read, and the
-/// variables that hold it: what a program was started with is shown to every
-/// user of the machine, its environment only to its own. The programs that the
-/// script starts do not get them.
+/// Returns the shell arguments for a secret script and the variables that hold
+/// it. Every user of the machine can read a process's arguments, but only its
+/// owner can read its environment. The processes that the script starts do not
+/// inherit these variables.
 pub fn hidden_arguments(script: &str) -> (Vec<String>, BTreeMap<OsString, OsString>) {
     let pieces = split_argument(script);
     let names: Vec<String> = (0..pieces.len()).map(|at| format!("__hermes_x{at}")).collect();
@@ -169,7 +171,8 @@ fn split_argument(script: &str) -> Vec<&str> {
     pieces
 }
 
-/// Takes down how the shell was found, and sees to it that its end is written.
+/// Records the initial shell settings and installs the exit trap that reports
+/// the state.
 fn prologue(state: &ShellState, command: &str, report: &ReportTarget<'_>) -> String {
     let cwd = state.cwd.as_ref().map_or(&b""[..], |cwd| &cwd.0);
     let mut opening = format!(
@@ -199,22 +202,23 @@ fn unshadow_builtin(command: &str) -> &'static str {
     if command.contains("builtin") { UNSHADOW_BUILTIN } else { "" }
 }
 
-/// The line of ours that bash shows when such a command exits, if it may have
-/// been told to show what it reads; see [`ReportExtractor::without`](super::Frame::without).
+/// Returns the internal line that bash echoes when such a command exits, if
+/// `set -v` may be on; see
+/// [`ReportExtractor::hiding_text`](super::ReportExtractor::hiding_text).
 pub fn shown_at_exit(state: &ShellState, command: &str) -> Option<String> {
     let is_on = state.options.get("verbose") == Some(&true);
     let may_be_set = command.contains("set") && command.contains('v');
     (is_on || may_be_set).then(|| format!("{}\n", exit_trap(state, command)))
 }
 
-/// Goes up from `__hermes_c` to a folder that is there.
+/// Walks up from `__hermes_c` to the nearest existing directory.
 const NEAREST_DIR_LOOP: &str = "while [[ $__hermes_c == /?* && ! -d $__hermes_c ]]; do __hermes_g=1; \
                        __hermes_c=${__hermes_c%/*}; __hermes_c=${__hermes_c:-/}; done; ";
 
-/// Stands before the folder that is left above one that is gone.
+/// Precedes the nearest existing ancestor of a deleted working directory.
 pub(super) const GONE_PREFIX: &str = "__hermes_gone ";
 
-/// What is known only here and matters when the report is read.
+/// Returns flags known only here that the report parser needs.
 fn context_assignments(state: &ShellState, command: &str) -> String {
     let mut known = String::new();
     if state.umask.is_some() || command.contains("umask") {
@@ -242,7 +246,8 @@ fn dump_function(report: &ReportTarget<'_>) -> String {
                 "{ALL}{GLOBALS_DUMP_FUNCTION}__hermes_dump() {{ {HELD}{NEAREST_DIR_LOOP}{UNSET}{say}}}; "
             )
         }
-        // Output that the command has sent into a file is not for us.
+        // Do not write the report into a file that the command redirected
+        // stdout to.
         ReportTarget::Framed(nonce) => {
             let (begin, end) = report_markers(nonce);
             format!(
@@ -254,14 +259,14 @@ fn dump_function(report: &ReportTarget<'_>) -> String {
     }
 }
 
-/// The lines around a framed report. In front of the first one stands a byte
-/// that no text has in it, so that a line end never has to be held back for
-/// what may come after it.
+/// Returns the lines around a framed report. The first one is preceded by a
+/// byte that does not occur in text, so the reader never has to hold back a
+/// line end while it waits for what follows.
 pub(super) fn report_markers(nonce: &str) -> (String, String) {
     (format!("__hermes_{nonce}_begin"), format!("__hermes_{nonce}_end"))
 }
 
-/// Whether the word may come up, here or in what is called from here.
+/// Whether `trap` may be called, by the command or by a function it calls.
 fn may_set_trap(state: &ShellState, command: &str) -> bool {
     let calls = |text: &str| {
         text.split(|letter: char| letter.is_whitespace() || ";&|(){}'\"`\\".contains(letter))
@@ -272,7 +277,7 @@ fn may_set_trap(state: &ShellState, command: &str) -> bool {
 }
 
 impl ShellState {
-    /// What switches on the options that are set with the command.
+    /// Returns the commands that enable the trace options for the command.
     fn trace_options(&self) -> String {
         let on = self.options.iter().filter(|(name, on)| is_trace_option(name) && **on);
         on.map(|(name, _)| format!("set -o {name}; ")).collect()

@@ -1,34 +1,34 @@
-//! A variable of the shell: its marks and its value, as `declare -p` says it.
+//! A shell variable with its attributes and value, as `declare -p` prints it.
 
 use serde::{Deserialize, Serialize};
 
 use super::bytes::ShellBytes;
 use super::quote::{quote, unquote};
 
-/// The kernel takes no longer string than 128 KiB into an environment. What
-/// comes near is declared in the script instead.
+/// The kernel limits one environment string to 128 KiB. Values close to that
+/// are declared in the script instead.
 const MAX_EXPORT_BYTES: usize = 100_000;
 
-/// A variable, an array, or a reference to one.
+/// A variable, an array or a nameref.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ShellVariable {
-    /// The letters of `declare`: `x` exported, `a` array, …
+    /// The attribute letters of `declare`: `x` exported, `a` array, …
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(super) marks: String,
     pub(super) value: VariableValue,
 }
 
-/// The keys of an array, and what is there.
+/// The keys and values of an array.
 pub(super) type ShellArrayItems = Vec<(ShellBytes, ShellBytes)>;
 
-/// What a variable holds.
+/// Value of a variable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum VariableValue {
-    /// Declared, but never set.
+    /// Declared but never set.
     Unset,
     One(ShellBytes),
-    /// An array, by index or by key.
+    /// An indexed or associative array.
     Many(ShellArrayItems),
 }
 
@@ -37,7 +37,7 @@ impl ShellVariable {
         self.marks.contains('x')
     }
 
-    /// What a child finds in its environment.
+    /// Returns the value that a child process finds in its environment.
     pub(super) fn exported_value(&self) -> Option<&[u8]> {
         match &self.value {
             VariableValue::One(value)
@@ -49,12 +49,12 @@ impl ShellVariable {
         }
     }
 
-    /// Whether the environment says all there is to say.
+    /// Whether the environment alone can represent the variable.
     pub(super) fn is_plain_export(&self) -> bool {
         self.marks == "x" && self.exported_value().is_some()
     }
 
-    /// About how much room it takes.
+    /// Returns its approximate size.
     pub(super) fn byte_size(&self) -> usize {
         32 + match &self.value {
             VariableValue::Unset => 0,
@@ -65,7 +65,7 @@ impl ShellVariable {
         }
     }
 
-    /// The declaration that makes it again.
+    /// Returns the declaration that recreates it.
     pub(super) fn declaration(&self, name: &str) -> String {
         let marks = if self.marks.is_empty() { "-" } else { &self.marks };
         match &self.value {
@@ -88,8 +88,8 @@ impl ShellVariable {
         }
     }
 
-    /// Reads one declaration at the beginning of a line. Returns its name too,
-    /// and what follows its line.
+    /// Parses one declaration at the start of a line. Returns the name, the
+    /// variable and the text after its line.
     pub(super) fn parse(line: &[u8]) -> Option<(String, Self, &[u8])> {
         let rest = line.strip_prefix(b"declare -")?;
         let space = memchr::memchr(b' ', rest)?;
@@ -108,7 +108,7 @@ impl ShellVariable {
             }
             [b'=', rest @ ..] => {
                 let (word, rest) = unquote(rest, b"\n")?;
-                // Before 4.4 an array is one word in quotes.
+                // Before bash 4.4 an array is printed as one quoted word.
                 match word.strip_prefix(b"(") {
                     Some(items) if marks.contains(['a', 'A']) => {
                         (VariableValue::Many(read_items(items)?.0), rest)
@@ -123,7 +123,7 @@ impl ShellVariable {
     }
 }
 
-/// Reads `[key]=value …)`, and returns what follows.
+/// Parses `[key]=value …)` and returns the items and the rest.
 fn read_items(mut text: &[u8]) -> Option<(ShellArrayItems, &[u8])> {
     let mut items = Vec::new();
     loop {
@@ -141,7 +141,7 @@ fn read_items(mut text: &[u8]) -> Option<(ShellArrayItems, &[u8])> {
     }
 }
 
-/// Whether bash takes it for the name of a variable.
+/// Whether bash accepts it as a variable name.
 pub(super) fn is_variable_name(name: &str) -> bool {
     let mut letters = name.bytes();
     letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')

@@ -1,21 +1,20 @@
-//! Whether a process has stopped to read what somebody should type.
+//! Detection of processes that are blocked waiting for user input.
 
 use super::process::ProcessStat;
 use super::{JobProcess, JobRoot, ProcessTable};
 use crate::backend::InputWait;
 
 /// Whether a process is blocked reading its terminal, or reading the standard
-/// input that its session was started with. `false` when it cannot be known.
+/// input that its session was started with. Returns `false` if unknown.
 ///
-/// A program that waits for keys with `poll` or the like counts if its
-/// terminal hands over every key at once, which only those set that mean to
-/// read it. A reader in the middle of a pipeline does not count: it waits for
-/// another program.
+/// A program that waits for keys with `poll` or similar counts if its terminal
+/// is in non-canonical mode, which only programs that read keys set. A reader
+/// in the middle of a pipeline does not count: it waits for another program.
 pub fn is_waiting_for_input(pid: u32) -> bool {
     super::process::look(pid).is_some_and(|it| system::waiting(&it) != InputWait::NotWaiting)
 }
 
-/// The first process of a job that waits for input.
+/// Returns the first process of a job that waits for input.
 pub fn waiting_process(root: &JobRoot) -> Option<JobProcess> {
     let table = ProcessTable::read_for(root).ok()?;
     let found = table.find(root);
@@ -24,7 +23,7 @@ pub fn waiting_process(root: &JobRoot) -> Option<JobProcess> {
     found.into_iter().find(is_waiting).map(super::table::to_job_process)
 }
 
-/// What the processes of a job wait for.
+/// Returns what the processes of a job wait for.
 pub fn input_wait(root: &JobRoot) -> InputWait {
     let Ok(table) = ProcessTable::read_for(root) else { return InputWait::NotWaiting };
     let found = table.find(root).into_iter().filter(|it| it.is_alive());
@@ -36,7 +35,7 @@ mod system {
     use crate::backend::InputWait;
     use crate::tree::process::ProcessStat;
 
-    /// Nothing here tells what a process is blocked in.
+    /// This platform does not report what a process is blocked on.
     pub(super) fn waiting(_process: &ProcessStat) -> InputWait {
         InputWait::NotWaiting
     }
@@ -53,11 +52,11 @@ mod system {
     use crate::backend::InputWait;
     use crate::tree::process::ProcessStat;
 
-    /// More threads than this are not looked at.
+    /// Threads beyond this number are not inspected.
     const MAX_THREADS: usize = 64;
 
-    /// Calls that wait for one of several, and which of their arguments says
-    /// for how long: a number, or the place of one.
+    /// Numbers of the read and poll system calls. Each poll call comes with the
+    /// index of its timeout argument: a number, or a pointer to one.
     #[cfg(target_arch = "x86_64")]
     mod call {
         pub(super) const READS: &[u64] = &[0, 19];
@@ -74,11 +73,11 @@ mod system {
         pub(super) const READS: &[u64] = &[];
         pub(super) const POLLS: &[(u64, usize)] = &[];
     }
-    /// That say: without end. A number of -1, or no place.
+    /// Timeout arguments that mean no timeout: -1 or a null pointer.
     const ENDLESS_TIMEOUTS: [u64; 3] = [0, 0xffff_ffff, u64::MAX];
 
     pub(super) fn waiting(process: &ProcessStat) -> InputWait {
-        // A blocked process sleeps; the rest need not be looked at.
+        // A blocked process is sleeping; skip all others.
         if process.state != b'S' {
             return InputWait::NotWaiting;
         }
@@ -122,15 +121,15 @@ mod system {
         }
     }
 
-    /// Without the call itself, only a place in the kernel that is nothing
-    /// but reading a terminal is proof.
+    /// Without the system call number, only a kernel wait channel that is
+    /// specific to terminal reads is proof.
     fn is_in_terminal_read(process: &ProcessStat, folder: &str) -> bool {
         let place = fs::read_to_string(format!("{folder}/wchan")).unwrap_or_default();
         matches!(place.trim(), "n_tty_read" | "tty_read") && is_terminal(&fd_target(process.pid, 0))
     }
 
-    /// Whether what is read there comes from a person, or from whoever
-    /// started the job.
+    /// Whether the descriptor reads from a terminal or from the standard input
+    /// that the job was started with.
     fn is_user_input(process: &ProcessStat, number: u64) -> bool {
         let read = fd_target(process.pid, number);
         if is_terminal(&read) {

@@ -1,4 +1,4 @@
-//! The processes of a system with `/proc`.
+//! Process list of a system with `/proc`.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -16,17 +16,17 @@ use super::process::{ProcessStat, parse, read_small};
 use super::table::{JobMark, MarkFilter, ProcessScan};
 
 const OPEN_FLAGS: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC);
-/// As much of a command line as anybody wants to read.
+/// Maximum bytes of a command line that are read.
 const MAX_COMMAND_BYTES: usize = 1024;
-/// How often the list is taken anew when processes come and go meanwhile.
+/// Maximum number of passes while processes start and exit during the scan.
 const MAX_SCAN_PASSES: usize = 16;
 
-/// All processes, and the marks that are wanted.
+/// Reads all processes and the requested marks.
 ///
-/// A process may start another and go after it was listed and before it was
-/// looked at; then neither is seen. So whenever one has gone, the list is
-/// taken again for those that are new. `each` hears of every process at once,
-/// for whom the end of the list would be too late.
+/// A process may start another and exit between being listed and being
+/// inspected; then neither is seen. So whenever a process has exited, the list
+/// is read again for new ones. `each` is called for every process immediately,
+/// for callers that cannot wait for the complete list.
 pub(super) fn all(
     need: &MarkFilter,
     each: &mut dyn FnMut(&ProcessStat, Option<&JobMark>),
@@ -49,7 +49,7 @@ pub(super) fn all(
                     has_gone = true;
                     continue;
                 }
-                // Some systems show nobody the processes of others.
+                // Some systems hide the processes of other users.
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                     seen.insert(pid);
                     continue;
@@ -78,7 +78,7 @@ pub(super) fn all(
         }
     }
     if found.processes.is_empty() {
-        return Err(io::Error::other("the system shows no processes"));
+        return Err(io::Error::other("no processes are visible in /proc"));
     }
     Ok(found)
 }
@@ -96,7 +96,7 @@ enum MarkLookup {
     Gone,
 }
 
-/// The folder of all processes, and room to read in.
+/// An open `/proc` and a read buffer.
 struct ProcReader {
     proc_dir: OwnedFd,
     path: String,
@@ -115,7 +115,7 @@ impl ProcReader {
         })
     }
 
-    /// Opens a file of a process; nothing if the process has gone.
+    /// Opens a file of a process; `None` if the process has exited.
     fn file(&mut self, pid: u32, name: &str) -> Result<Option<File>, Errno> {
         self.path.clear();
         let _ = write!(self.path, "{pid}/{name}");
@@ -126,16 +126,15 @@ impl ProcReader {
         }
     }
 
-    /// Nothing if the process has gone.
+    /// Returns `None` if the process has exited.
     fn read_process(&mut self, pid: u32) -> io::Result<Option<ProcessStat>> {
         let Some(file) = self.file(pid, "stat")? else { return Ok(None) };
-        // A process that goes while it is read gives an error.
+        // Reading fails if the process exits meanwhile.
         let Ok(length) = read_small(file, &mut self.buffer) else { return Ok(None) };
         Ok(self.buffer.get(..length).and_then(|line| parse(pid, line)))
     }
 
-    /// The mark of a process: that in the environment that it was started with,
-    /// or its stamp.
+    /// Returns the mark of a process: from its initial environment, or its tag.
     fn read_mark(&mut self, pid: u32) -> io::Result<MarkLookup> {
         match self.read_environment_mark(pid)? {
             MarkLookup::Unmarked => self.read_tag_mark(pid),
@@ -144,13 +143,12 @@ impl ProcReader {
     }
 
     fn read_environment_mark(&mut self, pid: u32) -> io::Result<MarkLookup> {
-        // A process that is just becoming another program shows nothing for a
-        // moment.
+        // During an exec, the environment reads as empty for a moment.
         for _ in 0..3 {
             let file = match self.file(pid, "environ") {
                 Ok(Some(file)) => file,
                 Ok(None) => return Ok(MarkLookup::Gone),
-                // It belongs to somebody else.
+                // It belongs to another user.
                 Err(Errno::ACCESS | Errno::PERM) => return Ok(MarkLookup::Unmarked),
                 Err(error) => return Err(error.into()),
             };
@@ -164,7 +162,7 @@ impl ProcReader {
         Ok(if is_alive { MarkLookup::Unmarked } else { MarkLookup::Gone })
     }
 
-    /// What its limit on file locks carries.
+    /// Reads the tags from its limit on file locks.
     fn read_tag_mark(&mut self, pid: u32) -> io::Result<MarkLookup> {
         const LINE: &[u8] = b"Max file locks";
         let file = match self.file(pid, "limits") {
@@ -185,11 +183,11 @@ impl ProcReader {
         Ok(if is_stamped { MarkLookup::Found(JobMark::Tags(stamps)) } else { MarkLookup::Unmarked })
     }
 
-    /// Looks for the mark piece by piece, since an environment may be
-    /// megabytes long. Nothing for an empty one.
+    /// Searches for the mark in chunks, since an environment may be megabytes
+    /// long. Returns `None` for an empty one.
     fn search(&mut self, mut file: File) -> io::Result<Option<MarkLookup>> {
         const LONGEST: usize = 4 * 1024;
-        // The first variable has no end of another one before it.
+        // The first variable has no terminator before it; supply one.
         let mut text = vec![0];
         let mut is_empty = true;
         loop {
@@ -215,13 +213,13 @@ impl ProcReader {
             if length == 0 {
                 return Ok((!is_empty).then_some(MarkLookup::Unmarked));
             }
-            // Enough stays for a mark that this piece cuts in two.
+            // Keep enough for a mark split across two chunks.
             text.drain(..text.len().saturating_sub(LONGEST));
         }
     }
 }
 
-/// The command line of a process, its words with blanks between.
+/// Returns the command line of a process, its words separated by spaces.
 pub(super) fn command(pid: u32) -> Option<String> {
     let mut buffer = [0; MAX_COMMAND_BYTES];
     let file = File::open(format!("/proc/{pid}/cmdline")).ok()?;

@@ -1,13 +1,13 @@
-//! One process, as the system tells of it.
+//! State of one process, as reported by the system.
 
-/// What is known of a process from a single look.
+/// One reading of a process's state.
 #[derive(Debug, Clone)]
 pub(crate) struct ProcessStat {
     pub(crate) pid: u32,
     pub(crate) parent: u32,
     pub(crate) group: u32,
     pub(crate) session: u32,
-    /// The group that its terminal listens to; 0 without a terminal.
+    /// The foreground process group of its terminal; 0 without a terminal.
     #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
     pub(crate) foreground: u32,
     pub(crate) state: u8,
@@ -16,13 +16,13 @@ pub(crate) struct ProcessStat {
     pub(crate) started: u64,
     pub(crate) memory: u64,
     pub(crate) name: String,
-    /// Threads of the kernel belong to nobody.
+    /// Kernel threads belong to no job.
     pub(crate) is_kernel: bool,
 }
 
 impl ProcessStat {
-    /// Whether it still runs. A process whose first thread has ended looks
-    /// like a dead one as long as others go on.
+    /// Whether it still runs. A process whose main thread has exited looks like
+    /// a zombie while its other threads continue.
     pub(crate) fn is_alive(&self) -> bool {
         match self.state {
             b'Z' => self.threads > 1,
@@ -57,7 +57,7 @@ mod linux {
         parse(pid, buffer.get(..length)?)
     }
 
-    /// Fills `buffer` from a file as far as either goes.
+    /// Reads from a file until its end or until `buffer` is full.
     pub(crate) fn read_small(mut file: impl Read, buffer: &mut [u8]) -> io::Result<usize> {
         let mut length = 0;
         while let Some(rest) = buffer.get_mut(length..).filter(|rest| !rest.is_empty()) {
@@ -71,8 +71,8 @@ mod linux {
         Ok(length)
     }
 
-    /// Reads a line of `/proc/PID/stat`. The name comes first, in brackets, and
-    /// may itself hold brackets and blanks.
+    /// Parses a line of `/proc/PID/stat`. The name comes first, in parentheses,
+    /// and may itself contain parentheses and spaces.
     pub(crate) fn parse(pid: u32, line: &[u8]) -> Option<ProcessStat> {
         let open = memchr::memchr(b'(', line)?;
         let close = memchr::memrchr(b')', line)?;
@@ -83,7 +83,7 @@ mod linux {
             *slot = field;
         }
         let number = |at: usize| fields.get(at).and_then(|it| it.parse::<u64>().ok());
-        // Some fields are -1 where there is nothing to tell.
+        // Some fields are -1 if not applicable.
         let id = |at: usize| number(at).and_then(|it| u32::try_from(it).ok()).unwrap_or(0);
         let ticks = (11..=14).map(|at| number(at).unwrap_or(0)).fold(0, u64::saturating_add);
         Some(ProcessStat {
@@ -102,8 +102,7 @@ mod linux {
         })
     }
 
-    /// Bytes in a page of memory, as the kernel told this program when it
-    /// started it.
+    /// Returns the page size in bytes, from the auxiliary vector.
     fn page_size() -> u64 {
         const KEY: usize = 6;
         static PAGE: OnceLock<u64> = OnceLock::new();

@@ -1,4 +1,4 @@
-//! The processes of a system without `/proc`, as its `ps` tells of them.
+//! Process list of a system without `/proc`, read from `ps`.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
@@ -6,11 +6,11 @@ use std::process::{Command, Stdio};
 
 use super::process::ProcessStat;
 
-/// Columns that every `ps` has. The start takes five words, the command the
-/// rest of the line.
+/// Columns that every `ps` supports. The start time takes five words, the
+/// command the rest of the line.
 const PS_COLUMNS: &str = "pid=,ppid=,pgid=,tpgid=,stat=,rss=,time=,lstart=,command=";
 
-/// All processes, or one.
+/// Lists all processes, or one.
 pub(crate) fn list(only: Option<u32>) -> io::Result<Vec<ProcessStat>> {
     let mut command = Command::new("ps");
     match only {
@@ -21,13 +21,13 @@ pub(crate) fn list(only: Option<u32>) -> io::Result<Vec<ProcessStat>> {
     let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output()?;
     let found: Vec<_> = String::from_utf8_lossy(&output.stdout).lines().filter_map(parse).collect();
     if found.is_empty() && only.is_none() {
-        return Err(io::Error::other("ps shows no processes"));
+        return Err(io::Error::other("ps listed no processes"));
     }
     Ok(found)
 }
 
-/// One line of the answer. There is no number for a session that means
-/// anything; a job's first group stands in for it.
+/// Parses one line of output. `ps` reports no usable session id; the process
+/// group replaces it.
 pub(crate) fn parse(line: &str) -> Option<ProcessStat> {
     let mut words = line.split_ascii_whitespace();
     let pid = words.next()?.parse().ok()?;
@@ -58,7 +58,8 @@ pub(crate) fn parse(line: &str) -> Option<ProcessStat> {
     })
 }
 
-/// Processor time, written `[[days-]hours:]minutes:seconds[.hundredths]`.
+/// Parses processor time, written
+/// `[[days-]hours:]minutes:seconds[.hundredths]`.
 fn parse_cpu_time(text: &str) -> Option<u64> {
     let (days, text) = match text.split_once('-') {
         Some((days, rest)) => (days.parse::<u64>().ok()?, rest),

@@ -1,16 +1,16 @@
-//! Signals to a process that is surely the one that is meant.
+//! Sending of signals without hitting a process that reused the id.
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, getpgrp, kill_process_group};
 
-/// Sends a signal to the process of that id and start time.
+/// Sends a signal to the process with that id and start time.
 pub(super) fn send_signal(pid: u32, started: u64, signal: Signal) -> Result<(), Errno> {
     let target = checked(pid)?;
     by_system(target, pid, started, signal)
 }
 
-/// Sends a signal to a whole group in one step, which no fork can outrun. The
-/// caller knows that nobody else is in it.
+/// Sends a signal to a whole process group atomically, so no fork can escape
+/// it. The caller ensures that the group contains no other processes.
 pub(super) fn send_group_signal(group: u32, signal: Signal) -> Result<(), Errno> {
     let target = checked(group)?;
     if target == getpgrp() {
@@ -26,8 +26,8 @@ fn checked(pid: u32) -> Result<Pid, Errno> {
     i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(Errno::SRCH)
 }
 
-/// The handle is opened first and the start time read after, so that the two
-/// are of one process even if the id changes hands in between.
+/// Opens the pidfd before it reads the start time, so both refer to the same
+/// process even if the id is reused in between.
 #[cfg(target_os = "linux")]
 fn by_system(target: Pid, pid: u32, started: u64, signal: Signal) -> Result<(), Errno> {
     use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
@@ -36,7 +36,7 @@ fn by_system(target: Pid, pid: u32, started: u64, signal: Signal) -> Result<(), 
             same(pid, started)?;
             pidfd_send_signal(&handle, signal)
         }
-        // Old kernels have no handles, and descriptors may have run out.
+        // Old kernels lack pidfds, and descriptors may have run out.
         Err(Errno::NOSYS | Errno::MFILE | Errno::NFILE) => directly(target, pid, started, signal),
         Err(error) => Err(error),
     }

@@ -1,8 +1,8 @@
-//! Stopping the processes of a job the moment that they are seen.
+//! Stops the processes of a job as soon as they are seen.
 //!
-//! A process that starts another and goes is gone by the time that a whole
-//! list was read. So each is stopped while the list is still being read, which
-//! goes up like the numbers that new processes are given.
+//! A process that starts another and exits is gone before a full list has been
+//! read. So each process is stopped while the list is still being read, which
+//! is in ascending order, like the ids given to new processes.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,14 +13,15 @@ use super::process::{ProcessStat, look};
 use super::table::JobMark;
 use super::{JobRoot, signals};
 
-/// Whom it got hold of, and whom it may not touch.
+/// The processes stopped so far, and those that must not be touched.
 #[derive(Debug)]
 pub(super) struct ProcessStopper {
     root: JobRoot,
-    /// This process and all that are above it, with their sessions.
+    /// This process and its ancestors, with their sessions.
     protected: HashSet<u32>,
     sessions: HashSet<u32>,
-    /// Whether the first process is there, so that its session is the job's.
+    /// Whether the root process still exists, so its session belongs to the
+    /// job.
     has_root: bool,
     signal: Signal,
     stopped: HashMap<u32, u64>,
@@ -48,21 +49,21 @@ impl ProcessStopper {
         }
     }
 
-    /// Begins another look. From now on all get this signal.
+    /// Begins another scan, which sends this signal.
     pub(super) fn begin(&mut self, signal: Signal) {
         self.signal = signal;
         let root = &self.root;
         self.has_root = !self.protected.contains(&root.pid)
             && look(root.pid).is_some_and(|it| it.started == root.started);
         if self.has_root {
-            // Without a list, and in one step, which no fork can outrun.
+            // Needs no list and is atomic, so no fork can escape it.
             let _ = signals::send_group_signal(root.pid, signal);
         }
     }
 
-    /// Hears of a process, and stops it if it is one of the job.
+    /// Inspects a process, and stops it if it belongs to the job.
     pub(super) fn inspect(&mut self, it: &ProcessStat, mark: Option<&JobMark>) {
-        // Whoever takes one of ours for a job is mistaken.
+        // A protected process is never the root of a job.
         if self.protected.contains(&self.root.pid) {
             return;
         }
@@ -84,24 +85,25 @@ impl ProcessStopper {
             Err(Errno::PERM | Errno::ACCESS) => drop(self.refused.insert(id)),
             Err(_) => {}
         }
-        // Nobody enters a session from outside, so all in it are of the job,
-        // unless it is one that we are in.
+        // A session cannot be entered from outside, so all its processes belong
+        // to the job, unless this process is in it.
         if is_new && !self.sessions.contains(&it.session) {
             let _ = signals::send_group_signal(it.group, self.signal);
         }
     }
 
-    /// How many it got hold of so far.
+    /// Returns how many processes were stopped so far.
     pub(super) fn count(&self) -> usize {
         self.stopped.len()
     }
 
-    /// Those, by id and start time.
+    /// Returns the stopped processes by id and start time.
     pub(super) fn stopped_processes(&self) -> impl Iterator<Item = (u32, u64)> {
         self.stopped.iter().map(|(pid, started)| (*pid, *started))
     }
 
-    /// Adds one that is stopped by other means; whether it is new.
+    /// Adds a process that is stopped by other means; returns whether it is
+    /// new.
     pub(super) fn add(&mut self, it: &ProcessStat) -> bool {
         self.stopped.insert(it.pid, it.started) != Some(it.started)
     }

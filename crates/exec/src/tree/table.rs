@@ -1,4 +1,4 @@
-//! All processes at one moment.
+//! Snapshot of all processes.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -10,9 +10,9 @@ use super::proc as read;
 use super::process::{ProcessStat, look};
 use super::{JobProcess, JobRoot, JobUsage};
 
-/// The processes of the system at one moment.
+/// Snapshot of the system's processes.
 ///
-/// Who asks for several jobs at once reads the table once.
+/// A caller interested in several jobs reads it once.
 #[derive(Debug)]
 pub struct ProcessTable {
     processes: Vec<ProcessStat>,
@@ -22,28 +22,29 @@ pub struct ProcessTable {
 }
 
 impl ProcessTable {
-    /// Reads the table. An error means that it cannot be read whole, which is
-    /// not the same as that nothing runs.
+    /// Reads the table. An error means that it could not be read completely,
+    /// not that nothing runs.
     pub fn read() -> io::Result<Self> {
         Ok(Self::from_scan(read::all(&MarkFilter::default(), &mut |_, _| ())?))
     }
 
-    /// The same for jobs that began then or later.
+    /// Reads the table for jobs that started at this time or later.
     pub(crate) fn read_since(started: u64) -> io::Result<Self> {
         Ok(Self::from_scan(read::all(&MarkFilter { started, session: None }, &mut |_, _| ())?))
     }
 
-    /// The same for one job only, which asks less of most processes.
+    /// Reads the table for one job, which inspects most processes less closely.
     pub fn read_for(root: &JobRoot) -> io::Result<Self> {
         Self::read_with(root, &mut |_, _| ())
     }
 
-    /// The same; `each` hears of every process as it is found, and of its mark.
+    /// Like [`Self::read_for`], and calls `each` for every process found, with
+    /// its mark.
     pub(crate) fn read_with(
         root: &JobRoot,
         each: &mut dyn FnMut(&ProcessStat, Option<&JobMark>),
     ) -> io::Result<Self> {
-        // As long as its head is there, nobody in the session need bear the
+        // While the session leader exists, processes in the session need no
         // mark.
         let is_head = |pid| look(pid).is_some_and(|it| it.started == root.started);
         let session = Some(root.pid).filter(|pid| is_head(*pid));
@@ -61,13 +62,13 @@ impl ProcessTable {
         Self { processes, positions: places, marks, is_complete: is_settled }
     }
 
-    /// Whether what is not in the table was surely not there. Processes that
-    /// start others and go, faster than they can be looked at, may be missed.
+    /// Whether the table is known to be complete. Processes that start others
+    /// and exit faster than they can be inspected may be missed.
     pub(crate) fn is_complete(&self) -> bool {
         self.is_complete
     }
 
-    /// The processes of a job that still run.
+    /// Returns the running processes of a job.
     pub fn members(&self, root: &JobRoot) -> Vec<JobProcess> {
         self.find(root).into_iter().filter(|it| it.is_alive()).map(to_job_process).collect()
     }
@@ -77,7 +78,7 @@ impl ProcessTable {
         self.find(root).iter().any(|it| it.is_alive())
     }
 
-    /// What the processes of a job take.
+    /// Returns the resource usage of a job.
     pub fn usage(&self, root: &JobRoot) -> JobUsage {
         let mut sum = JobUsage::default();
         for found in self.find(root) {
@@ -88,12 +89,12 @@ impl ProcessTable {
         sum
     }
 
-    /// Whether that very process runs.
+    /// Whether exactly that process runs.
     pub fn is_alive(&self, pid: u32, started: u64) -> bool {
         self.get(pid).is_some_and(|it| it.started == started && it.is_alive())
     }
 
-    /// The processes that belong to a job, whichever it is.
+    /// Returns the processes that belong to any job.
     pub(crate) fn marked_pids(&self) -> impl Iterator<Item = u32> {
         self.marks.keys().copied()
     }
@@ -106,8 +107,8 @@ impl ProcessTable {
         &self.processes
     }
 
-    /// Those that are never signalled: the first process, this one, and
-    /// whoever started it.
+    /// Returns the processes that are never signalled: init, this process and
+    /// its ancestors.
     pub(crate) fn protected(&self) -> HashSet<u32> {
         let mut found = HashSet::from([0, 1]);
         let mut next = std::process::id();
@@ -117,19 +118,19 @@ impl ProcessTable {
         found
     }
 
-    /// The processes of a job, with those that have ended and were not waited
-    /// for, without the protected ones.
+    /// Returns the processes of a job, including zombies, excluding protected
+    /// processes.
     pub(crate) fn find(&self, root: &JobRoot) -> Vec<&ProcessStat> {
         let protected = self.protected();
-        // Whoever takes one of ours for a job is mistaken, and what hangs
-        // below it is not a job either.
+        // A protected process is never the root of a job, and its descendants
+        // are not a job either.
         if protected.contains(&root.pid) && self.is_alive(root.pid, root.started) {
             return Vec::new();
         }
         self.collect(root, &protected)
     }
 
-    /// The same with the protected ones.
+    /// Like [`Self::find`], including protected processes.
     pub(crate) fn find_all(&self, root: &JobRoot) -> Vec<&ProcessStat> {
         self.collect(root, &HashSet::from([0, 1]))
     }
@@ -151,9 +152,9 @@ impl ProcessTable {
                 .filter(|it| self.is_marked(it.pid, &root.job))
                 .map(|it| it.pid)
                 .collect();
-            // A session keeps its number from being given out again. So with
-            // its head gone, one bearer of the mark proves that it is the
-            // job's; without one it may be a stranger's by now.
+            // An id is not reused while a session has it. So if the leader has
+            // exited, one marked process in the session proves that it is the
+            // job's; without one it may belong to another program.
             let session = |pid: &u32| self.get(*pid).is_some_and(|it| it.session == root.pid);
             if leader.is_none() && bearers.iter().any(session) {
                 search.add_session(root.pid);
@@ -169,18 +170,18 @@ impl ProcessTable {
     }
 }
 
-/// What a process bears of the jobs that it belongs to.
+/// Record of the jobs a process belongs to.
 #[derive(Debug)]
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 pub(crate) enum JobMark {
-    /// All of them, in its environment.
+    /// All jobs, from its environment.
     Environment(String),
-    /// The outermost and the innermost one, where its environment says nothing.
+    /// The outermost and the innermost job, if its environment has no mark.
     Tags([Option<ProcessTag>; 2]),
 }
 
 impl JobMark {
-    /// Whether its bearer belongs to a job.
+    /// Whether the process belongs to a job.
     pub(crate) fn includes_job(&self, job: &str) -> bool {
         !job.is_empty()
             && match self {
@@ -190,17 +191,17 @@ impl JobMark {
     }
 }
 
-/// Whose marks are wanted.
+/// Selects the processes whose marks are read.
 #[derive(Debug, Clone, Copy, Default)]
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 pub(crate) struct MarkFilter {
-    /// Of those that started then or later.
+    /// Only processes that started at this time or later.
     pub(crate) started: u64,
-    /// But not of those in this session.
+    /// Excludes processes in this session.
     pub(crate) session: Option<u32>,
 }
 
-/// What was read.
+/// Result of a scan.
 #[derive(Debug, Default)]
 pub(crate) struct ProcessScan {
     pub(crate) processes: Vec<ProcessStat>,
@@ -208,7 +209,7 @@ pub(crate) struct ProcessScan {
     pub(crate) is_complete: bool,
 }
 
-/// Follows processes to what they have started.
+/// Collects processes and their descendants.
 struct DescendantSearch<'a> {
     table: &'a ProcessTable,
     left_out: &'a HashSet<u32>,
@@ -242,7 +243,7 @@ impl<'a> DescendantSearch<'a> {
     }
 }
 
-/// A process as it is shown.
+/// Converts a process for display.
 pub(crate) fn to_job_process(process: &ProcessStat) -> JobProcess {
     let command = read::command(process.pid).unwrap_or_else(|| format!("[{}]", process.name));
     JobProcess { pid: process.pid, started: process.started, command }
@@ -255,8 +256,8 @@ mod read {
     use super::{Mark, Need, Process, Reading};
     use crate::tree::ps;
 
-    /// Other systems show the environment of a process to nobody, so there
-    /// are no marks.
+    /// Other systems do not expose a process's environment, so there are no
+    /// marks.
     pub(super) fn all(
         _need: &MarkFilter,
         each: &mut dyn FnMut(&ProcessStat, Option<&JobMark>),
@@ -266,7 +267,7 @@ mod read {
         Ok(ProcessScan { processes, is_settled: true, ..ProcessScan::default() })
     }
 
-    /// The name that `ps` gave is the whole command line.
+    /// The name from `ps` is the whole command line.
     pub(super) fn command(_pid: u32) -> Option<String> {
         None
     }

@@ -1,4 +1,4 @@
-//! The end of a job: asked first, then made to, until none of it is left.
+//! Termination of a job: SIGTERM first, then SIGKILL, until no process is left.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -13,64 +13,64 @@ use super::stopper::ProcessStopper;
 use super::table::to_job_process;
 use super::{JobProcess, JobRoot, ProcessTable, signals};
 
-/// Between two looks; it grows from the first to the second.
+/// Minimum and maximum pause between two scans; it doubles each time.
 const PAUSE_RANGE: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(25));
-/// How often all are stopped before they are killed, if new ones keep coming.
+/// Maximum stop rounds before the kill, if new processes keep appearing.
 const MAX_STOP_ROUNDS: usize = 32;
-/// After so many rounds whoever is seen is killed at once: somebody wakes those
-/// that are stopped.
+/// After this many rounds every process is killed on sight, because another
+/// process resumes the stopped ones.
 const STUBBORN_ROUNDS: usize = 20;
-/// How long killed processes may take to go, and how long it is gone on with as
-/// long as there are new ones.
+/// How long killed processes may take to exit, and how long the kill continues
+/// while new ones appear.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_KILL_DURATION: Duration = Duration::from_secs(60);
-/// So many looks that find nobody are enough, however busy the system is.
+/// This many scans without a process are enough, however busy the system is.
 const REQUIRED_EMPTY_SCANS: usize = 8;
 
-/// Ids and start times.
+/// Process ids with start times.
 type ProcessKeys = HashSet<(u32, u64)>;
 
-/// What came of it.
+/// Result of a termination.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TerminationReport {
-    /// How many went by themselves or when they were asked to.
+    /// Number of processes that exited on their own or on SIGTERM.
     pub terminated: usize,
-    /// How many had to be killed.
+    /// Number of processes that had to be killed.
     pub killed: usize,
-    /// Those that are still there.
+    /// Processes that still exist.
     pub survivors: Vec<SurvivingProcess>,
 }
 
-/// A process that could not be ended.
+/// A process that could not be terminated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SurvivingProcess {
-    /// Which one.
+    /// The process.
     pub process: JobProcess,
-    /// Why it is still there.
+    /// Why it still exists.
     pub reason: SurvivalReason,
 }
 
-/// Why a process could not be ended.
+/// Why a process could not be terminated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SurvivalReason {
     /// It belongs to another user.
     NotPermitted,
-    /// It was killed, and the system has not let go of it yet.
+    /// It was killed, but the system has not released it yet.
     Stuck,
-    /// The system did not show its processes.
+    /// The system did not list its processes.
     Unknown,
 }
 
-/// What to do next.
+/// The caller's next action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TerminationStep {
     /// Take the next step after this long.
     Wait(Duration),
-    /// Nothing more.
+    /// The termination is complete.
     Done(TerminationReport),
 }
 
-/// A job on its way to its end, for callers that do their own waiting.
+/// A termination in progress, for callers that do their own waiting.
 #[derive(Debug)]
 pub struct JobTermination {
     root: JobRoot,
@@ -80,13 +80,13 @@ pub struct JobTermination {
     seen: ProcessKeys,
     killed: ProcessKeys,
     refused: ProcessKeys,
-    /// Looks in a row that found nobody.
+    /// Consecutive scans that found no process.
     empty_scans: usize,
 }
 
 #[derive(Debug)]
 enum TerminationStage {
-    /// Not asked yet; since when that was tried.
+    /// SIGTERM has not been sent; since when that has been tried.
     Requesting {
         since: Option<Instant>,
     },
@@ -97,20 +97,20 @@ enum TerminationStage {
     Killing(KillProgress),
 }
 
-/// How it goes.
+/// Progress of the kill stage.
 #[derive(Debug, Clone, Copy)]
 struct KillProgress {
     since: Instant,
-    /// When there were new ones last.
+    /// When a new process was last seen.
     last_new_process: Instant,
     round: usize,
 }
 
-/// Ends a job: all of it is asked to go, and what is still there after
-/// `grace` is killed. Blocks until then; see [`Ending`] for a way that does
-/// not.
+/// Terminates a job: sends SIGTERM to all its processes, and SIGKILL to those
+/// that remain after `grace`. Blocks until then; see [`JobTermination`] for a
+/// non-blocking version.
 ///
-/// The first process stays behind for its parent to wait for.
+/// The root process stays a zombie for its parent to reap.
 pub fn terminate(root: &JobRoot, grace: Duration) -> TerminationReport {
     let mut ending = JobTermination::new(root.clone(), grace);
     loop {
@@ -122,7 +122,7 @@ pub fn terminate(root: &JobRoot, grace: Duration) -> TerminationReport {
 }
 
 impl JobTermination {
-    /// The end of a job, not begun yet.
+    /// Creates a termination that has not started yet.
     pub fn new(root: JobRoot, grace: Duration) -> Self {
         Self {
             root,
@@ -136,7 +136,8 @@ impl JobTermination {
         }
     }
 
-    /// Does what is due at `now`. Takes a few milliseconds and never sleeps.
+    /// Performs the work due at `now`. Takes a few milliseconds and never
+    /// sleeps.
     pub fn step(&mut self, now: Instant) -> TerminationStep {
         match &self.stage {
             TerminationStage::Requesting { since } => {
@@ -144,7 +145,7 @@ impl JobTermination {
             }
             TerminationStage::WaitingGrace { until, known } => {
                 let is_over = now >= *until;
-                // As long as one is there, no look at all the others is due.
+                // While one of them is alive, no full scan is needed.
                 if !is_over && known.iter().any(|(pid, started)| super::is_alive(*pid, *started)) {
                     return self.next_pause();
                 }
@@ -168,8 +169,8 @@ impl JobTermination {
         }
         for it in &found {
             if signals::send_signal(it.pid, it.started, Signal::TERM).is_ok() {
-                // Whoever is stopped, or about to be, hears nothing before it
-                // goes on; the others do not mind.
+                // A stopped process handles SIGTERM only after it is resumed;
+                // the others ignore SIGCONT.
                 let _ = signals::send_signal(it.pid, it.started, Signal::CONT);
             }
         }
@@ -178,8 +179,8 @@ impl JobTermination {
         self.next_pause()
     }
 
-    /// Some came meanwhile, perhaps to tidy up. They have the rest of the
-    /// grace, and are not asked.
+    /// Checks for processes that started meanwhile, perhaps to clean up. They
+    /// get the rest of the grace period, but no SIGTERM.
     fn check_grace(&mut self, now: Instant, until: Instant) -> TerminationStep {
         if now >= until {
             return self.start_killing(now);
@@ -225,7 +226,7 @@ impl JobTermination {
         let found = self.living(&table);
         self.signal(&table, &found, Signal::KILL);
         self.empty_scans = if found.is_empty() { self.empty_scans + 1 } else { 0 };
-        // The rest may not be touched, so there is nothing to wait for.
+        // The rest may not be signalled, so waiting is pointless.
         let is_hopeless = found.iter().all(|it| self.refused.contains(&(it.pid, it.started)));
         let is_sure = table.is_complete() || self.empty_scans >= REQUIRED_EMPTY_SCANS;
         if is_hopeless && is_sure || is_over {
@@ -234,8 +235,8 @@ impl JobTermination {
         self.next_pause()
     }
 
-    /// Stops all of them, over and over until no new ones come: who is stopped
-    /// starts no other. The table of the last look.
+    /// Stops all processes repeatedly until no new ones appear, since a stopped
+    /// process cannot fork. Returns the table of the last scan.
     fn stop_all(&mut self, round: usize) -> io::Result<ProcessTable> {
         let mut catch = ProcessStopper::new(&self.root);
         let signal = if round < STUBBORN_ROUNDS { Signal::STOP } else { Signal::KILL };
@@ -245,7 +246,7 @@ impl JobTermination {
             let found = self.living(&table);
             let fresh: Vec<&ProcessStat> = found
                 .into_iter()
-                // Killed once is enough; it is only slow to go.
+                // Already killed, only slow to exit.
                 .filter(|it| !self.killed.contains(&(it.pid, it.started)))
                 .filter(|it| catch.add(it))
                 .collect();
@@ -263,25 +264,24 @@ impl JobTermination {
         Ok(table)
     }
 
-    /// Takes a look at all processes, and stops the job's on the way.
+    /// Scans all processes and stops those of the job on the way.
     fn scan(&self, catch: &mut ProcessStopper, signal: Signal) -> io::Result<ProcessTable> {
         catch.begin(signal);
         ProcessTable::read_with(&self.root, &mut |it, mark| catch.inspect(it, mark))
     }
 
-    /// Signals whole groups where nobody else is in them, and then each.
+    /// Signals whole groups that contain no other processes, then each process.
     fn signal(&mut self, table: &ProcessTable, targets: &[&ProcessStat], signal: Signal) {
         let mut strangers: HashMap<u32, bool> =
             targets.iter().map(|it| (it.group, false)).collect();
         let members: HashSet<u32> = table.find(&self.root).iter().map(|it| it.pid).collect();
-        // The dead hear nothing, whoever they were.
+        // Zombies ignore signals, so they do not matter.
         let others = table.all().iter().filter(|it| it.is_alive() && !members.contains(&it.pid));
         for it in others {
             strangers.entry(it.group).and_modify(|has| *has = true);
         }
         for (group, _) in strangers.into_iter().filter(|(_, has)| !has) {
-            // Its members get it once more by themselves, so a refusal here
-            // is theirs to tell.
+            // Each member is signalled again below, which reports a refusal.
             let _ = signals::send_group_signal(group, signal);
         }
         for it in targets {
@@ -332,8 +332,8 @@ impl JobTermination {
     }
 }
 
-/// More of the processor for this thread, where that may be had: those that are
-/// to be killed may be hundreds, each with as much of it.
+/// Raises this thread's priority, if permitted: hundreds of processes to be
+/// killed may compete for the processor.
 struct PriorityBoost(Option<i32>);
 
 impl PriorityBoost {

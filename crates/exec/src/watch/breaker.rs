@@ -1,16 +1,16 @@
-//! A limit on what all jobs together have to tell.
+//! Rate limit on the notifications of all jobs together.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
-/// When it breaks, and for how long.
+/// When the breaker trips, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BreakerLimits {
-    /// As many may pass ...
+    /// Maximum notifications delivered within `window`.
     pub max_notices: usize,
-    /// ... in this time.
+    /// Length of the sliding window.
     pub window: Duration,
-    /// The silence after one too many.
+    /// Length of the silence after the breaker trips.
     pub silence: Duration,
 }
 
@@ -21,28 +21,27 @@ impl Default for BreakerLimits {
     }
 }
 
-/// What becomes of a notification.
+/// Decision about a notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoticeAdmission {
-    /// It is delivered.
+    /// Deliver it.
     Deliver,
-    /// It is not, and a silence begins, which should be said once.
+    /// Drop it; a silence begins, which should be reported once.
     Tripped,
-    /// It is not; the summary will count it.
+    /// Drop it; the summary counts it.
     Silent,
 }
 
-/// What was not delivered during a silence.
+/// Notifications dropped during a silence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SuppressedSummary {
-    /// How many notifications in all.
+    /// Total number of notifications.
     pub dropped: u64,
-    /// How many of each job; the jobs beyond the first hundred are only in
-    /// the sum.
+    /// Number per job; jobs beyond the first hundred count only in the total.
     pub jobs: BTreeMap<String, u64>,
 }
 
-/// Stops notifications of all jobs together when there are too many.
+/// Suppresses the notifications of all jobs when there are too many.
 #[derive(Debug)]
 pub struct NoticeBreaker {
     limits: BreakerLimits,
@@ -53,13 +52,13 @@ pub struct NoticeBreaker {
 const MAX_SUMMARY_JOBS: usize = 100;
 
 impl NoticeBreaker {
-    /// Nothing has passed yet.
+    /// Creates a breaker with no deliveries yet.
     pub fn new(limits: BreakerLimits) -> Self {
         Self { limits, delivered: VecDeque::new(), silence: None }
     }
 
-    /// Decides on a notification of a job. Ask [`NoticeBreaker::release`] first, or
-    /// the silence goes on until somebody does.
+    /// Decides on a notification of a job. Call [`NoticeBreaker::release`]
+    /// first; a silence lasts until then.
     pub fn admit(&mut self, job: &str, now: Instant) -> NoticeAdmission {
         if let Some((_, summary)) = &mut self.silence {
             count_dropped(summary, job);
@@ -81,12 +80,12 @@ impl NoticeBreaker {
         NoticeAdmission::Tripped
     }
 
-    /// When the silence ends, if there is one.
+    /// Returns when the current silence ends, if any.
     pub fn silent_until(&self) -> Option<Instant> {
         self.silence.as_ref().map(|(until, _)| *until)
     }
 
-    /// Ends a silence that is over, with the one summary of it.
+    /// Ends a silence that is over and returns its summary, once.
     pub fn release(&mut self, now: Instant) -> Option<SuppressedSummary> {
         match self.silent_until() {
             Some(until) if now >= until => self.silence.take().map(|(_, summary)| summary),

@@ -1,10 +1,10 @@
-//! Terminal sequences taken out of a stream, whatever pieces it comes in.
+//! Removes terminal escape sequences from a stream, however it is chunked.
 
-/// A sequence without an end must not swallow the rest of the output.
+/// An unterminated sequence must not swallow the rest of the output.
 const MAX_SEQUENCE_BYTES: usize = 4096;
 
-/// Leaves the text and the line ends. A carriage return ends a line too, so
-/// that each state of a progress bar is a line.
+/// Keeps the text and the line ends. A carriage return also ends a line, so
+/// each state of a progress bar becomes a line.
 #[derive(Debug, Clone, Default)]
 pub(super) struct EscapeStripper {
     state: StripperState,
@@ -16,20 +16,20 @@ pub(super) struct EscapeStripper {
 enum StripperState {
     #[default]
     Text,
-    /// After an escape.
+    /// After ESC.
     Escape,
-    /// An escape with something in between, such as a choice of characters.
+    /// ESC with intermediate bytes, such as a character set selection.
     Intermediate,
-    /// `ESC [` up to its last letter.
+    /// `ESC [` up to its final byte.
     Control,
-    /// A title or the like, up to BEL or `ESC \`.
+    /// A title or similar string, up to BEL or `ESC \`.
     StringSequence,
-    /// An escape within such words.
+    /// ESC within such a string.
     StringEscape,
 }
 
 impl EscapeStripper {
-    /// Appends what is text in `bytes` to `out`.
+    /// Appends the text in `bytes` to `out`.
     pub(super) fn feed(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         let mut rest = bytes;
         while let Some((first, after)) = rest.split_first() {
@@ -47,7 +47,7 @@ impl EscapeStripper {
                 continue;
             }
             self.length += 1;
-            // No sequence goes over the end of a line.
+            // No sequence spans a line end.
             if matches!(first, b'\n' | b'\r') || self.length > MAX_SEQUENCE_BYTES {
                 self.state = StripperState::Text;
                 continue;
@@ -64,7 +64,7 @@ impl EscapeStripper {
                 self.length = 0;
             }
             b'\r' => out.push(b'\n'),
-            // Bells, backspaces and the like.
+            // Drop bells, backspaces and similar.
             _ => {}
         }
     }

@@ -1,4 +1,4 @@
-//! Which lines of a stream hold a pattern.
+//! Finds the lines of a stream that contain a pattern.
 
 use std::collections::BTreeMap;
 
@@ -6,23 +6,24 @@ use memchr::memmem::Finder;
 
 use super::escape_stripper::EscapeStripper;
 
-/// The most of an unfinished line that is kept.
+/// Maximum bytes of an unfinished line that are kept.
 pub(super) const MAX_LINE_BYTES: usize = 64 * 1024;
-/// A longer line is shown from so much before the pattern, for so long.
+/// A longer line is shown from this many bytes before the pattern, up to
+/// `MAX_SHOWN_BYTES`.
 const CONTEXT_BYTES: usize = 200;
 const MAX_SHOWN_BYTES: usize = 500;
 
-/// A line that holds patterns.
+/// A line that contains patterns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PatternLine {
     pub(super) patterns: Vec<String>,
     pub(super) text: String,
 }
 
-/// What one piece of the stream brought.
+/// Matches in one chunk of the stream.
 #[derive(Debug, Default)]
 pub(super) struct MatchBatch {
-    /// How many lines matched.
+    /// Number of matching lines.
     pub(super) count: u64,
     /// The first of them.
     pub(super) matches: Vec<PatternLine>,
@@ -32,29 +33,29 @@ pub(super) struct MatchBatch {
 struct PatternFinder {
     finder: Finder<'static>,
     text: String,
-    /// The last line, and part of it, in which it was found.
+    /// The last line, and part of it, that matched.
     last: Option<(u64, usize)>,
 }
 
-/// Cuts a stream into lines and looks for patterns in them.
+/// Splits a stream into lines and searches them for patterns.
 #[derive(Debug)]
 pub(super) struct PatternScanner {
     strip: EscapeStripper,
     patterns: Vec<PatternFinder>,
-    /// The text of the line that has no end yet.
+    /// Text of the unfinished line.
     text: Vec<u8>,
-    /// How much of it has been looked at.
+    /// How much of it has been searched.
     scanned: usize,
-    /// How much of that line is no longer in `text`.
+    /// Number of bytes dropped from the start of that line.
     cut: usize,
-    /// How many lines came before it.
+    /// Number of lines before it.
     number: u64,
 }
 
-/// Where a pattern was found.
+/// Position of a match.
 struct MatchPosition {
     line: u64,
-    /// Where the line starts and the pattern is, in the text.
+    /// Offsets of the line start and the match in the text.
     start: usize,
     at: usize,
     pattern: usize,
@@ -78,7 +79,7 @@ impl PatternScanner {
         }
     }
 
-    /// Looks at the next bytes, and gives at most `most` of the lines.
+    /// Searches the next bytes and returns at most `most` matching lines.
     pub(super) fn feed(&mut self, bytes: &[u8], most: usize) -> MatchBatch {
         let mut found = MatchBatch::default();
         if self.patterns.is_empty() {
@@ -87,8 +88,8 @@ impl PatternScanner {
         self.strip.feed(bytes, &mut self.text);
         let mut places = self.search();
         places.sort_by_key(|place| (place.at, place.pattern));
-        // A line that has two patterns is one line, and so is each part of a
-        // very long one.
+        // A line with two patterns counts once, and so does each part of a very
+        // long line.
         let mut order: BTreeMap<(u64, usize), Vec<&MatchPosition>> = BTreeMap::new();
         for place in &places {
             order.entry((place.line, self.line_part(place))).or_default().push(place);
@@ -99,12 +100,12 @@ impl PatternScanner {
         found
     }
 
-    /// Every place where a pattern is, once per line.
+    /// Finds every match, once per pattern and line.
     fn search(&mut self) -> Vec<MatchPosition> {
         let ends: Vec<usize> = memchr::memchr_iter(b'\n', &self.text).collect();
         let mut places = Vec::new();
         for (index, pattern) in self.patterns.iter_mut().enumerate() {
-            // What was cut in two by the last piece begins before its end.
+            // A match split across two chunks begins before this one.
             let mut from = self.scanned.saturating_sub(pattern.text.len() - 1);
             while let Some(at) = self.text.get(from..).and_then(|it| pattern.finder.find(it)) {
                 let at = from + at;
@@ -118,7 +119,7 @@ impl PatternScanner {
                     pattern.last = Some((line, part));
                     places.push(MatchPosition { line, start, at, pattern: index });
                 }
-                // On to what can count again: the next part or the next line.
+                // Skip to where a match counts again: the next part or line.
                 let end = ends.get(before).map_or(self.text.len(), |it| it + 1);
                 from = (at + (MAX_LINE_BYTES - offset % MAX_LINE_BYTES)).min(end);
             }
@@ -142,7 +143,7 @@ impl PatternScanner {
             let from = (first.at - first.start).saturating_sub(CONTEXT_BYTES);
             let to = (from + MAX_SHOWN_BYTES).min(whole.len());
             let middle = String::from_utf8_lossy(whole.get(from..to)?);
-            // A character that was cut in two is no longer one.
+            // Drop characters cut in half.
             let middle = middle.trim_matches('\u{fffd}');
             let mark = |is_cut: bool| if is_cut { "…" } else { "" };
             format!("{}{middle}{}", mark(from > 0), mark(to < whole.len()))
@@ -151,7 +152,7 @@ impl PatternScanner {
         Some(PatternLine { patterns: names.map(|it| it.text.clone()).collect(), text })
     }
 
-    /// Keeps the line that has no end yet, and not too much of it.
+    /// Keeps the unfinished line, up to a limit.
     fn advance(&mut self) {
         if let Some(last) = memchr::memrchr(b'\n', &self.text) {
             let ended = memchr::memchr_iter(b'\n', &self.text).count();
@@ -159,7 +160,7 @@ impl PatternScanner {
             self.text.drain(..=last);
             self.cut = 0;
         }
-        // Twice as much may gather, so that not every byte moves all others.
+        // Let twice as much gather, to move the bytes less often.
         if self.text.len() > 2 * MAX_LINE_BYTES {
             let extra = self.text.len() - MAX_LINE_BYTES;
             self.text.drain(..extra);

@@ -1,4 +1,4 @@
-//! Patterns that somebody waits for in the output of a job.
+//! Watch for patterns in the output of a job.
 
 mod breaker;
 mod escape_stripper;
@@ -9,17 +9,17 @@ use std::time::{Duration, Instant};
 pub use breaker::{BreakerLimits, NoticeAdmission, NoticeBreaker, SuppressedSummary};
 use lines::{PatternLine, PatternScanner};
 
-/// How much is told, and how often.
+/// Limits of pattern notifications.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WatchSettings {
-    /// The least time between two notifications of one job.
+    /// Minimum time between two notifications of one job.
     pub min_interval: Duration,
-    /// After so many such times in a row in which something had to be held
-    /// back, the patterns are switched off.
+    /// Number of consecutive intervals with suppressed matches after which the
+    /// patterns are disabled.
     pub strikes: u32,
-    /// The most lines in one notification.
+    /// Maximum lines in one notification.
     pub max_lines: usize,
-    /// The most characters in one notification.
+    /// Maximum characters in one notification.
     pub max_chars: usize,
 }
 
@@ -29,43 +29,43 @@ impl Default for WatchSettings {
     }
 }
 
-/// Something to tell.
+/// A notification to deliver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WatchNotice {
     /// A pattern was found.
     PatternHit(PatternHit),
-    /// There was too much to tell. The patterns are switched off, and the end
-    /// of the job is to be told instead.
+    /// There were too many matches. The patterns are disabled, and the end of
+    /// the job should be reported instead.
     Disabled {
-        /// How many lines matched since the last notification.
+        /// Number of lines that matched since the last notification.
         suppressed: u64,
     },
 }
 
-/// A notification of what was found.
+/// A notification of matching lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PatternHit {
-    /// The pattern of the first line.
+    /// The first pattern of the first line.
     pub pattern: String,
-    /// The other patterns that were found, in the order of the output.
+    /// The other patterns found, in output order.
     pub others: Vec<String>,
-    /// The lines, as far as they were written by now.
+    /// The lines, as far as they have been written.
     pub lines: Vec<String>,
-    /// How many more lines matched since the last notification, and are not
-    /// shown.
+    /// Number of further lines that matched since the last notification and are
+    /// not shown.
     pub suppressed: u64,
 }
 
-/// Looks for patterns in the output of one job.
+/// Searches the output of one job for patterns.
 ///
-/// A pattern is plain text within one line. It is found as soon as it was
-/// written, also when the line has no end yet, and once per line. A line
-/// beyond 64 KB counts as a new one for each further 64 KB.
+/// A pattern is plain text within one line. It is found as soon as it is
+/// written, even if the line is unfinished, and once per line. A line beyond 64
+/// KB counts as a new one for each further 64 KB.
 #[derive(Debug)]
 pub struct PatternWatch {
     settings: WatchSettings,
     matcher: PatternScanner,
-    /// Until when nothing may be told, once something was.
+    /// Until when matches are suppressed after a notification.
     quiet_until: Option<Instant>,
     has_strike: bool,
     strikes: u32,
@@ -74,8 +74,8 @@ pub struct PatternWatch {
 }
 
 impl PatternWatch {
-    /// Watches for these patterns. Empty ones, and ones of several lines, are
-    /// never found.
+    /// Creates a watch for these patterns. Empty and multi-line patterns never
+    /// match.
     pub fn new(patterns: &[String], settings: WatchSettings) -> Self {
         Self {
             settings,
@@ -88,18 +88,17 @@ impl PatternWatch {
         }
     }
 
-    /// Whether there was too much to tell.
+    /// Whether the patterns were disabled because of too many matches.
     pub fn is_disabled(&self) -> bool {
         self.is_disabled
     }
 
-    /// How many lines matched and were not told yet.
+    /// Returns the number of matching lines not yet reported.
     pub fn suppressed(&self) -> u64 {
         self.suppressed
     }
 
-    /// Takes the next bytes of the output, and says what is to be told: at
-    /// most one notice.
+    /// Processes the next bytes of the output and returns at most one notice.
     pub fn feed(&mut self, bytes: &[u8], now: Instant) -> Vec<WatchNotice> {
         if self.is_disabled {
             return Vec::new();
@@ -154,7 +153,7 @@ impl PatternWatch {
                     patterns.push(pattern);
                 }
             }
-            // One character is for the end of the line.
+            // Count the line end as one character.
             let text: String = found.text.chars().take(room).collect();
             room = room.saturating_sub(text.chars().count() + 1);
             if !text.is_empty() {

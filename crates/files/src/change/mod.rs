@@ -1,9 +1,8 @@
-//! Several changes of files at once: all of them, or none.
+//! Atomic changes of several files.
 //!
-//! Everything that is new is first made complete beside its place, so that a
-//! full disk is met before anything has changed. Then the names are changed
-//! one by one, and what they stood for is kept aside until the last of them
-//! is done.
+//! All new content is first written beside its target, so a full disk is
+//! detected before anything has changed. Then the names are changed one by one,
+//! and the files they replace stay parked until the last change is done.
 
 use std::path::{Path, PathBuf};
 
@@ -19,54 +18,54 @@ mod transaction;
 
 use transaction::ChangeTransaction;
 
-/// Bytes from which on a thread of its own pays, and room that is made before.
+/// Minimum size for which a separate thread and preallocation pay off.
 const PARALLEL_MIN_BYTES: usize = 64 * 1024;
 
-/// One change of one file. Paths are absolute.
+/// A change of one file. Paths are absolute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileChange {
-    /// The file has these bytes from now on. Missing folders are made.
+    /// Writes these bytes to the file. Creates missing directories.
     Write {
-        /// Which file.
+        /// The file to write.
         path: PathBuf,
-        /// All of its content.
+        /// Its complete content.
         bytes: FileContent,
-        /// If it exists.
+        /// What to do if it exists.
         existing: ExistingFile,
     },
-    /// The file goes; of a link, the link.
+    /// Removes the file; for a symlink, the link itself.
     Remove {
-        /// Which file.
+        /// The file to remove.
         path: PathBuf,
     },
-    /// The file gets another name, which must be free, and other content if
-    /// there is any. Missing folders are made.
+    /// Moves the file to a path that must not exist, with new content if given.
+    /// Creates missing directories.
     Move {
-        /// The old name.
+        /// The old path.
         from: PathBuf,
-        /// The new name.
+        /// The new path.
         to: PathBuf,
-        /// The new content.
+        /// The new content, if it changes.
         bytes: Option<FileContent>,
     },
 }
 
-/// What became of a change.
+/// Result of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileChangeResult {
-    /// The file; its new name if it was moved.
+    /// The file; its new path if it was moved.
     pub path: PathBuf,
-    /// Whether there was no file of that name before.
+    /// Whether no file of that name existed before.
     pub created: bool,
-    /// The folders that were made for it, from the top down.
+    /// The directories created for it, from the top down.
     pub created_dirs: Vec<PathBuf>,
-    /// What the file had and could not be kept, such as an attribute that the
-    /// system reserves for others.
+    /// Attributes of the old file that could not be kept, such as one reserved
+    /// by the system.
     pub lost_attributes: Vec<String>,
 }
 
 impl FileChange {
-    /// The paths that it touches.
+    /// Returns the paths it touches.
     pub fn paths(&self) -> Vec<&Path> {
         match self {
             Self::Write { path, .. } | Self::Remove { path } => vec![path],
@@ -74,7 +73,7 @@ impl FileChange {
         }
     }
 
-    /// The new content of the file, if it gets one.
+    /// Returns the new content of the file, if it has any.
     pub fn content(&self) -> Option<&[u8]> {
         match self {
             Self::Write { bytes, .. } | Self::Move { bytes: Some(bytes), .. } => Some(bytes),
@@ -82,7 +81,7 @@ impl FileChange {
         }
     }
 
-    /// The path of the file that is there afterwards, or was there before.
+    /// Returns the path of the file after the change, or of the removed file.
     fn target(&self) -> &Path {
         match self {
             Self::Write { path, .. } | Self::Remove { path } => path,
@@ -92,23 +91,22 @@ impl FileChange {
 }
 
 impl<'a> FileLocks<'a> {
-    /// Makes changes, in this order. Each new content is read back and
-    /// compared. If one of them fails, the others are taken back.
+    /// Applies changes in this order. New content is read back and compared. If
+    /// one change fails, the others are rolled back.
     ///
-    /// A file that was read through the hold must still be the one that was
-    /// read; a file that a change creates must not have come there meanwhile.
+    /// A file that was read through these locks must be unchanged since; a file
+    /// that a change creates must not have appeared meanwhile.
     pub fn change(self, changes: &[FileChange]) -> Result<Vec<FileChangeResult>, ToolError> {
         self.prepare(changes, || (), || Ok(()))?.0.commit()
     }
 
-    /// The first half of [`Self::change`], and the longer one: all that is new
-    /// is written aside, read back and brought to the disk. Nothing has changed
-    /// yet, and nothing will if the answer is dropped.
+    /// The first and longer half of [`Self::change`]: writes all new content to
+    /// temporary files, reads it back and syncs it. No file has changed yet,
+    /// and none will if the result is dropped.
     ///
-    /// There is work for two meanwhile. `aside` is for what can be done at any
-    /// moment, and begins at once on a thread of its own if much is written.
-    /// `meanwhile` is for the time that the disk takes, and has the last word:
-    /// its error is that of all.
+    /// Two closures run meanwhile. `aside` can run at any time, and starts
+    /// immediately on another thread if much is written. `meanwhile` runs while
+    /// the disk is busy and can veto the changes: its error is returned.
     pub fn prepare<'c, A: Send, M>(
         mut self,
         changes: &'c [FileChange],
@@ -129,11 +127,11 @@ impl<'a> FileLocks<'a> {
             })
         };
         let (staged, meant) = written?;
-        let done = done.ok_or_else(|| ToolError::internal("The work broke off"))?;
+        let done = done.ok_or_else(|| ToolError::internal("The parallel task did not finish"))?;
         Ok((PreparedChanges { changes, staged, _hold: self }, done, meant))
     }
 
-    /// Reads back what is written aside, and waits for the disk.
+    /// Reads back the temporary files and syncs them.
     fn flush_to_disk<'c>(&self, staged: StagedChanges<'c>) -> Result<StagedChanges<'c>, ToolError> {
         staged.verify()?;
         staged.sync()?;
@@ -141,7 +139,7 @@ impl<'a> FileLocks<'a> {
         Ok(staged)
     }
 
-    /// Writes all that is new aside, and has the disk begin with it.
+    /// Writes all new content to temporary files and starts writeback.
     fn stage<'c>(&mut self, changes: &'c [FileChange]) -> Result<StagedChanges<'c>, ToolError> {
         let mut work = ChangeTransaction::new(self.files.walk(), self.journals.clone());
         match work.stage_all(self, changes) {
@@ -150,7 +148,7 @@ impl<'a> FileLocks<'a> {
                 Ok(StagedChanges { transaction: Some(work) })
             }
             Err(error) => {
-                // The disk may be full of what others have left.
+                // Leftovers of other processes may fill the disk.
                 self.dirs.iter().for_each(LockedDir::sweep);
                 Err(work.roll_back(error))
             }
@@ -158,20 +156,20 @@ impl<'a> FileLocks<'a> {
     }
 }
 
-/// What is written aside. Dropped, it takes back what was made.
+/// New content in temporary files. Rolled back when dropped.
 #[derive(Debug)]
 struct StagedChanges<'c> {
-    /// None once it is done.
+    /// `None` once committed.
     transaction: Option<ChangeTransaction<'c>>,
 }
 
 impl StagedChanges<'_> {
-    /// Reads back what was written.
+    /// Reads back and compares what was written.
     fn verify(&self) -> Result<(), ToolError> {
         self.transaction.as_ref().map_or(Ok(()), ChangeTransaction::verify)
     }
 
-    /// Waits for the disk.
+    /// Syncs what was written.
     fn sync(&self) -> Result<(), ToolError> {
         self.transaction.as_ref().map_or(Ok(()), ChangeTransaction::sync)
     }
@@ -185,8 +183,8 @@ impl Drop for StagedChanges<'_> {
     }
 }
 
-/// Changes that are ready to be made, on files that are still held: what is
-/// taken back is taken back before they are let go.
+/// Changes ready to commit, on files that are still locked: a rollback happens
+/// before the locks are released.
 #[derive(Debug)]
 pub struct PreparedChanges<'a, 'c> {
     changes: &'c [FileChange],
@@ -195,7 +193,7 @@ pub struct PreparedChanges<'a, 'c> {
 }
 
 impl PreparedChanges<'_, '_> {
-    /// Makes the changes: all of them, or none.
+    /// Applies the changes: all of them, or none.
     pub fn commit(mut self) -> Result<Vec<FileChangeResult>, ToolError> {
         let Some(mut work) = self.staged.transaction.take() else { return Ok(Vec::new()) };
         match work.apply_all(self.changes) {

@@ -1,4 +1,4 @@
-//! One change on its way: made ready, checked, taken back.
+//! One step of a transaction: staged, verified, undone.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -17,43 +17,43 @@ use crate::open::AnchoredName;
 use crate::temp_file::{ParkedFile, TempFile, move_entry};
 use crate::write::{ExistingFile, WritePermissions, stage_file};
 
-/// How much is read back at a time: what a processor has close at hand, and
-/// what is had without asking the system for it.
+/// Chunk size for reading back: fits the processor cache, and small enough for
+/// the allocator to serve without a system call.
 const VERIFY_BUFFER_BYTES: usize = 64 * 1024;
 
-/// The usual file system of Linux.
+/// Magic number of ext4, the usual Linux file system.
 const EXT4_MAGIC: FsWord = 0xEF53;
 
-/// A change that is ready to be made.
+/// A staged change.
 #[derive(Debug)]
 pub(super) struct ChangeStep<'c> {
     pub(super) change: &'c FileChange,
     pub(super) target: AnchoredName,
-    /// Of a move.
+    /// The source of a move.
     pub(super) from: Option<AnchoredName>,
     pub(super) new: Option<(TempFile, FileIdentity)>,
-    /// What was at the spot.
+    /// Metadata of the previous file at the target.
     pub(super) old_metadata: Option<FileMetadata>,
-    /// An earlier change of the same batch touches it, too.
+    /// Whether an earlier change of the same batch also touches it.
     pub(super) is_touched: bool,
     pub(super) created_dirs: Vec<PathBuf>,
     pub(super) lost_attributes: Vec<String>,
-    /// The name of what is put aside.
+    /// The name under which the old file is parked.
     pub(super) parked_name: OsString,
-    /// Whether the new file shall be a program, where that is said.
+    /// Whether to make the new file executable, if specified.
     pub(super) executable: Option<bool>,
 }
 
-/// How a change is taken back.
+/// How a change is undone.
 #[derive(Debug)]
 pub(super) enum UndoAction {
-    /// The old file gets its name back.
+    /// Renames the old file back, replacing the new one.
     Restore(ParkedFile),
-    /// The old file gets its name back, which is free.
+    /// Renames the old file back to its name, which must be free.
     RestoreMissing(ParkedFile),
-    /// The new file goes, if it is still that one.
+    /// Removes the new file, if it is still the same.
     RemoveNew(FileIdentity),
-    /// The file gets its old name back.
+    /// Renames the file back.
     Rename,
 }
 
@@ -79,8 +79,8 @@ impl ChangeStep<'_> {
         Ok(())
     }
 
-    /// A move that changes the content, or leads to another file system, makes
-    /// a new file.
+    /// Writes a new file for a move that changes the content or crosses file
+    /// systems.
     pub(super) fn write_moved(
         &mut self,
         from: &AnchoredName,
@@ -103,7 +103,7 @@ impl ChangeStep<'_> {
         self.write_new(is_file.then_some(&model), bytes)
     }
 
-    /// Reads back what was written.
+    /// Reads back and compares what was written.
     pub(super) fn verify(&self) -> Result<(), ToolError> {
         let (Some((new, _)), Some(bytes)) = (&self.new, self.change.content()) else {
             return Ok(());
@@ -112,22 +112,23 @@ impl ChangeStep<'_> {
         match has_content(&new.file, bytes) {
             Ok(true) => Ok(()),
             Ok(false) => Err(ToolError::internal(format!(
-                "What was written for {} is not what is read back; the disk may be failing",
+                "The content read back for {} differs from what was written; the disk may be \
+                 failing",
                 path.display()
             ))
-            .with_hint("The file is as it was. Check the disk, and try again.")),
+            .with_hint("The file is unchanged. Check the disk, then retry.")),
             Err(error) => Err(explain_path_error("read back", path, &error)),
         }
     }
 
-    /// Has the disk begin with it.
+    /// Starts writeback of the new file.
     pub(super) fn start_writeback(&self) {
         if let Some((new, _)) = &self.new {
             begin_writing(&new.file);
         }
     }
 
-    /// Brings it to the disk.
+    /// Syncs the new file to disk.
     pub(super) fn sync(&self) -> Result<(), ToolError> {
         let synced = self.new.as_ref().map_or(Ok(()), |(new, _)| new.file.sync_all());
         synced.map_err(|error| explain_path_error("write", self.change.target(), &error))
@@ -155,25 +156,25 @@ impl ChangeStep<'_> {
     }
 }
 
-/// The permission bits of a program, which those may run who may read it; or
-/// of what is none.
+/// Returns the mode with execute permission for everyone who can read, or for
+/// no one.
 fn executable_mode(mode: u32, runs: bool) -> u32 {
     if runs { mode | (mode & 0o444) >> 2 } else { mode & !0o111 }
 }
 
-/// Has room made for a long content at once, where that is known to spare work
-/// when it is written and brought to the disk.
+/// Preallocates a long file where this is known to make writing and syncing
+/// cheaper.
 fn preallocate(file: &File, len: usize) {
     let is_ext4 = || rustix::fs::fstatfs(file).is_ok_and(|on| on.f_type == EXT4_MAGIC);
     if len >= PARALLEL_MIN_BYTES && is_ext4() {
-        // If there is no room, writing says so.
+        // If the disk is full, the write reports it.
         let _ = rustix::fs::fallocate(file, FallocateFlags::empty(), 0, len as u64);
     }
 }
 
-/// Has the system write out what it has of a file, without waiting for that.
-/// It takes this for a wish to have the memory back; what is still being
-/// written stays there, so it can be read back at once.
+/// Starts writeback of a file without waiting. The kernel takes the advice as a
+/// request to free the cache, but pages under writeback stay cached, so reading
+/// back is fast.
 #[cfg(target_os = "linux")]
 fn begin_writing(file: &File) {
     let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
@@ -203,7 +204,7 @@ fn device_id(spot: &AnchoredName) -> io::Result<u64> {
     Ok(FileMetadata::from_stat(&rustix::fs::fstat(&spot.dir)?).identity.dev)
 }
 
-/// An error unless it is something that can be removed by itself.
+/// Fails unless the file can be removed with a plain unlink.
 pub(super) fn require_removable(found: &FileMetadata) -> io::Result<()> {
     if matches!(found.kind, FileKind::Directory | FileKind::Device | FileKind::Other) {
         let wrong = WrongFileKind { found: found.kind, wanted: FileKind::File };

@@ -1,4 +1,4 @@
-//! The way of several changes, and the way back.
+//! Execution and rollback of several changes.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -27,10 +27,10 @@ pub(super) struct ChangeTransaction<'c> {
     walk: WalkMode,
     steps: Vec<ChangeStep<'c>>,
     created_dirs: Vec<PathBuf>,
-    /// By step, in the order in which it was done.
+    /// Step indexes with their undo actions, in order of execution.
     undo_log: Vec<(usize, UndoAction)>,
     journals: Option<Arc<JournalDir>>,
-    /// From the first change to the last, if there are several.
+    /// Exists from the first change to the last, if there are several.
     journal: Option<ChangeJournal>,
 }
 
@@ -86,13 +86,14 @@ impl<'c> ChangeTransaction<'c> {
         Ok(changed.collect())
     }
 
-    /// Writes down what will be done, if there is a place for that.
+    /// Writes the journal of the planned changes, if a journal directory is
+    /// set.
     fn write_journal(&mut self) -> Result<(), ToolError> {
         let (Some(journals), Some(first)) = (&self.journals, self.steps.first()) else {
             return Ok(());
         };
         let path = first.change.target();
-        // Without /proc nobody can say where a folder is.
+        // Without /proc the path of a directory is unknown.
         if anchored_path_bytes(&first.target).is_err() {
             return Ok(());
         }
@@ -164,7 +165,7 @@ impl<'c> ChangeTransaction<'c> {
                 }
                 let source =
                     hold.files.anchor("move", &Scope::FILE_DELETE, from, LinkMode::NoFollow)?;
-                // It would replace itself, or what an earlier change put there.
+                // It would replace itself, or the result of an earlier change.
                 if source.is_same(&step.target).map_err(failed)? {
                     return Err(failed(Errno::EXIST.into()));
                 }
@@ -183,7 +184,8 @@ impl<'c> ChangeTransaction<'c> {
         Ok(step)
     }
 
-    /// The spot of a file, its missing folders made and held.
+    /// Resolves the target of a file, and creates and locks missing
+    /// directories.
     fn resolve_target(
         &mut self,
         hold: &mut FileLocks<'_>,
@@ -195,7 +197,7 @@ impl<'c> ChangeTransaction<'c> {
         let reached = AnchoredName::resolve_recording(&place, files.walk(), &mut made);
         self.created_dirs.extend(made.iter().cloned());
         let spot = reached.map_err(|error| explain_path_error("write", path, &error))?;
-        // The folder may be a new one, made here or by somebody else.
+        // The directory may be new, created here or by another process.
         hold.lock_parent(&spot, path)?;
         Ok((spot, made))
     }
@@ -252,19 +254,19 @@ impl<'c> ChangeTransaction<'c> {
         Ok(())
     }
 
-    /// The last of it: what was kept aside goes.
+    /// Finishes the transaction: removes the parked files.
     pub(super) fn remove_parked(self) {
         let Self { mut journal, undo_log: done, steps, .. } = self;
-        // From here on it is done. What was put aside goes while the journal
-        // still tells of it.
+        // The change is committed. Remove the parked files while the journal
+        // still lists them.
         if let Some(journal) = &mut journal {
             journal.complete();
         }
         drop(done);
         drop(journal);
         for step in &steps {
-            // The content of a new file is on the disk; its name follows with
-            // the next commit of the file system, as it does for editors.
+            // The content of a new file is on disk; its name follows with the
+            // next file system commit, as with editors.
             if matches!(step.change, FileChange::Remove { .. }) {
                 sync_dir(&step.target);
             }
@@ -275,7 +277,8 @@ impl<'c> ChangeTransaction<'c> {
         }
     }
 
-    /// Takes everything back that was done, and tells if that failed.
+    /// Undoes everything done so far, and adds to the error what could not be
+    /// undone.
     pub(super) fn roll_back(mut self, error: ToolError) -> ToolError {
         let mut left = Vec::new();
         for (at, undo) in self.undo_log.drain(..).rev() {
@@ -287,7 +290,7 @@ impl<'c> ChangeTransaction<'c> {
         self.steps.clear();
         self.journal = None;
         for folder in self.created_dirs.iter().rev() {
-            // One that somebody uses by now is not empty, and stays.
+            // A directory that is in use is not empty and stays.
             if let Ok(spot) = AnchoredName::resolve(folder, self.walk) {
                 let _ = rustix::fs::unlinkat(&spot.dir, &spot.name, AtFlags::REMOVEDIR);
             }
@@ -295,12 +298,12 @@ impl<'c> ChangeTransaction<'c> {
         if left.is_empty() {
             return error;
         }
-        let message = format!("{}; could not be put back: {}", error.message(), left.join(", "));
+        let message = format!("{}; rollback failed for: {}", error.message(), left.join(", "));
         error.with_message(message).with("not_put_back", left)
     }
 }
 
-/// What a step does to names.
+/// Returns the journal entries of a step.
 fn journal_entries(step: &ChangeStep<'_>) -> io::Result<Vec<RollbackEntry>> {
     let aside = || step.parked_name.to_string_lossy().into_owned();
     let old = |facts: Option<FileMetadata>| {
@@ -313,7 +316,7 @@ fn journal_entries(step: &ChangeStep<'_>) -> io::Result<Vec<RollbackEntry>> {
         let is_new = step.old_metadata.is_none() || step.is_touched || step.from.is_some();
         let path = anchored_path_bytes(&step.target)?;
         let old = if step.from.is_some() { None } else { old(step.old_metadata) };
-        // The name beside is for the file that a move takes away.
+        // The parked name belongs to the source of the move.
         let aside = if step.from.is_some() {
             ScratchKind::File.new_name().to_string_lossy().into_owned()
         } else {
@@ -351,7 +354,7 @@ fn verb(change: &FileChange) -> &'static str {
     }
 }
 
-/// Whether another file, or another state of it, is there.
+/// Whether the file was replaced or modified.
 fn differs(before: Option<FileMetadata>, now: Option<FileMetadata>) -> bool {
     let state = |facts: FileMetadata| {
         (facts.identity.dev, facts.identity.ino, facts.kind, facts.len, facts.modified)
@@ -361,8 +364,8 @@ fn differs(before: Option<FileMetadata>, now: Option<FileMetadata>) -> bool {
 
 fn changed_meanwhile_error(path: &Path) -> ToolError {
     ToolError::conflict(format!(
-        "{} was changed by somebody else at this very moment; nothing was done",
+        "{} was changed by another process in the meantime; nothing was done",
         path.display()
     ))
-    .with_hint("Read it again, then decide again.")
+    .with_hint("Read the file again, then retry.")
 }

@@ -1,5 +1,4 @@
-//! The languages of servers: how a request is written, how pieces of an
-//! answer are read. Each has the same files.
+//! API dialects: request encoding and reply decoding, one module per dialect.
 
 pub(crate) mod anthropic;
 pub(crate) mod chat;
@@ -16,18 +15,18 @@ use crate::model_error::ModelError;
 use crate::reply::ReplyEvent;
 use crate::request::ModelRequest;
 
-/// Whether more is to come.
+/// Whether more data is expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DecodeStatus {
     /// Yes.
     Continue,
-    /// The server has said that this was all.
+    /// The server has ended the reply.
     Complete,
 }
 
-/// Reads the pieces of one answer.
+/// Decoder of one streamed reply.
 pub(crate) trait StreamDecoder: Send {
-    /// Reads a piece.
+    /// Decodes one chunk and appends its events.
     fn decode(
         &mut self,
         data: &Value,
@@ -35,7 +34,7 @@ pub(crate) trait StreamDecoder: Send {
     ) -> Result<DecodeStatus, ModelError>;
 }
 
-/// The path and the body of a request.
+/// Returns the path and the body of a request.
 pub(crate) fn build_request(endpoint: &ModelEndpoint, request: &ModelRequest) -> (String, Value) {
     let model = requested_model(endpoint, request);
     let (path, mut body) = match endpoint.dialect {
@@ -66,7 +65,7 @@ fn requested_model<'a>(endpoint: &'a ModelEndpoint, request: &'a ModelRequest) -
     if request.model.is_empty() { &endpoint.model } else { &request.model }
 }
 
-/// A reader for an answer to it.
+/// Returns a decoder for the reply to `request`.
 pub(crate) fn decoder_for(
     endpoint: &ModelEndpoint,
     request: &ModelRequest,
@@ -83,7 +82,7 @@ pub(crate) fn decoder_for(
     }
 }
 
-/// The function of a tool: name, description, parameters.
+/// Iterates over the tools' functions: name, description, parameters.
 fn tool_functions(request: &ModelRequest) -> impl Iterator<Item = &Value> {
     let tools: &[Value] = if request.text_tool_calls { &[] } else { &request.tools };
     tools.iter().map(|tool| tool.get("function").unwrap_or(tool))
@@ -93,8 +92,9 @@ fn has_tools(request: &ModelRequest) -> bool {
     !request.text_tool_calls && !request.tools.is_empty()
 }
 
-/// A name as servers take it. Models make up others, and a server that refuses
-/// one in the history refuses the whole conversation.
+/// Replaces characters that servers do not accept in a name. Models invent
+/// names, and a server that rejects one in the history rejects the whole
+/// conversation.
 fn sanitize_name(name: &str) -> String {
     let mut fit: String = name
         .chars()
@@ -107,7 +107,7 @@ fn sanitize_name(name: &str) -> String {
     fit
 }
 
-/// An id as servers take it, and the same one for the same id.
+/// Converts an id to a form that servers accept, always the same for one id.
 fn sanitize_id(id: &str) -> String {
     let fit = sanitize_name(id);
     if fit == id {
@@ -119,8 +119,8 @@ fn sanitize_id(id: &str) -> String {
     format!("{start}_{:016x}", hasher.finish())
 }
 
-/// The arguments of an earlier call as an object. What a model wrote wrongly is
-/// kept as text, because servers refuse conversations with it.
+/// Parses the arguments of an earlier call as an object. Invalid ones are
+/// wrapped as text, because servers reject conversations that contain them.
 fn arguments_object(text: &str) -> Map<String, Value> {
     if text.trim().is_empty() {
         return Map::new();
@@ -129,7 +129,7 @@ fn arguments_object(text: &str) -> Map<String, Value> {
         .unwrap_or_else(|_| Map::from_iter([("arguments".to_owned(), Value::from(text))]))
 }
 
-/// The same as text: as the model wrote it, if that is an object.
+/// Returns the arguments as text: unchanged if they are an object.
 fn arguments_text(text: &str) -> String {
     let is_object = serde_json::from_str::<
         std::collections::HashMap<String, &serde_json::value::RawValue>,
@@ -141,8 +141,8 @@ fn arguments_text(text: &str) -> String {
     }
 }
 
-/// Whether a model of OpenAI thinks, by its name: `gpt-5`, `o3`, and what comes
-/// after them.
+/// Whether the name is that of an OpenAI reasoning model: `gpt-5`, `o3` and
+/// later.
 fn is_reasoning_model(model: &str) -> bool {
     let name = bare_model_name(model);
     let number = |rest: &str| rest.chars().next().and_then(|digit| digit.to_digit(10));
@@ -150,13 +150,13 @@ fn is_reasoning_model(model: &str) -> bool {
     gpt.is_some_and(|number| number >= 5) || name.strip_prefix('o').and_then(number).is_some()
 }
 
-/// Whether a model of OpenAI does not think, by its name.
+/// Whether the name is that of an OpenAI model without reasoning.
 fn is_non_reasoning_model(model: &str) -> bool {
     let name = bare_model_name(model);
     ["gpt-3", "gpt-4", "chatgpt-4"].iter().any(|start| name.starts_with(start))
 }
 
-/// A name without who made it, as in `openai/gpt-5`.
+/// Strips the vendor from a name such as `openai/gpt-5`.
 fn bare_model_name(model: &str) -> &str {
     model.rsplit('/').next().unwrap_or(model)
 }
@@ -165,8 +165,8 @@ fn data_url(image: &InlineImage) -> String {
     format!("data:{};base64,{}", image.media_type, image.data)
 }
 
-/// Whether a schema is as strict as OpenAI's strict mode wants it: every
-/// object closed, every property required.
+/// Whether a schema satisfies OpenAI's strict mode: every object closed, every
+/// property required.
 fn is_strict_schema(schema: &Value) -> bool {
     let mut open = vec![schema];
     while let Some(schema) = open.pop() {
@@ -193,12 +193,12 @@ fn is_strict_schema(schema: &Value) -> bool {
     true
 }
 
-/// A number of tokens.
+/// Reads a token count; 0 if absent.
 fn token_count(value: &Value) -> u64 {
     value.as_u64().unwrap_or_default()
 }
 
-/// The server tells of an error in the middle of its answer.
+/// Converts an error that the server reports in the middle of a reply.
 fn stream_error(data: &Value) -> ModelError {
     crate::classify::classify(None, None, &data.to_string())
 }

@@ -1,4 +1,4 @@
-//! Servers on this machine.
+//! Discovery of model servers on this machine.
 
 use std::time::Duration;
 
@@ -11,19 +11,19 @@ use crate::endpoint::{ApiDialect, ModelEndpoint};
 use crate::http::HttpClients;
 use crate::model_error::{ModelError, ModelErrorKind};
 
-/// How long all of them together are waited for.
+/// Timeout for probing all local servers concurrently.
 const PROBE_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// A server that may listen on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LocalServer {
-    /// Its name, for people.
+    /// Display name.
     pub name: &'static str,
-    /// Where it listens.
+    /// The port it listens on.
     pub port: u16,
 }
 
-/// The usual ones, in the order in which they are asked.
+/// Well-known servers, in order of preference.
 pub const LOCAL_SERVERS: &[LocalServer] = &[
     LocalServer { name: "ollama", port: 11434 },
     LocalServer { name: "llama.cpp", port: 8080 },
@@ -32,7 +32,7 @@ pub const LOCAL_SERVERS: &[LocalServer] = &[
 ];
 
 impl LocalServer {
-    /// A model there.
+    /// Returns the endpoint of a model on this server.
     pub(crate) fn endpoint(self, model: String) -> ModelEndpoint {
         let base_url = format!("http://127.0.0.1:{}/v1", self.port);
         let provider = self.name.to_owned();
@@ -40,7 +40,8 @@ impl LocalServer {
     }
 }
 
-/// The first server that has a model, and that model. All are asked at once.
+/// Probes all servers concurrently. Returns the first that has a model, and
+/// that model.
 pub(crate) async fn probe_local_servers(
     http: &HttpClients,
     ports: &[LocalServer],
@@ -52,14 +53,14 @@ pub(crate) async fn probe_local_servers(
     join_all(probes).await.into_iter().flatten().next()
 }
 
-/// The model to ask at a server for which none was named.
+/// Returns the model to use on a server if the configuration names none.
 pub(crate) async fn first_model(
     http: &HttpClients,
     endpoint: &ModelEndpoint,
 ) -> Result<String, ModelError> {
     choose_model(http, endpoint, DISCOVERY_TIMEOUT).await.ok_or_else(|| {
         let message =
-            format!("no model is named, and {} does not say which it has", endpoint.base_url);
+            format!("no model is configured, and {} does not list its models", endpoint.base_url);
         ModelError::new(ModelErrorKind::ModelUnavailable, message)
             .with_hint("hermes config set model.default NAME")
     })
@@ -74,7 +75,7 @@ async fn choose_model(
     let headers = endpoint.headers(endpoint.keys.first()).ok()?;
     let list = http.request_json(Method::GET, url, headers, None, patience);
     let loaded = async {
-        // Ollama has many models, of which the one in memory answers at once.
+        // Ollama may have many models; the loaded one replies without delay.
         if endpoint.provider != "ollama" {
             return None;
         }
@@ -94,7 +95,7 @@ async fn choose_model(
     loaded.filter(talks).or_else(|| entries.iter().filter_map(name).find(talks))
 }
 
-/// A path of the server that is not below its base.
+/// Returns the URL of a path outside the `/v1` base.
 pub(crate) fn sibling_url(endpoint: &ModelEndpoint, path: &str) -> Option<Url> {
     let mut url = endpoint.parsed_base_url().ok()?;
     let base = url.path().trim_end_matches('/');

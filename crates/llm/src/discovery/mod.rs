@@ -1,5 +1,5 @@
-//! Finding a model: what is configured, else what the environment has a key
-//! for, else what listens on this machine.
+//! Model discovery: the configured model, else a provider with a key in the
+//! environment, else a server on this machine.
 
 mod local;
 mod naming;
@@ -22,31 +22,31 @@ pub use naming::split_provider;
 pub use settings::configured_endpoints;
 pub use window::known_window;
 
-/// Looks a variable of the environment up.
+/// Looks up an environment variable.
 pub type EnvLookup<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
 
-/// How long a server may take to say which models it has.
+/// How long a server may take to list its models.
 const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A model that was found.
+/// A discovered model.
 #[derive(Debug)]
 pub struct DiscoveredModel {
-    /// It, with keys and other models behind it.
+    /// The model, with its keys and fallbacks.
     pub model: Arc<dyn LanguageModel>,
-    /// Where it is, and after it those that are asked when it fails.
+    /// Its endpoint, followed by the fallback endpoints.
     pub endpoints: Vec<Arc<ModelEndpoint>>,
-    /// How it was found, for people.
+    /// How it was found, for display.
     pub source: String,
 }
 
-/// What to say to somebody who has no model.
+/// Instructions for a user without a model.
 pub const SETUP_HINT: &str = "\
 Set a key: export OPENROUTER_API_KEY=… (or ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY)
 or start a local model: ollama run qwen3 (llama.cpp, LM Studio and vLLM are found as well)
 or name a server: hermes config set model.base_url http://HOST:PORT/v1, and model.default NAME";
 
-/// Finds a model. `config` is the whole configuration; `ports` are those on
-/// which a server on this machine may listen.
+/// Finds a model. `config` is the whole configuration; `ports` are the local
+/// servers to probe.
 pub async fn discover_model(
     http: &Arc<HttpClients>,
     config: &serde_json::Value,
@@ -60,7 +60,7 @@ pub async fn discover_model(
     if endpoints.is_empty() {
         let here = local::probe_local_servers(http, ports).await;
         let Some((local, model)) = here else {
-            return Err(ModelError::new(ModelErrorKind::ModelUnavailable, "no model is set up")
+            return Err(ModelError::new(ModelErrorKind::ModelUnavailable, "no model is configured")
                 .with_hint(SETUP_HINT));
         };
         how = format!("{} on this machine, port {}", local.name, local.port);
@@ -82,7 +82,7 @@ pub async fn discover_model(
     Ok(DiscoveredModel { model, endpoints, source: how })
 }
 
-/// One model out of several, each with all its keys.
+/// Combines the endpoints, each with all its keys, into one model.
 pub fn with_fallbacks(
     http: &Arc<HttpClients>,
     endpoints: &[Arc<ModelEndpoint>],

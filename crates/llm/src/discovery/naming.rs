@@ -1,4 +1,4 @@
-//! `PROVIDER:MODEL`, as people name a model; what a colon means in it.
+//! Parsing of `PROVIDER:MODEL` names, where the colon may be part of the model.
 
 use serde_json::Value;
 
@@ -7,16 +7,16 @@ use super::providers::{KNOWN_PROVIDERS, ModelProvider};
 use super::settings::configured_endpoints;
 use crate::model_error::{ModelError, ModelErrorKind};
 
-/// Words that Ollama and OpenRouter put after the colon in a model's name.
+/// Tags that Ollama and OpenRouter append to a model's name after a colon.
 const MODEL_TAGS: [&str; 15] = [
     "latest", "text", "chat", "code", "instruct", "base", "vision", "cloud", "preview", "free",
     "beta", "thinking", "extended", "nitro", "online",
 ];
-/// The port of a server whose models all have a colon in their names.
+/// The port of Ollama, whose model names contain a colon.
 const OLLAMA_PORT: &str = ":11434";
 
-/// Who runs the model that is meant, if that is said, and the model. An error
-/// if what stands before the colon can only be a provider, and nobody knows it.
+/// Splits a name into the provider, if it has one, and the model. An error if
+/// the prefix can only be a provider and is unknown.
 ///
 /// `config` is the whole configuration.
 pub fn split_provider<'a>(
@@ -27,12 +27,12 @@ pub fn split_provider<'a>(
     let wanted = wanted.trim();
     let Some((prefix, rest)) = wanted.split_once(':') else { return Ok((None, wanted)) };
     let name = prefix.to_lowercase();
-    // A family of models may be called like who makes it: `mistral:7b`.
+    // A model family may share its vendor's name: `mistral:7b`.
     let is_maker = ModelProvider::by_name(&name).is_some() && !is_custom_provider(config, &name);
     if is_known_provider(config, &name) && !(is_maker && is_parameter_count(rest)) {
         return Ok((Some(name), rest));
     }
-    // `custom:NAME:MODEL`, as the configuration writes it.
+    // `custom:NAME:MODEL`, as in the configuration.
     if let Some((own, model)) = rest.split_once(':').filter(|_| name == "custom")
         && is_custom_provider(config, &own.to_lowercase())
     {
@@ -45,7 +45,7 @@ pub fn split_provider<'a>(
     Err(unknown_provider_error(config, prefix))
 }
 
-/// Nobody of that name runs models.
+/// Builds the error for an unknown provider.
 pub(super) fn unknown_provider_error(config: &Value, name: &str) -> ModelError {
     let own = custom_provider_names(config);
     let usual =
@@ -53,8 +53,9 @@ pub(super) fn unknown_provider_error(config: &Value, name: &str) -> ModelError {
     let mut names: Vec<String> = own.into_iter().chain(usual).collect();
     let mut seen = std::collections::HashSet::new();
     names.retain(|name| seen.insert(name.clone()));
-    ModelError::new(ModelErrorKind::ModelUnavailable, format!("nobody knows the provider `{name}`")).with_hint(format!(
-        "known are: {}; or set `model.base_url`, or describe it under `providers` in config.yaml",
+    ModelError::new(ModelErrorKind::ModelUnavailable, format!("unknown provider `{name}`")).with_hint(format!(
+        "known providers: {}; or set `model.base_url`, or add the provider under `providers` \
+         in config.yaml",
         names.join(", ")
     ))
 }
@@ -66,7 +67,7 @@ fn is_known_provider(config: &Value, name: &str) -> bool {
         || config["model"]["provider"].as_str().is_some_and(|own| own.to_lowercase() == name)
 }
 
-/// Whether settings say somewhere in them that this is a provider, known or not.
+/// Whether the settings name this provider at any depth.
 fn names_provider(settings: &Value, name: &str) -> bool {
     match settings {
         Value::Object(fields) => {
@@ -83,7 +84,7 @@ fn is_custom_provider(config: &Value, name: &str) -> bool {
     custom_provider_names(config).iter().any(|own| own == name)
 }
 
-/// The servers of one's own, by name.
+/// Returns the names of the configured custom providers.
 fn custom_provider_names(config: &Value) -> Vec<String> {
     let named =
         config["providers"].as_object().into_iter().flatten().map(|(name, _)| name.as_str());
@@ -91,8 +92,8 @@ fn custom_provider_names(config: &Value) -> Vec<String> {
     named.chain(listed.filter_map(|one| one["name"].as_str())).map(str::to_lowercase).collect()
 }
 
-/// Whether both together can be a model's name: `llama3:8b`, `org/model:free`,
-/// `ft:gpt-4o:team::id`.
+/// Whether prefix and rest together form a model's name: `llama3:8b`,
+/// `org/model:free`, `ft:gpt-4o:team::id`.
 fn is_model_name(prefix: &str, rest: &str) -> bool {
     let word = rest.split(['-', '_']).next().unwrap_or_default().to_lowercase();
     prefix.contains('/')
@@ -102,7 +103,8 @@ fn is_model_name(prefix: &str, rest: &str) -> bool {
         || is_size_tag(&word)
 }
 
-/// `8b`, `8x7b-instruct`, `latest`: what no provider calls a model.
+/// Whether this is a parameter count or tag, never a model's name: `8b`,
+/// `8x7b-instruct`, `latest`.
 fn is_parameter_count(rest: &str) -> bool {
     let word = rest.split(['-', '_']).next().unwrap_or_default().to_lowercase();
     let digits = word.strip_suffix(['b', 'm']).unwrap_or_default();
@@ -110,14 +112,15 @@ fn is_parameter_count(rest: &str) -> bool {
     rest == "latest" || !digits.is_empty() && digits.chars().all(is_count)
 }
 
-/// `8b`, `8x7b`, `1.5b`, `e2b`, `q4`, `v2`.
+/// Whether this is a size or version tag: `8b`, `8x7b`, `1.5b`, `e2b`, `q4`,
+/// `v2`.
 fn is_size_tag(word: &str) -> bool {
     let digits = word.strip_prefix(['e', 'q', 'v']).unwrap_or(word);
     digits.starts_with(|c: char| c.is_ascii_digit()) && !word.contains('/')
 }
 
-/// Whether the usual server is one whose models have names with colons. Where
-/// none is set up it is one on this machine.
+/// Whether model names of the default server contain colons. Without a
+/// configured server, the default is a local one.
 fn uses_colon_names(config: &Value, env: EnvLookup<'_>) -> bool {
     let model = &config["model"];
     let provider = model["provider"].as_str().unwrap_or_default();

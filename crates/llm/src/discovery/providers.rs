@@ -1,23 +1,23 @@
-//! Who runs models, by the names and variables that people know.
+//! Known model providers, with their names and environment variables.
 
 use crate::endpoint::ApiDialect;
 
-/// Somebody who runs models.
+/// A service that hosts models.
 #[derive(Debug)]
 pub(crate) struct ModelProvider {
-    /// Its names, of which the first is usual.
+    /// Its names, the canonical one first.
     pub(crate) names: &'static [&'static str],
     pub(crate) dialect: ApiDialect,
     pub(crate) base_url: &'static str,
-    /// Variables that hold its key, of which the first one set counts.
+    /// Variables that hold its key; the first one set is used.
     pub(crate) key_variables: &'static [&'static str],
-    /// The variable that holds another address.
+    /// The variable that overrides the base URL.
     pub(crate) url_variable: &'static str,
-    /// The model to ask when none is named; empty means the first that it has.
+    /// The default model; empty means the first that the server lists.
     pub(crate) model: &'static str,
-    /// What its models' names begin with.
+    /// Prefixes of its models' names.
     pub(crate) model_prefixes: &'static [&'static str],
-    /// Whether it is asked without being named, if there is a key.
+    /// Whether a key in the environment is enough to select it.
     pub(crate) is_autodetected: bool,
 }
 
@@ -61,7 +61,7 @@ const fn by_request(
     }
 }
 
-/// All of them, in the order in which they are looked for.
+/// All known providers, in order of preference.
 pub(crate) const KNOWN_PROVIDERS: &[ModelProvider] = &[
     autodetected(
         &["openrouter"],
@@ -203,7 +203,7 @@ pub(crate) const KNOWN_PROVIDERS: &[ModelProvider] = &[
 ];
 
 impl ModelProvider {
-    /// By its name.
+    /// Finds a provider by name.
     pub(crate) fn by_name(name: &str) -> Option<&'static Self> {
         KNOWN_PROVIDERS.iter().find(|provider| provider.names.contains(&name))
     }

@@ -1,4 +1,4 @@
-//! The models that the configuration and the environment name.
+//! Endpoints from the configuration and the environment.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use crate::endpoint::{ApiDialect, ApiKey, ModelEndpoint, TokenPrices};
 use crate::http::is_loopback;
 use crate::model_error::{ModelError, ModelErrorKind};
 
-/// The models that are set up, in the order in which they are asked; none if
-/// nothing is.
+/// Returns the configured models in the order in which they are tried; empty if
+/// none is configured.
 ///
 /// `model` is a name, or has `default`, `provider`, `base_url`, `api_key`,
 /// `key_env`, `api_mode`, `context_length`, `max_tokens`, `patience`, `prices`;
 /// `providers` are servers by name with the same keys; `fallback_providers` is
-/// a list of what to ask when that fails.
+/// a list of fallbacks.
 pub fn configured_endpoints(
     config: &Value,
     env: EnvLookup<'_>,
@@ -37,7 +37,7 @@ pub fn configured_endpoints(
             if wish.model.is_none() {
                 continue;
             }
-            // One without a key helps nobody in need.
+            // A fallback without a key is skipped.
             match reading.endpoint(wish) {
                 Ok(endpoint) if !endpoints.contains(&endpoint) => endpoints.push(endpoint),
                 Ok(_) => {}
@@ -54,14 +54,14 @@ struct ModelConfigReader<'a> {
     env: EnvLookup<'a>,
 }
 
-/// What is said of a model in one place.
+/// The settings of one model section.
 #[derive(Debug, Default)]
 struct ModelSection<'a> {
     provider: Option<String>,
     model: Option<String>,
     base_url: Option<String>,
     keys: Vec<ApiKey>,
-    /// The variable that is to hold the key.
+    /// The variable that holds the key.
     key_env: Option<String>,
     dialect: Option<ApiDialect>,
     options: Option<&'a Map<String, Value>>,
@@ -88,7 +88,8 @@ impl<'a> ModelConfigReader<'a> {
         self.endpoint(wish).map(Some)
     }
 
-    /// Whose key there is: whoever has the named model, else the first.
+    /// Returns the provider of the named model if it has a key, else the first
+    /// with a key.
     fn provider_with_key(&self, model: Option<&str>) -> Option<&'static ModelProvider> {
         let keyed = || {
             KNOWN_PROVIDERS.iter().filter(|one| {
@@ -106,7 +107,7 @@ impl<'a> ModelConfigReader<'a> {
         keyed().find(has).or_else(|| keyed().find(|one| !is_router(one))).or_else(|| keyed().next())
     }
 
-    /// There is no key. A server of one's own needs none.
+    /// Returns an endpoint without a known key. A custom server needs none.
     fn keyless_endpoint(
         &self,
         mut wish: ModelSection<'a>,
@@ -115,7 +116,7 @@ impl<'a> ModelConfigReader<'a> {
             wish.base_url = Some(address);
             return self.endpoint(wish).map(Some);
         }
-        // A name without a server is looked for on this machine.
+        // A model without a server is searched for on this machine.
         Ok(None)
     }
 
@@ -146,7 +147,7 @@ impl<'a> ModelConfigReader<'a> {
         }
     }
 
-    /// A server of one's own, by its name.
+    /// Finds a custom provider by name.
     fn custom_provider(&self, name: &str) -> Option<&'a Map<String, Value>> {
         let name = name.strip_prefix("custom:").unwrap_or(name);
         let by_name = self.config["providers"].as_object().and_then(|all| {
@@ -167,7 +168,7 @@ impl<'a> ModelConfigReader<'a> {
         let own = self.custom_provider(&name);
         let behind = own.map(|section| {
             let wish = self.read_section(section);
-            // A server is named by its key in the list, not by the model's.
+            // `name` in this section names the server, not the model.
             let model = section.get("default_model").or(section.get("model"));
             let model = model.and_then(Value::as_str).map(str::to_owned);
             ModelSection { model, ..wish }
@@ -183,11 +184,11 @@ impl<'a> ModelConfigReader<'a> {
         let Some(base_url) = base_url else {
             return Err(ModelError::new(
                 ModelErrorKind::Request,
-                format!("the provider `{name}` has no base_url"),
+                format!("provider `{name}` has no base_url"),
             )
             .with_hint(format!("set `providers.{name}.base_url` in config.yaml")));
         };
-        // Another address than the provider's own may speak another language.
+        // A custom base URL may use another dialect than the provider's own.
         let is_own_address = known.is_some_and(|known| known.base_url == base_url);
         let dialect = match (wish.dialect.or(behind.dialect), known) {
             (Some(dialect), _) => dialect,
@@ -214,7 +215,7 @@ impl<'a> ModelConfigReader<'a> {
         Ok(endpoint)
     }
 
-    /// Keys of the environment, for the server that they are for and no other.
+    /// Returns keys from the environment, only those meant for this server.
     fn keys_for(&self, endpoint: &ModelEndpoint, known: Option<&ModelProvider>) -> Vec<ApiKey> {
         let here = url_host(&endpoint.base_url);
         let of_host = || {
@@ -234,7 +235,7 @@ impl<'a> ModelConfigReader<'a> {
         }
     }
 
-    /// The keys in the first variable that is set; several are separated by commas.
+    /// Returns the comma-separated keys of the first variable that is set.
     fn keys_from_variables(&self, names: &[&str]) -> Vec<ApiKey> {
         let text = names.iter().find_map(|name| self.env_variable(name)).unwrap_or_default();
         text.split(',').map(str::trim).filter(|key| !key.is_empty()).map(ApiKey::new).collect()
@@ -244,7 +245,7 @@ impl<'a> ModelConfigReader<'a> {
         (self.env)(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
     }
 
-    /// `${NAME}` stands for a variable.
+    /// Expands `${NAME}` to the variable's value.
     fn expand_variables(&self, text: &str) -> String {
         let mut whole = String::new();
         let mut rest = text;
@@ -282,7 +283,7 @@ fn apply_options(endpoint: &mut ModelEndpoint, section: &Map<String, Value>) {
     }
 }
 
-/// A provider that wants a key and has none is a fault at once, not later.
+/// Fails early if a provider requires a key and has none.
 fn check_key(
     endpoint: &ModelEndpoint,
     known: Option<&ModelProvider>,
@@ -291,13 +292,13 @@ fn check_key(
     if !endpoint.keys.is_empty() {
         return Ok(());
     }
-    // At another address than its own a provider may want none, and neither does a
-    // server on this machine, unless somebody says where the key is.
+    // A provider at a custom address may need no key, nor does a local server,
+    // unless the configuration names a key variable.
     let known = known.filter(|known| endpoint.base_url == known.base_url);
     let known = known.filter(|_| !is_local_url(&endpoint.base_url));
     let usual = || known.and_then(|known| known.key_variables.first().copied());
     let Some(variable) = key_env.or_else(usual) else { return Ok(()) };
-    let message = format!("there is no key for {}", endpoint.provider);
+    let message = format!("no API key for {}", endpoint.provider);
     Err(ModelError::new(ModelErrorKind::Authentication, message)
         .with_hint(format!("set {variable} in the environment or in .env")))
 }

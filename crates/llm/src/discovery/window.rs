@@ -1,4 +1,4 @@
-//! How long a conversation with a model may be.
+//! Detection of a model's context window.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::local::sibling_url;
 use crate::endpoint::{ApiDialect, ModelEndpoint};
 use crate::http::HttpClients;
 
-/// Well-known families, the longer names first.
+/// Context windows of well-known model families, longer prefixes first.
 const FAMILY_WINDOWS: &[(&str, u64)] = &[
     ("claude", 200_000),
     ("gpt-4.1", 1_047_576),
@@ -35,18 +35,18 @@ const FAMILY_WINDOWS: &[(&str, u64)] = &[
     ("qwen3", 131_072),
 ];
 
-/// What Ollama gives a model unless somebody says otherwise. What is beyond that it
-/// cuts off without a word, so that a larger guess would lose the beginning.
+/// Ollama's default context window. It silently truncates what exceeds it, so a
+/// larger guess would lose the beginning of the conversation.
 const OLLAMA_DEFAULT_TOKENS: u64 = 4_096;
 
-/// The window of a well-known model.
+/// Returns the context window of a well-known model.
 pub fn known_window(model: &str) -> Option<u64> {
     let name = model.rsplit('/').next().unwrap_or(model).to_lowercase();
     FAMILY_WINDOWS.iter().find(|(family, _)| name.starts_with(family)).map(|(_, tokens)| *tokens)
 }
 
-/// The window of a model: what its server says, else what is known of its
-/// family. A server far away is asked only if nothing is known.
+/// Sets the context window from the server, else from the model's family. A
+/// remote server is queried only if the family is unknown.
 pub(crate) async fn detect_window(
     http: &HttpClients,
     endpoint: &mut ModelEndpoint,
@@ -69,8 +69,8 @@ pub(crate) async fn detect_window(
     endpoint.window = told.map(ReportedWindow::tokens).or(known);
 }
 
-/// The window of a model that has answered, and so is in memory; for servers that
-/// do not know it before.
+/// Returns the window of a model that has replied and so is loaded, for servers
+/// that do not report it earlier.
 pub(crate) async fn detect_loaded_window(
     http: &HttpClients,
     endpoint: &ModelEndpoint,
@@ -79,11 +79,11 @@ pub(crate) async fn detect_loaded_window(
     WindowQuery { http, endpoint, timeout: patience }.ollama_loaded_window().await
 }
 
-/// What a server says of a window.
+/// A context window reported by a server.
 #[derive(Debug, Clone, Copy)]
 enum ReportedWindow {
     Known(u64),
-    /// It will be known once the model is in memory.
+    /// Becomes exact once the model is loaded.
     Guessed(u64),
 }
 
@@ -125,7 +125,8 @@ impl WindowQuery<'_> {
             self.ollama_window(),
             self.get_json(sibling_url(self.endpoint, "api/v0/models")),
         );
-        // What the server has room for counts, not what the model was made for.
+        // The window that the server allocated takes precedence over the
+        // model's maximum.
         props["default_generation_settings"]["n_ctx"]
             .as_u64()
             .map(ReportedWindow::Known)
@@ -152,14 +153,15 @@ impl WindowQuery<'_> {
             .or_else(|| entry["meta"]["n_ctx_train"].as_u64())
     }
 
-    /// What Ollama says of a model in memory.
+    /// Returns the window of a model loaded in Ollama.
     async fn ollama_loaded_window(&self) -> Option<u64> {
         let loaded = self.get_json(sibling_url(self.endpoint, "api/ps")).await;
         self.model_entry(&loaded["models"])?["context_length"].as_u64()
     }
 
-    /// Of a model that is not in memory Ollama tells what it was given; if that is
-    /// nothing, what it was made for, which is not what it will get.
+    /// Returns the window of an Ollama model: if it is not loaded, its
+    /// `num_ctx` parameter, else a guess, since Ollama does not allocate the
+    /// model's maximum.
     async fn ollama_window(&self) -> Option<ReportedWindow> {
         if let Some(tokens) = self.ollama_loaded_window().await {
             return Some(ReportedWindow::Known(tokens));

@@ -1,18 +1,18 @@
-//! A server that keeps failing is left alone for a while.
+//! Circuit breaker that suspends calls to a server that keeps failing.
 
 use std::time::{Duration, Instant};
 
-/// So many failures in a row are too many.
+/// Consecutive failures that open the breaker.
 const FAILURE_THRESHOLD: u32 = 3;
 
-/// How long it is left alone.
+/// How long the breaker stays open.
 const OPEN_DURATION: Duration = Duration::from_secs(60);
 
-/// How a server has done lately. Only what speaks against the server counts,
-/// not what it answers.
+/// Recent failures of a server. Only failures of the server count, not error
+/// responses.
 #[derive(Debug, Default)]
 pub(crate) struct CircuitBreaker {
-    /// Failures in a row: to start, and in calls. A server that starts every
+    /// Consecutive failures, of starts and of calls. A server that starts every
     /// time and dies in every call is no better than one that does not start.
     start_failures: u32,
     call_failures: u32,
@@ -21,8 +21,8 @@ pub(crate) struct CircuitBreaker {
 }
 
 impl CircuitBreaker {
-    /// Whether a call may be tried at `now`; if not, after how many failures
-    /// and for how long. After the pause one call is let through.
+    /// Admits a call at `now`, or returns the number of failures and the
+    /// remaining time. After the pause, one call is admitted as a trial.
     pub(crate) fn admit(&mut self, now: Instant) -> Result<(), (u32, Duration)> {
         match self.open_until {
             None => Ok(()),
@@ -34,12 +34,12 @@ impl CircuitBreaker {
         }
     }
 
-    /// A call has got its answer.
+    /// Records that a call got its response.
     pub(crate) fn record_success(&mut self) {
         *self = Self { last_failure: self.last_failure, ..Self::default() };
     }
 
-    /// The server has started, which says nothing of its calls.
+    /// Records a successful start, which does not reset call failures.
     pub(crate) fn record_start(&mut self) {
         self.start_failures = 0;
         if self.call_failures < FAILURE_THRESHOLD {
@@ -47,8 +47,8 @@ impl CircuitBreaker {
         }
     }
 
-    /// A call that was tried since `began` has failed. What was under way
-    /// when another failed went down with it, and is no failure of its own.
+    /// Records that a call made at `began` failed. Calls that were in flight
+    /// during another failure are not counted again.
     pub(crate) fn record_failure(&mut self, began: Instant, now: Instant) {
         if self.is_new_failure(began, now) {
             self.call_failures = self.call_failures.saturating_add(1);
@@ -56,7 +56,7 @@ impl CircuitBreaker {
         }
     }
 
-    /// The same for the server itself, which was started at `began`.
+    /// Records that the server, started at `began`, failed to start.
     pub(crate) fn record_start_failure(&mut self, began: Instant, now: Instant) {
         if self.is_new_failure(began, now) {
             self.start_failures = self.start_failures.saturating_add(1);

@@ -1,5 +1,5 @@
-//! What a server offers, and the copy of it on disk: with that, its tools are
-//! there before it is.
+//! Catalogue of what a server offers, cached on disk so its tools are available
+//! before it starts.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -15,51 +15,51 @@ use super::describe::describe_tool;
 use super::error::{McpRequestError, unexpected_response};
 use super::{digest, names, nesting};
 
-/// The form of the file. Another one is not read.
+/// Version of the cache format. Files of other versions are ignored.
 const CACHE_VERSION: u32 = 1;
 
-/// How many pages of tools are read, and how many tools are taken.
+/// How many pages are read, and how many tools are loaded.
 const MAX_PAGES: usize = 200;
 const MAX_TOOLS: usize = 2_000;
 
-/// The longest definition of a tool, and of all together, in bytes.
+/// Maximum size of one tool definition, and of all together, in bytes.
 const MAX_DEFINITION_BYTES: usize = 1024 * 1024;
 const MAX_TOTAL_BYTES: usize = 8 * 1024 * 1024;
 
-/// The largest file that is read.
+/// Maximum size of a cache file.
 const MAX_FILE_BYTES: u64 = 32 * 1024 * 1024;
 
-/// What a server offers.
+/// Catalogue of one server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ServerCatalogue {
     version: u32,
-    /// How it is greeted.
+    /// How to connect to the server.
     pub era: ProtocolEra,
-    /// The version of the protocol.
+    /// The protocol version.
     pub protocol: String,
-    /// What it calls itself, and its own version.
+    /// The server's name and version.
     pub program: Option<(String, String)>,
-    /// Whether it has resources.
+    /// Whether the server has resources.
     pub resources: bool,
-    /// Whether it has prompts.
+    /// Whether the server has prompts.
     pub prompts: bool,
-    /// Its tools, as it defines them.
+    /// The tool definitions of the server, unchanged.
     pub tools: Vec<Value>,
-    /// What is wrong with other tools of it, one sentence each.
+    /// Problems of omitted tools, one sentence each.
     #[serde(default)]
     pub problems: Vec<String>,
-    /// The parameters of tools as far as they can be used here, where a part
-    /// of them cannot: what it wants is left to the server. Found out once, since
-    /// reading a schema takes its time.
+    /// Reduced parameter schemas of tools whose schema is only partly
+    /// supported; the server checks the rest. Cached, since checking a schema
+    /// is slow.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub usable: BTreeMap<String, Value>,
-    /// What is worth knowing and no problem, one sentence each.
+    /// Notes that are not problems, one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
 impl ServerCatalogue {
-    /// Asks a server what it offers.
+    /// Fetches the catalogue from a server.
     pub(crate) async fn fetch(
         connection: &McpConnection,
         patience: Duration,
@@ -103,7 +103,8 @@ impl ServerCatalogue {
                         let tools = page.tools.iter().map(serde_json::to_value);
                         (tools.filter_map(Result::ok).collect(), page.next_cursor)
                     }
-                    // One tool that is no tool makes the whole list something else.
+                    // One invalid tool makes the whole list deserialize as
+                    // another result type.
                     other => {
                         let page = serde_json::to_value(&other).unwrap_or_default();
                         let Some(tools) = page.get("tools").and_then(Value::as_array) else {
@@ -135,25 +136,25 @@ impl ServerCatalogue {
         Ok(())
     }
 
-    /// Says that there are more tools than are taken. First, since of many
-    /// problems only the first are told.
+    /// Reports that tools were omitted. Inserted first, since only the first of
+    /// many problems are shown.
     fn report_omitted(&mut self, left_out: usize, has_more_pages: bool) {
         let which = match (left_out, has_more_pages) {
             (0, false) => return,
-            (0, true) => "The tools after these".to_owned(),
+            (0, true) => "Tools on later pages".to_owned(),
             (count, false) => format!("{count} more tools"),
-            (count, true) => format!("More than {count} more tools"),
+            (count, true) => format!("More than {count} tools"),
         };
         let taken = self.tools.len();
         let bound = match taken + self.problems.len() < MAX_TOOLS {
-            true => format!("no more than {MAX_PAGES} pages are read"),
-            false => format!("no more than {MAX_TOOLS} can be"),
+            true => format!("at most {MAX_PAGES} pages are read"),
+            false => format!("at most {MAX_TOOLS} are allowed"),
         };
-        let text = format!("{which} are left out: {taken} are taken, and {bound}");
+        let text = format!("{which} are omitted: {taken} are loaded, and {bound}");
         self.problems.insert(0, text);
     }
 
-    /// Takes a tool, or tells why not. False if there is no room for more.
+    /// Adds a tool, or records why not. Returns false if the catalogue is full.
     fn try_add_tool(
         &mut self,
         definition: Value,
@@ -174,14 +175,14 @@ impl ServerCatalogue {
             let name = definition.get("name").and_then(Value::as_str).unwrap_or("?");
             let name = super::sanitize::excerpt(name, 100);
             self.problems
-                .push(format!("The tool '{name}' is left out: its definition is nested too deep"));
+                .push(format!("The tool '{name}' is omitted: its definition is nested too deeply"));
             return;
         }
         if length > MAX_DEFINITION_BYTES.min(*room) {
             let name = definition.get("name").and_then(Value::as_str).unwrap_or("?");
             let name = super::sanitize::excerpt(name, 100);
             self.problems
-                .push(format!("The tool '{name}' is left out: its definition is too long"));
+                .push(format!("The tool '{name}' is omitted: its definition is too large"));
             return;
         }
         *room -= length;
@@ -190,7 +191,7 @@ impl ServerCatalogue {
             Err(error) => {
                 let name = definition.get("name").and_then(Value::as_str).unwrap_or("?");
                 let name = super::sanitize::excerpt(name, 100);
-                self.problems.push(format!("The tool '{name}' is left out: {error}"));
+                self.problems.push(format!("The tool '{name}' is omitted: {error}"));
                 return;
             }
         };
@@ -199,22 +200,23 @@ impl ServerCatalogue {
             let name = super::sanitize::excerpt(&tool.name, 100);
             let kind = super::sanitize::excerpt(&kind.to_string(), 100);
             self.problems.push(format!(
-                "The tool '{name}' is left out: its arguments must be an object, and it takes {kind}"
+                "The tool '{name}' is omitted: the type of its inputSchema must be object, not \
+                 {kind}"
             ));
             return;
         }
         if tool.name.is_empty() {
-            self.problems.push("A tool without a name is left out".to_owned());
+            self.problems.push("A tool without a name is omitted".to_owned());
         } else if !known.insert(tool.name.to_string()) {
             let name = super::sanitize::excerpt(&tool.name, 100);
-            self.problems.push(format!("A second tool named '{name}' is left out"));
+            self.problems.push(format!("A duplicate tool named '{name}' is omitted"));
         } else if let Ok(definition) = serde_json::to_value(&tool) {
             self.note_unusable(&tool.name, &definition);
             self.tools.push(definition);
         }
     }
 
-    /// Finds out whether all that a tool says of its parameters can be used.
+    /// Records the parts of a tool's parameter schema that are not supported.
     fn note_unusable(&mut self, name: &str, definition: &Value) {
         let parameters = describe_tool("", definition).parameters;
         let (usable, dropped) = hermes_schema::drop_unusable(parameters);
@@ -224,21 +226,21 @@ impl ServerCatalogue {
             more => format!(" and {more} more"),
         };
         self.notes.push(format!(
-            "The tool '{}' says something of its parameters that cannot be checked here, and is \
-             left to the server: {}{more}",
+            "The parameter schema of the tool '{}' has parts that cannot be checked here and \
+             are left to the server: {}{more}",
             super::sanitize::excerpt(name, 100),
             super::sanitize::excerpt(&hermes_schema::to_dotted(first), 200)
         ));
         self.usable.insert(name.to_owned(), usable);
     }
 
-    /// The file of a server with these settings.
+    /// Returns the cache file of a server with these settings.
     fn cache_path(folder: &Path, server: &str, written: &Value) -> PathBuf {
         let hash = digest::json_sha256(written);
         folder.join(format!("{}.{}.json", names::file_stem(server), &hash[..16]))
     }
 
-    /// What was kept of a server with these settings.
+    /// Loads the cached catalogue of a server with these settings.
     pub(crate) fn load(folder: &Path, server: &str, written: &Value) -> Option<Self> {
         let path = Self::cache_path(folder, server, written);
         if path.metadata().ok()?.len() > MAX_FILE_BYTES {
@@ -248,7 +250,7 @@ impl ServerCatalogue {
         (it.version == CACHE_VERSION).then_some(it)
     }
 
-    /// Keeps it, unless it is kept already.
+    /// Writes the catalogue to the cache, unless it is unchanged.
     pub(crate) fn save(&self, folder: &Path, server: &str, written: &Value) -> std::io::Result<()> {
         let path = Self::cache_path(folder, server, written);
         let bytes = serde_json::to_vec(self)?;
@@ -259,7 +261,7 @@ impl ServerCatalogue {
         write_atomic(&path, &bytes, 0o600)
     }
 
-    /// Forgets what is kept of servers of that name, whatever their settings.
+    /// Removes all cached catalogues of a server, whatever its settings.
     pub(crate) fn forget(folder: &Path, server: &str) {
         let prefix = format!("{}.", names::file_stem(server));
         let Ok(files) = std::fs::read_dir(folder) else { return };
@@ -271,7 +273,7 @@ impl ServerCatalogue {
     }
 }
 
-/// Whether a schema of this type takes objects, which is what arguments are.
+/// Whether a schema of this type accepts objects; arguments always are one.
 fn accepts_objects(kind: &Value) -> bool {
     match kind {
         Value::Array(kinds) => kinds.iter().any(|kind| kind == "object"),

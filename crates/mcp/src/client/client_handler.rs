@@ -1,7 +1,8 @@
-//! Our side of a connection: what a server may ask of us and tell us.
+//! Client side of an MCP connection: handles requests and notifications of a
+//! server.
 
-// Sampling, roots and logging are on their way out of the protocol, and
-// servers use them.
+// Sampling, roots and logging are deprecated in the protocol, but servers still
+// use them.
 #![allow(deprecated)]
 
 use std::collections::{HashMap, VecDeque};
@@ -29,31 +30,30 @@ use super::sampling::SamplingHandler;
 use super::sanitize::excerpt;
 use super::settings::ElicitationSettings;
 
-/// How many log messages of a server are kept.
+/// Maximum number of log messages kept per server.
 const MAX_LOG_ENTRIES: usize = 100;
 
-/// How much of one.
+/// Maximum length of one log message, in characters.
 const MAX_LOG_CHARS: usize = 2_000;
 
-/// What a server may use of ours. One for each server, whatever connection it
-/// has at the moment.
+/// Handles requests and notifications of one server, across its connections.
 pub(crate) struct McpClientHandler {
     server: Arc<str>,
     pub(crate) sampling: SamplingHandler,
     elicitation: ElicitationSettings,
     default_prompter: Option<Arc<dyn ElicitationPrompter>>,
     roots: Vec<PathBuf>,
-    /// Set when the server says that its tools are others now.
+    /// Notified when the server reports that its lists changed.
     pub(crate) lists_changed: Arc<Notify>,
     progress: Mutex<HashMap<ProgressToken, ToolContext>>,
-    /// Who can be asked by those calls that run, the latest last.
+    /// Prompters of the running calls, latest last.
     call_prompters: Mutex<Vec<(u64, Arc<dyn ElicitationPrompter>)>>,
     next_id: AtomicU64,
     log: Mutex<VecDeque<String>>,
 }
 
-/// A call that runs; while it does, its progress and its questions are its
-/// own.
+/// Registration of a running call, which receives its progress and questions
+/// until dropped.
 pub(crate) struct CallRegistration {
     handler: Arc<McpClientHandler>,
     token: Option<ProgressToken>,
@@ -93,7 +93,7 @@ impl McpClientHandler {
         }
     }
 
-    /// From now on the progress of this request is the call's.
+    /// Routes the progress of a request to the call.
     pub(crate) fn register_progress(
         self: &Arc<Self>,
         token: ProgressToken,
@@ -103,7 +103,7 @@ impl McpClientHandler {
         CallRegistration { handler: Arc::clone(self), token: Some(token), prompter_id: None }
     }
 
-    /// From now on questions go to whoever has made the call.
+    /// Routes questions to the prompter of the call.
     pub(crate) fn register_prompter(
         self: &Arc<Self>,
         asker: Arc<dyn ElicitationPrompter>,
@@ -114,13 +114,12 @@ impl McpClientHandler {
     }
 
     fn prompter(&self) -> Option<Arc<dyn ElicitationPrompter>> {
-        // Without somebody there in the first place no server is told that it
-        // may ask.
+        // Without a default prompter, servers are not offered elicitation.
         let usual = self.default_prompter.clone()?;
         Some(self.call_prompters.lock().last().map_or(usual, |it| Arc::clone(&it.1)))
     }
 
-    /// What the server has logged lately.
+    /// Returns the latest log messages of the server.
     pub(crate) fn log(&self) -> Vec<String> {
         self.log.lock().iter().cloned().collect()
     }
@@ -141,13 +140,13 @@ impl McpClientHandler {
             elicitation.url = Some(UrlElicitationCapability::new());
             capabilities.elicitation = Some(elicitation);
         }
-        // A server may go on with a call after it has answered.
+        // With tasks, a server may continue a call after it has responded.
         let extensions = capabilities.extensions.get_or_insert_default();
         extensions.insert(TASKS_EXTENSION_ID.to_owned(), serde_json::Map::new());
         capabilities
     }
 
-    /// Asks the user for the server.
+    /// Asks the user on behalf of the server.
     pub(crate) async fn elicit(&self, params: &ElicitRequestParams) -> ElicitResult {
         let question = match params {
             ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
@@ -189,7 +188,7 @@ impl McpClientHandler {
         self.roots.iter().map(|path| Root::new(file_uri(path))).collect()
     }
 
-    /// Answers what a server wants to know before it answers itself.
+    /// Answers a server's request for input.
     pub(crate) async fn answer_input(&self, request: &InputRequest) -> Result<Value, ErrorData> {
         let written = |value: serde_json::Result<Value>| {
             value.map_err(|error| ErrorData::internal_error(error.to_string(), None))
@@ -254,7 +253,7 @@ impl ClientHandler for McpClientHandler {
         _params: CancelledNotificationParam,
         _context: NotificationContext<RoleClient>,
     ) {
-        // The request that it names ends by its own token.
+        // The cancellation token of the named request ends it.
     }
 
     async fn on_progress(
@@ -307,7 +306,7 @@ impl ClientHandler for McpClientHandler {
     }
 }
 
-/// A path as an address.
+/// Converts a path to a `file://` URI.
 fn file_uri(path: &Path) -> String {
     let mut uri = String::from("file://");
     for byte in path.as_os_str().as_encoded_bytes() {

@@ -1,8 +1,8 @@
-//! Entries that look like an attack: a shell or an interpreter with a script
-//! in its arguments that fetches something, or that settles down where it is
-//! started again by itself. No server needs that.
+//! Screens server commands for signs of an attack: a shell or interpreter with
+//! an inline script that downloads something or installs itself in an autostart
+//! location. No server needs that.
 
-/// Programs that run what stands in their arguments, and the option for it.
+/// Programs that run a script from their arguments, and the options for it.
 const SCRIPT_INTERPRETERS: [(&str, &[&str]); 14] = [
     ("sh", &["-c"]),
     ("bash", &["-c"]),
@@ -20,7 +20,7 @@ const SCRIPT_INTERPRETERS: [(&str, &[&str]); 14] = [
     ("ruby", &["-e"]),
 ];
 
-/// Ways out.
+/// Words that indicate network access.
 const EGRESS_WORDS: [&str; 14] = [
     "curl",
     "wget",
@@ -38,7 +38,7 @@ const EGRESS_WORDS: [&str; 14] = [
     "fetch(",
 ];
 
-/// Places from which something is started by itself.
+/// Places whose contents run or grant access automatically.
 const AUTOSTART_PLACES: [&str; 15] = [
     "authorized_keys",
     ".ssh/",
@@ -57,11 +57,11 @@ const AUTOSTART_PLACES: [&str; 15] = [
     "autostart",
 ];
 
-/// What is wrong with a command, if anything is.
+/// Returns why a command is suspicious, if it is.
 pub(crate) fn screen_command(command: &str, args: &[String]) -> Option<String> {
     let mut words = vec![command];
     words.extend(args.iter().map(String::as_str));
-    // `env` and the like run what comes after them.
+    // `env` and similar programs run the command that follows them.
     let at = words
         .iter()
         .position(|word| SCRIPT_INTERPRETERS.iter().any(|it| program_name(word) == it.0))?;
@@ -81,11 +81,14 @@ pub(crate) fn screen_command(command: &str, args: &[String]) -> Option<String> {
     };
     if let Some(way) = EGRESS_WORDS.iter().find(|way| is_word(way)) {
         return Some(format!(
-            "it is {name} with a script that uses {way}; a server does not need that"
+            "it runs {name} with an inline script that uses {way}; a server does not need that"
         ));
     }
     let place = AUTOSTART_PLACES.iter().find(|place| script.contains(**place))?;
-    Some(format!("it is {name} with a script that touches {place}; a server does not need that"))
+    Some(format!(
+        "it runs {name} with an inline script that touches {place}; a server does not \
+        need that"
+    ))
 }
 
 fn program_name(word: &str) -> String {

@@ -1,5 +1,5 @@
-//! Settings as people write them: `yes` for true, `"30"` for 30, one name
-//! where a list could be, and `${DEFAULT_CLIENT_NAME}` for what is kept elsewhere.
+//! Lenient reader for server settings: accepts `yes` for true, `"30"` for 30, a
+//! single name in place of a list, and expands `${NAME}`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,15 +9,16 @@ use serde_json::{Map, Value};
 /// How deep an entry may be nested.
 const MAX_DEPTH: usize = 16;
 
-/// The longest time that is taken at its word: a year.
+/// Longer durations are capped at one year.
 const MAX_SECONDS: f64 = 365.0 * 86_400.0;
 
 /// A map of settings.
 pub(crate) struct ConfigReader<'a>(pub(crate) &'a Map<String, Value>);
 
 impl ConfigReader<'_> {
-    /// The settings with each `${DEFAULT_CLIENT_NAME}` and `${env:DEFAULT_CLIENT_NAME}` filled in. What
-    /// nobody knows stays as it is, and its name is told, but for arguments.
+    /// Returns the settings with each `${NAME}` and `${env:NAME}` expanded, and
+    /// the names that are unknown. Those stay unchanged, and in `args` they are
+    /// not reported.
     pub(crate) fn expand_variables(
         written: &Map<String, Value>,
         lookup: &dyn Fn(&str) -> Option<String>,
@@ -25,7 +26,7 @@ impl ConfigReader<'_> {
         let mut filled = written.clone();
         let mut unknown = Vec::new();
         for (key, value) in &mut filled {
-            // An argument may be a script, with names of its own.
+            // An argument may be a script with its own variables.
             let mut own = Vec::new();
             let unknown = if key == "args" { &mut own } else { &mut unknown };
             expand_value(value, lookup, unknown, MAX_DEPTH);
@@ -145,7 +146,7 @@ fn expand_text(
     filled
 }
 
-/// Whether it is a variable that is meant, and not a piece of shell.
+/// Whether the text is a variable name rather than a shell expansion.
 fn is_variable_name(text: &str) -> bool {
     let mut chars = text.chars();
     chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')

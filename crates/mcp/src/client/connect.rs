@@ -1,5 +1,5 @@
-//! The way to a server: its program is started, or its address called, and it
-//! is asked which protocol it speaks.
+//! Connects to a server: starts its program or calls its URL, and negotiates
+//! the protocol.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -20,30 +20,31 @@ use super::settings::ServerTransport;
 use super::stdio_transport::StdioTransport;
 use super::{http, oauth, osv};
 
-/// How long a program that has closed its output may take to say how it ended.
+/// How long to wait for the exit status of a program that closed its output.
 const EXIT_STATUS_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// What to look at if it is a program that fails.
-const PROGRAM_HINT: &str = "Look at `command`, `args` and `env` of its entry, and whether the program \
-                       runs by itself.";
+/// Hint for a program that fails.
+const PROGRAM_HINT: &str = "Check `command`, `args` and `env` of its entry, and whether the \
+                       program runs on its own.";
 
-/// What to look at if it answers, and does not want to.
-const REFUSAL_HINT: &str = "These are the server's own words; see what it wants, such as a licence or \
-                       variables of `env`.";
+/// Hint for a server that refuses to connect.
+const REFUSAL_HINT: &str = "This is the server's own message; check what it requires, such as \
+                       a licence or variables in `env`.";
 
-/// What to look at if it speaks another protocol.
-const VERSION_HINT: &str = "Another release of the server may speak a version that is known here.";
+/// Hint for a server with an unsupported protocol version.
+const VERSION_HINT: &str = "Another release of the server may support a protocol version that \
+    is known here.";
 
-/// Why a server could not be greeted.
+/// Why the handshake with a server failed.
 pub(crate) enum ConnectError {
-    /// It can be tried in another way.
+    /// Another protocol era may work.
     Retryable(ToolError),
-    /// It has answered, and does not want to.
+    /// The server responded and refused.
     Refused(ToolError),
-    /// It does not want to because it has said yes to the other way, so late
-    /// that nobody waited for it any more.
+    /// The server refused because its reply to the discover probe came too
+    /// late, after the fallback.
     LateDiscover(ToolError),
-    /// It cannot.
+    /// No retry helps.
     Fatal(ToolError),
 }
 
@@ -58,7 +59,7 @@ impl ConnectError {
     }
 }
 
-/// Opens a connection: first in the way that worked last time.
+/// Opens a connection, starting with the protocol era that worked last time.
 pub(crate) async fn connect(server: &SupervisedServer) -> Result<McpConnection, ToolError> {
     let settings = server.settings();
     let kept = server.catalogue().map(|catalogue| catalogue.era).or_else(|| {
@@ -79,8 +80,8 @@ pub(crate) async fn connect(server: &SupervisedServer) -> Result<McpConnection, 
         Ok(connection) => return Ok(connection),
         Err(trouble) => trouble,
     };
-    // Some fall over at a question that they do not know; and some that did
-    // not know it yesterday do so today.
+    // Some servers crash on a request that they do not know, and an updated
+    // server may have changed its era.
     let other = match kept {
         Some(ProtocolEra::Legacy) => None,
         _ => Some(ProtocolEra::Legacy),
@@ -109,8 +110,8 @@ pub(crate) async fn connect(server: &SupervisedServer) -> Result<McpConnection, 
     }
 }
 
-/// Starts the program and greets it. Whether it speaks the newer protocol it may
-/// say for as long as there is patience.
+/// Starts the program and performs the handshake. `patience` limits the wait
+/// for the reply to the discover probe.
 async fn start_process(
     server: &SupervisedServer,
     era: Option<ProtocolEra>,
@@ -119,7 +120,7 @@ async fn start_process(
 ) -> Result<McpConnection, ConnectError> {
     let (settings, shared) = (server.settings(), server.shared());
     let ServerTransport::Stdio { command, args, env, cwd } = &settings.transport else {
-        return Err(ConnectError::Fatal(ToolError::internal("This server is no program")));
+        return Err(ConnectError::Fatal(ToolError::internal("This server has no stdio transport")));
     };
     let plan = ProcessSpec {
         server: server.name(),
@@ -155,7 +156,8 @@ async fn start_process(
     Err(end_process(server.name(), program, trouble, has_answered).await)
 }
 
-/// Ends a program that could not be greeted, and tells what it said.
+/// Terminates a program whose handshake failed and adds its stderr to the
+/// error.
 async fn end_process(
     server: &str,
     mut program: ServerProcess,
@@ -170,19 +172,19 @@ async fn end_process(
         exit = program.exit_status();
     }
     if exit.is_some() {
-        // Its error stream may not be read to its end yet.
+        // Its stderr may not be fully read yet.
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     let words = program.stderr_tail.text();
     program.terminate().await;
     match trouble {
-        // If it has ended, then because nobody talks to it any more.
+        // If it has exited, then because the connection was closed.
         ConnectError::Retryable(error) if has_answered => {
             ConnectError::Retryable(with_stderr(error, None, &words))
         }
-        // What the connection was about when it broke is no help.
+        // The transport error at the break does not help.
         ConnectError::Retryable(error) if exit.is_some() => {
-            let message = format!("The MCP server '{}' did not answer", server);
+            let message = format!("The MCP server '{}' did not respond", server);
             ConnectError::Retryable(with_stderr(
                 error.with_message(message),
                 exit.as_deref(),
@@ -206,12 +208,15 @@ pub(crate) fn connect_timeout_error(server: &SupervisedServer) -> ToolError {
     ToolError::new(
         ErrorKind::Timeout,
         format!(
-            "The MCP server '{}' did not answer within {} s",
+            "The MCP server '{}' did not respond within {} s",
             server.name(),
             server.settings().connect_timeout.as_secs_f64()
         ),
     )
-    .with_hint("A first start may take long; `connect_timeout` of the server allows more time.")
+    .with_hint(
+        "The first start may be slow; raise `connect_timeout` of the server to allow \
+        more time.",
+    )
 }
 
 pub(crate) fn initialize_error(
@@ -237,11 +242,11 @@ pub(crate) fn initialize_error(
     }
 }
 
-/// An error with how a program has ended and what it said last.
+/// Adds the exit status and the stderr of a program to an error.
 pub(crate) fn with_stderr(error: ToolError, exit: Option<&str>, words: &str) -> ToolError {
     let mut message = error.message().to_owned();
     if let Some(exit) = exit {
-        message.push_str(&format!("; its program has ended ({exit})"));
+        message.push_str(&format!("; its program exited ({exit})"));
     }
     let error = error.with_message(message);
     if words.is_empty() { error } else { error.with("stderr", words) }

@@ -1,5 +1,4 @@
-//! One connection to a server: how it comes about, what goes through it, how
-//! it ends.
+//! One connection to a server: handshake, requests and shutdown.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,48 +27,48 @@ use super::error::{McpRequestError, unexpected_response};
 use super::program::ServerProcess;
 use super::stderr_tail::StderrTail;
 
-/// How often a server may want something more before it answers.
+/// How often a server may request input before it responds.
 const MAX_INPUT_ROUNDS: usize = 10;
 
 /// How long a connection may take to close.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Which way a server speaks.
+/// Generation of the protocol that a server speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ProtocolEra {
-    /// With a greeting first, and a session.
+    /// With an initialize handshake and a session.
     Legacy,
-    /// Each request by itself.
+    /// Stateless; each request is independent.
     Modern,
 }
 
-/// A connection.
+/// A connection to one server.
 pub(crate) struct McpConnection {
     server: Arc<str>,
     peer: Peer<RoleClient>,
     handler: Arc<McpClientHandler>,
     stop: Mutex<Option<RunningServiceCancellationToken>>,
-    /// Set once nothing goes through it any more.
+    /// Cancelled once the connection is closed.
     pub(crate) closed: CancellationToken,
     process: tokio::sync::Mutex<Option<ServerProcess>>,
     stderr_tail: Option<Arc<StderrTail>>,
-    /// Whether the server could have been greeted in the newer way.
+    /// Whether the server supports the modern era but replied too late.
     late_discover: Arc<AtomicBool>,
     pub(crate) info: Arc<ServerPeerInfo>,
 }
 
-/// What a request may take.
+/// Timeouts of a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestTimeouts {
-    /// How long it may be silent.
+    /// How long the server may be silent.
     pub(crate) idle: Duration,
-    /// How long it may take.
+    /// How long the request may take in total.
     pub(crate) total: Duration,
 }
 
 impl RequestTimeouts {
-    /// Tells who took too long from who was silent.
+    /// Distinguishes a total timeout from an idle timeout.
     fn classify(self, fault: McpRequestError) -> McpRequestError {
         match fault {
             McpRequestError::IdleTimeout(after) if after == self.total && after > self.idle => {
@@ -81,7 +80,7 @@ impl RequestTimeouts {
 }
 
 impl McpConnection {
-    /// Greets the server that `transport` leads to.
+    /// Performs the handshake with the server behind `transport`.
     pub(crate) async fn handshake<T>(
         server: Arc<str>,
         host: &Arc<McpClientHandler>,
@@ -142,7 +141,7 @@ impl McpConnection {
         }
     }
 
-    /// The connection with the program at its other end, which ends with it.
+    /// Attaches the server's program, which is terminated with the connection.
     #[must_use]
     pub(crate) fn with_process(
         mut self,
@@ -163,8 +162,8 @@ impl McpConnection {
         }
     }
 
-    /// In which way it should be greeted the next time. Who was only slow to
-    /// start is asked again.
+    /// Returns the era to try on the next connection. A server that was only
+    /// slow to start is probed again.
     pub(crate) fn next_era(&self) -> ProtocolEra {
         if self.late_discover.load(Ordering::Relaxed) { ProtocolEra::Modern } else { self.era() }
     }
@@ -181,17 +180,17 @@ impl McpConnection {
         self.closed.is_cancelled() || self.peer.is_transport_closed()
     }
 
-    /// What its program last said on its error stream.
+    /// Returns the last stderr output of the server's program.
     pub(crate) fn stderr_tail(&self) -> String {
         self.stderr_tail.as_ref().map(|tail| tail.text()).unwrap_or_default()
     }
 
-    /// How its program has ended, if it has.
+    /// Returns the exit status of the server's program, if it has exited.
     pub(crate) async fn exit_status(&self) -> Option<String> {
         self.process.lock().await.as_mut().and_then(ServerProcess::exit_status)
     }
 
-    /// Ends the connection and its program.
+    /// Closes the connection and terminates its program.
     pub(crate) async fn close(&self) {
         let stop = self.stop.lock().take();
         if let Some(stop) = stop {
@@ -205,8 +204,8 @@ impl McpConnection {
         self.closed.cancel();
     }
 
-    /// Sends a request and waits for what comes back. Whoever stops waiting
-    /// tells the server so.
+    /// Sends a request and waits for the response. Dropping the future cancels
+    /// the request on the server.
     pub(crate) async fn request(
         &self,
         request: ClientRequest,
@@ -239,7 +238,7 @@ impl McpConnection {
         answered
     }
 
-    /// Calls a tool, and gives the server whatever it wants to know first.
+    /// Calls a tool and answers the server's requests for input.
     pub(crate) async fn call_tool(
         &self,
         tool: &str,
@@ -329,7 +328,7 @@ impl McpConnection {
         Err(self.too_many_rounds())
     }
 
-    /// What a server wants to know before it answers.
+    /// Answers the inputs that a server requires before it responds.
     async fn answer_inputs(
         &self,
         wanted: InputRequiredResult,
@@ -339,11 +338,11 @@ impl McpConnection {
         if requests.is_empty() && wanted.request_state.is_none() {
             return Err(McpRequestError::Refused(unexpected_response(
                 &self.server,
-                "it wants to know more, and not what",
+                "it requires input but does not say which",
             )));
         }
         if requests.is_empty() {
-            // It only wants to be asked again.
+            // The server only wants the request repeated.
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
         let mut responses = InputResponses::new();
@@ -353,7 +352,7 @@ impl McpConnection {
         Ok(((!responses.is_empty()).then_some(responses), wanted.request_state))
     }
 
-    /// One thing that a server wants to know.
+    /// Answers one input request of a server.
     pub(super) async fn answer_input(
         &self,
         request: &InputRequest,
@@ -363,24 +362,24 @@ impl McpConnection {
         answered.ok_or(McpRequestError::Cancelled)?.map_err(|error| {
             McpRequestError::Refused(
                 ToolError::denied(format!(
-                    "The MCP server '{}' wants something that it may not have: {}",
+                    "The MCP server '{}' requests input that was refused: {}",
                     self.server, error.message
                 ))
-                .with_hint("Go on without this tool, or ask the user."),
+                .with_hint("Continue without this tool, or ask the user."),
             )
         })
     }
 
-    /// Has the user go where the server wants it first.
+    /// Asks the user to open the URLs that the server requires.
     async fn elicit_urls(&self, places: &[Value], cx: &ToolContext) -> Result<(), McpRequestError> {
         let unmade = |text: &str| {
             McpRequestError::Refused(
                 ToolError::denied(format!("The MCP server '{}' {text}", self.server))
-                    .with_hint("Go on without this tool, or ask the user."),
+                    .with_hint("Continue without this tool, or ask the user."),
             )
         };
         if places.is_empty() {
-            return Err(unmade("wants the user to go somewhere, and does not say where"));
+            return Err(unmade("requires the user to open a URL but does not name one"));
         }
         for place in places.iter().take(MAX_INPUT_ROUNDS) {
             let mut place = place.clone();
@@ -388,11 +387,11 @@ impl McpConnection {
                 fields.entry("mode").or_insert_with(|| "url".into());
             }
             let Ok(params) = serde_json::from_value::<ElicitRequestParams>(place) else {
-                return Err(unmade("wants the user to go somewhere, and does not say where"));
+                return Err(unmade("requires the user to open a URL but does not name one"));
             };
             let visited = cx.cancel.run_until_cancelled(self.handler.elicit(&params)).await;
             if visited.ok_or(McpRequestError::Cancelled)?.action != ElicitationAction::Accept {
-                return Err(unmade("wants the user to go somewhere first, which did not happen"));
+                return Err(unmade("requires the user to open a URL first, which did not happen"));
             }
         }
         Ok(())
@@ -407,7 +406,7 @@ impl McpConnection {
     }
 
     fn too_many_rounds(&self) -> McpRequestError {
-        McpRequestError::Refused(unexpected_response(&self.server, "it always wants to know more"))
+        McpRequestError::Refused(unexpected_response(&self.server, "it keeps requesting input"))
     }
 }
 
@@ -417,19 +416,19 @@ impl std::fmt::Debug for McpConnection {
     }
 }
 
-/// An answer that cannot be used, to a call that was made.
+/// Marks the error as an unusable response to a call that was made.
 fn mark_effect_unknown(fault: McpRequestError) -> McpRequestError {
     match fault {
-        McpRequestError::Refused(error) => {
-            McpRequestError::Refused(error.with("effect_disposition", "unknown").with_hint(
-                "The call was made. Look at what has happened before you call it again.",
-            ))
-        }
+        McpRequestError::Refused(error) => McpRequestError::Refused(
+            error
+                .with("effect_disposition", "unknown")
+                .with_hint("The call was made. Check its effects before calling again."),
+        ),
         other => other,
     }
 }
 
-/// A request that somebody waits for.
+/// Cancels a pending request when dropped.
 struct CancelRequestOnDrop<'a> {
     peer: &'a Peer<RoleClient>,
     id: Option<RequestId>,

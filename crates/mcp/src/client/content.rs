@@ -1,5 +1,5 @@
-//! A server's answer as a result: text as text, what is structured once,
-//! images and sounds as files that come with it.
+//! Converts a server's response to a tool result: text stays text, structured
+//! content appears once, images and audio become attached files.
 
 use std::path::{Path, PathBuf};
 
@@ -16,10 +16,10 @@ use serde_json::{Map, Value, json};
 use super::digest;
 use super::sanitize::{excerpt, strip_controls};
 
-/// How much of a server's complaint is shown.
+/// Maximum length of a server's error message, in characters.
 const MAX_ERROR_CHARS: usize = 8_000;
 
-/// Where the files of answers go.
+/// Directory for files from responses.
 #[derive(Debug, Clone)]
 pub(crate) struct MediaStore {
     dir: PathBuf,
@@ -30,7 +30,8 @@ impl MediaStore {
         Self { dir: folder }
     }
 
-    /// Puts base64 into a file. The same bytes are the same file.
+    /// Decodes base64 into a file named by its hash, so equal bytes share a
+    /// file.
     fn save(&self, data: &str, media_type: &str) -> Result<Attachment, String> {
         let compact: String;
         let data = if data.contains(char::is_whitespace) {
@@ -48,7 +49,7 @@ impl MediaStore {
         Ok(Attachment { media_type: excerpt(media_type, 100), path })
     }
 
-    /// Puts what is structured and a file in truth into one, like any other.
+    /// Replaces embedded files in structured content with saved attachments.
     fn extract_files(&self, value: &mut Value, attachments: &mut Vec<Attachment>) {
         match value {
             Value::Array(items) => {
@@ -85,7 +86,7 @@ impl MediaStore {
         }
     }
 
-    /// Keeps it and says so in a line.
+    /// Saves data as an attachment and adds a line that names it.
     fn save_and_describe(
         &self,
         what: &str,
@@ -103,16 +104,16 @@ impl MediaStore {
     }
 }
 
-/// What stands for a file.
+/// Returns the placeholder line for an attachment.
 fn attachment_line(what: &str, kept: &Attachment) -> String {
     format!("[{what} {}: {}]", kept.media_type, kept.path.display())
 }
 
 fn unreadable_line(what: &str, why: &str) -> String {
-    format!("[{what} that cannot be read: {why}]")
+    format!("[{what} that cannot be decoded: {why}]")
 }
 
-/// The ending of a file of that type.
+/// Returns the file extension for a media type.
 fn extension(media_type: &str) -> String {
     let subtype = media_type.split(';').next().unwrap_or_default().rsplit('/').next();
     let subtype = subtype.unwrap_or_default().trim_start_matches("x-");
@@ -158,7 +159,7 @@ impl ContentCollector {
                     how.unwrap_or_default()
                 ));
             }
-            _ => self.texts.push("[content of a kind that is not known]".to_owned()),
+            _ => self.texts.push("[content of an unknown type]".to_owned()),
         }
     }
 
@@ -174,36 +175,36 @@ impl ContentCollector {
                     self,
                 );
             }
-            _ => self.texts.push("[a resource of a kind that is not known]".to_owned()),
+            _ => self.texts.push("[resource of an unknown type]".to_owned()),
         }
     }
 }
 
-/// Where an answer comes from, and what is known of it beforehand.
+/// Origin of a result, with what is known about it in advance.
 pub(crate) struct ResultSource<'a> {
     pub(crate) server: &'a str,
     pub(crate) tool: &'a str,
-    /// The tool that reads what an answer refers to, if there is one.
+    /// The tool that reads linked resources, if there is one.
     pub(crate) reader: Option<&'a str>,
-    /// The form that structured answers have, by the server's own word.
+    /// The schema that the server declares for structured content.
     pub(crate) output_schema: Option<&'a Schema>,
 }
 
-/// A result of which some blocks are of a kind that is not known: the others
-/// can be told, and of these that they are there.
+/// Recovers a result with unknown content blocks, replacing each with a
+/// placeholder.
 pub(crate) fn recover_known_blocks(result: &ServerResult) -> Option<CallToolResult> {
     let mut result = serde_json::to_value(result).ok()?;
     for block in result.get_mut("content")?.as_array_mut()? {
         if serde_json::from_value::<ContentBlock>(block.clone()).is_err() {
             let kind = block.get("type").and_then(Value::as_str).unwrap_or("none");
-            let text = format!("[content of a kind that is not known here: {}]", excerpt(kind, 50));
+            let text = format!("[content of an unknown type: {}]", excerpt(kind, 50));
             *block = json!({"type": "text", "text": text});
         }
     }
     serde_json::from_value(result).ok()
 }
 
-/// The result of a tool.
+/// Converts a tool call's response to a tool result.
 pub(crate) fn tool_output(
     from: &ResultSource<'_>,
     result: &CallToolResult,
@@ -218,13 +219,13 @@ pub(crate) fn tool_output(
     if result.is_error == Some(true) {
         let said = match (text.trim().is_empty(), structured) {
             (true, Some(structured)) => structured.to_string(),
-            (true, None) => "it does not say why".to_owned(),
+            (true, None) => "no reason given".to_owned(),
             (false, _) => text,
         };
         let said = excerpt(&strip_controls(&said), MAX_ERROR_CHARS);
         let error = ToolError::conflict(format!("The tool {tool} of '{server}' failed: {said}"));
         return Err(error.with_hint(
-            "These are the server's own words; correct the call, or go on in another way.",
+            "This is the server's own message; correct the call, or try another approach.",
         ));
     }
     let mut object = Map::new();
@@ -234,7 +235,7 @@ pub(crate) fn tool_output(
         told
     });
     match told {
-        // It is the same in another form, or the only form.
+        // The structured content repeats the text, or there is no text.
         Some(told) if text.is_empty() || is_same_content(&text, &told) => {
             object.insert("result".to_owned(), told);
         }
@@ -254,19 +255,20 @@ pub(crate) fn tool_output(
     Ok(ToolOutput::from(object).with_attachments(gathered.attachments))
 }
 
-/// What is wrong with an answer, by the form that the server has promised. A
-/// form that cannot be read promises nothing.
+/// Returns the first violation of the declared output schema. An invalid schema
+/// is ignored.
 fn schema_violation(form: &Schema, structured: &Value) -> Option<String> {
     form.compile().ok()?;
     let violations = form.check(structured).err()?;
     let first = violations.first()?;
     Some(format!(
-        "The answer does not fit the outputSchema of the tool: {}",
+        "The result does not match the outputSchema of the tool: {}",
         excerpt(&first.to_string(), 300)
     ))
 }
 
-/// Whether what is structured is the content itself, as some servers have it.
+/// Whether the structured content only repeats the content blocks, as some
+/// servers do.
 fn repeats_content(structured: &Value, content: &[ContentBlock]) -> bool {
     let list = match structured {
         Value::Object(fields) if fields.len() == 1 => fields.values().next(),
@@ -282,7 +284,7 @@ fn repeats_content(structured: &Value, content: &[ContentBlock]) -> bool {
 
 fn is_same_content(text: &str, structured: &Value) -> bool {
     let only = structured.as_object().filter(|fields| fields.len() == 1);
-    // Plain text that some servers wrap, for want of an object.
+    // Some servers wrap plain text in an object.
     if only.is_some_and(|fields| fields.values().all(|value| value.as_str() == Some(text))) {
         return true;
     }
@@ -290,7 +292,7 @@ fn is_same_content(text: &str, structured: &Value) -> bool {
     said == *structured || only.is_some_and(|fields| fields.values().all(|value| *value == said))
 }
 
-/// What a resource holds.
+/// Converts a resource to a tool result.
 pub(crate) fn resource_output(result: &ReadResourceResult, media: &MediaStore) -> ToolOutput {
     let mut gathered = ContentCollector::default();
     result.contents.iter().for_each(|it| gathered.add_resource(it, media));
@@ -299,7 +301,7 @@ pub(crate) fn resource_output(result: &ReadResourceResult, media: &MediaStore) -
     ToolOutput::from(object).with_attachments(gathered.attachments)
 }
 
-/// What a prompt says.
+/// Converts a prompt to a tool result.
 pub(crate) fn prompt_output(
     result: &GetPromptResult,
     media: &MediaStore,
@@ -321,7 +323,7 @@ pub(crate) fn prompt_output(
     Ok(ToolOutput::from(object).with_attachments(attachments))
 }
 
-/// Removes files of answers that nobody has touched for so long. Blocks.
+/// Removes files that were not modified for `age`. Blocks.
 pub(crate) fn remove_old_files(folder: &Path, age: std::time::Duration) {
     let Ok(files) = std::fs::read_dir(folder) else { return };
     for file in files.flatten() {

@@ -1,31 +1,31 @@
-//! What a model is told of a server's tool: the server's own words, without
-//! what a reader would not see, and without orders to whoever reads them.
+//! Prepares a server's tool definition for the model: removes hidden text and
+//! prompt injections.
 
 use hermes_threats::{ScanLevel, scan};
 use serde_json::{Map, Value, json};
 
 use super::sanitize::strip_hidden;
 
-/// How long a description may be, and one of a parameter.
+/// Maximum length of a description, and of a parameter's, in characters.
 const MAX_DESCRIPTION_CHARS: usize = 4_000;
 const MAX_PARAMETER_CHARS: usize = 1_000;
 
-/// How deep a schema may be nested.
+/// Maximum nesting depth of a schema.
 const MAX_SCHEMA_DEPTH: usize = 40;
 
-/// The largest schema, in bytes.
+/// Maximum size of a schema, in bytes.
 const MAX_SCHEMA_BYTES: usize = 256 * 1024;
 
-/// What a model is told.
+/// A tool definition as the model sees it.
 #[derive(Debug, Clone)]
 pub(crate) struct ToolDescription {
     pub(crate) description: String,
     pub(crate) parameters: Value,
-    /// What the scan has found, by name.
+    /// Ids of the findings of the scan.
     pub(crate) findings: Vec<String>,
 }
 
-/// What a model is told of a tool with this definition.
+/// Returns the sanitized description and parameters of a tool.
 pub(crate) fn describe_tool(server: &str, definition: &Value) -> ToolDescription {
     let text = |key: &str| definition.get(key).and_then(Value::as_str).unwrap_or_default();
     let raw =
@@ -40,8 +40,8 @@ pub(crate) fn describe_tool(server: &str, definition: &Value) -> ToolDescription
     };
     if !findings.is_empty() {
         description = format!(
-            "A tool of the MCP server {server}. (Its description is withheld: it gives orders to \
-             its reader.)"
+            "A tool of the MCP server {server}. (Description withheld: it gives orders to its \
+             reader.)"
         );
     }
     let schema = definition.get("inputSchema").cloned().unwrap_or_else(|| json!({}));
@@ -58,7 +58,7 @@ pub(crate) fn describe_tool(server: &str, definition: &Value) -> ToolDescription
 
 fn scan_findings(text: &str) -> Vec<String> {
     let found = scan(text, ScanLevel::Context).into_iter();
-    // What is hidden is taken out, which is enough.
+    // Hidden text is stripped, which is enough.
     let told =
         found.filter(|finding| finding.category != hermes_threats::ThreatCategory::Concealment);
     told.map(|finding| finding.id.to_owned()).collect()
@@ -75,7 +75,7 @@ fn sanitize_schema(mut schema: Value, findings: &mut Vec<String>) -> Value {
     schema
 }
 
-/// A name that is required and not described cannot be given.
+/// Removes required names without a property, since no call could provide them.
 fn drop_undefined_required(fields: &mut Map<String, Value>) {
     let Some(properties) = fields.get("properties").and_then(Value::as_object).cloned() else {
         return;
@@ -87,7 +87,7 @@ fn drop_undefined_required(fields: &mut Map<String, Value>) {
     }
 }
 
-/// Cleans the texts, and takes out what would have to be fetched.
+/// Sanitizes texts and removes remote references.
 fn sanitize_texts(value: &mut Value, levels: usize, findings: &mut Vec<String>) {
     match value {
         Value::Object(_) | Value::Array(_) if levels == 0 => *value = json!({}),

@@ -1,19 +1,18 @@
-//! SHA-256 of text and of JSON, whatever order its keys are in.
+//! SHA-256 of bytes and of JSON, independent of key order.
 
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-/// How deep a document may be nested before the rest is taken as text.
+/// Deeper levels of a document are hashed as plain text.
 const MAX_DEPTH: usize = 64;
 
-/// The hash of bytes, in hexadecimal.
+/// Returns the SHA-256 hash of bytes, in hexadecimal.
 pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
     let hash = Sha256::digest(bytes);
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The hash of a document. Two that differ only in the order of keys have the
-/// same.
+/// Returns the hash of a JSON document, independent of key order.
 pub(crate) fn json_sha256(value: &Value) -> String {
     let mut text = String::new();
     write_canonical(value, MAX_DEPTH, &mut text);

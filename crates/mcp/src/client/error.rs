@@ -1,4 +1,4 @@
-//! Why a request to a server failed, in terms of what may have happened.
+//! Errors of requests to a server, classified by what the server may have done.
 
 use std::error::Error;
 use std::time::Duration;
@@ -18,13 +18,13 @@ use super::streamable_http::{HttpStatusError, is_declined};
 
 type StreamableError = StreamableHttpError<reqwest::Error>;
 
-/// How much of a server's words is shown.
+/// Maximum length of a server's message, in characters.
 const MAX_MESSAGE_CHARS: usize = 4_000;
 
-/// The code of a refusal that ends when the user has been somewhere.
+/// Error code of a server that requires the user to open a URL first.
 const URL_ELICITATION_REQUIRED: ErrorCode = ErrorCode(-32042);
 
-/// What a server wants before it does something.
+/// Authorization that a server requires.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AuthRequirement {
     /// A login.
@@ -36,23 +36,23 @@ pub(crate) enum AuthRequirement {
 /// Why a request failed.
 #[derive(Debug)]
 pub(crate) enum McpRequestError {
-    /// The server did not get it.
+    /// The server did not receive the request.
     NotSent(String),
-    /// It got it, or may have, and the answer was lost.
+    /// The server received the request, or may have, and the response was lost.
     Lost(String),
-    /// It was silent for too long, and told to stop.
+    /// The server was silent for too long; the request was cancelled.
     IdleTimeout(Duration),
-    /// It took too long, however much it said, and was told to stop.
+    /// The request took too long despite progress, and was cancelled.
     TotalTimeout(Duration),
-    /// We no longer want it.
+    /// The caller cancelled the request.
     Cancelled,
-    /// It wants a login.
+    /// The server requires a login.
     AuthRequired(AuthRequirement),
-    /// The user must go somewhere first; what the server says of it.
+    /// The user must open URLs first; the server's elicitations.
     UrlElicitation(Vec<Value>),
-    /// The server refused it, or answered in a way that cannot be used.
+    /// The server refused the request, or its response cannot be used.
     Refused(ToolError),
-    /// It has answered, and nobody can read what.
+    /// The server responded, but the response cannot be read.
     Unreadable(ToolError),
 }
 
@@ -89,7 +89,7 @@ impl McpRequestError {
         }
     }
 
-    /// Whether it speaks against the server rather than against the request.
+    /// Whether the error is the server's fault rather than the request's.
     pub(crate) fn is_connection_failure(&self) -> bool {
         matches!(
             self,
@@ -102,32 +102,32 @@ impl std::fmt::Display for McpRequestError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::NotSent(why) | Self::Lost(why) => f.write_str(why),
-            Self::IdleTimeout(after) => write!(f, "it said nothing for {} s", after.as_secs_f64()),
+            Self::IdleTimeout(after) => write!(f, "no response for {} s", after.as_secs_f64()),
             Self::TotalTimeout(after) => write!(f, "it took longer than {} s", after.as_secs_f64()),
-            Self::Cancelled => f.write_str("it is no longer wanted"),
-            Self::AuthRequired(_) => f.write_str("it wants a login"),
-            Self::UrlElicitation(_) => f.write_str("it wants the user to go somewhere first"),
+            Self::Cancelled => f.write_str("the request was cancelled"),
+            Self::AuthRequired(_) => f.write_str("it requires a login"),
+            Self::UrlElicitation(_) => f.write_str("it requires the user to open a URL first"),
             Self::Refused(error) | Self::Unreadable(error) => f.write_str(error.message()),
         }
     }
 }
 
-/// An answer that fits no question.
+/// Error for a response that does not match its request.
 pub(crate) fn unexpected_response(server: &str, what: &str) -> ToolError {
     ToolError::new(
         ErrorKind::Network,
-        format!("The MCP server '{server}' answered in a way that cannot be used: {what}"),
+        format!("The MCP server '{server}' sent a response that cannot be used: {what}"),
     )
 }
 
 fn too_long_error(server: &str) -> ToolError {
     ToolError::limit(format!(
-        "The answer of the MCP server '{server}' is longer than {} MiB and was thrown away",
+        "The response of the MCP server '{server}' exceeds {} MiB and was discarded",
         super::stdio_transport::MAX_MESSAGE_BYTES >> 20
     ))
 }
 
-/// What is told of an answer that could not be read, if that is what it is.
+/// Returns the error for an unreadable response, if it is one.
 fn unreadable_error(server: &str, error: &ErrorData) -> Option<ToolError> {
     let has = |mark: &str| error.data.as_ref().is_some_and(|data| data.get(mark).is_some());
     if has(TOO_LONG_MARKER) {
@@ -143,7 +143,7 @@ fn refusal_error(server: &str, error: &ErrorData) -> ToolError {
         ErrorCode::INVALID_PARAMS => ToolError::invalid(text),
         ErrorCode::METHOD_NOT_FOUND | ErrorCode::RESOURCE_NOT_FOUND => ToolError::not_found(text),
         _ => ToolError::conflict(text)
-            .with_hint("These are the server's own words; another call or another tool may help."),
+            .with_hint("This is the server's own message; another call or another tool may help."),
     };
     let failed = failed.with("code", error.code.0);
     match &error.data {
@@ -153,13 +153,13 @@ fn refusal_error(server: &str, error: &ErrorData) -> ToolError {
     }
 }
 
-/// An error and what has caused it, each once.
+/// Formats an error with its causes, without repetitions.
 pub(crate) fn error_chain(error: &(dyn Error + 'static)) -> String {
     let mut parts: Vec<String> = Vec::new();
     let mut next = Some(error);
     while let Some(error) = next {
         let text = error.to_string();
-        // What only passes something on says nothing by itself.
+        // A pure wrapper adds nothing to the message.
         let passes_on =
             matches!(error.downcast_ref::<StreamableError>(), Some(StreamableError::Io(_)));
         if !passes_on && !parts.iter().any(|part| part.contains(&text)) {
@@ -170,33 +170,33 @@ pub(crate) fn error_chain(error: &(dyn Error + 'static)) -> String {
     parts.join(": ")
 }
 
-/// Why a server could not be greeted.
+/// Formats why the handshake with a server failed.
 pub(crate) fn initialize_error_chain(error: &ClientInitializeError) -> String {
     match error {
         ClientInitializeError::LegacyFallbackFailed { discover, fallback } => {
             let (newer, older) =
                 (initialize_error_chain(discover), initialize_error_chain(fallback));
-            if newer == older { newer } else { format!("{older} (the newer way: {newer})") }
+            if newer == older { newer } else { format!("{older} (with the newer protocol: {newer})") }
         }
         ClientInitializeError::TransportError { error, .. } => error_chain(error.error.as_ref()),
         ClientInitializeError::JsonRpcError(error) => format!("it refuses: {}", error.message),
         ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
             let theirs = server_supported.iter().map(ProtocolVersion::as_str).collect::<Vec<_>>();
             format!(
-                "it speaks a version of the protocol that is not known here: {}",
+                "it speaks an unsupported protocol version: {}",
                 theirs.join(", ")
             )
         }
         ClientInitializeError::ExpectedInitResult(Some(answer)) => {
             let answer = serde_json::to_string(answer).unwrap_or_default();
-            format!("its answer to the greeting cannot be used: {}", excerpt(&answer, 300))
+            format!("its response to the handshake cannot be used: {}", excerpt(&answer, 300))
         }
-        ClientInitializeError::ConnectionClosed(_) => "it has closed the connection".to_owned(),
+        ClientInitializeError::ConnectionClosed(_) => "it closed the connection".to_owned(),
         other => error_chain(other),
     }
 }
 
-/// Whether a server has answered the greeting, and refuses.
+/// Whether a server responded to the handshake with a refusal.
 pub(crate) fn is_refusal(error: &ClientInitializeError) -> bool {
     match error {
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => is_refusal(fallback),
@@ -206,7 +206,7 @@ pub(crate) fn is_refusal(error: &ClientInitializeError) -> bool {
     }
 }
 
-/// Whether it speaks no version of the protocol that we know.
+/// Whether the server supports none of our protocol versions.
 pub(crate) fn is_version_mismatch(error: &ClientInitializeError) -> bool {
     match error {
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => {
@@ -216,7 +216,7 @@ pub(crate) fn is_version_mismatch(error: &ClientInitializeError) -> bool {
     }
 }
 
-/// Whether a server has answered the greeting at all.
+/// Whether a server responded to the handshake.
 pub(crate) fn has_answered(error: &ClientInitializeError) -> bool {
     match error {
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => has_answered(fallback),
@@ -225,14 +225,14 @@ pub(crate) fn has_answered(error: &ClientInitializeError) -> bool {
     }
 }
 
-/// What an error was caused by.
+/// Returns the cause of an error.
 fn error_source<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
     let web = match error.downcast_ref::<StreamableError>() {
-        // It does not name its cause in the usual way.
+        // Does not report its cause through `source`.
         Some(StreamableError::Client(error)) => Some(error as &(dyn Error + 'static)),
         _ => None,
     };
-    // Nor does this one.
+    // Neither does `io::Error`.
     let inner =
         || error.downcast_ref::<std::io::Error>()?.get_ref().map(|it| it as &(dyn Error + 'static));
     web.or_else(inner).or_else(|| error.source())
@@ -250,17 +250,17 @@ fn error_sources<'a>(
     .take(16)
 }
 
-/// Whether it cannot have reached the server.
+/// Whether the request cannot have reached the server.
 fn was_not_sent(error: &(dyn Error + 'static)) -> bool {
     error_sources(error).any(|error| {
         if let Some(error) = error.downcast_ref::<reqwest::Error>() {
             return error.is_connect() || error.is_builder();
         }
-        // Without a token that is good nothing was done.
+        // Without a valid token no request was sent.
         if error.is::<AuthError>() {
             return true;
         }
-        // A line that was not written to its end is none.
+        // The server ignores an incomplete line.
         error.downcast_ref::<std::io::Error>().is_some_and(|error| {
             use std::io::ErrorKind::{BrokenPipe, ConnectionRefused, NotConnected};
             matches!(error.kind(), BrokenPipe | NotConnected | ConnectionRefused)
@@ -272,7 +272,7 @@ fn is_too_long(error: &(dyn Error + 'static)) -> bool {
     error_sources(error).any(|error| error.to_string().contains(TOO_LONG_MARKER))
 }
 
-/// What is told of a request that the server has not taken.
+/// Returns the error for a request that the server rejected without running it.
 fn declined_error(server: &str, error: &(dyn Error + 'static)) -> Option<ToolError> {
     let (status, retry_after, text) = error_sources(error).find_map(|error| {
         if let Some(it) = error.downcast_ref::<HttpStatusError>() {
@@ -282,19 +282,19 @@ fn declined_error(server: &str, error: &(dyn Error + 'static)) -> Option<ToolErr
         let status = error.downcast_ref::<reqwest::Error>()?.status()?;
         is_declined(status).then(|| (status, None, format!("HTTP {status}")))
     })?;
-    let text = format!("The MCP server '{server}' has not taken the call: {text}");
+    let text = format!("The MCP server '{server}' did not accept the call: {text}");
     let told = match status.as_u16() {
         401 | 403 => ToolError::denied(text).with_hint(format!(
-            "Nothing was done. Look at `headers` and `auth` of its entry; `hermes mcp test \
-             {server}` shows how it does."
+            "Nothing was done. Check `headers` and `auth` of its entry; `hermes mcp test \
+             {server}` shows its state."
         )),
         404 | 410 => {
-            ToolError::not_found(text).with_hint("Nothing was done. Look at `url` of its entry.")
+            ToolError::not_found(text).with_hint("Nothing was done. Check `url` of its entry.")
         }
         429 => {
             let when = match &retry_after {
-                Some(after) => format!("It says when to try again: {}.", excerpt(after, 100)),
-                None => "Wait before you try again.".to_owned(),
+                Some(after) => format!("The server says when to retry: {}.", excerpt(after, 100)),
+                None => "Wait before retrying.".to_owned(),
             };
             ToolError::limit(text).with_hint(format!("Nothing was done. {when}"))
         }
@@ -307,7 +307,7 @@ fn declined_error(server: &str, error: &(dyn Error + 'static)) -> Option<ToolErr
     })
 }
 
-/// The login that the server wants first.
+/// Returns the login that the server requires, if that is the cause.
 pub(crate) fn auth_requirement(error: &(dyn Error + 'static)) -> Option<AuthRequirement> {
     error_sources(error).find_map(|error| {
         if let Some(refused) = error.downcast_ref::<InsufficientScopeError>() {
@@ -321,7 +321,8 @@ pub(crate) fn auth_requirement(error: &(dyn Error + 'static)) -> Option<AuthRequ
     })
 }
 
-/// The login that a server wants before it is greeted.
+/// Returns the login that the server requires for the handshake, if that is the
+/// cause.
 pub(crate) fn initialize_auth_requirement(
     error: &ClientInitializeError,
 ) -> Option<AuthRequirement> {

@@ -1,13 +1,13 @@
-//! Texts of the forms that a server can ask for.
+//! Validates strings against the `format` of a form field.
 
-/// What is wanted of a text of this format, if it is none. A format that is
-/// not known wants nothing.
+/// Returns what a string of this format must be, if it is not. Unknown formats
+/// accept everything.
 pub(crate) fn format_violation(format: &str, text: &str) -> Option<&'static str> {
     let (fits, wanted) = match format {
-        "email" => (is_email(text), "an e-mail address"),
-        "uri" => (reqwest::Url::parse(text).is_ok(), "an address, with its scheme"),
+        "email" => (is_email(text), "an email address"),
+        "uri" => (reqwest::Url::parse(text).is_ok(), "a URL with a scheme"),
         "date" => (is_date(text), "a date, as 2026-01-31"),
-        "date-time" => (is_date_time(text), "a date and a time, as 2026-01-31T12:00:00Z"),
+        "date-time" => (is_date_time(text), "a date and time, such as 2026-01-31T12:00:00Z"),
         _ => return None,
     };
     (!fits).then_some(wanted)
@@ -19,7 +19,7 @@ fn is_email(text: &str) -> bool {
         && !text.contains(|c: char| c.is_whitespace() || c.is_control())
 }
 
-/// Numbers of two digits or more, between bounds.
+/// Whether a text is a number of exactly `digits` digits within bounds.
 fn is_number_in(text: &str, digits: usize, bounds: std::ops::RangeInclusive<u32>) -> bool {
     text.len() == digits
         && text.bytes().all(|byte| byte.is_ascii_digit())
@@ -60,7 +60,8 @@ fn is_date_time(text: &str) -> bool {
     is_date(date) && is_time(time, 3) && is_zone && is_part
 }
 
-/// Hours, minutes and perhaps seconds, of which one may be a leap second.
+/// Whether a text is hours, minutes and, with three parts, seconds up to a leap
+/// second.
 fn is_time(text: &str, parts: usize) -> bool {
     let bounds = [23, 59, 60];
     let mut fields = text.split(':').zip(bounds);

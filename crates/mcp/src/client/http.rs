@@ -1,5 +1,5 @@
-//! Servers on the network: the newer way with one address for everything, and
-//! where that is not known the older way with two connections.
+//! Connects to servers over HTTP: streamable HTTP, with HTTP+SSE as the
+//! fallback.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -17,22 +17,23 @@ use super::settings::ServerTransport;
 use super::stdio_transport::MAX_MESSAGE_BYTES;
 use super::tls::{TlsSettings, TrustRoots};
 
-/// How long a connection may take to come about.
+/// Timeout for establishing a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// How many redirections are followed.
+/// How many redirects are followed.
 const MAX_REDIRECTS: usize = 5;
 
-/// The HTTP client for a server.
+/// Builds the HTTP client for a server.
 pub(crate) fn build_client(tls: &TlsSettings) -> Result<reqwest::Client, ToolError> {
-    // It fails if another part of the program has chosen already, which is fine.
+    // Fails if another part of the program has installed a provider, which is
+    // fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = reqwest::Client::builder()
         .user_agent(concat!("hermes/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(CONNECT_TIMEOUT)
         .tcp_nodelay(true)
         .tcp_keepalive(Duration::from_secs(30))
-        // What is sent is for the server that it was given for, and no other.
+        // Requests carry credentials, so redirects must not leave the origin.
         .redirect(Policy::custom(|attempt: Attempt<'_>| {
             let is_same = attempt
                 .previous()
@@ -45,10 +46,10 @@ pub(crate) fn build_client(tls: &TlsSettings) -> Result<reqwest::Client, ToolErr
             }
         }));
     let secured = tls.apply(builder, TrustRoots::FileOnly)?;
-    secured.build().map_err(|error| ToolError::internal(format!("HTTP cannot be set up: {error}")))
+    secured.build().map_err(|error| ToolError::internal(format!("cannot create the HTTP client: {error}")))
 }
 
-/// Calls the server and greets it.
+/// Connects to the server and performs the handshake.
 pub(crate) async fn connect_http(
     server: &SupervisedServer,
     era: Option<ProtocolEra>,
@@ -56,7 +57,7 @@ pub(crate) async fn connect_http(
 ) -> Result<McpConnection, ConnectError> {
     let settings = server.settings();
     let ServerTransport::Http { url, headers, sse } = &settings.transport else {
-        return Err(ConnectError::Fatal(ToolError::internal("This server has no address")));
+        return Err(ConnectError::Fatal(ToolError::internal("This server has no URL")));
     };
     let headers = parse_headers(headers).map_err(ConnectError::Fatal)?;
     let client = build_client(&settings.tls).map_err(ConnectError::Fatal)?;
@@ -117,7 +118,7 @@ pub(crate) fn parse_headers(
 ) -> Result<HashMap<HeaderName, HeaderValue>, ToolError> {
     let mut read = HashMap::new();
     for (name, value) in headers {
-        let wrong = || ToolError::invalid(format!("`headers` has an entry that is none: {name}"));
+        let wrong = || ToolError::invalid(format!("`headers` has an invalid entry: {name}"));
         let name = HeaderName::try_from(name.as_str()).map_err(|_| wrong())?;
         let mut value = HeaderValue::try_from(value.as_str()).map_err(|_| wrong())?;
         value.set_sensitive(true);

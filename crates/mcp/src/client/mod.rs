@@ -1,8 +1,8 @@
-//! Servers of others: their tools in our registry.
+//! MCP client: registers the tools of external servers.
 //!
-//! [`McpServers`] are all that a program uses. Each is looked after on its own:
-//! what it offered last time is offered at once, and the server itself is
-//! started when it is first needed.
+//! [`McpServers`] is the entry point. Each server is supervised on its own: its
+//! cached tools are registered at once, and the server itself starts when it is
+//! first needed.
 
 mod breaker;
 mod catalogue;
@@ -71,28 +71,26 @@ use content::MediaStore;
 use pins::ToolPins;
 use server::{ServerPhase, SupervisedServer};
 
-/// What is kept of answers for so long.
+/// How long files from responses are kept.
 const MEDIA_MAX_AGE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// What servers need of the program around them.
+/// Dependencies of the MCP client.
 pub struct ClientDeps {
-    /// Where their tools go.
+    /// The engine that the tools are registered with.
     pub engine: Engine,
-    /// A folder for what can be had again: catalogues, pictures.
+    /// Directory for data that can be fetched again: catalogues, media.
     pub cache: PathBuf,
-    /// A folder for what cannot: what tools were like at first, logins, what
-    /// runs.
+    /// Directory for data that cannot: tool pins, logins, running processes.
     pub state: PathBuf,
-    /// The folders that servers are told of.
+    /// Directories offered to servers as roots.
     pub roots: Vec<PathBuf>,
-    /// Who can be asked; without anybody, no server may ask.
+    /// Prompts the user; without one, servers cannot ask.
     pub prompter: Option<Arc<dyn ElicitationPrompter>>,
-    /// The models that servers may use.
+    /// Models that servers may use.
     pub models: Option<Arc<dyn SamplingModels>>,
-    /// Our own variables, of which programs get the harmless ones.
+    /// Our environment; child processes get its harmless variables.
     pub own_env: Vec<(String, String)>,
-    /// Where is asked whether a package is known to be harmful; nowhere if
-    /// there is none.
+    /// URL for malicious package queries; `None` disables the check.
     pub osv: Option<String>,
 }
 
@@ -102,7 +100,7 @@ impl std::fmt::Debug for ClientDeps {
     }
 }
 
-/// The place where the world looks up harmful packages.
+/// The public OSV API, which lists malicious packages.
 pub const OSV_QUERY_URL: &str = "https://api.osv.dev/v1/query";
 
 pub(crate) struct ClientShared {
@@ -123,19 +121,19 @@ pub(crate) struct ClientShared {
 }
 
 impl ClientShared {
-    /// Whether no other server is called the same in Hermes Agent.
+    /// Whether no other server has the same name in Hermes Agent.
     pub(crate) fn is_plain_name_unique(&self, server: &str) -> bool {
         self.plain_names.get(&names::underscored(server)).is_none_or(|count| *count == 1)
     }
 }
 
-/// The servers of a program.
+/// All configured MCP servers.
 pub struct McpServers {
     servers: BTreeMap<String, Arc<SupervisedServer>>,
     shared: Arc<ClientShared>,
     problems: Vec<String>,
     invalid_entries: BTreeMap<String, InvalidServerEntry>,
-    /// What clears away after others, once it is begun.
+    /// The cleanup of orphans and old files, once started.
     cleanup: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -145,10 +143,10 @@ impl std::fmt::Debug for McpServers {
     }
 }
 
-/// How a server is doing.
+/// Status of a server.
 #[derive(Debug, Clone, Serialize)]
 pub struct ServerStatus {
-    /// Its name.
+    /// The name of the server.
     pub name: String,
     /// `stdio`, `http` or `sse`.
     pub transport: &'static str,
@@ -156,56 +154,55 @@ pub struct ServerStatus {
     pub status: &'static str,
     /// How many of its tools are in the registry.
     pub tools: usize,
-    /// Those that are held back because they have changed.
+    /// Tools that are held back because they changed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub held_back: Vec<String>,
-    /// Why each of these is, with what is different.
+    /// Why each tool is held back, with the difference.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub reasons: BTreeMap<String, String>,
-    /// Those that the server has added since it was first used; they can be
-    /// called.
+    /// Tools added since the server was first used; they can be called.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub news: Vec<String>,
-    /// What is wrong with it, one sentence each.
+    /// Problems of the server, one sentence each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
-    /// What is worth knowing of its tools and no problem, one sentence each.
+    /// Notes about its tools that are not problems, one sentence each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Why it is not there.
+    /// Why the server is unavailable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The version of the protocol that it speaks.
+    /// The protocol version that the server speaks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<String>,
-    /// What it calls itself.
+    /// Name and version of the server program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<String>,
-    /// What it has asked of the model.
+    /// The server's use of our models.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sampling: Option<SamplingCounts>,
-    /// What it has logged lately.
+    /// The latest log messages of the server.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<String>,
 }
 
-/// What a trial of a server has shown.
+/// Result of testing a server.
 #[derive(Debug, Clone, Serialize)]
 pub struct ServerTrial {
-    /// How it is doing.
+    /// The server's status.
     pub status: ServerStatus,
-    /// How long it took until its tools were known, in milliseconds.
+    /// Time until its tools were known, in milliseconds.
     pub ready_ms: f64,
-    /// How long a harmless request takes, in milliseconds.
+    /// Round-trip time of a harmless request, in milliseconds.
     pub answer_ms: f64,
-    /// About how many tokens the definitions of its tools take.
+    /// Approximate number of tokens in its tool definitions.
     pub schema_tokens: usize,
-    /// The names of its tools, for models.
+    /// Model names of its tools.
     pub tools: Vec<String>,
 }
 
 impl McpServers {
-    /// The servers that are set down. Nothing is started yet.
+    /// Creates the configured servers without starting any.
     pub fn new(settings: McpClientSettings, deps: ClientDeps) -> Self {
         let mut plain_names = BTreeMap::new();
         for name in settings.servers.keys() {
@@ -242,22 +239,22 @@ impl McpServers {
         }
     }
 
-    /// What is wrong with entries that cannot be used, one sentence each.
+    /// Problems of invalid entries, one sentence each.
     pub fn problems(&self) -> &[String] {
         &self.problems
     }
 
-    /// Offers what is known of before, and begins to look after the servers.
-    /// Returns at once: a server of which nothing is known, or that is
-    /// required, is started in the background; the others when they are first
-    /// needed. Must be called within a runtime.
+    /// Registers cached tools and starts supervising the servers. Returns
+    /// immediately: servers that are required or have no cached catalogue start
+    /// in the background, the others when first needed. Must be called within a
+    /// runtime.
     pub fn start(&self) {
         self.start_where(|_| true);
     }
 
-    /// The same for a call of this tool alone: of the servers of which nothing
-    /// is known only that is started whose tool it is, and its tools are waited
-    /// for. Why there are none, the call will tell.
+    /// Like [`start`](Self::start), for a call of one tool: of the servers
+    /// without a cached catalogue, starts only the one that the tool belongs to
+    /// and waits for its tools. If there are none, the call reports why.
     pub async fn start_for(&self, tool: &str) {
         self.start_where(|server| names::is_server_tool(server, tool));
         let asked = self.enabled().filter(|server| names::is_server_tool(server.name(), tool));
@@ -267,8 +264,7 @@ impl McpServers {
 
     fn start_where(&self, is_wanted: impl Fn(&str) -> bool) {
         let shared = Arc::clone(&self.shared);
-        // What a crash has left is none of this run's business, but somebody
-        // must end it.
+        // Clean up what a crashed run left behind.
         let clearing = tokio::task::spawn_blocking(move || {
             if let Some(leftovers) = &shared.job_records {
                 program::reap_orphans(leftovers);
@@ -283,16 +279,16 @@ impl McpServers {
         }
     }
 
-    /// Offers what is known of before, and starts nothing.
+    /// Registers cached tools without starting any server.
     pub fn publish_cached(&self) {
         for (name, unusable) in &self.invalid_entries {
             server::explain_tool_absence(&self.shared.engine, name, &unusable.to_error());
         }
         for server in self.servers.values() {
             if !server.settings().enabled {
-                server.explain_absence("is switched off", None);
+                server.explain_absence("is disabled", None);
             } else if !server.publish_cached() {
-                server.explain_absence("has not been asked yet for its tools", None);
+                server.explain_absence("has not listed its tools yet", None);
             }
         }
     }
@@ -306,14 +302,14 @@ impl McpServers {
             let names: Vec<&str> = self.servers.keys().map(String::as_str).collect();
             let error = ToolError::not_found(format!("There is no MCP server '{name}'"));
             match names.as_slice() {
-                [] => error.with_hint("`hermes mcp add` sets one down."),
+                [] => error.with_hint("Add one with `hermes mcp add`."),
                 names => error.with_hint(format!("There are: {}.", names.join(", "))),
             }
         })
     }
 
-    /// Waits for the servers without which nothing may begin. The error is
-    /// that of the first one that is not there.
+    /// Waits for the required servers. Returns the error of the first that is
+    /// unavailable.
     pub async fn wait_required(&self) -> Result<(), ToolError> {
         if let Some(unusable) = self.invalid_entries.values().find(|it| it.required) {
             return Err(required_missing_error(&unusable.to_error()));
@@ -324,15 +320,15 @@ impl McpServers {
         Ok(())
     }
 
-    /// Waits until every server of which nothing is known has answered or
-    /// failed, but no longer than this. Whoever is later joins later.
+    /// Waits until every server without a cached catalogue has responded or
+    /// failed, up to `patience`. Slower servers join later.
     pub async fn wait_settled(&self, patience: Duration) {
         let unknown = self.enabled().filter(|server| server.catalogue().is_none());
         let all = futures_util::future::join_all(unknown.map(|server| server.wait_settled()));
         let _ = tokio::time::timeout(patience, all).await;
     }
 
-    /// The servers of which nothing is known and that have neither answered nor
+    /// Servers without a cached catalogue that have neither responded nor
     /// failed.
     pub fn pending(&self) -> Vec<&str> {
         let on_their_way = self.enabled().filter(|server| {
@@ -342,16 +338,16 @@ impl McpServers {
         on_their_way.map(|server| server.name()).collect()
     }
 
-    /// How each server is doing, by name.
+    /// Returns the status of each server, by name.
     pub fn status(&self) -> Vec<ServerStatus> {
         self.servers.values().map(|server| server_status(server)).collect()
     }
 
-    /// Starts a server if need be, and looks how it does.
+    /// Starts a server if needed and tests it.
     pub async fn test_server(&self, name: &str) -> Result<ServerTrial, ToolError> {
         let server = self.get(name)?;
         if !server.settings().enabled {
-            return Err(ToolError::unavailable(format!("The MCP server '{name}' is switched off"))
+            return Err(ToolError::unavailable(format!("The MCP server '{name}' is disabled"))
                 .with_hint("Set `enabled: true` in its entry of `mcp_servers`."));
         }
         let cx = ToolContext::bare("/");
@@ -364,7 +360,7 @@ impl McpServers {
         let request = subscriptions::liveness_request(connection.era());
         match connection.request(request, patience, None).await {
             Err(fault) if fault.is_connection_failure() => {
-                let text = format!("The MCP server '{name}' does not answer: {fault}");
+                let text = format!("The MCP server '{name}' does not respond: {fault}");
                 return Err(ToolError::new(ErrorKind::Network, text));
             }
             _ => {}
@@ -387,9 +383,8 @@ impl McpServers {
         })
     }
 
-    /// Takes the tools of a server as they are now: one by its name at the
-    /// server or the one for models, or all. How many of them were held back or
-    /// new.
+    /// Accepts the tools of a server as they are now: one, by its server or
+    /// model name, or all. Returns how many of them were held back or new.
     pub fn accept_tools(&self, name: &str, tool: Option<&str>) -> Result<usize, ToolError> {
         let server = self.get(name)?;
         let kept = server.catalogue();
@@ -398,8 +393,8 @@ impl McpServers {
             Kept::load(&self.shared.catalogues, name, written).map(Arc::new)
         });
         let Some(catalogue) = kept else {
-            return Err(ToolError::not_found(format!("Nothing is known of the tools of '{name}'"))
-                .with_hint(format!("`hermes mcp test {name}` asks the server.")));
+            return Err(ToolError::not_found(format!("The tools of '{name}' are not known yet"))
+                .with_hint(format!("Run `hermes mcp test {name}` to fetch them.")));
         };
         let tool = match tool {
             None => None,
@@ -411,17 +406,17 @@ impl McpServers {
             }
         };
         let folder = &self.shared.pins;
-        // One that cannot be read is written anew: this is the one place where
-        // a person has said so.
+        // An unreadable file is replaced: only here has the user confirmed the
+        // tools.
         let mut pins = ToolPins::load(folder, name).ok().flatten().unwrap_or_default();
         let accepted = pins.accept(&server.identity(), &catalogue.tools, tool);
         pins.save(folder, name)
-            .map_err(|error| ToolError::io("What was accepted cannot be kept", &error))?;
+            .map_err(|error| ToolError::io("Cannot save the accepted tools", &error))?;
         server.publish(&catalogue);
         Ok(accepted)
     }
 
-    /// Logs in to a server, with the help of whoever is there.
+    /// Logs in to a server, with the user's help.
     pub async fn login(&self, name: &str, visitor: &dyn LoginPrompter) -> Result<(), ToolError> {
         let server = self.get(name)?;
         oauth::login(server, visitor).await?;
@@ -429,14 +424,14 @@ impl McpServers {
         Ok(())
     }
 
-    /// Ends a server and takes its tools away. What is known of it is kept.
+    /// Stops a server and unregisters its tools. Keeps its cached data.
     pub async fn stop_server(&self, name: &str) {
         let Some(server) = self.servers.get(name) else { return };
         server.shut_down().await;
         server.withdraw();
     }
 
-    /// Forgets a server: its tools, what they were like, its login.
+    /// Removes all stored data of a server: catalogue, pins and login.
     pub async fn forget_server(&self, name: &str) -> Result<(), ToolError> {
         let server = self.get(name)?;
         if !matches!(server.phase(), ServerPhase::Idle | ServerPhase::Stopped) {
@@ -449,10 +444,10 @@ impl McpServers {
         Ok(())
     }
 
-    /// Ends every server and waits until nothing of them is left.
+    /// Stops every server and waits until all have exited.
     pub async fn stop(&self) {
         futures_util::future::join_all(self.enabled().map(|server| server.shut_down())).await;
-        // However short the run was, what a crash has left is gone after it.
+        // Even a short run finishes the cleanup after a crash.
         let clearing = self.cleanup.lock().take();
         if let Some(clearing) = clearing {
             let _ = clearing.await;
@@ -470,14 +465,14 @@ fn unknown_tool_error(server: &str, tool: &str, catalogue: &Kept) -> ToolError {
     })
 }
 
-/// A server is not there without which nothing begins.
+/// Returns the error for a required server that is unavailable.
 fn required_missing_error(error: &ToolError) -> ToolError {
-    let message = format!("A required MCP server is not there. {}", error.message());
+    let message = format!("A required MCP server is not available. {}", error.message());
     let told = ToolError::unavailable(message).with_hint(error.hint());
     error.details().iter().fold(told, |it, (key, value)| it.with(key, value.clone()))
 }
 
-/// Why a tool is held back, for a person who is to decide on it.
+/// Formats why a tool is held back, for the user.
 fn held_back_reason(why: &ToolError) -> String {
     match why.details().get("difference").and_then(|it| it.as_str()) {
         Some(difference) => format!("{}:\n{difference}", why.message()),

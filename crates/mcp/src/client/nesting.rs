@@ -1,12 +1,12 @@
-//! Messages that are nested deeper than can be read.
+//! Truncates messages that are nested too deeply to parse.
 
 /// How many levels are kept.
 const MAX_DEPTH: usize = 100;
 
-/// What stands for everything below them.
-pub(crate) const TOO_DEEP_MARKER: &str = "hermes: this is nested too deep";
+/// Placeholder for everything below.
+pub(crate) const TOO_DEEP_MARKER: &str = "hermes: nested too deeply";
 
-/// The text of a message, with a mark for what is too deep in it.
+/// Replaces too deeply nested values in a message with [`TOO_DEEP_MARKER`].
 pub(crate) fn truncate_nested(text: &[u8]) -> Vec<u8> {
     let mut kept = Vec::with_capacity(text.len());
     let (mut depth, mut in_string, mut is_escaped) = (0_usize, false, false);

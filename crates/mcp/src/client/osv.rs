@@ -1,5 +1,5 @@
-//! Packages that are known to be harmful are not started. Who cannot ask,
-//! because there is no network, starts them as ever.
+//! Blocks servers whose packages are known malware, by querying OSV. Without a
+//! network they start unchecked.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,19 +13,19 @@ use super::settings::ServerTransport;
 use super::tls::TlsSettings;
 use super::{digest, http};
 
-/// How long the question may take.
+/// Timeout of a query.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long an answer holds.
+/// How long a verdict is cached.
 const CACHE_MAX_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The longest answer.
+/// Maximum size of a response.
 const MAX_RESPONSE_BYTES: usize = 4 * 1024 * 1024;
 
-/// How many packages of a command are looked up.
+/// How many packages of a command are checked.
 const MAX_PACKAGES: usize = 20;
 
-/// How deep commands in commands are looked for.
+/// How deep nested commands are searched.
 const MAX_COMMAND_DEPTH: usize = 3;
 
 /// A package that a command would fetch and run.
@@ -36,8 +36,7 @@ pub(crate) struct FetchedPackage {
     pub(crate) version: Option<String>,
 }
 
-/// An error if the server is a package that is known to be harmful, or brings
-/// one along.
+/// Returns an error if the server fetches a package that is known malware.
 pub(crate) async fn check_packages(server: &SupervisedServer) -> Result<(), ToolError> {
     let ServerTransport::Stdio { command, args, .. } = &server.settings().transport else {
         return Ok(());
@@ -60,11 +59,10 @@ async fn check_package(
         Some(harm) => harm,
         None => {
             let asked = tokio::time::timeout(QUERY_TIMEOUT, query_osv(url, &question)).await;
-            // Offline is no reason to do without a server.
+            // Servers must still start offline.
             let Ok(Some(harm)) = asked else {
                 server.note(format!(
-                    "Whether the package {} is known to be harmful could not be looked up: {url} \
-                     does not answer",
+                    "The package {} could not be checked for malware: {url} does not respond",
                     package.name
                 ));
                 return Ok(());
@@ -77,12 +75,12 @@ async fn check_package(
         return Ok(());
     }
     Err(ToolError::denied(format!(
-        "The MCP server '{}' is not started: the package {} is known to be harmful ({})",
+        "The MCP server '{}' is not started: the package {} is known malware ({})",
         server.name(),
         package.name,
         harm.join("; ")
     ))
-    .with_hint("Remove the server; do not try to get around this."))
+    .with_hint("Remove the server; do not try to bypass this check."))
 }
 
 fn cached_verdict(file: &Path) -> Option<Vec<String>> {
@@ -100,7 +98,7 @@ fn cache_verdict(file: &Path, harm: &[String]) {
         .and_then(|()| hermes_store::atomic::write_atomic(file, &bytes, 0o600));
 }
 
-/// What is known against it; none if nobody answers.
+/// Returns the malware reports for a package; `None` without a response.
 async fn query_osv(url: &str, question: &Value) -> Option<Vec<String>> {
     let client = http::build_client(&TlsSettings::default()).ok()?;
     let mut answer = client.post(url).json(question).send().await.ok()?;
@@ -117,7 +115,7 @@ async fn query_osv(url: &str, question: &Value) -> Option<Vec<String>> {
     let answer: Value = serde_json::from_slice(&body).ok()?;
     let known = answer.get("vulns").and_then(Value::as_array).cloned().unwrap_or_default();
     let told = known.iter().filter_map(|it| {
-        // Others are flaws, and everything has flaws.
+        // Other ids are vulnerabilities, which do not block a package.
         let id = it.get("id")?.as_str()?.strip_prefix("MAL-")?;
         let summary = it.get("summary").and_then(Value::as_str).unwrap_or_default();
         Some(excerpt(&format!("MAL-{id} {summary}"), 120))
@@ -126,7 +124,7 @@ async fn query_osv(url: &str, question: &Value) -> Option<Vec<String>> {
 }
 
 impl FetchedPackage {
-    /// The packages that a command fetches and runs.
+    /// Returns the packages that a command fetches and runs.
     pub(crate) fn from_command(command: &str, args: &[String]) -> Vec<Self> {
         let words = std::iter::once(command).chain(args.iter().map(String::as_str)).collect();
         let mut found = Vec::new();
@@ -145,12 +143,12 @@ impl FetchedPackage {
     }
 }
 
-/// Looks for packages in the words of a command.
+/// Finds packages in the words of a command.
 fn find_packages(words: Vec<&str>, levels: usize, into: &mut Vec<FetchedPackage>) {
     let Some((first, args)) = words.split_first() else { return };
     let program = first.rsplit(['/', '\\']).next().unwrap_or(first);
     let program = program.strip_suffix(".cmd").or(program.strip_suffix(".exe")).unwrap_or(program);
-    // Those that have commands may have options before them.
+    // Programs with subcommands accept options before them.
     let args = match program {
         "npm" | "pnpm" | "yarn" | "bun" => skip_options(args, &NPM_OPTIONS),
         "uv" => skip_options(args, &UV_OPTIONS),
@@ -167,14 +165,14 @@ fn find_packages(words: Vec<&str>, levels: usize, into: &mut Vec<FetchedPackage>
         ("uvx", rest) | ("uv", ["tool", "run", rest @ ..] | ["x", rest @ ..]) => {
             into.extend(fetched_specs(rest, &UV_OPTIONS).filter_map(parse_pypi_spec));
         }
-        // What is run is here already; what it is run with may not be.
+        // The program itself is local; its `--with` packages may not be.
         ("uv", ["run", rest @ ..]) => {
             into.extend(extra_specs(rest, &UV_OPTIONS).filter_map(parse_pypi_spec))
         }
         ("pipx", ["run", rest @ ..]) => {
             into.extend(fetched_specs(rest, &PIPX_OPTIONS).filter_map(parse_pypi_spec))
         }
-        // These run what comes after them.
+        // These run the command that follows.
         ("env" | "nohup" | "nice" | "setsid" | "stdbuf" | "timeout" | "time" | "exec", rest)
             if levels > 0 =>
         {
@@ -188,7 +186,7 @@ fn find_packages(words: Vec<&str>, levels: usize, into: &mut Vec<FetchedPackage>
             let Some(script) = script.and_then(|at| rest.get(at + 1)) else { return };
             for command in script.split(['\n', ';', '&', '|', '(', ')']) {
                 let words = command.split_whitespace().map(|word| word.trim_matches(['"', '\'']));
-                // What is set for it comes before it.
+                // Skip variable assignments before the command.
                 let words = words.skip_while(|word| word.contains('=') && !word.starts_with('-'));
                 find_packages(words.collect(), levels - 1, into);
             }
@@ -197,7 +195,7 @@ fn find_packages(words: Vec<&str>, levels: usize, into: &mut Vec<FetchedPackage>
     }
 }
 
-/// The arguments of `env`, with those taken apart that are several in one.
+/// Returns the arguments of `env`, with `--split-string` values split.
 fn split_strings<'a>(args: &[&'a str]) -> Vec<&'a str> {
     let mut all = Vec::new();
     let mut args = args.iter();
@@ -205,7 +203,7 @@ fn split_strings<'a>(args: &[&'a str]) -> Vec<&'a str> {
         let text = match arg.strip_prefix("--split-string") {
             Some("") => args.next().copied(),
             Some(rest) => rest.strip_prefix('='),
-            // Other flags may be before it.
+            // Other flags may precede it.
             None if arg.starts_with('-') && !arg.starts_with("--") => match arg.split_once('S') {
                 Some((_, "")) => args.next().copied(),
                 Some((_, text)) => Some(text),
@@ -238,18 +236,18 @@ fn is_shell(word: &str) -> bool {
     matches!(base_name(word), "sh" | "bash" | "zsh" | "dash" | "ksh" | "fish")
 }
 
-/// `-c`, also together with other options.
+/// Whether an option is `-c`, possibly combined with other flags.
 fn is_script_option(word: &str) -> bool {
     word.strip_prefix('-').is_some_and(|flags| !flags.starts_with('-') && flags.contains('c'))
 }
 
-/// How the options of a program are read.
+/// Options of a package runner.
 struct FetcherOptions {
-    /// Those that name the package, in place of the first argument.
+    /// Options that name the package, instead of the first argument.
     package_options: &'static [&'static str],
-    /// Those that name packages which are there besides.
+    /// Options that name additional packages.
     extra_options: &'static [&'static str],
-    /// Others that are followed by a value.
+    /// Other options with a value.
     valued_options: &'static [&'static str],
 }
 
@@ -366,7 +364,7 @@ const PIPX_OPTIONS: FetcherOptions = FetcherOptions {
 };
 
 impl FetcherOptions {
-    /// Whether an option is followed by a value. Settings for one registry or
+    /// Whether an option is followed by a value. Options for one registry or
     /// scope always are.
     fn takes_value(&self, option: &str) -> bool {
         self.package_options.contains(&option)
@@ -376,7 +374,7 @@ impl FetcherOptions {
     }
 }
 
-/// What comes after the options at the beginning.
+/// Returns the arguments after the leading options.
 fn skip_options<'a, 'b>(args: &'b [&'a str], options: &FetcherOptions) -> &'b [&'a str] {
     let mut rest = args;
     while let [option, after @ ..] = rest
@@ -391,7 +389,7 @@ fn skip_options<'a, 'b>(args: &'b [&'a str], options: &FetcherOptions) -> &'b [&
     rest
 }
 
-/// What the options and arguments of a fetching program mean.
+/// Parsed arguments of a package runner.
 #[derive(Default)]
 struct FetcherArgs<'a> {
     named: Vec<&'a str>,
@@ -408,7 +406,7 @@ fn parse_fetcher_args<'a>(args: &[&'a str], options: &FetcherOptions) -> Fetcher
             break;
         }
         if !arg.starts_with('-') {
-            // What comes after it is for the program.
+            // The rest are arguments of the program.
             it.first = Some(*arg);
             break;
         }
@@ -428,14 +426,14 @@ fn parse_fetcher_args<'a>(args: &[&'a str], options: &FetcherOptions) -> Fetcher
     it
 }
 
-/// All packages that are fetched.
+/// Returns all packages that are fetched.
 fn fetched_specs<'a>(args: &[&'a str], options: &FetcherOptions) -> impl Iterator<Item = &'a str> {
     let it = parse_fetcher_args(args, options);
     let first = it.first.filter(|_| it.named.is_empty());
     it.named.into_iter().chain(first).chain(it.extra)
 }
 
-/// Those that are fetched for something that is here.
+/// Returns the additional packages that are fetched for a local program.
 fn extra_specs<'a>(args: &[&'a str], options: &FetcherOptions) -> impl Iterator<Item = &'a str> {
     parse_fetcher_args(args, options).extra.into_iter()
 }
@@ -447,13 +445,13 @@ fn parse_npm_spec(spec: &str) -> Option<FetchedPackage> {
     {
         return None;
     }
-    // A scope begins with the sign that also begins a version.
+    // A scope also begins with `@`.
     let at = spec.char_indices().skip(1).find(|(_, c)| *c == '@').map(|(at, _)| at);
     let (name, version) = match at {
         Some(at) => (&spec[..at], Some(&spec[at + 1..])),
         None => (spec, None),
     };
-    // A name of the user's own for a package; which one comes after it.
+    // An alias; the actual package follows `npm:`.
     if let Some(meant) = version.and_then(|version| version.strip_prefix("npm:")) {
         return parse_npm_spec(meant);
     }
@@ -473,7 +471,7 @@ fn parse_pypi_spec(spec: &str) -> Option<FetchedPackage> {
         .or_else(|| spec.split_once('@').map(|(_, version)| version.trim()));
     let is_exact = |it: &&str| it.starts_with(|c: char| c.is_ascii_digit()) && !it.contains('*');
     let version = version.filter(is_exact).map(str::to_owned);
-    // The form in which the index knows it: `A__b.c` is `a-b-c`.
+    // Normalize as the index does: `A__b.c` is `a-b-c`.
     let parts = name.split(['-', '_', '.']).filter(|part| !part.is_empty());
     let name = parts.collect::<Vec<_>>().join("-").to_lowercase();
     (!name.is_empty()).then_some(FetchedPackage { name, ecosystem: "PyPI", version })

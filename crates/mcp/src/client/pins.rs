@@ -1,6 +1,6 @@
-//! What a server's tools were like when they were first used. A tool that
-//! says something else today may want something else, so it is held back
-//! until somebody has looked at the difference.
+//! Pins the tool definitions of a server at first use. A changed definition may
+//! have another purpose, so the tool is held back until the user has reviewed
+//! the difference.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,17 +12,17 @@ use serde_json::{Map, Value};
 use super::sanitize::excerpt;
 use super::{digest, names};
 
-/// How much of a difference is shown.
+/// Maximum length of a displayed difference, in lines and characters per line.
 const MAX_DIFF_LINES: usize = 40;
 const MAX_LINE_CHARS: usize = 400;
 
-/// The largest file that is read.
+/// Maximum size of a pin file.
 const MAX_FILE_BYTES: u64 = 32 * 1024 * 1024;
 
-/// The tools of a server as they were taken.
+/// Accepted tools of a server.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct ToolPins {
-    /// Which server that was: its program and arguments, or its address.
+    /// The server: its program and arguments, or its URL.
     #[serde(default)]
     identity: String,
     #[serde(default)]
@@ -33,40 +33,39 @@ pub(crate) struct ToolPins {
 struct ToolPin {
     sha256: String,
     definition: Value,
-    /// Which server it was taken from, if another than the first.
+    /// The server that the tool was accepted from, if not the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     identity: Option<String>,
-    /// It came after the others, and nobody has said anything to it.
+    /// Added after the first use and not yet reviewed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     is_news: bool,
 }
 
-/// What became of a tool.
+/// Status of a tool compared to its pin.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum PinStatus {
-    /// It is as it was, or new and nothing speaks against it.
+    /// Unchanged, or new without concerns.
     Trusted,
-    /// It has changed.
+    /// The definition has changed.
     Changed {
-        /// What it was.
+        /// The pinned definition.
         was: Box<Value>,
-        /// What is different, in lines.
+        /// The difference, in lines.
         difference: String,
     },
-    /// It is new, and others have gone: it may be one of them by another name.
+    /// New, while other tools are missing: possibly a renamed one.
     Renamed {
-        /// Those that have gone.
+        /// The missing tools.
         gone: Vec<String>,
     },
-    /// It is another server by now.
+    /// The server itself has changed.
     ServerChanged {
-        /// What the server was.
+        /// The previous server.
         was: String,
-        /// What it is.
+        /// The current server.
         is: String,
     },
-    /// It is new, came after the others, and its texts give orders to their
-    /// reader.
+    /// New since the first use, with texts that give orders to their reader.
     Suspicious,
 }
 
@@ -75,8 +74,8 @@ impl ToolPins {
         folder.join(format!("{}.json", names::file_stem(server)))
     }
 
-    /// Those of a server. A file that cannot be read is an error: to take it
-    /// for none would be to accept everything.
+    /// Loads the pins of a server. An unreadable file is an error: treating it
+    /// as empty would accept everything.
     pub(crate) fn load(folder: &Path, server: &str) -> Result<Option<Self>, String> {
         let path = Self::pins_path(folder, server);
         let told = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
@@ -97,10 +96,9 @@ impl ToolPins {
         write_atomic(&Self::pins_path(folder, server), &serde_json::to_vec_pretty(self)?, 0o600)
     }
 
-    /// What became of each tool. Those that are new and good are taken as they
-    /// are now; whether there were any is told, too. One that comes later than
-    /// the others is not taken if it is `suspicious`: who adds a server looks
-    /// at what it offers that day.
+    /// Returns the status of each tool, and whether the pins changed. New tools
+    /// without concerns are pinned. After the first use, `suspicious` ones are
+    /// not: the user reviews the tools only when adding the server.
     pub(crate) fn check_tools(
         &mut self,
         identity: &str,
@@ -145,13 +143,13 @@ impl ToolPins {
         (standings, has_news)
     }
 
-    /// Whether a tool came later than the others, and nobody has looked at it.
+    /// Whether a tool was added after the first use and not yet reviewed.
     pub(crate) fn is_new_tool(&self, name: &str) -> bool {
         self.tools.get(name).is_some_and(|pin| pin.is_news)
     }
 
-    /// Takes tools as they are now: the one of that name, or all. Those that
-    /// have gone are forgotten. How many there were.
+    /// Pins the named tool, or all, as they are now. Forgets missing tools.
+    /// Returns how many were new or changed.
     pub(crate) fn accept(&mut self, identity: &str, tools: &[Value], only: Option<&str>) -> usize {
         let mut accepted = 0;
         let before = std::mem::take(&mut self.identity);
@@ -173,8 +171,8 @@ impl ToolPins {
             accepted += usize::from(old.is_none_or(is_new));
         }
         let today: Vec<&str> = tools.iter().map(tool_name).collect();
-        // With one accepted by name, the others that are new stay in doubt as
-        // long as what has gone is remembered.
+        // While other new tools are not accepted, missing ones are remembered,
+        // so those stay held back as possibly renamed.
         let is_settled = today.iter().all(|name| self.tools.contains_key(*name));
         if only.is_none() || is_settled {
             self.tools.retain(|name, _| today.contains(&name.as_str()));
@@ -187,7 +185,7 @@ pub(crate) fn tool_name(tool: &Value) -> &str {
     tool.get("name").and_then(Value::as_str).unwrap_or_default()
 }
 
-/// What is different, one line for each value: `-` as it was, `+` as it is.
+/// Returns the difference, one line per value: `-` before, `+` after.
 fn diff_definitions(was: &Value, is: &Value) -> String {
     let (mut before, mut after) = (BTreeMap::new(), BTreeMap::new());
     flatten(was, String::new(), 12, &mut before);

@@ -1,12 +1,11 @@
-//! The question whether a server speaks the newer protocol, and what counts as
-//! an answer to it.
+//! The probe whether a server speaks the modern protocol, and its responses.
 
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage, ServerJsonRpcMessage,
     ServerResult,
 };
 
-/// Whether a message is the question.
+/// Whether a message is the probe.
 pub(crate) fn is_probe(message: &ClientJsonRpcMessage) -> bool {
     matches!(
         message,
@@ -15,14 +14,14 @@ pub(crate) fn is_probe(message: &ClientJsonRpcMessage) -> bool {
     )
 }
 
-/// An answer to it. There are older servers that say yes to whatever they do
-/// not know; theirs is turned into the refusal that it should have been.
+/// Normalizes a response to the probe. Some older servers answer unknown
+/// requests with an empty result; that becomes the error it should have been.
 pub(crate) fn normalize_response(answer: ServerJsonRpcMessage) -> ServerJsonRpcMessage {
     match answer {
         JsonRpcMessage::Response(response)
             if !matches!(response.result, ServerResult::DiscoverResult(_)) =>
         {
-            let error = ErrorData::invalid_request("it answers with nothing", None);
+            let error = ErrorData::invalid_request("the response is not a discover result", None);
             ServerJsonRpcMessage::error(error, Some(response.id))
         }
         other => other,

@@ -1,5 +1,5 @@
-//! A server that is a program: how it is started, what it may see, and how it
-//! and all that it has started are ended.
+//! Process of a stdio server: start, environment, and termination with all its
+//! children.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,37 +18,37 @@ use tokio::sync::oneshot;
 
 use super::stderr_tail::StderrTail;
 
-/// How long a program may take to go once its input has ended.
+/// How long a program may take to exit after its stdin closes.
 const EXIT_GRACE: Duration = Duration::from_millis(400);
 
-/// How long it may take once it was asked to.
+/// How long a program may take to exit after SIGTERM.
 const KILL_GRACE: Duration = Duration::from_millis(1500);
 
-/// A program that runs.
+/// A running server program.
 #[derive(Debug)]
 pub(crate) struct ServerProcess {
     child: Child,
     id: String,
     root: Option<JobRoot>,
     job_records: Option<JobRecords>,
-    /// What it has said on its error stream.
+    /// The last output on its stderr.
     pub(crate) stderr_tail: Arc<StderrTail>,
 }
 
-/// What is needed to start one.
+/// How to start a server program.
 pub(crate) struct ProcessSpec<'a> {
     pub(crate) server: &'a str,
     pub(crate) command: &'a str,
     pub(crate) args: &'a [String],
     pub(crate) env: &'a BTreeMap<String, String>,
     pub(crate) cwd: Option<&'a Path>,
-    /// Our own variables, of which the harmless ones are handed on.
+    /// Our environment; the program gets its harmless variables.
     pub(crate) own_env: &'a [(String, String)],
     pub(crate) job_records: Option<&'a JobRecords>,
 }
 
 impl ServerProcess {
-    /// Starts a program in a process group of its own.
+    /// Starts a program in its own process group.
     pub(crate) async fn start(
         plan: &ProcessSpec<'_>,
     ) -> Result<(Self, ChildStdin, ChildStdout), ToolError> {
@@ -91,17 +91,16 @@ impl ServerProcess {
         it.persist(plan);
         match (stdin, stdout) {
             (Some(stdin), Some(stdout)) => Ok((it, stdin, stdout)),
-            _ => Err(ToolError::internal("The program has no standard streams")),
+            _ => Err(ToolError::internal("The program has no stdin or stdout pipe")),
         }
     }
 
-    /// Writes it down, so that the next start can end what a crash of ours
-    /// leaves behind.
+    /// Records the process, so the next start can end it after a crash.
     fn persist(&self, plan: &ProcessSpec<'_>) {
         let (Some(records), Some(root)) = (&self.job_records, &self.root) else { return };
         let (owner_pid, owner_started) = job_records::current_process();
         let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        // The arguments may hold a secret.
+        // Without the arguments, which may contain a secret.
         let entry = JobRecord {
             id: self.id.clone(),
             pid: root.pid,
@@ -119,26 +118,26 @@ impl ServerProcess {
         let _ = records.record(&entry);
     }
 
-    /// How it has ended, once it has.
+    /// Returns the exit status, once the program has exited.
     pub(crate) fn exit_status(&mut self) -> Option<String> {
         self.child.try_wait().ok().flatten().map(|status| status.to_string())
     }
 
-    /// Ends it and all that it has started. Its input has ended before, so it
-    /// may be gone by itself.
+    /// Terminates the program and all its children. Its stdin is already
+    /// closed, so it may exit on its own.
     pub(crate) async fn terminate(mut self) {
         let _ = tokio::time::timeout(EXIT_GRACE, self.child.wait()).await;
         if let Some(root) = self.root.clone() {
             let mut ending = JobTermination::new(root, KILL_GRACE);
             loop {
-                // Looking at all processes takes some milliseconds.
+                // Scanning all processes takes milliseconds.
                 let step = tokio::task::spawn_blocking(move || {
                     let step = ending.step(Instant::now());
                     (ending, step)
                 });
                 let Ok((next, step)) = step.await else { break };
                 ending = next;
-                // Nobody else waits for it, and until then it counts as there.
+                // Reap the child; until then it counts as running.
                 let _ = self.child.try_wait();
                 match step {
                     TerminationStep::Wait(pause) => tokio::time::sleep(pause).await,
@@ -154,10 +153,10 @@ impl ServerProcess {
     }
 }
 
-/// Ends what programs of ours that have crashed have left running. Blocks.
+/// Terminates server processes that a crash left running. Blocks.
 pub(crate) fn reap_orphans(records: &JobRecords) -> usize {
     let orphans = records.orphans();
-    // Side by side: somebody waits for all of them.
+    // In parallel, since shutdown waits for all of them.
     std::thread::scope(|scope| {
         for orphan in &orphans {
             scope.spawn(|| records.terminate(orphan, KILL_GRACE));
@@ -175,18 +174,18 @@ fn new_id(server: &str) -> String {
 fn not_found_error(plan: &ProcessSpec<'_>) -> ToolError {
     let name = plan.command;
     let hint = match name.rsplit('/').next().unwrap_or(name) {
-        "npx" | "npm" | "node" => "Install Node.js, or give the whole path as `command`.",
-        "uvx" | "uv" => "Install uv, or give the whole path as `command`.",
-        _ => "Install it, or give the whole path as `command`.",
+        "npx" | "npm" | "node" => "Install Node.js, or set `command` to the full path.",
+        "uvx" | "uv" => "Install uv, or set `command` to the full path.",
+        _ => "Install it, or set `command` to the full path.",
     };
     ToolError::unavailable(format!(
-        "The MCP server '{}' cannot be started: there is no program '{name}'",
+        "The MCP server '{}' cannot be started: program '{name}' not found",
         plan.server
     ))
     .with_hint(hint)
 }
 
-/// The program that a name means, as a shell would find it.
+/// Resolves a program name as a shell would.
 fn find_program(name: &str, path: &str, home: Option<&Path>) -> Option<PathBuf> {
     if let (Some(rest), Some(home)) = (name.strip_prefix("~/"), home) {
         return Some(home.join(rest)).filter(|it| it.is_file());
@@ -208,8 +207,8 @@ fn is_program(path: &Path) -> bool {
     path.is_file()
 }
 
-/// The program, told by the system when we die, where there is a way to say
-/// so from outside.
+/// Returns a command that gets SIGTERM when this process dies, if `setpriv` is
+/// available.
 fn pdeathsig_command(program: &Path) -> Command {
     static SETPRIV_PATH: OnceLock<Option<PathBuf>> = OnceLock::new();
     let setpriv = SETPRIV_PATH.get_or_init(|| {
@@ -224,8 +223,8 @@ fn pdeathsig_command(program: &Path) -> Command {
 
 type SpawnJob = (Command, Handle, oneshot::Sender<io::Result<Child>>);
 
-/// Starts it from a thread that lives as long as we do: the system takes the
-/// end of the thread that started a program for the end of its parent.
+/// Spawns on a thread that lives as long as this process, since the
+/// parent-death signal fires when the spawning thread ends.
 async fn spawn_on_starter_thread(command: Command) -> io::Result<Child> {
     static STARTER_THREAD: OnceLock<mpsc::Sender<SpawnJob>> = OnceLock::new();
     let starter = STARTER_THREAD.get_or_init(|| {
@@ -236,12 +235,13 @@ async fn spawn_on_starter_thread(command: Command) -> io::Result<Child> {
                 let _ = answer.send(command.spawn());
             }
         };
-        // Without the thread its channel is closed, which is told below.
+        // If the thread cannot start, its channel is closed, which is reported
+        // below.
         let _ = std::thread::Builder::new().name("mcp-starter".to_owned()).spawn(work);
         sender
     });
     let (answer, started) = oneshot::channel();
-    let gone = || io::Error::other("the thread that starts programs is gone");
+    let gone = || io::Error::other("the thread that spawns server processes is not running");
     starter.send((command, Handle::current(), answer)).map_err(|_| gone())?;
     started.await.map_err(|_| gone())?
 }

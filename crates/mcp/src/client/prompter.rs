@@ -9,50 +9,50 @@ use serde_json::{Map, Value};
 use super::format;
 use super::sanitize::excerpt;
 
-/// What a server wants of the user.
+/// A question of a server to the user.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ServerQuestion {
-    /// To use our model.
+    /// Permission to use our model.
     Sample {
         /// The model.
         model: String,
-        /// What it would be asked, shortened.
+        /// The prompt, truncated.
         prompt: String,
-        /// How long the answer may be.
+        /// Maximum length of the reply.
         max_tokens: u32,
     },
-    /// Something filled in.
+    /// A form to fill in.
     Form {
-        /// What for.
+        /// The purpose of the form.
         message: String,
-        /// What is to be filled in.
+        /// The fields of the form.
         fields: Vec<FormField>,
     },
-    /// Something done at another place, in a browser.
+    /// A URL to open in a browser.
     OpenUrl {
-        /// What for.
+        /// The purpose of the visit.
         message: String,
         /// Where.
         url: String,
     },
 }
 
-/// What the user says to it.
+/// The user's answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ElicitationAnswer {
     /// Yes.
     Accepted,
-    /// Yes, with what was filled in.
+    /// Yes, with the values of the form.
     AcceptedForm(Map<String, Value>),
     /// No.
     Declined,
-    /// Nothing: nobody was there, or turned away.
+    /// No answer: no user was present, or the user cancelled.
     Cancelled,
 }
 
-/// Somebody who can be asked.
+/// Asks the user on behalf of a server.
 pub trait ElicitationPrompter: Send + Sync {
-    /// Asks for a server, and waits for the answer.
+    /// Asks a question and waits for the answer.
     fn ask<'a>(
         &'a self,
         server: &'a str,
@@ -60,52 +60,52 @@ pub trait ElicitationPrompter: Send + Sync {
     ) -> BoxFuture<'a, ElicitationAnswer>;
 }
 
-/// Something to be filled in.
+/// A field of a form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FormField {
     /// The name of the value.
     pub name: String,
-    /// What it is called, if that is another name.
+    /// The display name, if it differs.
     pub title: Option<String>,
-    /// What it is for.
+    /// The purpose of the field.
     pub description: Option<String>,
-    /// Whether it cannot be left out.
+    /// Whether a value is required.
     pub required: bool,
-    /// What it is.
+    /// The type of the value.
     pub kind: FieldKind,
-    /// What it is if nothing is said.
+    /// The value if the user enters none.
     pub default: Option<Value>,
-    /// What the server says of it, with the bounds of its value.
+    /// The field's schema, with the limits of its value.
     pub schema: Value,
 }
 
-/// What kind of value is wanted.
+/// Type of a form value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FieldKind {
     /// Text.
     Text,
     /// A number.
     Number {
-        /// Whether it is a whole one.
+        /// Whether it must be an integer.
         integer: bool,
     },
     /// Yes or no.
     Boolean,
-    /// One or some of these: the value, and what it is called.
+    /// One or several of a list of options.
     Choice {
-        /// The values and their names.
+        /// Values and display names.
         options: Vec<(String, String)>,
-        /// Whether several can be chosen.
+        /// Whether several options may be chosen.
         multiple: bool,
     },
 }
 
-/// As many fields as anybody would fill in, and options of one.
+/// Maximum number of fields of a form, and of options of a field.
 const MAX_FIELDS: usize = 50;
 const MAX_OPTIONS: usize = 200;
 
 impl FormField {
-    /// The fields of a form, from the schema that the server sends.
+    /// Parses the fields of a form from its schema.
     pub fn from_schema(schema: &Value) -> Vec<Self> {
         let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
             return Vec::new();
@@ -132,11 +132,11 @@ impl FormField {
         properties.iter().take(MAX_FIELDS).map(read).collect()
     }
 
-    /// The value that a person's words mean; if there is none, what is wanted.
+    /// Parses the user's input, or returns what is expected.
     pub fn parse_input(&self, words: &str) -> Result<Value, String> {
         let value = self.parse_value(words.trim())?;
         let schema = Schema::new(self.schema.clone());
-        // Bounds that nobody can read are for the server to judge.
+        // Limits that cannot be compiled are left to the server.
         if schema.compile().is_ok()
             && let Err(violations) = schema.check(&value)
             && let Some(first) = violations.into_iter().next()
@@ -177,7 +177,7 @@ impl FormField {
                     .filter(|word| !word.trim().is_empty())
                     .map(|word| find_option(options, word.trim()).map(Value::from))
                     .collect();
-                chosen.map(Value::from).ok_or_else(|| "some of the choices, with commas".into())
+                chosen.map(Value::from).ok_or_else(|| "a comma-separated list of the choices".into())
             }
         }
     }
@@ -189,9 +189,9 @@ impl FormField {
             text.push_str(&format!(": {description}"));
         }
         if let Some(default) = &self.default {
-            text.push_str(&format!(" (if left empty: {default})"));
+            text.push_str(&format!(" (default: {default})"));
         } else if !self.required {
-            text.push_str(" (may be left empty)");
+            text.push_str(" (optional)");
         }
         text
     }
@@ -218,7 +218,7 @@ impl FieldKind {
     }
 }
 
-/// The choices of a property, in each of the forms that the protocol has had.
+/// Returns the options of a property, in any form that the protocol has used.
 fn enum_options(property: &Value) -> Option<Vec<(String, String)>> {
     let list = |key: &str| property.get(key).and_then(Value::as_array);
     if let Some(values) = list("enum") {
@@ -239,7 +239,7 @@ fn enum_options(property: &Value) -> Option<Vec<(String, String)>> {
     Some(titled.iter().take(MAX_OPTIONS).filter_map(read).collect())
 }
 
-/// Asks through the channel for questions, one after the other.
+/// Asks through a [`UserPrompter`], one question at a time.
 pub struct UserPrompterAdapter(pub Arc<dyn UserPrompter>);
 
 impl std::fmt::Debug for UserPrompterAdapter {
@@ -248,7 +248,7 @@ impl std::fmt::Debug for UserPrompterAdapter {
     }
 }
 
-/// Whether somebody agrees, in the words of the choice or in their own.
+/// Whether an answer is the choice or a plain yes.
 fn is_yes(answer: &str, yes: &str) -> bool {
     let answer = answer.trim().to_lowercase();
     answer == yes.to_lowercase() || matches!(answer.as_str(), "y" | "yes")
@@ -309,9 +309,9 @@ impl UserPrompterAdapter {
                 }
             }
         }
-        // Who has only passed over the questions has agreed to nothing.
+        // Skipping every question is not consent.
         if !is_touched {
-            let question = format!("{message}\nNothing was filled in. Send it like that?");
+            let question = format!("{message}\nThe form is empty. Send it anyway?");
             return match self.confirm(&question, "Accept").await {
                 ElicitationAnswer::Accepted => ElicitationAnswer::AcceptedForm(filled),
                 other => other,
@@ -321,7 +321,7 @@ impl UserPrompterAdapter {
     }
 }
 
-/// Whether an address leads to a page, and does nothing else.
+/// Whether a URL opens a web page and nothing else.
 fn is_web_url(url: &str) -> bool {
     reqwest::Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))
 }
@@ -336,8 +336,8 @@ impl ElicitationPrompter for UserPrompterAdapter {
             match question {
                 ServerQuestion::Sample { model, prompt, max_tokens } => {
                     let text = format!(
-                        "The MCP server '{server}' wants to ask the model {model} \
-                         (at most {max_tokens} tokens):\n{prompt}"
+                        "The MCP server '{server}' wants to use the model {model} (at most \
+                         {max_tokens} tokens):\n{prompt}"
                     );
                     self.confirm(&text, "Allow").await
                 }
@@ -350,8 +350,8 @@ impl ElicitationPrompter for UserPrompterAdapter {
                 }
                 ServerQuestion::OpenUrl { message, url } => {
                     let text = format!(
-                        "The MCP server '{server}' asks: {message}\n\
-                         Open this address yourself, and only if you know it:\n{url}"
+                        "The MCP server '{server}' asks: {message}\nOpen this URL yourself, \
+                         and only if you know it:\n{url}"
                     );
                     self.confirm(&text, "Done").await
                 }

@@ -1,4 +1,4 @@
-//! Resources and prompts of a server, as tools.
+//! Exposes the resources and prompts of a server as tools.
 
 use hermes_core::{ToolContext, ToolError, ToolOutput};
 use rmcp::model::{
@@ -14,11 +14,11 @@ use super::error::{McpRequestError, unexpected_response};
 use super::sanitize::strip_hidden;
 use super::settings::ToolFilter;
 
-/// How many pages are read, and how much is taken.
+/// How many pages are read, and how many items are returned.
 const MAX_PAGES: usize = 50;
 const MAX_ITEMS: usize = 2_000;
 
-/// What can be done with a server beside calling its tools.
+/// A protocol operation exposed as a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ProtocolTool {
     ListResources,
@@ -28,7 +28,7 @@ pub(crate) enum ProtocolTool {
 }
 
 impl ProtocolTool {
-    /// Those that a server of this kind has, with their names.
+    /// Returns the operations that a server supports, with their tool names.
     pub(crate) fn for_server(
         catalogue: &ServerCatalogue,
         filter: &ToolFilter,
@@ -44,8 +44,8 @@ impl ProtocolTool {
         named.collect()
     }
 
-    /// What it is called beside the server's own tools: the usual name, or what
-    /// the protocol calls it where a tool of the server has that name.
+    /// Returns the tool name: the usual one, or the protocol's if the server
+    /// has a tool of that name.
     pub(crate) fn name(self, catalogue: &ServerCatalogue) -> Option<&'static str> {
         let names = match self {
             Self::ListResources => ["list_resources", "resources_list"],
@@ -61,8 +61,8 @@ impl ProtocolTool {
     pub(crate) fn description(self, server: &str) -> String {
         match self {
             Self::ListResources => format!(
-                "List the resources of the MCP server {server}: each has a `uri` to read it by. \
-                 `templates` have parts in braces to be filled in."
+                "List the resources of the MCP server {server}, each with a `uri` to read. \
+                 `templates` have placeholders in braces."
             ),
             Self::ReadResource => {
                 format!("Read a resource of the MCP server {server} by its `uri`.")
@@ -71,7 +71,8 @@ impl ProtocolTool {
                 format!("List the prompts of the MCP server {server} and their arguments.")
             }
             Self::GetPrompt => format!(
-                "Get a prompt of the MCP server {server} by its `name`, with its `arguments` put in."
+                "Get a prompt of the MCP server {server} by `name`, with its `arguments` \
+                 filled in."
             ),
         }
     }
@@ -90,7 +91,7 @@ impl ProtocolTool {
                     "name": {"type": "string", "description": "Its name."},
                     "arguments": {
                         "type": "object",
-                        "description": "Its arguments, each a text.",
+                        "description": "Its arguments, as strings.",
                         "additionalProperties": {"type": "string"},
                     },
                 },
@@ -122,7 +123,7 @@ impl ProtocolTool {
                     list_all(server, connection, ListKind::Templates, patience, cx).await;
                 let mut object = Map::new();
                 object.insert("resources".to_owned(), resources.into());
-                // Many servers have none and do not know the question.
+                // Many servers have no templates and reject the request.
                 if let Ok(templates) = templates
                     && !templates.is_empty()
                 {
@@ -157,7 +158,7 @@ enum ListKind {
     Prompts,
 }
 
-/// All of a kind, page by page: what a model needs to know of each.
+/// Lists all items of a kind, reduced to what a model needs.
 async fn list_all(
     server: &str,
     connection: &McpConnection,
@@ -191,7 +192,7 @@ async fn list_all(
             _ => {
                 return Err(McpRequestError::Refused(unexpected_response(
                     server,
-                    "a list was wanted",
+                    "a list was expected",
                 )));
             }
         };

@@ -1,8 +1,8 @@
-//! Messages through a program's standard streams, one line each.
+//! MCP messages over a child process's standard streams, one per line.
 //!
-//! What comes is not to be trusted: a line may be garbage, or endless. A
-//! message that cannot be read, but says which request it answers, fails that
-//! request at once instead of leaving it to wait.
+//! Input is untrusted: a line may be garbage or endless. An unreadable message
+//! that names the request it answers fails that request at once instead of
+//! leaving it to time out.
 
 use std::collections::VecDeque;
 use std::io;
@@ -26,36 +26,35 @@ use tokio::time::{Instant, sleep_until};
 use super::probe;
 use super::stderr_tail::StderrTail;
 
-/// The longest message.
+/// Maximum size of one message.
 pub(crate) const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
 
-/// What tells an answer that was too long from other errors.
+/// Marks errors for responses that were too long.
 pub(crate) const TOO_LONG_MARKER: &str = "hermes.too_long";
 
-/// What tells an answer that could not be read from other errors.
+/// Marks errors for responses that could not be parsed.
 pub(crate) const UNREADABLE_MARKER: &str = "hermes.unreadable";
 
-/// As much of a line that is thrown away is looked at, at either end.
+/// Bytes inspected at either end of a discarded line.
 const SCAN_WINDOW_BYTES: usize = 512;
 
-/// A connection through two streams.
+/// A client transport over a pair of streams.
 pub(crate) struct StdioTransport<R, W> {
     reader: BufReader<R>,
     line: Vec<u8>,
-    /// Messages that have come in one line with others, as in 2025-03-26.
+    /// Messages from a batch that arrived on one line, as in 2025-03-26.
     queue: VecDeque<ServerJsonRpcMessage>,
-    /// The end of a line that is being thrown away, and whether its request
-    /// was found at its beginning.
+    /// Tail of a line that is being discarded, and whether the id of its
+    /// request was found at its start.
     discarding: Option<(Vec<u8>, bool)>,
     writer: Arc<Mutex<Option<W>>>,
     stderr_tail: Arc<StderrTail>,
     probe_timeout: Duration,
-    /// The question whether the server speaks the newer protocol, and how long
-    /// it may go without an answer.
+    /// The pending probe for the newer protocol, and its deadline.
     probe: Option<(RequestId, Instant)>,
-    /// Such a question that was given up: an answer that still comes is late.
+    /// A probe that timed out; a response that still arrives is late.
     abandoned_probe: Option<RequestId>,
-    /// Set when one came, and it was yes.
+    /// Set when a late response was positive.
     late_discover: Arc<AtomicBool>,
 }
 
@@ -65,11 +64,11 @@ impl<R, W> std::fmt::Debug for StdioTransport<R, W> {
     }
 }
 
-/// What a piece of a line has led to.
+/// Outcome of reading a piece of a line.
 enum LineEvent {
     Line,
     Partial,
-    /// A line that was too long, and the request that it answers.
+    /// A line that was too long, with the id of the request it answers.
     Dropped(Option<RequestId>),
     Eof,
 }
@@ -90,13 +89,13 @@ impl<R: AsyncRead + Unpin, W> StdioTransport<R, W> {
         }
     }
 
-    /// Set when the server says that it speaks the newer protocol, but so late
-    /// that it was greeted in the older way.
+    /// Set when the server confirms the newer protocol only after it was
+    /// initialized with the older one.
     pub(crate) fn late_discover(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.late_discover)
     }
 
-    /// Reads on. Nothing is lost if this is dropped while it waits.
+    /// Reads the next piece. Cancel safe: no input is lost if this is dropped.
     async fn read_piece(&mut self) -> LineEvent {
         let Ok(found) = self.reader.fill_buf().await else { return LineEvent::Eof };
         if found.is_empty() {
@@ -142,7 +141,7 @@ impl<R: AsyncRead + Unpin, W> StdioTransport<R, W> {
         outcome
     }
 
-    /// Takes the message that the line holds, or several.
+    /// Queues the message on the line, or each message of a batch.
     fn parse_line(&mut self) {
         let line = std::mem::take(&mut self.line);
         let text = line.trim_ascii();
@@ -171,7 +170,8 @@ impl<R: AsyncRead + Unpin, W> StdioTransport<R, W> {
         self.queue.extend(message);
     }
 
-    /// A message, unless it is the late answer to a question that was given up.
+    /// Returns the message, unless it is the late response to an abandoned
+    /// probe.
     fn filter_late_probe(&mut self, message: ServerJsonRpcMessage) -> Option<ServerJsonRpcMessage> {
         let id = match &message {
             JsonRpcMessage::Response(response) => Some(&response.id),
@@ -251,7 +251,7 @@ where
                 LineEvent::Partial => {}
                 LineEvent::Line => self.parse_line(),
                 LineEvent::Dropped(Some(id)) => {
-                    let text = format!("the answer is longer than {} MiB", MAX_MESSAGE_BYTES >> 20);
+                    let text = format!("the response exceeds {} MiB", MAX_MESSAGE_BYTES >> 20);
                     self.queue.push_back(error_response(
                         id,
                         ErrorCode::INTERNAL_ERROR,
@@ -260,7 +260,7 @@ where
                     ));
                 }
                 LineEvent::Dropped(None) => {
-                    self.stderr_tail.push(b"[a message that was too long]\n")
+                    self.stderr_tail.push(b"[message too long, discarded]\n")
                 }
             }
         }
@@ -272,7 +272,7 @@ where
     }
 }
 
-/// Reads a message. Half a character, or what is none, does not lose the rest.
+/// Parses a message. Invalid UTF-8 and lone surrogates do not lose the rest.
 pub(crate) fn parse_server_message(text: &[u8]) -> Result<ServerJsonRpcMessage, serde_json::Error> {
     let read = serde_json::from_slice(text).or_else(|error| {
         let lossy = String::from_utf8_lossy(text);
@@ -288,8 +288,8 @@ pub(crate) fn parse_server_message(text: &[u8]) -> Result<ServerJsonRpcMessage, 
     read.or_else(|error| parse_truncated_list(text).ok_or(error))
 }
 
-/// A list of tools of which one is nested too deep: the others can be had. An
-/// answer is told as it is, or not at all.
+/// Parses a tool list in which one tool is nested too deeply, without that
+/// tool. Other responses are never shortened.
 fn parse_truncated_list(text: &[u8]) -> Option<ServerJsonRpcMessage> {
     let message = serde_json::from_slice(&super::nesting::truncate_nested(text)).ok()?;
     let is_list = matches!(
@@ -309,19 +309,20 @@ fn error_response(
     ServerJsonRpcMessage::error(error, Some(id))
 }
 
-/// The failure of the request that a message answers which cannot be read.
+/// Returns an error response for the request that an unreadable message
+/// answers.
 fn unreadable_response(line: &[u8], error: &serde_json::Error) -> Option<ServerJsonRpcMessage> {
     let id: RequestId = match serde_json::from_slice::<Value>(line) {
         Ok(value) if value.get("result").is_none() && value.get("error").is_none() => return None,
         Ok(value) => serde_json::from_value(value.get("id")?.clone()).ok()?,
         Err(_) => guess_request_id(line)?,
     };
-    let text = format!("the answer cannot be read: {error}");
+    let text = format!("cannot parse the response: {error}");
     Some(error_response(id, ErrorCode::INTERNAL_ERROR, text, UNREADABLE_MARKER))
 }
 
-/// The id of the request that a line seems to answer which is no JSON to us:
-/// nested too deep, broken off, or not even text.
+/// Guesses the id of the request that an unparsable line answers: nested too
+/// deeply, truncated, or not text.
 fn guess_request_id(line: &[u8]) -> Option<RequestId> {
     let beginning = &line[..line.len().min(SCAN_WINDOW_BYTES)];
     let end = &line[line.len().saturating_sub(SCAN_WINDOW_BYTES)..];
@@ -333,18 +334,18 @@ fn guess_request_id(line: &[u8]) -> Option<RequestId> {
     find_request_id(beginning, LineSide::Start).or_else(|| find_request_id(end, LineSide::End))
 }
 
-/// At which end of a line a piece of it was.
+/// The end of a line that a piece was taken from.
 #[derive(Clone, Copy, PartialEq)]
 enum LineSide {
     Start,
     End,
 }
 
-/// The id of the request that a message answers, from a piece of it.
+/// Finds the id of the answered request in a piece of a message.
 fn find_request_id(piece: &[u8], side: LineSide) -> Option<RequestId> {
     let text = String::from_utf8_lossy(piece);
     let key = match side {
-        // After the result begins, it may be somebody else's.
+        // An id after the start of the result may belong to the result.
         LineSide::Start => text
             .find("\"id\"")
             .filter(|at| text.find("\"result\"").is_none_or(|result| *at < result))?,

@@ -1,5 +1,4 @@
-//! Requests over HTTP. An answer is read no further than it may be long, in
-//! whichever form it comes.
+//! MCP requests over HTTP, with bounds on the size of every response.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -29,30 +28,30 @@ const SESSION_HEADER: &str = "Mcp-Session-Id";
 const JSON_TYPE: &str = "application/json";
 const EVENT_STREAM_TYPE: &str = "text/event-stream";
 
-/// How much of an error is read.
+/// Maximum number of bytes read from an error response.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
 
 type HttpHeaders = HashMap<HeaderName, HeaderValue>;
 type HttpClientError = StreamableHttpError<reqwest::Error>;
 
-/// The answer of a server that has not done what it was asked for. Whether it
-/// has taken the request is in the status.
+/// An HTTP error status. The status shows whether the server accepted the
+/// request.
 #[derive(Debug, thiserror::Error)]
 #[error("HTTP {status}{}{said}", if said.is_empty() { "" } else { ": " })]
 pub(crate) struct HttpStatusError {
     pub(crate) status: StatusCode,
-    /// When to ask again, in the server's words.
+    /// The server's `Retry-After` header.
     pub(crate) retry_after: Option<String>,
     said: String,
 }
 
-/// Whether a server that answers so has not taken the request. It may have
-/// where it says that it was too slow.
+/// Whether a status means that the server did not process the request. After a
+/// request timeout it may have.
 pub(crate) fn is_declined(status: StatusCode) -> bool {
     (status.is_client_error() || status.is_redirection()) && status != StatusCode::REQUEST_TIMEOUT
 }
 
-/// An HTTP client that reads no endless answers.
+/// An HTTP client that bounds the size of responses.
 #[derive(Debug, Clone)]
 pub(crate) struct BoundedHttpClient(pub(crate) reqwest::Client);
 
@@ -129,7 +128,7 @@ impl StreamableHttpClient for BoundedHttpClient {
         let wants_answer = request_id(&message).is_some();
         let body = read_body(answer, longest).await?;
         match parse_server_message(&body) {
-            // Whatever the answer is, no session has begun with it.
+            // No session starts with the response to a probe.
             Ok(answer) if kind.starts_with(JSON_TYPE) && probe::is_probe(&message) => {
                 Ok(StreamableHttpPostResponse::Json(probe::normalize_response(answer), None))
             }
@@ -141,7 +140,7 @@ impl StreamableHttpClient for BoundedHttpClient {
             Err(error) => {
                 let text = String::from_utf8_lossy(&body);
                 let text = super::sanitize::excerpt(&text, 200);
-                Err(unexpected_response(format!("{error}, in an answer of type '{kind}': {text}")))
+                Err(unexpected_response(format!("{error}, in a response of type '{kind}': {text}")))
             }
         }
     }
@@ -207,8 +206,8 @@ fn request_id(message: &ClientJsonRpcMessage) -> Option<&RequestId> {
     }
 }
 
-/// What a server says of the login that it wants: the one challenge of several
-/// that is about tokens.
+/// Returns the server's `Bearer` challenge, or its first challenge if there is
+/// none.
 pub(crate) fn bearer_challenge(answer: &Response) -> Option<String> {
     let all = answer.headers().get_all(WWW_AUTHENTICATE).iter();
     let mut all = all.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
@@ -221,7 +220,7 @@ pub(crate) fn bearer_challenge(answer: &Response) -> Option<String> {
 fn auth_error(answer: &Response, had_token: bool) -> Option<HttpClientError> {
     let challenge = bearer_challenge(answer);
     match answer.status() {
-        // Who does not take our token says by that alone what is wanted.
+        // A rejected token requires a login even without a challenge.
         StatusCode::UNAUTHORIZED if had_token || challenge.is_some() => {
             let error = AuthRequiredError::new(challenge.unwrap_or_default());
             Some(StreamableHttpError::AuthRequired(error))
@@ -235,7 +234,7 @@ fn auth_error(answer: &Response, had_token: bool) -> Option<HttpClientError> {
     }
 }
 
-/// An answer that is none, or that explains why there is none.
+/// Converts an HTTP error to the JSON-RPC error in its body, or to an error.
 async fn refused_response(
     message: &ClientJsonRpcMessage,
     had_session: bool,
@@ -252,8 +251,8 @@ async fn refused_response(
         _ => None,
     };
     let is_login = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-    // Servers that do not know the question refuse it in many ways, and often
-    // without saying which question they mean.
+    // Servers that do not know the probe reject it in many ways, and often
+    // without its request id.
     if probe::is_probe(message) && !had_session && status.is_client_error() && !is_login {
         let error = match told {
             Some(error) => error.error,
@@ -266,14 +265,14 @@ async fn refused_response(
         return Ok(StreamableHttpPostResponse::Json(JsonRpcMessage::Error(error), session));
     }
     let said = match elsewhere {
-        Some(place) => format!("it leads to {}", super::sanitize::excerpt(&place, 200)),
+        Some(place) => format!("redirects to {}", super::sanitize::excerpt(&place, 200)),
         None => super::sanitize::excerpt(&text, 200),
     };
     let failed = HttpStatusError { status, retry_after, said };
     Err(StreamableHttpError::Io(std::io::Error::other(failed)))
 }
 
-/// Reads an answer that may not be longer than this.
+/// Reads a response body of at most `longest` bytes.
 async fn read_body(mut answer: Response, longest: usize) -> Result<Vec<u8>, HttpClientError> {
     let mut body = Vec::new();
     while let Some(piece) = answer.chunk().await? {
@@ -285,7 +284,7 @@ async fn read_body(mut answer: Response, longest: usize) -> Result<Vec<u8>, Http
     Ok(body)
 }
 
-/// A stream of events of which none is longer than this.
+/// A byte stream of events, each of bounded size.
 struct BoundedStream<S> {
     inner: S,
     max_event_bytes: usize,
@@ -293,7 +292,7 @@ struct BoundedStream<S> {
     last_bytes: [u8; 3],
 }
 
-/// Why such a stream ends.
+/// Why a bounded stream ends.
 #[derive(Debug, thiserror::Error)]
 enum BoundedStreamError {
     #[error("{}", TOO_LONG_MARKER)]

@@ -1,5 +1,5 @@
-//! News of a server's lists. Those who speak the newer way tell them only to
-//! who has asked for it.
+//! List-changed notifications. Servers with the newer protocol send them only
+//! to subscribers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,10 +12,11 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::connection::{McpConnection, ProtocolEra};
 
-/// How often it is asked for again when it breaks off.
+/// Maximum number of subscription attempts.
 const MAX_ATTEMPTS: u32 = 5;
 
-/// Asks for news, where that is needed, for as long as the answer is kept.
+/// Subscribes to list changes if the protocol requires it, until the handle is
+/// dropped.
 pub(crate) fn subscribe(
     connection: &Arc<McpConnection>,
     changed: &Arc<Notify>,
@@ -28,10 +29,10 @@ pub(crate) fn subscribe(
         for number in 1..=MAX_ATTEMPTS {
             let Ok(mut news) = connection.peer().listen(subscription_filter(&connection)).await
             else {
-                // It has no news to tell, or does not know how.
+                // The server does not support subscriptions.
                 return;
             };
-            // Something may have happened while nobody listened.
+            // A change before the subscription would have been missed.
             changed.notify_one();
             while let Ok(Some(_)) = news.next().await {
                 changed.notify_one();
@@ -53,7 +54,7 @@ fn subscription_filter(connection: &McpConnection) -> SubscriptionFilter {
     filter
 }
 
-/// A request that every server of that kind answers.
+/// A request that every server of this protocol era answers.
 pub(crate) fn liveness_request(era: ProtocolEra) -> ClientRequest {
     match era {
         ProtocolEra::Legacy => ClientRequest::PingRequest(PingRequest::default()),

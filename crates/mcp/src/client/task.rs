@@ -1,5 +1,5 @@
-//! A call that a server goes on with after it has answered: we ask how it gets
-//! on until it is through.
+//! Calls that a server continues as a task after its first response; the client
+//! polls the task until it ends.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -18,18 +18,18 @@ use super::connection::{McpConnection, RequestTimeouts};
 use super::error::{McpRequestError, unexpected_response};
 use super::sanitize::excerpt;
 
-/// How often is asked where the server does not say.
+/// Poll interval if the server suggests none.
 const DEFAULT_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Nobody is asked more often, and nobody waits longer.
+/// Bounds on the poll interval that a server suggests.
 const POLL_INTERVAL_RANGE: (Duration, Duration) =
     (Duration::from_millis(20), Duration::from_secs(60));
 
-/// How often in a row asking may fail.
+/// Consecutive failed polls after which the task is considered lost.
 const MAX_POLL_FAILURES: usize = 3;
 
 impl McpConnection {
-    /// Sees a task through. Whoever stops waiting tells the server so.
+    /// Polls a task until it ends. Cancels it on the server if dropped.
     pub(super) async fn poll_task(
         &self,
         task: Task,
@@ -56,7 +56,8 @@ impl McpConnection {
             }
             let state = match self.get_task(&now.task_id, patience, cx).await {
                 Ok(state) => state,
-                // It was asked before, so it is under way, whatever came of this.
+                // The task was created earlier, so it runs even if this poll
+                // was not sent.
                 Err(McpRequestError::NotSent(why) | McpRequestError::Lost(why)) => {
                     failures += 1;
                     if failures >= MAX_POLL_FAILURES || self.is_closed() {
@@ -81,16 +82,16 @@ impl McpConnection {
                     .map_err(|error| {
                         McpRequestError::Refused(unexpected_response(
                             self.name(),
-                            &format!("its result is none: {error}"),
+                            &format!("the task result is not a tool result: {error}"),
                         ))
                     }),
                 TaskPayload::Failed { error } => Err(self.task_error(Value::Object(error))),
                 TaskPayload::Cancelled => Err(McpRequestError::Refused(ToolError::conflict(
-                    format!("The MCP server '{}' has given the task up", self.name()),
+                    format!("The MCP server '{}' cancelled the task", self.name()),
                 ))),
                 _ => Err(McpRequestError::Refused(unexpected_response(
                     self.name(),
-                    "its task is in a state of its own",
+                    "the task is in an unknown state",
                 ))),
             };
             left.task = None;
@@ -98,9 +99,9 @@ impl McpConnection {
         }
     }
 
-    /// Whether a tool was refused because it can only be called as a task. The
-    /// protocol of that time says so with a code that a tool which is there has
-    /// no other reason to give; some servers have it in the text of an answer.
+    /// Whether a tool was refused because it can only be called as a task.
+    /// 2025-11-25 signals this with a code that has no other meaning for an
+    /// existing tool; some servers put it into the text of the result instead.
     pub(super) fn requires_task(&self, answered: &Result<ServerResult, McpRequestError>) -> bool {
         if self.info.protocol_version != ProtocolVersion::V_2025_11_25 {
             return false;
@@ -117,8 +118,7 @@ impl McpConnection {
         }
     }
 
-    /// Calls a tool as a task in the way of 2025-11-25, and waits for its
-    /// result.
+    /// Calls a tool as a 2025-11-25 task and waits for its result.
     pub(super) async fn call_as_task(
         &self,
         tool: &str,
@@ -132,7 +132,8 @@ impl McpConnection {
         let id = written.pointer("/task/taskId").and_then(Value::as_str);
         let id = id.ok_or_else(|| self.unexpected_result(&made))?;
         let mut left = CancelTaskOnDrop { peer: self.peer(), task: Some(id.to_owned()) };
-        // It is answered when the task is through, and silent until then.
+        // The server responds only when the task ends, and is silent until
+        // then.
         let patience = RequestTimeouts { idle: patience.total, ..patience };
         let request = custom_request("tasks/result", json!({ "taskId": id }));
         let result = match self.request(request, patience, Some(cx)).await {
@@ -159,7 +160,7 @@ impl McpConnection {
         }
     }
 
-    /// Gives a task what it wants to know, each thing once.
+    /// Answers the task's input requests, each once.
     async fn update_task(
         &self,
         task: &str,
@@ -189,18 +190,18 @@ impl McpConnection {
             }
             Err(_) => McpRequestError::Refused(unexpected_response(
                 self.name(),
-                "its task has failed, and not why",
+                "the task failed without a valid error",
             )),
         }
     }
 }
 
-/// A request that the protocol no longer has.
+/// A request that the current protocol no longer defines.
 fn custom_request(method: &str, params: Value) -> ClientRequest {
     ClientRequest::CustomRequest(CustomRequest::new(method, Some(params)))
 }
 
-/// A task that somebody waits for.
+/// Cancels the task on drop, unless it has ended.
 struct CancelTaskOnDrop<'a> {
     peer: &'a Peer<RoleClient>,
     task: Option<String>,

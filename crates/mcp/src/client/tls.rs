@@ -1,5 +1,4 @@
-//! What a connection to a server is secured with: whom it trusts, and how it
-//! shows who we are.
+//! TLS settings of a server connection: trust roots and client certificate.
 
 use std::path::{Path, PathBuf};
 
@@ -14,20 +13,19 @@ use serde_json::{Map, Value};
 
 use super::config_reader::ConfigReader;
 
-/// The longest file of certificates or keys.
+/// Maximum size of a certificate or key file.
 const MAX_PEM_BYTES: u64 = 4 * 1024 * 1024;
 
-/// How connections to a server are secured.
+/// TLS settings of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsSettings {
-    /// Whether certificates are checked.
+    /// Whether server certificates are verified.
     pub verify: bool,
-    /// A file with the certificates that are trusted, instead of those of the
-    /// system.
+    /// File with the trusted CA certificates, instead of those of the system.
     pub ca: Option<PathBuf>,
-    /// A file with our certificate.
+    /// File with the client certificate.
     pub cert: Option<PathBuf>,
-    /// A file with the key of it, if that is another file.
+    /// File with its private key, if that is a separate file.
     pub key: Option<PathBuf>,
 }
 
@@ -37,18 +35,18 @@ impl Default for TlsSettings {
     }
 }
 
-/// Whether certificates besides those of the given file are trusted.
+/// Whether the system's trust roots apply in addition to the given file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TrustRoots {
     /// No.
     FileOnly,
-    /// Those of the system, too.
+    /// Yes.
     FileAndSystem,
 }
 
 impl TlsSettings {
     /// Reads `ssl_verify`, `client_cert` and `client_key`. The error is a
-    /// sentence.
+    /// message for the user.
     pub(crate) fn read(entry: &Map<String, Value>) -> Result<Self, String> {
         let it = ConfigReader(entry);
         let mut settings = Self { verify: it.flag("ssl_verify", true), ..Self::default() };
@@ -74,10 +72,10 @@ impl TlsSettings {
             Some(Value::Array(parts)) => {
                 let parts: Vec<&str> = parts.iter().filter_map(Value::as_str).collect();
                 let ([cert, key_file] | [cert, key_file, _]) = parts.as_slice() else {
-                    return Err("`client_cert` is a file, or a list of two files".to_owned());
+                    return Err("`client_cert` must be a file or a list of two files".to_owned());
                 };
                 if key.is_some() {
-                    return Err("`client_cert` names the key already; drop `client_key`".to_owned());
+                    return Err("`client_cert` already names the key; remove `client_key`".to_owned());
                 }
                 if parts.len() == 3 {
                     return Err(ENCRYPTED_KEY_ERROR.to_owned());
@@ -85,7 +83,7 @@ impl TlsSettings {
                 (settings.cert, settings.key) =
                     (Some(expand_path(cert)), Some(expand_path(key_file)));
             }
-            Some(_) => return Err("`client_cert` is a file, or a list of two files".to_owned()),
+            Some(_) => return Err("`client_cert` must be a file or a list of two files".to_owned()),
         }
         if settings.cert.is_none() && key.is_some() {
             return Err("`client_key` needs `client_cert`".to_owned());
@@ -93,12 +91,12 @@ impl TlsSettings {
         Ok(settings)
     }
 
-    /// Whether nothing is set.
+    /// Whether all settings have their defaults.
     pub(crate) fn is_default(&self) -> bool {
         *self == Self::default()
     }
 
-    /// A client that is secured in this way.
+    /// Applies the settings to a client builder.
     pub(crate) fn apply(
         &self,
         builder: ClientBuilder,
@@ -112,7 +110,7 @@ impl TlsSettings {
             let pem = read_pem(file).map_err(|error| wrong(&error))?;
             let all = Certificate::from_pem_bundle(&pem).map_err(|error| wrong(&error))?;
             if all.is_empty() {
-                return Err(wrong(&"there is no certificate in it"));
+                return Err(wrong(&"it contains no certificate"));
             }
             builder = match trust {
                 TrustRoots::FileOnly => builder.tls_certs_only(all),
@@ -126,11 +124,11 @@ impl TlsSettings {
     }
 }
 
-/// What is said to somebody who has given a passphrase.
-const ENCRYPTED_KEY_ERROR: &str = "a key with a passphrase cannot be used; \
-                      `openssl pkey -in KEY -out NEW` takes it off";
+/// Error for a key with a passphrase.
+const ENCRYPTED_KEY_ERROR: &str = "keys with a passphrase are not supported; `openssl pkey -in \
+                      KEY -out NEW` removes it";
 
-/// Our certificate with its key, which may be in one file.
+/// Loads the client certificate and its key, which may be in one file.
 fn load_identity(cert: &Path, key: &Path) -> Result<Identity, ToolError> {
     let wrong = |file: &Path, error: &dyn std::fmt::Display| {
         ToolError::invalid(format!("`client_cert` or `client_key`, {}: {error}", file.display()))
@@ -146,47 +144,47 @@ fn load_identity(cert: &Path, key: &Path) -> Result<Identity, ToolError> {
     let certs: Vec<CertificateDer<'static>> =
         CertificateDer::pem_slice_iter(&shown).filter_map(Result::ok).collect();
     if certs.is_empty() {
-        return Err(wrong(cert, &"there is no certificate in it"));
+        return Err(wrong(cert, &"it contains no certificate"));
     }
     let Ok(opened) = PrivateKeyDer::from_pem_slice(&secret) else {
-        return Err(wrong(key, &"there is no private key in it"));
+        return Err(wrong(key, &"it contains no private key"));
     };
     let kind = match &opened {
         PrivateKeyDer::Pkcs1(_) => "RSA PRIVATE KEY",
         PrivateKeyDer::Sec1(_) => "EC PRIVATE KEY",
         _ => "PRIVATE KEY",
     };
-    // Only these: what else is in the files is not meant for this.
+    // Pass on only these; the files may contain other sections.
     let mut pem: String = certs.iter().map(|cert| pem_block("CERTIFICATE", cert)).collect();
     pem.push_str(&pem_block(kind, opened.secret_der()));
     let provider = rustls::crypto::ring::default_provider();
     CertifiedKey::from_der(certs, opened, &provider).map_err(|error| match error {
         rustls::Error::InconsistentKeys(_) => {
-            wrong(key, &format!("the key is not that of the certificate in {}", cert.display()))
+            wrong(key, &format!("the key does not match the certificate in {}", cert.display()))
         }
         error => wrong(key, &error),
     })?;
     Identity::from_pem(pem.as_bytes()).map_err(|error| wrong(key, &error))
 }
 
-/// A section of a file, written anew.
+/// Encodes one PEM section.
 fn pem_block(kind: &str, data: &[u8]) -> String {
     let body = STANDARD.encode(data);
     format!("-----BEGIN {kind}-----\n{body}\n-----END {kind}-----\n")
 }
 
-/// Why a file is none that can be used, and what helps; nothing if it may be.
+/// Returns why a file cannot be used and a hint, or none if it may be usable.
 fn pem_problem(pem: &[u8]) -> Option<(&'static str, &'static str)> {
     let has = |text: &[u8]| pem.windows(text.len()).any(|it| it == text);
     if has(b"ENCRYPTED") {
-        Some(("the key has a passphrase", "`openssl pkey -in KEY -out NEW` takes it off."))
+        Some(("the key has a passphrase", "`openssl pkey -in KEY -out NEW` removes it."))
     } else if has(b"BEGIN OPENSSH PRIVATE KEY") {
-        let hint = "`ssh-keygen -p -m PKCS8 -f KEY` writes it in the form that is needed.";
-        Some(("this is a key of OpenSSH", hint))
+        let hint = "Convert it with `ssh-keygen -p -m PKCS8 -f KEY`.";
+        Some(("the key is in OpenSSH format", hint))
     } else if !has(b"-----BEGIN ") {
-        let hint = "`openssl pkcs12 -in FILE -nodes -out NEW` turns a PKCS#12 file into PEM, \
+        let hint = "`openssl pkcs12 -in FILE -nodes -out NEW` converts a PKCS#12 file to PEM, \
                     `openssl x509 -in FILE -out NEW` a certificate.";
-        Some(("this is not PEM", hint))
+        Some(("the file is not PEM", hint))
     } else {
         None
     }
@@ -195,12 +193,12 @@ fn pem_problem(pem: &[u8]) -> Option<(&'static str, &'static str)> {
 fn read_pem(file: &Path) -> std::io::Result<Vec<u8>> {
     let about = std::fs::metadata(file)?;
     if !about.is_file() || about.len() > MAX_PEM_BYTES {
-        return Err(std::io::Error::other("this is no file of certificates or keys"));
+        return Err(std::io::Error::other("not a regular file, or too large for certificates or keys"));
     }
     std::fs::read(file)
 }
 
-/// A path as people write it.
+/// Expands a leading `~/`.
 fn expand_path(text: &str) -> PathBuf {
     let text = text.trim();
     match (text.strip_prefix("~/"), std::env::home_dir()) {

@@ -1,4 +1,4 @@
-//! A server's tool as one of ours.
+//! A tool of an MCP server as a tool of the registry.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,38 +20,38 @@ use super::sanitize::excerpt;
 use super::server::SupervisedServer;
 use super::{names, protocol_tools};
 
-/// What a call of the tool does.
+/// What calling the tool does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RemoteAction {
     /// Calls the server's tool.
     CallTool,
-    /// One of the things that every server with resources or prompts can do.
+    /// Runs a protocol operation on the server's resources or prompts.
     Protocol(protocol_tools::ProtocolTool),
 }
 
-/// A tool of a server.
+/// A tool of an MCP server.
 pub(crate) struct McpTool {
     server: Arc<SupervisedServer>,
-    /// Its name at the server.
+    /// Its name on the server.
     tool: String,
     spec: ToolSpec,
     parameters: Value,
     action: RemoteAction,
-    /// Whether the server says that it can be called twice.
+    /// Whether the server declares that repeating a call is harmless.
     is_retryable: bool,
-    /// Why it cannot be called before somebody has looked at it.
+    /// Why it cannot be called before the user has reviewed it.
     held_back: Option<ToolError>,
-    /// The form that its structured answers have, by the server's own word.
+    /// The schema of its structured results, as the server declares it.
     output_schema: Option<Arc<Schema>>,
-    /// What the scan of its texts has found.
+    /// Findings of the scan of its description and schema.
     pub(crate) findings: Vec<String>,
-    /// Whether it came later than the others of its server.
+    /// Whether it was added after the server's other tools.
     pub(crate) is_new: bool,
 }
 
 impl McpTool {
-    /// The tool of that definition. `usable` are its parameters as far as they
-    /// can be used here, if that is not all of them.
+    /// Creates the tool from its definition. `usable` is the part of its
+    /// parameters that is supported here, if not all of them are.
     pub(crate) fn new(
         server: &Arc<SupervisedServer>,
         definition: &Value,
@@ -60,7 +60,8 @@ impl McpTool {
     ) -> Self {
         let name = tool_name(definition);
         let shown = &*names::printable_name(server.name(), name);
-        // What a changed tool says of itself is not told before it is accepted.
+        // The new description of a changed tool is withheld until it is
+        // accepted.
         let (mut told, held_back) = match standing {
             PinStatus::Trusted => (describe_tool(server.name(), definition), None),
             PinStatus::Changed { was, difference } => (
@@ -91,8 +92,8 @@ impl McpTool {
         };
         let looks_only = hint("readOnlyHint") == Some(true);
         let mut spec = tool_spec(server, name).description(told.description);
-        // A hint is no promise: it decides what is tried again and what waits
-        // for what at this server, and nothing that needs trust.
+        // Hints are not trusted: they affect only retries and the order of
+        // calls on this server.
         spec.annotations.destructive = !looks_only && hint("destructiveHint").unwrap_or(true);
         let changes = !looks_only
             && (hint("readOnlyHint") == Some(false) || hint("destructiveHint") == Some(true));
@@ -114,7 +115,7 @@ impl McpTool {
         }
     }
 
-    /// One of the things that every server with resources or prompts can do.
+    /// Creates a tool for a protocol operation on resources or prompts.
     pub(crate) fn for_protocol_tool(
         server: &Arc<SupervisedServer>,
         extra: protocol_tools::ProtocolTool,
@@ -161,7 +162,7 @@ impl McpTool {
         &self.spec.name
     }
 
-    /// Its exact name.
+    /// Its canonical name.
     pub(crate) fn canonical_name(&self) -> String {
         names::canonical(self.server.name(), &self.tool)
     }
@@ -170,7 +171,7 @@ impl McpTool {
         self.held_back.as_ref()
     }
 
-    /// What tells one form of it from another.
+    /// A digest that changes with any visible property of the tool.
     pub(crate) fn fingerprint(&self) -> String {
         let parts = serde_json::json!([
             self.spec.description,
@@ -189,7 +190,7 @@ impl McpTool {
         Effect::name(Scope::named(format!("mcp:{}", self.server.name())), self.tool.clone())
     }
 
-    /// Does it, once more if that can do no harm.
+    /// Runs the call, and retries it once if that is harmless.
     async fn run(
         &self,
         arguments: Map<String, Value>,
@@ -208,7 +209,7 @@ impl McpTool {
         let mut is_first = true;
         loop {
             let connection = self.server.connection(cx).await?;
-            // What was found in the registry may be older than the connection.
+            // The registry snapshot may be older than the connection.
             self.server.check_callable(self.name())?;
             let _busy = self.server.begin_call();
             let began = Instant::now();
@@ -266,43 +267,45 @@ impl McpTool {
             McpRequestError::AuthRequired(want) => return super::oauth::auth_required_error(&self.server, &want),
             McpRequestError::UrlElicitation(_) => {
                 return ToolError::denied(format!(
-                    "The MCP server '{server}' wants the user to go somewhere first"
+                    "The MCP server '{server}' requires the user to open a URL first"
                 ));
             }
             McpRequestError::NotSent(why) => ToolError::new(
                 ErrorKind::Network,
-                format!("The MCP server '{server}' cannot be reached: {why}"),
+                format!("cannot reach the MCP server '{server}': {why}"),
             )
-            .with_hint("The call was not made. Try again later, or go on without it."),
+            .with_hint("The call was not made. Retry later, or continue without it."),
             McpRequestError::Lost(why) => ToolError::new(
                 ErrorKind::Network,
                 format!(
-                    "The MCP server '{server}' was lost while {tool} ran ({why}); whether it was \
-                     done is unknown"
+                    "lost the connection to the MCP server '{server}' while {tool} ran \
+                     ({why}); the outcome of the call is unknown"
                 ),
             )
             .with("effect_disposition", "unknown")
-            .with_hint("Look at what has happened before you call it again."),
+            .with_hint("Check whether the call took effect before repeating it."),
             McpRequestError::IdleTimeout(after) => ToolError::new(
                 ErrorKind::Timeout,
                 format!(
-                    "The MCP server '{server}' said nothing for {} s while {tool} ran, and was told \
-                     to stop; whether it was done is unknown",
+                    "The MCP server '{server}' sent nothing for {} s while {tool} ran; the \
+                     call was cancelled and its outcome is unknown",
                     after.as_secs_f64()
                 ),
             )
             .with("effect_disposition", "unknown")
-            .with_hint("Look at what has happened before you call it again; `timeout` of the server allows more time."),
+            .with_hint("Check whether the call took effect before repeating it; the server \
+                setting `timeout` allows more time."),
             McpRequestError::TotalTimeout(after) => ToolError::new(
                 ErrorKind::Timeout,
                 format!(
-                    "The MCP server '{server}' had not finished {tool} after {} s, and was told to \
-                     stop; whether it was done is unknown",
+                    "The MCP server '{server}' did not finish {tool} within {} s; the call was \
+                     cancelled and its outcome is unknown",
                     after.as_secs_f64()
                 ),
             )
             .with("effect_disposition", "unknown")
-            .with_hint("Look at what has happened before you call it again; `max_total_timeout` of the server allows more time."),
+            .with_hint("Check whether the call took effect before repeating it; the server \
+                setting `max_total_timeout` allows more time."),
         };
         self.server.with_stderr(failed, connection).await
     }
@@ -314,17 +317,18 @@ fn tool_spec(server: &SupervisedServer, tool: &str) -> ToolSpec {
             .emoji("🔌")
             .keyword(names::canonical(server.name(), tool))
             .keyword("mcp")
-            // Somebody else's text: it is labelled as such on its way to a model.
+            // Results are untrusted text and are labelled as such for the
+            // model.
             .open_world();
     spec.timeout = Some(server.max_call_time());
     spec
 }
 
-/// What is told of a tool that nobody has looked at.
+/// Placeholder description for a tool that the user has not reviewed.
 fn withheld_description(server: &str) -> ToolDescription {
     ToolDescription {
         description: format!(
-            "A new tool of the MCP server {server}, which nobody has looked at yet."
+            "A new tool of the MCP server {server}, not yet reviewed by the user."
         ),
         parameters: serde_json::json!({"type": "object"}),
         findings: Vec::new(),
@@ -335,12 +339,13 @@ fn suspicious_error(server: &str, tool: &str, findings: &[String]) -> ToolError 
     ToolError::new(
         ErrorKind::ApprovalRequired,
         format!(
-            "The tool {tool} of the MCP server '{server}' has been added since the server was \
-             first used, and its description gives orders to its reader ({})",
+            "The tool {tool} of the MCP server '{server}' was added after the server was first \
+             used, and its description contains instructions to the model ({})",
             findings.join(", ")
         ),
     )
-    .with_hint(format!("Ask the user; `hermes mcp accept {server} {tool}` takes it as it is now."))
+    .with_hint(format!("Ask the user; `hermes mcp accept {server} {tool}` accepts the current \
+        version."))
 }
 
 fn changed_error(server: &str, tool: &str, difference: &str) -> ToolError {
@@ -350,7 +355,8 @@ fn changed_error(server: &str, tool: &str, difference: &str) -> ToolError {
     )
     .with("difference", difference)
     .with_hint(format!(
-        "Show the user the difference; `hermes mcp accept {server} {tool}` takes it as it is now."
+        "Show the user the difference; `hermes mcp accept {server} {tool}` accepts the current \
+         version."
     ))
 }
 
@@ -358,13 +364,13 @@ fn server_changed_error(server: &str, tool: &str, was: &str, is: &str) -> ToolEr
     ToolError::new(
         ErrorKind::ApprovalRequired,
         format!(
-            "The MCP server '{server}' is another one than {tool} was first used at: it was {}, \
-             and is {}",
+            "The MCP server '{server}' has changed since {tool} was first used: it was {} and \
+             is now {}",
             excerpt(was, 300),
             excerpt(is, 300)
         ),
     )
-    .with_hint(format!("Ask the user; `hermes mcp accept {server}` takes it as it is now."))
+    .with_hint(format!("Ask the user; `hermes mcp accept {server}` accepts the current server."))
 }
 
 fn renamed_error(server: &str, tool: &str, gone: &[String]) -> ToolError {
@@ -373,12 +379,13 @@ fn renamed_error(server: &str, tool: &str, gone: &[String]) -> ToolError {
     ToolError::new(
         ErrorKind::ApprovalRequired,
         format!(
-            "The tool {tool} of the MCP server '{server}' is new, while {} is gone: it may be the \
-             same one by another name",
+            "The tool {tool} of the MCP server '{server}' is new, and {} is gone: it may have \
+             been renamed",
             gone.join(", ")
         ),
     )
-    .with_hint(format!("Ask the user; `hermes mcp accept {server} {tool}` takes it as it is now."))
+    .with_hint(format!("Ask the user; `hermes mcp accept {server} {tool}` accepts the current \
+        version."))
 }
 
 impl DynTool for McpTool {
@@ -398,12 +405,12 @@ impl DynTool for McpTool {
         match arguments {
             Value::Object(arguments) => Ok(Box::new(BoundRemoteCall { tool: self, arguments })),
             Value::Null => Ok(Box::new(BoundRemoteCall { tool: self, arguments: Map::new() })),
-            _ => Err(ToolError::invalid("The arguments are not an object")),
+            _ => Err(ToolError::invalid("The arguments must be an object")),
         }
     }
 
     fn check(&self) -> BoxFuture<'_, Availability> {
-        // A server that is not there is told of by the call, with the reason.
+        // An unreachable server is reported by the call, with the reason.
         Box::pin(async { Availability::Ready })
     }
 }

@@ -1,6 +1,5 @@
-//! Several messages in one request over HTTP, which is part of 2025-03-26 and
-//! of no other version. Each is heard on its own; what is said to them goes
-//! back in one reply.
+//! JSON-RPC batches over HTTP, which only 2025-03-26 allows. Each message is
+//! handled separately; the responses are joined into one reply.
 
 use futures_util::stream::select_all;
 use http_body_util::combinators::BoxBody;
@@ -13,12 +12,12 @@ use serde_json::value::RawValue;
 
 use super::request::{HttpReply, text_reply};
 
-/// The version that has it.
+/// The protocol version that allows batches.
 const BATCH_VERSION: &str = "2025-03-26";
 
 const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 
-/// Whether a message begins a session of that version.
+/// Whether a message initializes a session of that version.
 pub(crate) fn is_batch_initialize(body: &[u8]) -> bool {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -34,7 +33,7 @@ pub(crate) fn is_batch_initialize(body: &[u8]) -> bool {
     read.is_ok_and(|it| it.params.protocol_version == BATCH_VERSION)
 }
 
-/// The messages of a body, if it is a batch.
+/// Splits a body into its messages if it is a batch.
 pub(crate) fn split_batch(body: &Bytes) -> Option<Vec<Bytes>> {
     if body.trim_ascii_start().first() != Some(&b'[') {
         return None;
@@ -44,14 +43,14 @@ pub(crate) fn split_batch(body: &Bytes) -> Option<Vec<Bytes>> {
     Some(all.collect::<Vec<_>>()).filter(|all| !all.is_empty())
 }
 
-/// What was said to one of the messages.
+/// The response to one message.
 enum BatchPart {
     Json(Bytes),
     Events(HttpReply),
 }
 
-/// One reply for all. What is there is sent as an array; where something is
-/// still to come, all of it is a stream.
+/// Joins the replies into one: a JSON array, or an event stream if any of them
+/// is a stream.
 pub(crate) async fn join_replies(replies: Vec<HttpReply>) -> HttpReply {
     let mut parts = Vec::new();
     let mut first = None;
@@ -62,15 +61,16 @@ pub(crate) async fn join_replies(replies: Vec<HttpReply>) -> HttpReply {
             first = Some(reply.headers().clone());
         }
         match status {
-            // What asks nothing is not answered.
+            // Notifications get no response.
             StatusCode::ACCEPTED | StatusCode::NO_CONTENT => {}
             _ if is_stream => parts.push(BatchPart::Events(reply)),
-            // An answer, or what is wrong with one of the messages.
+            // A response, or the error of one message.
             StatusCode::OK | StatusCode::BAD_REQUEST if is_json(&reply) => {
                 let Ok(text) = reply.into_body().collect().await;
                 parts.push(BatchPart::Json(text.to_bytes()));
             }
-            // Who may not come in, or names no session, hears it once.
+            // An authentication or session error is returned once for the
+            // batch.
             _ => return reply,
         }
     }
@@ -112,7 +112,7 @@ fn as_stream(parts: Vec<BatchPart>) -> HttpReply {
     reply
 }
 
-/// The reply with the headers of one of those that it is made of.
+/// Copies the MCP headers of one of the joined replies.
 fn with_mcp_headers(mut reply: HttpReply, headers: HeaderMap) -> HttpReply {
     for (name, value) in &headers {
         if name.as_str().starts_with("mcp-") {

@@ -1,5 +1,5 @@
-//! One call of a client: through the pipeline, with its progress and its
-//! questions on the way.
+//! Runs one call of a client through the pipeline, with progress and
+//! elicitation.
 
 use std::collections::HashMap;
 use std::pin::pin;
@@ -24,22 +24,22 @@ use super::progress::{HEARTBEAT_INTERVAL, ProgressNotifier};
 use super::task::{self, TaskLink};
 use super::{ServerShared, tool_result};
 
-/// Signs of life that wait for a slow client; more are left out.
+/// Progress notifications queued for a slow client; further ones are dropped.
 const PROGRESS_QUEUE: usize = 16;
 
-/// How long an answer waits for the signs that came before it.
+/// How long a result waits for the progress notifications before it.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What a running call wants of its client. It is done where the client's
-/// request is handled, so that it reaches the client with its answer.
+/// What a running call sends to its client. Handled in the task of the client's
+/// request, so it reaches the client together with the response.
 #[derive(Debug)]
 pub(crate) enum CallEvent {
     Progress(ProgressNotificationParam),
     Elicit(Box<ElicitRequestParams>, oneshot::Sender<Option<ElicitResult>>),
 }
 
-/// Makes the call that a client asks for. One that takes long becomes a task,
-/// for clients that know what that is.
+/// Runs a client's call. A slow call becomes a task if the client supports
+/// tasks.
 pub(crate) async fn call_tool(
     shared: &Arc<ServerShared>,
     session: String,
@@ -83,7 +83,7 @@ async fn run_call(
     caller.cancel = shared.cancel_calls.child_token();
     let token = context.meta.get_progress_token();
     let wants_signs = token.is_some();
-    // A task says how it gets on to whoever asks after it.
+    // A task reports progress as its status, even without a progress token.
     let token = token.or_else(|| handover.map(|_| ProgressToken(RequestId::Number(0))));
     let signs = token.map(|token| Arc::new(ProgressNotifier::new(&id, token, errands.clone())));
     caller.observer = signs.clone().map(|signs| signs as Arc<dyn CallObserver>);
@@ -117,7 +117,7 @@ async fn run_call(
     Ok(tool_result::render(result, exists, schema).await?.into())
 }
 
-/// Who can be asked about this call, if anybody.
+/// Returns the elicitor for this call, if the client supports one.
 async fn call_elicitor(
     shared: &ServerShared,
     call: &ToolCall,
@@ -133,7 +133,8 @@ async fn call_elicitor(
     if !newer {
         return Some(CallElicitor::inline(&call.id, errands));
     }
-    // What changes nothing may run twice: once to ask, once with the answer.
+    // A call without side effects may run twice: once to ask, once with the
+    // answer.
     let preview = shared.engine.preview(call.clone(), caller).await;
     let repeatable = preview.is_ok_and(|preview| {
         preview.effects.iter().all(|effect| effect.scope.access() == AccessMode::Shared)
@@ -141,13 +142,13 @@ async fn call_elicitor(
     Some(CallElicitor::deferred(&call.id, answers, repeatable))
 }
 
-/// What a seal is about: this call of this session, and no other.
+/// Returns the data that a seal is bound to: this call in this session.
 fn seal_context(session: &str, request: &CallToolRequestParams) -> Vec<u8> {
     let call = (session, &request.name, &request.arguments);
     serde_json::to_vec(&call).unwrap_or_default()
 }
 
-/// The answers that come with the request, if they are to questions of ours.
+/// Returns the answers in the request, if they belong to a sealed question.
 fn input_responses(
     shared: &ServerShared,
     request: &CallToolRequestParams,
@@ -158,7 +159,7 @@ fn input_responses(
         return Ok(HashMap::new());
     }
     let given = request.input_responses.iter().flatten();
-    // What is no answer is as good as none: the question is put again.
+    // An unparsable answer is ignored, and the question is asked again.
     let read = |value: &Value| serde_json::from_value(value.clone()).ok();
     Ok(given.filter_map(|(key, value)| Some((key.clone(), read(value)?))).collect())
 }
@@ -168,13 +169,13 @@ fn supports_forms(context: &RequestContext<RoleServer>) -> bool {
     asked.is_some_and(|can| can.form.is_some() || can.url.is_none())
 }
 
-/// Whoever has asked for a call.
+/// The client that made a call.
 struct CallClient<'a> {
     peer: &'a Peer<RoleServer>,
-    /// Set when it no longer wants the call.
+    /// Set when the client has cancelled the call.
     cancelled: &'a CancellationToken,
     task_link: Option<&'a Arc<TaskLink>>,
-    /// Whether it has asked for signs of life.
+    /// Whether the client asked for progress notifications.
     wants_progress: bool,
     progress: Option<Arc<ProgressNotifier>>,
 }
@@ -188,8 +189,8 @@ impl CallClient<'_> {
     }
 }
 
-/// Tells signs one after the other, beside the call: it must not wait for
-/// whoever hears of it.
+/// Sends progress notifications in order, concurrently with the call, which
+/// must not wait for a slow client.
 async fn forward_progress(
     client: &CallClient<'_>,
     mut signs: mpsc::Receiver<ProgressNotificationParam>,
@@ -199,7 +200,7 @@ async fn forward_progress(
     }
 }
 
-/// Waits for the result, and does what the call wants of its client meanwhile.
+/// Waits for the result, and handles the events of the call meanwhile.
 async fn wait_for_result(
     shared: &ServerShared,
     call: ToolCall,
@@ -212,7 +213,7 @@ async fn wait_for_result(
     let given_up = client.cancelled;
     let (signs, told) = mpsc::channel(PROGRESS_QUEUE);
     let mut telling = pin!(forward_progress(&client, told));
-    // A client that does not keep up misses some.
+    // Dropped if the client does not keep up.
     let sign = |sign| drop(signs.try_send(sign));
     let mut beats = tokio::time::interval_at(
         tokio::time::Instant::now() + HEARTBEAT_INTERVAL,
@@ -241,13 +242,13 @@ async fn wait_for_result(
         }
     }
     drop(signs);
-    // What was said comes before the answer, unless nobody takes it.
+    // Progress is sent before the result, unless the client stops reading.
     let said = tokio::time::timeout(FLUSH_TIMEOUT, telling);
     let _ = caller.cancel.run_until_cancelled(said).await;
     result
 }
 
-/// Asks the client, unless nobody waits for the answer any more.
+/// Asks the client, until the call no longer waits for the answer.
 async fn elicit(
     peer: &Peer<RoleServer>,
     form: ElicitRequestParams,

@@ -1,4 +1,4 @@
-//! The tools as the protocol lists them: sorted by name, in pages.
+//! The tool list as the protocol shows it: sorted by name, in pages.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -15,47 +15,46 @@ use serde_json::{Map, Value, json};
 
 use super::ServerShared;
 
-/// How long a list may be taken for true, for clients that keep it. What
-/// changes meanwhile is announced.
+/// How long clients may cache a list. Changes in between are announced.
 pub(super) const LIST_TTL_MS: u64 = 30_000;
 
-/// How a cursor of ours begins; the name of what was last on the page follows.
+/// Prefix of a cursor; the name of the last item on the page follows.
 pub(super) const CURSOR_PREFIX: &str = "after:";
 
-/// How deep a schema of ours may be nested.
+/// Maximum nesting of a schema that is processed.
 const MAX_SCHEMA_DEPTH: usize = 64;
 
 /// The types of JSON Schema.
 const JSON_TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
 
-/// The list as it was made last.
+/// Cache of the latest list.
 #[derive(Debug, Default)]
 pub(crate) struct ToolCatalogue {
     latest: Mutex<Option<Arc<ToolListing>>>,
-    /// The definitions that the first list was made from.
+    /// The definitions of the first list.
     first: OnceLock<Arc<str>>,
 }
 
 impl ToolCatalogue {
-    /// What clients were told first, if any has asked.
+    /// Returns the definitions that clients got first, if any has asked.
     pub(crate) fn first_definitions(&self) -> Option<&Arc<str>> {
         self.first.get()
     }
 }
 
-/// The tools of a moment.
+/// The tools at one moment.
 #[derive(Debug)]
 pub(crate) struct ToolListing {
     pub(crate) definitions: Arc<ToolDefinitions>,
     pub(crate) tools: Vec<Tool>,
-    /// What the answers of those look like that say so, by name.
+    /// The result schemas of the tools that declare one, by name.
     pub(crate) output_schemas: HashMap<String, Schema>,
 }
 
 impl ServerShared {
-    /// What is offered now.
+    /// Returns the tools that are offered now.
     pub(crate) async fn listing(&self) -> Result<Arc<ToolListing>, ToolsetError> {
-        // A client searches for itself, or not at all.
+        // Clients do their own tool search.
         let deferral = DeferralSettings { mode: DeferMode::Off, ..DeferralSettings::default() };
         let definitions = self.engine.definitions(&self.selection(), deferral).await?;
         let mut latest = self.catalogue.latest.lock();
@@ -74,7 +73,7 @@ impl ServerShared {
         Ok(made)
     }
 
-    /// The tool of that name, if a list has been made.
+    /// Returns a tool by name, if a list has been made.
     pub(crate) fn listed_tool(&self, name: &str) -> Option<Tool> {
         let latest = self.catalogue.latest.lock();
         let tools = &latest.as_ref()?.tools;
@@ -84,7 +83,7 @@ impl ServerShared {
 }
 
 impl ToolListing {
-    /// The page after the tool that the cursor names, the first without one.
+    /// Returns the page after the tool named by the cursor, or the first page.
     pub(crate) fn page(
         &self,
         cursor: Option<&str>,
@@ -96,7 +95,7 @@ impl ToolListing {
             None => 0,
             Some(Some(name)) => self.tools.partition_point(|tool| &*tool.name <= name),
             Some(None) => {
-                return Err(ErrorData::invalid_params("The cursor is not one of ours", None));
+                return Err(ErrorData::invalid_params("Invalid cursor", None));
             }
         };
         let rest = self.tools.get(start..).unwrap_or_default();
@@ -115,7 +114,8 @@ fn tool_from_entry(entry: &Arc<ToolEntry>) -> Tool {
     let spec = entry.spec();
     let function = entry.function_json();
     let field = |key: &str| function.get(key).cloned().unwrap_or_default();
-    // Our own schemas are tidied for models; a stranger's says what it says.
+    // Built-in schemas are normalized for models; others are passed on
+    // unchanged.
     let schema = if *entry.owner() == ToolOwner::builtin() {
         let mut schema = field("parameters");
         split_type_unions(&mut schema, MAX_SCHEMA_DEPTH);
@@ -136,7 +136,7 @@ fn tool_from_entry(entry: &Arc<ToolEntry>) -> Tool {
                 .idempotent(like.idempotent)
                 .open_world(like.open_world),
         );
-    // A stranger's answer is wrapped, so its schema would not fit.
+    // Results of open-world tools are wrapped, so their schema would not match.
     let answer = entry.tool().output_schema().filter(|_| !like.open_world);
     let answer = answer.map(|mut schema| {
         split_type_unions(&mut schema, MAX_SCHEMA_DEPTH);
@@ -146,8 +146,8 @@ fn tool_from_entry(entry: &Arc<ToolEntry>) -> Tool {
     tool
 }
 
-/// Writes several types of one value as alternatives with one type each, which
-/// mean the same and which more clients understand.
+/// Rewrites a list of types as `anyOf` branches with one type each, which is
+/// equivalent and supported by more clients.
 fn split_type_unions(schema: &mut Value, depth: usize) {
     let below = match (depth.checked_sub(1), &mut *schema) {
         (Some(below), Value::Array(parts)) => {
@@ -158,7 +158,7 @@ fn split_type_unions(schema: &mut Value, depth: usize) {
         _ => return,
     };
     let Value::Object(fields) = schema else { return };
-    // Values are no schemas, whatever they look like.
+    // Values are not schemas, whatever they look like.
     let values = ["default", "examples", "enum", "const"];
     let parts = fields.iter_mut().filter(|(key, _)| !values.contains(&key.as_str()));
     parts.for_each(|(_, part)| split_type_unions(part, below));
@@ -168,8 +168,8 @@ fn split_type_unions(schema: &mut Value, depth: usize) {
         return;
     }
     let types = types.clone();
-    // What is said of one type goes with it, where there is only one besides
-    // null; otherwise it holds wherever it stands.
+    // With only one type besides null, its keywords move to its branch;
+    // otherwise they stay where they are.
     let mut own = Map::new();
     if types.iter().filter(|it| *it != "null").count() == 1 {
         let shared = ["type", "title", "description", "default", "examples", "enum", "const"];
@@ -191,7 +191,7 @@ fn split_type_unions(schema: &mut Value, depth: usize) {
     fields.insert("anyOf".to_owned(), branches);
 }
 
-/// The schema as the protocol wants it: an object, for an object.
+/// Returns the schema as the protocol requires it: an object of type `object`.
 fn object_schema(schema: Value) -> JsonObject {
     let mut schema = match schema {
         Value::Object(schema) => schema,

@@ -1,5 +1,4 @@
-//! Tells clients that the list of tools, of prompts or of resources is another
-//! one than before.
+//! Notifies clients of changed lists of tools, prompts and resources.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,14 +8,13 @@ use tokio::sync::watch;
 use super::ServerShared;
 use super::skills::SkillListing;
 
-/// How often the registry is looked at. It says by a number whether it has
-/// changed, so a look costs next to nothing.
+/// Poll interval of the registry. Comparing its generation number is cheap.
 const WATCH_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Folders are looked at every so many times.
+/// Skill directories are checked every this many ticks.
 const SKILL_CHECK_TICKS: u32 = 2;
 
-/// How often the lists have changed so far.
+/// Counters of changes to each list.
 #[derive(Debug)]
 pub(crate) struct ListChanges {
     tools: watch::Sender<u64>,
@@ -32,7 +30,7 @@ pub(crate) enum ChangedList {
     Resources,
 }
 
-/// Whoever waits for changes.
+/// Receives list changes.
 #[derive(Debug)]
 pub(crate) struct ChangeSubscription {
     tools: watch::Receiver<u64>,
@@ -48,7 +46,7 @@ impl Default for ListChanges {
 }
 
 impl ListChanges {
-    /// To be told of the next one.
+    /// Subscribes to further changes.
     pub(crate) fn subscribe(&self) -> ChangeSubscription {
         ChangeSubscription {
             tools: self.tools.subscribe(),
@@ -59,7 +57,7 @@ impl ListChanges {
 }
 
 impl ChangeSubscription {
-    /// The next change; none when there will be no more.
+    /// Returns the next change, or none when the server is gone.
     pub(crate) async fn next(&mut self) -> Option<ChangedList> {
         let (changed, what) = tokio::select! {
             changed = self.tools.changed() => (changed, ChangedList::Tools),
@@ -71,8 +69,7 @@ impl ChangeSubscription {
 }
 
 impl ServerShared {
-    /// Looks at the registry, and at the skills, for as long as somebody may
-    /// want to know.
+    /// Watches the registry and the skills until it is dropped.
     pub(crate) async fn watch_lists(self: Arc<Self>) {
         let seen =
             || (self.engine.snapshot().generation(), self.engine.toolsets(), self.selection());
@@ -92,7 +89,7 @@ impl ServerShared {
                 continue;
             }
             before = now;
-            // Who has not asked yet has nothing to forget.
+            // No client has a list that could be outdated.
             let Some(known) = told.as_ref().or_else(|| self.catalogue.first_definitions()) else {
                 continue;
             };

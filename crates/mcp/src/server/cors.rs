@@ -1,5 +1,5 @@
-//! What a browser is told, so that the pages that may call the server can, and
-//! can read what it says. Other pages are told nothing.
+//! CORS headers, which allow pages of permitted origins to call the server and
+//! read its replies. Other origins get none.
 
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -10,40 +10,41 @@ use hyper::{Method, StatusCode};
 
 use super::request::{HttpReply, text_reply};
 
-/// What clients send, in both eras of the protocol.
+/// Request headers of clients, in both eras of the protocol.
 const ALLOWED_HEADERS: &str = "Authorization, Content-Type, Accept, Last-Event-ID, Mcp-Session-Id, \
                     MCP-Protocol-Version, Mcp-Method, Mcp-Name";
 
-/// How the headers begin that repeat an argument of a call.
+/// Prefix of the headers that repeat an argument of a call.
 const PARAM_HEADER_PREFIX: &str = "mcp-param-";
 
-/// What they read.
+/// Response headers that clients read.
 const EXPOSED_HEADERS: HeaderValue =
     HeaderValue::from_static("Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate");
 
 const ALLOWED_METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE");
 
-/// How long a browser need not ask again, in seconds.
+/// How long a browser may cache a preflight reply, in seconds.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
 
-/// Pages from elsewhere may ask for a server on this machine only if it says so.
+/// Pages from other networks may call a server on this machine only if it
+/// allows it.
 const PRIVATE_NETWORK_REQUEST: &str = "access-control-request-private-network";
 const PRIVATE_NETWORK_ALLOW: HeaderName =
     HeaderName::from_static("access-control-allow-private-network");
 
-/// The page that a request comes from, if a browser says so.
+/// Returns the origin of the requesting page, if a browser sends it.
 pub(crate) fn origin(headers: &HeaderMap) -> Option<HeaderValue> {
     headers.get(ORIGIN).cloned()
 }
 
-/// Whether a browser asks if it may ask. It never shows a token for that.
+/// Whether a request is a CORS preflight, which never carries a token.
 pub(crate) fn is_preflight(method: &Method, headers: &HeaderMap) -> bool {
     *method == Method::OPTIONS
         && headers.contains_key(ORIGIN)
         && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
 }
 
-/// Tells a browser that it may ask.
+/// Builds the reply to an allowed preflight.
 pub(crate) fn preflight_reply(headers: &HeaderMap) -> HttpReply {
     let mut reply = text_reply(StatusCode::NO_CONTENT, "");
     let told = reply.headers_mut();
@@ -60,8 +61,8 @@ pub(crate) fn preflight_reply(headers: &HeaderMap) -> HttpReply {
     reply
 }
 
-/// The headers that a page may send. Those that repeat arguments have the
-/// names of arguments, of which there are many.
+/// Returns the headers that a page may send. Headers that repeat arguments are
+/// named after them, so those that were requested are allowed by prefix.
 fn allowed_headers(headers: &HeaderMap) -> String {
     let asked = headers.get_all(ACCESS_CONTROL_REQUEST_HEADERS).into_iter();
     let asked = asked.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
@@ -73,7 +74,7 @@ fn allowed_headers(headers: &HeaderMap) -> String {
     std::iter::once(ALLOWED_HEADERS).chain(arguments).collect::<Vec<_>>().join(", ")
 }
 
-/// Lets the page of this origin read a reply.
+/// Lets pages of this origin read a reply.
 pub(crate) fn allow_origin(reply: &mut HttpReply, origin: HeaderValue) {
     let told = reply.headers_mut();
     told.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);

@@ -1,12 +1,13 @@
-//! Questions to the client's user: may this call be made, and what tools want
-//! to know. Older clients are asked while the call waits; newer ones get the
-//! question as an answer, and make the call again with theirs.
+//! Questions to the client's user: approvals, and clarifications that tools ask
+//! for. Older clients are asked while the call waits; newer ones get the
+//! question as the result, and repeat the call with the answer.
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hasher as _;
 use std::sync::Arc;
 
+use hermes_core::text::excerpt;
 use hermes_core::{
     ApprovalDecision, ApprovalRequest, ApprovalScope, Approver, BoxFuture, UserPrompter,
 };
@@ -22,15 +23,15 @@ use tokio::sync::{mpsc, oneshot};
 use super::call::CallEvent;
 use super::task::TaskLink;
 
-/// As much of a call's arguments as a person would read.
+/// Maximum length of the arguments shown in an approval question.
 const MAX_ARGUMENT_CHARS: usize = 2_000;
 
-/// Where questions of one call go.
+/// Asks the questions of one call.
 #[derive(Debug)]
 pub(crate) struct CallElicitor {
     call: String,
     mode: ElicitationMode,
-    /// The task that the call may become, whose questions go another way.
+    /// The task that the call may become; its questions go through the task.
     task_link: Option<Arc<TaskLink>>,
 }
 
@@ -38,7 +39,7 @@ pub(crate) struct CallElicitor {
 enum ElicitationMode {
     /// The client is asked while the call waits.
     Inline(mpsc::Sender<CallEvent>),
-    /// The call ends with the question, and is made again with the answer.
+    /// The call ends with the question, and is repeated with the answer.
     Deferred {
         answers: HashMap<String, ElicitResult>,
         asked: Mutex<BTreeMap<String, ElicitRequestParams>>,
@@ -48,12 +49,12 @@ enum ElicitationMode {
 }
 
 impl CallElicitor {
-    /// Questions are put while the call waits.
+    /// Asks while the call waits.
     pub(crate) fn inline(call: &str, errands: mpsc::Sender<CallEvent>) -> Self {
         Self { call: call.to_owned(), mode: ElicitationMode::Inline(errands), task_link: None }
     }
 
-    /// Questions are collected; these answers to earlier ones are known.
+    /// Collects questions; `answers` are those to earlier ones.
     pub(crate) fn deferred(
         call: &str,
         answers: HashMap<String, ElicitResult>,
@@ -63,13 +64,13 @@ impl CallElicitor {
         Self { call: call.to_owned(), mode: way, task_link: None }
     }
 
-    /// The same for a call that may become a task.
+    /// Links the task that the call may become.
     pub(crate) fn with_task(mut self, handover: Option<Arc<TaskLink>>) -> Self {
         self.task_link = handover;
         self
     }
 
-    /// The questions that still want an answer.
+    /// Takes the questions that are still unanswered.
     pub(crate) fn pending_requests(&self) -> Option<InputRequests> {
         let ElicitationMode::Deferred { asked, .. } = &self.mode else { return None };
         let asked = std::mem::take(&mut *asked.lock());
@@ -107,7 +108,7 @@ impl CallElicitor {
             ElicitationMode::Deferred { answers, asked, .. } => {
                 let answer = answers.get(&key).cloned();
                 if answer.is_none() && may_wait {
-                    // It stays open: the call ends with it.
+                    // It stays open until the call ends with it.
                     let mut asked = asked.lock();
                     asked.insert(key, form);
                 } else if let Some(handover) = &self.task_link {
@@ -122,8 +123,8 @@ impl CallElicitor {
 impl Approver for CallElicitor {
     fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, ApprovalDecision> {
         Box::pin(async move {
-            // What a call has done before it asks must not be done twice, so
-            // only the outermost call, which has not begun, can be put off.
+            // What a call did before asking must not be repeated, so only the
+            // outermost call, which has not started, can be deferred.
             let may_wait = request.call_id == self.call;
             let form = ElicitationForm::approval(&request);
             let key = format!("approval-{:016x}", fingerprint(&form.message));
@@ -163,10 +164,7 @@ struct ElicitationForm {
 impl ElicitationForm {
     fn approval(request: &ApprovalRequest) -> Self {
         let arguments = serde_json::to_string_pretty(&request.arguments).unwrap_or_default();
-        let mut shown: String = arguments.chars().take(MAX_ARGUMENT_CHARS).collect();
-        if shown.len() < arguments.len() {
-            shown.push_str(" …");
-        }
+        let shown = excerpt(&arguments, MAX_ARGUMENT_CHARS);
         let effects: Vec<String> =
             request.effects.iter().take(20).map(ToString::to_string).collect();
         let message = format!(
@@ -177,13 +175,14 @@ impl ElicitationForm {
         );
         let answers = [
             ("once", "Yes, this time"),
-            ("session", "Yes, and calls like it until this session ends"),
+            ("session", "Yes, and similar calls until this session ends"),
             ("no", "No"),
         ];
         let answers = answers.map(|(value, title)| ConstTitle::new(value, title));
         let mut choice = TitledSingleSelectEnumSchema::new(answers.into());
         choice.title = Some("Decision".into());
-        // No default: a client that fills forms in by itself must not agree by it.
+        // No default: a client that submits forms automatically must not
+        // approve by it.
         let fields =
             ElicitationSchema::builder().required_property("decision", enum_property(choice));
         Self { message: mask_hidden_chars(&message), fields }
@@ -219,7 +218,7 @@ fn enum_property(choice: TitledSingleSelectEnumSchema) -> PrimitiveSchemaDefinit
     PrimitiveSchemaDefinition::Enum(EnumSchema::Single(SingleSelectEnumSchema::Titled(choice)))
 }
 
-/// The text without characters that would show something else than is there.
+/// Replaces control and invisible characters, which could disguise the text.
 fn mask_hidden_chars(text: &str) -> String {
     let hidden = |c: char| {
         (c.is_control() && c != '\n')
@@ -230,7 +229,7 @@ fn mask_hidden_chars(text: &str) -> String {
     text.chars().map(|c| if hidden(c) { '·' } else { c }).collect()
 }
 
-/// The same for the same question, for as long as the program runs.
+/// Hashes a question; stable while the process runs.
 fn fingerprint(question: &impl std::hash::Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     question.hash(&mut hasher);
@@ -253,7 +252,7 @@ fn parse_decision(answer: ElicitResult) -> ApprovalDecision {
         (ElicitationAction::Accept, _) => ApprovalDecision::Refused(Some(
             "The client accepted the question without a decision".into(),
         )),
-        (_, _) => ApprovalDecision::Refused(Some("The user has put the question away".into())),
+        (_, _) => ApprovalDecision::Refused(Some("The user dismissed the question".into())),
     }
 }
 

@@ -1,12 +1,12 @@
-//! Headers of HTTP messages that pass the proxy.
+//! Header handling for HTTP messages that pass through the proxy.
 
 use httparse::Header;
 
 use super::body::BodyFraming;
 
-/// Headers between two neighbours (RFC 9110, 7.6.1). `Content-Length` and
-/// `Transfer-Encoding` are generated from the parsed values, so that the other
-/// side cannot parse them differently.
+/// Hop-by-hop headers (RFC 9110, 7.6.1). `Content-Length` and
+/// `Transfer-Encoding` are regenerated from the parsed values so the other side
+/// cannot parse them differently.
 const HOP_BY_HOP_HEADERS: &[&str] = &[
     "connection",
     "content-length",
@@ -18,7 +18,7 @@ const HOP_BY_HOP_HEADERS: &[&str] = &[
 ];
 const PROXY_HEADER_PREFIX: &str = "proxy-";
 
-/// Headers of a message; more make it malformed.
+/// Maximum number of headers in a message; more is malformed.
 pub(super) const MAX_HEADERS: usize = 128;
 
 /// How the headers of a message delimit its body.
@@ -31,7 +31,7 @@ pub(super) struct MessageLength {
 }
 
 impl MessageLength {
-    /// Reads the headers strictly. What two readers could understand
+    /// Parses the headers strictly. Anything that two parsers could read
     /// differently is an error.
     pub(super) fn from_headers(headers: &[Header<'_>]) -> Result<Self, &'static str> {
         let mut length = Self::default();
@@ -41,20 +41,20 @@ impl MessageLength {
             let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
             let number = is_number.then(|| text.parse().ok()).flatten();
             if number.is_none() || length.content_length.is_some() {
-                return Err("Content-Length is not one number");
+                return Err("Content-Length must be a single number");
             }
             length.content_length = number;
         }
         for value in values(headers, "transfer-encoding") {
             if length.is_chunked || !value.eq_ignore_ascii_case(b"chunked") {
-                return Err("Transfer-Encoding is not `chunked`");
+                return Err("Transfer-Encoding must be `chunked`");
             }
             length.is_chunked = true;
         }
         Ok(length)
     }
 
-    /// The framing of the body; `otherwise` if no header delimits it.
+    /// Returns the framing of the body; `otherwise` if no header delimits it.
     pub(super) fn framing(self, otherwise: BodyFraming) -> BodyFraming {
         match self.content_length {
             _ if self.is_chunked => BodyFraming::Chunked,
@@ -72,7 +72,7 @@ impl MessageLength {
     }
 }
 
-/// The headers that are meant for the other end.
+/// Returns the end-to-end headers.
 pub(super) fn end_to_end_headers<'h>(
     headers: &'h [Header<'h>],
 ) -> impl Iterator<Item = &'h Header<'h>> + 'h {

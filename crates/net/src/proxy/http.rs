@@ -1,4 +1,4 @@
-//! Clients that use the proxy by HTTP: tunnels and plain requests.
+//! HTTP clients of the proxy: tunnels and plain requests.
 
 use hermes_core::{ConnectionKind, NetworkDestination};
 use tokio::io::AsyncWriteExt;
@@ -21,8 +21,8 @@ pub(super) async fn serve(mut client: ProxyClient, first_byte: u8) {
     let read = if first_byte.is_ascii_alphabetic() {
         read_request(&mut client, &mut head).await
     } else {
-        // The head of another protocol might never end.
-        let text = "this is neither HTTP nor SOCKS5".to_owned();
+        // The head of a message in another protocol might never end.
+        let text = "the request is neither HTTP nor SOCKS5".to_owned();
         Err(RequestError { status: ReplyStatus::BadRequest, text })
     };
     let (request, destination, head_bytes) = match read {
@@ -67,7 +67,7 @@ async fn read_request(
     let destination = parse_destination(&request.host, request.port, &client.context.names)
         .ok_or_else(|| RequestError {
             status: ReplyStatus::BadRequest,
-            text: format!("{:?} is not a host name", request.host),
+            text: format!("{:?} is not a valid host name", request.host),
         })?;
     Ok((request, destination, head_bytes))
 }
@@ -99,7 +99,7 @@ async fn serve_plain(
 ) {
     let kind = ConnectionKind::Http(method.to_owned());
     let mut connection = client.connection(destination, kind).await;
-    // The client may be done with sending, so that its end says nothing.
+    // The client may have finished sending, so EOF does not mean it is gone.
     let reply = match connection.open(&client.context.dialer).await {
         Ok(stream) => {
             let head = request.origin_head(&connection.request().destination);

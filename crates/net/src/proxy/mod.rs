@@ -1,6 +1,6 @@
 //! The proxy: the only way from a session's namespace to other hosts. It speaks
-//! HTTP and SOCKS5 on one port, and takes connections that the kernel
-//! redirected; each is judged, made, relayed and recorded.
+//! HTTP and SOCKS5 on one port and accepts connections that the kernel
+//! redirected. It judges, opens, relays and records each connection.
 
 mod body;
 mod client;
@@ -34,32 +34,32 @@ use crate::dialer::Dialer;
 use crate::judge::CurrentJudge;
 use crate::names::NameTable;
 
-/// Looking for a client reads `/proc`, and a burst of connections is not to
-/// occupy all threads with that.
+/// Limits concurrent client lookups. A lookup reads `/proc`, and a burst of
+/// connections must not occupy all blocking threads.
 const MAX_CLIENT_LOOKUPS: usize = 16;
-/// A process can delay those who read its entry there.
+/// Bounds a client lookup; a process can delay reads of its `/proc` entry.
 const CLIENT_LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Finds the process behind a connection.
 pub trait ClientLookup: Send + Sync {
-    /// The process whose socket is bound to `peer` and connected to `local`:
-    /// the address that the client knows, which is the original destination of
-    /// a redirected connection. Runs on a thread that may block.
+    /// Returns the process whose socket is bound to `peer` and connected to
+    /// `local`. `local` is the address that the client knows; for a redirected
+    /// connection, the original destination. Runs on a thread that may block.
     fn client(&self, peer: SocketAddr, local: SocketAddr) -> Option<ClientProcess>;
 }
 
-/// What a client may take of the proxy's time and memory.
+/// Limits on the time and memory that clients use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProxyLimits {
-    /// Connections of one listener at a time; further clients wait.
+    /// Concurrent connections per listener; further clients wait.
     pub max_connections: usize,
-    /// The head of a request, and of a response.
+    /// Size of a request head or response head.
     pub max_head_bytes: usize,
     /// From the start of a connection to the end of its request head.
     pub head_timeout: Duration,
-    /// How long one side may be silent after the other closed.
+    /// How long one side may stay silent after the other closed.
     pub half_close_timeout: Duration,
-    /// How long a client that was answered may go on sending.
+    /// How long a client may keep sending after it got its response.
     pub drain_timeout: Duration,
 }
 
@@ -75,25 +75,25 @@ impl Default for ProxyLimits {
     }
 }
 
-/// What the proxy of a session works with.
+/// Dependencies and limits of a session's proxy.
 #[derive(Clone)]
 pub struct ProxyContext {
-    /// Decides about each connection.
+    /// Judges each connection.
     pub judge: CurrentJudge,
     /// Finds the process behind a connection.
     pub clients: Arc<dyn ClientLookup>,
-    /// The names that placeholder addresses stand for; shared with the stub.
+    /// Names behind placeholder addresses; shared with the DNS stub.
     pub names: Arc<NameTable>,
-    /// Makes the connections.
+    /// Opens the outgoing connections.
     pub dialer: Dialer,
     /// Finds where a redirected connection was going.
     pub redirects: Arc<dyn OriginalDestination>,
-    /// What a client may take.
+    /// Limits on clients.
     pub limits: ProxyLimits,
 }
 
 impl ProxyContext {
-    /// A context with the kernel's redirects and the default limits.
+    /// Creates a context with the kernel's redirects and the default limits.
     pub fn new(judge: CurrentJudge, clients: Arc<dyn ClientLookup>, names: Arc<NameTable>) -> Self {
         let redirects = Arc::new(KernelRedirects);
         let limits = ProxyLimits::default();
@@ -118,14 +118,14 @@ pub struct ProxyServer {
 }
 
 impl ProxyServer {
-    /// A proxy that works with this context.
+    /// Creates a proxy with this context.
     pub fn new(context: ProxyContext) -> Self {
         let lookups = Arc::new(Semaphore::new(MAX_CLIENT_LOOKUPS));
         Self { context: Arc::new(context), lookups }
     }
 
     /// Serves the clients of a listener: HTTP, SOCKS5 and redirected
-    /// connections. Runs until it is dropped; its connections end with it.
+    /// connections. Runs until dropped, which also closes its connections.
     pub async fn serve(&self, listener: TcpListener) {
         accept_each(listener, self.context.limits.max_connections, |stream, peer| {
             self.clone().serve_stream(stream, peer)
@@ -133,9 +133,9 @@ impl ProxyServer {
         .await;
     }
 
-    /// Connects the clients of a listener inside the namespace to a port of
-    /// this machine's loopback, each after it was judged. Runs until it is
-    /// dropped; its connections end with it.
+    /// Forwards the clients of a listener inside the namespace to a loopback
+    /// port of this machine, after judging each. Runs until dropped, which also
+    /// closes its connections.
     pub async fn forward_port(&self, listener: TcpListener, target: SocketAddr) {
         accept_each(listener, self.context.limits.max_connections, |stream, peer| {
             let server = self.clone();
@@ -165,19 +165,19 @@ impl ProxyServer {
         match timeout_at(client.head_deadline(), client.stream.peek(&mut first)).await {
             Ok(Ok(1..)) if first == [socks::SOCKS_VERSION] => socks::serve(client).await,
             Ok(Ok(1..)) => http::serve(client, first[0]).await,
-            // It asked for nothing.
+            // The client sent no request.
             _ => {}
         }
     }
 
-    /// The search for the process begins at once, while it still runs.
+    /// Starts the process lookup immediately, while the process still runs.
     fn client(&self, stream: TcpStream, peer: SocketAddr, local: SocketAddr) -> ProxyClient {
         let clients = Arc::clone(&self.context.clients);
         let permit = Arc::clone(&self.lookups).acquire_owned();
         let search = async move {
             let permit = permit.await;
             let found = tokio::task::spawn_blocking(move || {
-                // Held as long as the thread is busy, also after a timeout.
+                // Held while the thread is busy, even after a timeout.
                 let _permit = permit;
                 clients.client(peer, local)
             });
@@ -189,7 +189,8 @@ impl ProxyServer {
     }
 }
 
-/// Serves a client that knows of no proxy: it can only be connected or cut off.
+/// Serves a client that is unaware of the proxy: it is either connected or
+/// reset.
 async fn serve_raw(mut client: ProxyClient, destination: NetworkDestination, kind: ConnectionKind) {
     let mut connection = client.connection(destination, kind).await;
     match connection.open(&client.context.dialer).await {

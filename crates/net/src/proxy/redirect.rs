@@ -1,4 +1,5 @@
-//! Where a connection was going before the kernel redirected it to the proxy.
+//! Original destinations of connections that the kernel redirected to the
+//! proxy.
 
 use std::net::SocketAddr;
 
@@ -6,12 +7,13 @@ use tokio::net::TcpStream;
 
 /// Finds the original destination of a redirected connection.
 pub trait OriginalDestination: Send + Sync {
-    /// The address that the client connected to, if the system knows it. For a
-    /// connection that was not redirected, that is the proxy's own address.
+    /// Returns the address that the client connected to, if the system knows
+    /// it. For a connection that was not redirected, that is the proxy's own
+    /// address.
     fn original_destination(&self, stream: &TcpStream) -> Option<SocketAddr>;
 }
 
-/// Asks the kernel's connection tracking (`SO_ORIGINAL_DST`).
+/// Queries the kernel's connection tracking (`SO_ORIGINAL_DST`).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct KernelRedirects;
 
@@ -19,8 +21,8 @@ impl OriginalDestination for KernelRedirects {
     #[cfg(target_os = "linux")]
     fn original_destination(&self, stream: &TcpStream) -> Option<SocketAddr> {
         use rustix::net::sockopt::{ip_original_dst, ipv6_original_dst};
-        // A socket for both versions carries IPv4 in mapped addresses, but the
-        // kernel tracks it as IPv4.
+        // A dual-stack socket carries IPv4 in mapped addresses, but the kernel
+        // tracks it as IPv4.
         if stream.local_addr().ok()?.ip().to_canonical().is_ipv4() {
             ip_original_dst(stream).ok().map(SocketAddr::V4)
         } else {
@@ -34,8 +36,8 @@ impl OriginalDestination for KernelRedirects {
     }
 }
 
-/// The destination of a redirected connection; none for a client that connected
-/// to the proxy itself.
+/// Returns the destination of a redirected connection; `None` for a client that
+/// connected to the proxy itself.
 pub(super) fn redirect_target(
     redirects: &dyn OriginalDestination,
     stream: &TcpStream,

@@ -1,4 +1,4 @@
-//! Bytes in both directions, counted.
+//! Relays bytes in both directions and counts them.
 
 use std::io;
 use std::pin::Pin;
@@ -9,10 +9,10 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf, copy_bidirectional_with_sizes};
 use tokio::net::TcpStream;
 
-/// The buffer of each direction.
+/// Size of the buffer for each direction.
 pub(crate) const COPY_BUFFER_BYTES: usize = 16 * 1024;
 
-/// What passed between a client and its destination so far.
+/// Counts the bytes between a client and its destination.
 #[derive(Debug, Default)]
 pub(crate) struct ByteMeter {
     sent: AtomicU64,
@@ -21,25 +21,25 @@ pub(crate) struct ByteMeter {
 }
 
 impl ByteMeter {
-    /// Bytes that were sent to the destination.
+    /// Returns the number of bytes sent to the destination.
     pub(crate) fn sent(&self) -> u64 {
         self.sent.load(Ordering::Relaxed)
     }
 
-    /// Bytes that were received from the destination.
+    /// Returns the number of bytes received from the destination.
     pub(crate) fn received(&self) -> u64 {
         self.received.load(Ordering::Relaxed)
     }
 
-    /// Notes that one of the two sides will send nothing more.
+    /// Records that one of the two sides will send nothing more.
     pub(crate) fn set_half_closed(&self) {
         self.is_half_closed.store(true, Ordering::Relaxed);
     }
 
     /// Completes when the connection is half closed and no byte has passed for
     /// at least `limit`. A client that exited looks exactly like one that only
-    /// finished sending, and would otherwise hold its place for as long as the
-    /// other side is silent.
+    /// finished sending, and would otherwise hold its slot while the other side
+    /// is silent.
     pub(crate) async fn stalled(&self, limit: Duration) -> io::Error {
         let mut before = None;
         loop {
@@ -47,7 +47,7 @@ impl ByteMeter {
             let is_half_closed = self.is_half_closed.load(Ordering::Relaxed);
             let now = is_half_closed.then(|| (self.sent(), self.received()));
             if now.is_some() && now == before {
-                let text = "one side closed the connection, and the other sent nothing more";
+                let text = "one side closed the connection and the other side sent nothing more";
                 return io::Error::new(io::ErrorKind::TimedOut, text);
             }
             before = now;
@@ -55,7 +55,7 @@ impl ByteMeter {
     }
 }
 
-/// The destination's side of a connection; counts what passes.
+/// The destination's side of a connection; counts bytes.
 #[derive(Debug)]
 pub(super) struct MeteredStream<'a, S> {
     inner: S,
@@ -110,7 +110,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for MeteredStream<'_, S> {
     }
 }
 
-/// Copies in both directions until both sides have closed. `early` is what was
+/// Copies in both directions until both sides have closed. `early` holds bytes
 /// already read from the client.
 pub(crate) async fn relay(
     client: &mut TcpStream,
@@ -131,7 +131,7 @@ pub(crate) async fn relay(
     }
 }
 
-/// Makes the client see a reset rather than an orderly end when it is dropped.
+/// Makes the client see a reset instead of an orderly close on drop.
 pub(crate) fn reset(client: &TcpStream) {
     let _ = client.set_zero_linger();
 }

@@ -1,12 +1,12 @@
-//! What the proxy itself answers to HTTP clients.
+//! Responses that the proxy itself sends to HTTP clients.
 
 use hermes_core::{ConnectionRefusal, NetworkDestination};
 
-/// Carries the reason of a refusal, for programs and for `curl -v`.
+/// Header with the reason of a refusal, for programs and for `curl -v`.
 const REFUSED_HEADER: &str = "X-Hermes-Refused";
 const MAX_REASON_CHARS: usize = 300;
 
-/// A status of an answer by the proxy.
+/// Status of a response from the proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReplyStatus {
     BadRequest,
@@ -28,7 +28,7 @@ impl ReplyStatus {
     }
 }
 
-/// An answer of the proxy.
+/// A response from the proxy itself.
 #[derive(Debug)]
 pub(super) struct ProxyReply {
     status: ReplyStatus,
@@ -37,12 +37,12 @@ pub(super) struct ProxyReply {
 }
 
 impl ProxyReply {
-    /// An error of the client or of the destination.
+    /// Creates the response to an error of the client or the destination.
     pub(super) fn error(status: ReplyStatus, text: &str) -> Self {
         Self { status, refused: None, text: format!("hermes proxy: {text}\n") }
     }
 
-    /// A connection that is not allowed.
+    /// Creates the response to a connection that is not allowed.
     pub(super) fn refused(destination: &NetworkDestination, refusal: &ConnectionRefusal) -> Self {
         let ConnectionRefusal { reason, rule, allow, .. } = refusal;
         let text = format!(
@@ -53,7 +53,7 @@ impl ProxyReply {
         Self { status, refused: Some(header_value(reason)), text }
     }
 
-    /// The bytes of the answer; one to `HEAD` has no body.
+    /// Returns the bytes of the response; a response to `HEAD` has no body.
     pub(super) fn to_bytes(&self, method: &str) -> Vec<u8> {
         let mut reply = format!("HTTP/1.1 {}\r\n", self.status.line());
         if let Some(reason) = &self.refused {
@@ -68,7 +68,7 @@ impl ProxyReply {
     }
 }
 
-/// Text that a header can carry: one line of ASCII, of bounded length.
+/// Converts text to a valid header value: one line of ASCII, of bounded length.
 fn header_value(text: &str) -> String {
     let visible = |char: char| if matches!(char, ' '..='~') { char } else { '?' };
     text.chars().take(MAX_REASON_CHARS).map(visible).collect()

@@ -1,4 +1,4 @@
-//! What an HTTP client asks of the proxy.
+//! Parses requests from HTTP clients of the proxy.
 
 use httparse::{EMPTY_HEADER, Request};
 
@@ -10,7 +10,7 @@ use hermes_core::NetworkDestination;
 
 const HTTP_SCHEME: &str = "http://";
 const HTTP_PORT: u16 = 80;
-/// Methods are put on record; the longest that is registered has 17.
+/// Limit on methods, which are recorded; the longest registered one has 17.
 const MAX_METHOD_CHARS: usize = 32;
 
 /// A request head that cannot be served.
@@ -32,22 +32,22 @@ pub(super) struct ProxyRequest {
     pub(super) method: String,
     pub(super) host: String,
     pub(super) port: u16,
-    /// None for a tunnel.
+    /// `None` for a tunnel.
     pub(super) plain: Option<PlainRequest>,
 }
 
-/// A plain HTTP request that is passed on.
+/// A plain HTTP request to forward.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct PlainRequest {
     pub(super) body: BodyFraming,
-    /// The request line, without its end.
+    /// The request line, without its line ending.
     line: String,
-    /// All other headers, as they are sent on.
+    /// All other headers, in the form that is forwarded.
     headers: Vec<u8>,
 }
 
 impl ProxyRequest {
-    /// Reads a complete head.
+    /// Parses a complete head.
     pub(super) fn parse(head: &[u8]) -> Result<Self, RequestError> {
         let mut headers = [EMPTY_HEADER; MAX_HEADERS];
         let mut request = Request::new(&mut headers);
@@ -66,7 +66,7 @@ impl ProxyRequest {
         let (method, target) =
             (request.method.unwrap_or_default(), request.path.unwrap_or_default());
         if method.len() > MAX_METHOD_CHARS {
-            return Err(RequestError::malformed("the method is too long"));
+            return Err(RequestError::malformed("the request method is too long"));
         }
         if method == "CONNECT" {
             let (host, port) = split_authority(target, None).ok_or_else(|| {
@@ -106,9 +106,9 @@ impl ProxyRequest {
 }
 
 impl PlainRequest {
-    /// The head for the destination. `Host` is the destination that was judged,
-    /// whatever the client wrote there; and there is one request per
-    /// connection, since each is judged.
+    /// Returns the head for the destination. `Host` is the judged destination,
+    /// whatever the client sent. Each connection carries one request, since
+    /// each request is judged.
     pub(super) fn origin_head(&self, destination: &NetworkDestination) -> Vec<u8> {
         let mut head = format!("{}\r\n", self.line).into_bytes();
         let host = destination.to_string();
@@ -122,11 +122,11 @@ impl PlainRequest {
     }
 }
 
-/// Host, port and origin-form of an absolute `http` URI.
+/// Splits an absolute `http` URI into host, port and origin-form.
 fn split_target<'t>(method: &str, target: &'t str) -> Result<(&'t str, u16, String), RequestError> {
     let malformed = || {
-        let text = "a request to this proxy has an absolute target such as \
-                    http://example.com/; for other schemes use CONNECT";
+        let text = "a request to this proxy requires an absolute target such as \
+                    http://example.com/; use CONNECT for other schemes";
         RequestError::malformed(text)
     };
     let (scheme, rest) = target.split_at_checked(HTTP_SCHEME.len()).ok_or_else(malformed)?;
@@ -135,9 +135,8 @@ fn split_target<'t>(method: &str, target: &'t str) -> Result<(&'t str, u16, Stri
     }
     let rest = rest.split('#').next().unwrap_or(rest);
     let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
-    let (host, port) = split_authority(authority, Some(HTTP_PORT)).ok_or_else(|| {
-        RequestError::malformed("the target of the request has no valid host and port")
-    })?;
+    let (host, port) = split_authority(authority, Some(HTTP_PORT))
+        .ok_or_else(|| RequestError::malformed("the request target has no valid host and port"))?;
     let path = match path {
         "" if method == "OPTIONS" => "*".to_owned(),
         path if path.starts_with('/') => path.to_owned(),

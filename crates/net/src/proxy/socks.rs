@@ -1,5 +1,4 @@
-//! Clients that use the proxy by SOCKS5 (RFC 1928): `CONNECT` without
-//! authentication.
+//! SOCKS5 clients of the proxy (RFC 1928): `CONNECT` without authentication.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -23,7 +22,7 @@ const ADDRESS_V4: u8 = 1;
 const ADDRESS_NAME: u8 = 3;
 const ADDRESS_V6: u8 = 4;
 
-/// The outcome of a request, as it is on the wire.
+/// Outcome of a request, as encoded on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SocksReply {
     Succeeded = 0,
@@ -35,13 +34,13 @@ enum SocksReply {
 }
 
 impl SocksReply {
-    /// The reply, with a bound address that no client uses.
+    /// Returns the reply, with a bound address that no client uses.
     fn to_bytes(self) -> [u8; 10] {
         [SOCKS_VERSION, self as u8, 0, ADDRESS_V4, 0, 0, 0, 0, 0, 0]
     }
 }
 
-/// Why there is no request.
+/// Why a request could not be parsed.
 #[derive(Debug)]
 struct SocksError {
     text: String,
@@ -66,7 +65,7 @@ pub(super) async fn serve(mut client: ProxyClient) {
     let names = client.context.names.clone();
     let reading = read_request(&mut client.stream, &names);
     let read = timeout_at(deadline, reading).await.unwrap_or_else(|_| {
-        let text = "the request was not complete in time".to_owned();
+        let text = "the request was not complete before the timeout".to_owned();
         Err(SocksError { text, answer: Vec::new() })
     });
     let destination = match read {
@@ -108,10 +107,13 @@ async fn read_request(
 
     let [version, command, _reserved, kind] = read_bytes(client).await?;
     if version != SOCKS_VERSION {
-        return Err(SocksError::new("the version changed", SocksReply::GeneralFailure));
+        return Err(SocksError::new(
+            "the SOCKS version changed between greeting and request",
+            SocksReply::GeneralFailure,
+        ));
     }
     if command != COMMAND_CONNECT {
-        let text = format!("command {command} is not supported, only CONNECT is");
+        let text = format!("command {command} is not supported; use CONNECT");
         return Err(SocksError::new(text, SocksReply::CommandNotSupported));
     }
     let host = match kind {
@@ -129,7 +131,7 @@ async fn read_request(
     };
     let port = client.read_u16().await?;
     parse_destination(&host, port, names).ok_or_else(|| {
-        let text = format!("{host:?} port {port} is not a destination");
+        let text = format!("{host:?} port {port} is not a valid destination");
         SocksError::new(text, SocksReply::GeneralFailure)
     })
 }

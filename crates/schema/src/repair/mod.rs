@@ -18,7 +18,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::depth::MAX_DEPTH;
-use crate::excerpt::{self, excerpt};
+use crate::excerpt;
+use hermes_core::text::excerpt;
 use lexer::SyntaxFault;
 
 /// Mends listed per text; what comes after is mended all the same.

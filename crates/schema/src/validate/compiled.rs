@@ -285,6 +285,6 @@ fn validator_options<'i>(draft: Draft) -> ValidationOptions<'i> {
 fn invalid_schema(error: &ValidationError<'_>) -> SchemaError {
     SchemaError::Invalid {
         path: error.instance_path().as_str().to_owned(),
-        message: crate::excerpt::excerpt(&error.to_string(), 200).into_owned(),
+        message: hermes_core::text::excerpt(&error.to_string(), 200).into_owned(),
     }
 }

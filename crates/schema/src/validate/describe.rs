@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use crate::excerpt::{self, excerpt, excerpt_value};
+use crate::excerpt::{self, excerpt_value};
 use crate::{pointer, subschemas};
+use hermes_core::text::excerpt;
 
 /// How far into items, alternatives and references a description goes.
 const MAX_DESCRIBED_LEVELS: usize = 4;

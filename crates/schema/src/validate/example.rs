@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use super::{CompiledSchema, SchemaNode, applicable, sample};
-use crate::excerpt::excerpt;
 use crate::type_set::TypeSet;
 use hermes_core::similar;
+use hermes_core::text::excerpt;
 
 use crate::subschemas;
 

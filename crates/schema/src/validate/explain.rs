@@ -6,8 +6,9 @@ use serde_json::Value;
 
 use super::describe::{describe, describe_with_note, list_values};
 use super::{MAX_VIOLATIONS, SchemaViolation};
-use crate::excerpt::{self, excerpt, excerpt_value};
+use crate::excerpt::{self, excerpt_value};
 use hermes_core::similar;
+use hermes_core::text::excerpt;
 
 use crate::pointer;
 

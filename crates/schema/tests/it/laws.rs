@@ -216,7 +216,7 @@ proptest! {
     #[test]
     fn excerpts_fit(value in value(), limit in 1_usize..60) {
         prop_assert!(excerpt::excerpt_value(&value, limit).chars().count() <= limit);
-        prop_assert!(excerpt::excerpt(&value.to_string(), limit).chars().count() <= limit);
+        prop_assert!(hermes_core::text::excerpt(&value.to_string(), limit).chars().count() <= limit);
     }
 }
 

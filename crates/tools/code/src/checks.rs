@@ -7,12 +7,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use hermes_checks::{ProjectSurvey, SURVEY_SCRIPT, SurveyError};
+use hermes_core::ids::unique_id;
+use hermes_core::text::shell_word;
 use hermes_core::{Effect, ErrorKind, Resource, Scope, ToolContext, ToolError, WorkingDir};
 use hermes_exec::StdinSource;
 use hermes_files::{ExistingFile, FileAccess, FileChange};
 use serde::Serialize;
 
-use crate::program::{ProgramCommand, ProgramRun, ProgramRunner, unique_name};
+use crate::program::{ProgramCommand, ProgramRun, ProgramRunner};
 
 /// How long it may take to look around.
 const SURVEY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -82,7 +84,7 @@ impl<'a> CheckContext<'a> {
         let limit = cx.remaining().map_or(limit, |left| left.mul_f64(0.95).min(limit));
         let until = Instant::now() + limit;
         let bench = ProgramRunner::for_call(cx).await?.without_colors();
-        let marker = unique_name();
+        let marker = unique_id();
         let words = [OsString::from("-c"), SURVEY_SCRIPT.into(), "sh".into()];
         let ran = bench
             .run(ProgramCommand {
@@ -149,7 +151,7 @@ impl<'a> CheckContext<'a> {
             false => program,
         };
         let words = [self.display_path(name)].into_iter().chain(words.iter().cloned());
-        let text = words.map(|word| shell_quote(&word)).collect::<Vec<_>>().join(" ");
+        let text = words.map(|word| shell_word(&word).into_owned()).collect::<Vec<_>>().join(" ");
         match text.char_indices().nth(MAX_COMMAND_CHARS) {
             Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
             None => text,
@@ -223,14 +225,6 @@ impl<'a> CheckContext<'a> {
 
 fn is_comparable(bytes: &[u8]) -> bool {
     bytes.len() as u64 <= MAX_COMPARED_BYTES
-}
-
-fn shell_quote(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+^".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// A file that a call has changed.

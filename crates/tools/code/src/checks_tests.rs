@@ -21,14 +21,6 @@ fn what_a_call_declares_is_where_it_runs() {
 }
 
 #[test]
-fn words_are_quoted_as_a_shell_wants_them() {
-    assert_eq!(shell_quote("--format=json"), "--format=json");
-    assert_eq!(shell_quote("a b"), "'a b'");
-    assert_eq!(shell_quote("it's"), r"'it'\''s'");
-    assert_eq!(shell_quote(""), "''");
-}
-
-#[test]
 fn differences_keep_to_their_room() {
     let mut changes = FileChanges::default();
     changes.add("same", b"a", b"a");

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use hermes_core::{Confinement, ToolContext, ToolError};
@@ -30,15 +29,6 @@ const CACHE_VARIABLES: [(&str, &str); 5] = [
     ("npm_config_cache", "npm"),
     ("PIP_CACHE_DIR", "pip"),
 ];
-
-/// A name that nothing else has.
-pub(crate) fn unique_name() -> String {
-    static NEXT_SEQUENCE: AtomicU64 = AtomicU64::new(0);
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    let now = now.unwrap_or_default().as_nanos();
-    let number = NEXT_SEQUENCE.fetch_add(1, Ordering::Relaxed);
-    format!("hermes-{:x}-{now:x}-{number:x}", std::process::id())
-}
 
 /// Where a call runs its programs.
 #[derive(Debug)]

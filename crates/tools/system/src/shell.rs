@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
+use hermes_core::ids::unique_id;
 use hermes_core::{EnvOverrides, Scope, SessionError, ToolContext, ToolError};
 use hermes_exec::shell_env::{SHELL_DOCUMENT, ShellEnv, ShellSnapshot};
 use hermes_exec::state::{self, ReportExtractor, ReportTarget, ShellState};
@@ -65,7 +66,7 @@ impl PreparedCommand {
         cx: &ToolContext,
     ) -> Result<Self, ToolError> {
         let ShellEnv { base_environment: base, state: before, variables, .. } = around;
-        let report = jobs.scratch(cx.session.id())?.join(format!("{}.state", unique_name()));
+        let report = jobs.scratch(cx.session.id())?.join(format!("{}.state", unique_id()));
         let script = state::script(&before, command, &ReportTarget::File(&report));
         let confinement = cx.confinement.as_ref().map(|held| {
             let mut held = (**held).clone();
@@ -98,7 +99,7 @@ impl PreparedCommand {
         is_secret: impl Fn(&str) -> bool,
     ) -> Self {
         let ShellEnv { base_environment: base, state: before, variables, .. } = around;
-        let nonce = unique_name().replace('-', "x");
+        let nonce = unique_id().replace('-', "x");
         // A terminal shows everything.
         let is_framed = !matches!(how.output, StdioMode::Terminal(_));
         let (shell, from) = match place.shell {
@@ -451,10 +452,4 @@ pub(crate) fn reset_shell(cx: &ToolContext) -> Result<PathBuf, ToolError> {
     let beginning = cx.session.initial_cwd()?;
     cx.session.set_cwd(beginning.as_deref())?;
     Ok(beginning.unwrap_or_else(|| cx.working_dir.cwd().to_path_buf()))
-}
-
-fn unique_name() -> String {
-    use std::sync::atomic::{AtomicU64, Ordering};
-    static NEXT_SEQUENCE: AtomicU64 = AtomicU64::new(0);
-    format!("{:x}-{:x}", std::process::id(), NEXT_SEQUENCE.fetch_add(1, Ordering::Relaxed))
 }

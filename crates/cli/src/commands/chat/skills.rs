@@ -9,7 +9,6 @@ use hermes_skills::{
 
 use super::session::ChatSession;
 use super::slash_commands::SLASH_COMMANDS;
-use crate::call_summary;
 use crate::command_error::CommandError;
 use crate::commands::skills::{origin, skill_fields, skill_summary};
 
@@ -66,7 +65,7 @@ fn show_table(sitting: &ChatSession<'_>) {
     };
     let (names, origins) = (widest(|row| &row.0), widest(|row| &row.1));
     for (name, origin, about) in &rows {
-        let about = call_summary::shorten(about, MAX_DESCRIPTION_CHARS);
+        let about = hermes::core::text::excerpt(about, MAX_DESCRIPTION_CHARS);
         text.push_str(&format!("{name:<names$}  {origin:<origins$}  {about}\n"));
     }
     for note in catalogue.notes() {
@@ -153,7 +152,7 @@ pub(crate) fn candidates(
     let named = named.filter(|(name, _)| fits(name) && !is_hidden(name));
     let candidate = |(name, skill): (String, &Skill)| CompletionCandidate {
         text: format!("{before}{name} "),
-        note: call_summary::shorten(&skill.manifest.description, MAX_NOTE_CHARS),
+        note: hermes::core::text::excerpt(&skill.manifest.description, MAX_NOTE_CHARS).into_owned(),
     };
     named.map(candidate).collect()
 }

@@ -15,7 +15,6 @@ use hermes_memory::MemoryTarget as List;
 use super::session::{ChatSession, LineOutcome, NextSession};
 use super::skills;
 use crate::agent_session::{retry_callback, stopped_text};
-use crate::call_summary;
 use crate::command_error::{CliExitCode, CommandError};
 use crate::commands::{checkpoints, memory};
 use crate::mode::AgentMode;
@@ -197,7 +196,7 @@ fn list_tools(sitting: &ChatSession<'_>) -> Result<(), CommandError> {
             (spec.emoji.to_string(), spec.description.lines().next().unwrap_or("").to_owned())
         });
         let (emoji, about) = about.unwrap_or_default();
-        text.push_str(&format!("{emoji} {name:<22} {}\n", call_summary::shorten(&about, 70)));
+        text.push_str(&format!("{emoji} {name:<22} {}\n", hermes::core::text::excerpt(&about, 70)));
     }
     if !definitions.deferred.is_empty() {
         let names: Vec<&str> = definitions.deferred.iter().map(AsRef::as_ref).collect();
@@ -386,7 +385,11 @@ fn list_sessions(sitting: &ChatSession<'_>) -> Result<(), CommandError> {
     for session in found.iter().filter(|session| session.id != sitting.agent_session.session) {
         let title = session.title.as_deref().unwrap_or(&session.preview);
         let when = format_local(session.last_active);
-        text.push_str(&format!("{}  {when}  {}\n", session.id, call_summary::shorten(title, 60)));
+        text.push_str(&format!(
+            "{}  {when}  {}\n",
+            session.id,
+            hermes::core::text::excerpt(title, 60)
+        ));
     }
     text.push_str(match text.is_empty() {
         true => "There is no other session yet.",

@@ -95,7 +95,8 @@ impl LineEventWriter {
         let doing =
             running.progress.as_deref().map(|doing| format!(": {doing}")).unwrap_or_default();
         let time = call_summary::format_duration(running.since.elapsed());
-        let line = call_summary::shorten(&format!("… {time} {}{more}{doing}", running.label), 78);
+        let line = format!("… {time} {}{more}{doing}", running.label);
+        let line = hermes::core::text::excerpt(&line, 78);
         if state.is_open || OpenQuestion::is_any_open() {
             return;
         }

@@ -8,9 +8,9 @@ use hermes::engine::BRIDGE_TOOLSET;
 
 use super::show::type_label;
 use crate::app::AppContext;
-use crate::call_arguments::shell_quote;
 use crate::command_error::{CliExitCode, CommandResult};
 use crate::tokens;
+use hermes::core::text::shell_quote;
 
 /// Prints docs/tools.md.
 pub(crate) fn run(app: &AppContext) -> CommandResult {
@@ -44,7 +44,7 @@ pub(crate) fn run(app: &AppContext) -> CommandResult {
                 "\n{}:\n\n```sh\nhermes call {} {}\n```\n",
                 example.title,
                 spec.name,
-                shell_quote(&example.arguments)
+                shell_quote(&example.arguments.to_string())
             );
         }
     }

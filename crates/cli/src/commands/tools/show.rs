@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use super::find;
 use crate::app::{AppContext, AppServices};
-use crate::call_arguments::shell_quote;
 use crate::command_error::{CliExitCode, CommandResult};
 use crate::commands::runtime;
 use crate::terminal::OutputStyle;
 use crate::tokens;
+use hermes::core::text::shell_quote;
 
 pub(crate) fn run(app: &AppContext, name: &str) -> CommandResult {
     let ready = app.services()?;
@@ -70,7 +70,7 @@ pub(crate) fn run(app: &AppContext, name: &str) -> CommandResult {
         lines.push(format!("\n{}", app.terminal.paint(OutputStyle::Bold, "Examples")));
         for example in &spec.examples {
             lines.push(format!("  {}", example.title));
-            let arguments = shell_quote(&example.arguments);
+            let arguments = shell_quote(&example.arguments.to_string());
             lines.push(format!("    hermes call {} {arguments}", spec.name));
         }
     }

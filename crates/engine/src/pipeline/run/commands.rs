@@ -1,5 +1,5 @@
-//! Commands with secrets in them: what was allowed with a placeholder is
-//! allowed with the secret, as long as it stays the same command.
+//! Commands with secrets: a command approved with a placeholder is allowed with
+//! the secret, as long as its effects stay the same.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use serde_json::Value;
 
 use super::located_effects;
 
-/// A command as it was judged, and as it runs.
+/// A command as judged, and as run.
 type SecretCommand = (Effect, Effect);
 
-/// The commands that secrets were put into; an error if one of them would do
-/// something else than was judged.
+/// Returns the commands into which secrets were inserted; an error if one of
+/// them would have other effects than those judged.
 pub(super) fn fill_commands(
     declared: &[Effect],
     revealed: &[Effect],
@@ -31,14 +31,14 @@ pub(super) fn fill_commands(
         }
         let plain = |name: &str| lookup(name).is_some_and(|secret| is_shell_safe(secret.expose()));
         let all_plain = |text: &str| reference::find(text).iter().all(|found| plain(&found.name));
-        // What is only read may hold anything.
+        // Standard input that is only data may contain anything.
         let code = judged.stdin.as_deref().filter(|_| {
             let alone = ShellScript { stdin: None, ..judged.clone() };
             hermes_shell::analyze_script("", &alone, at).runs_stdin
         });
         if !all_plain(&judged.text) || !code.is_none_or(all_plain) {
             return Err(unsafe_secret_error(
-                "A secret with blanks or signs cannot stand in a command",
+                "A secret with whitespace or special characters cannot be used in a command",
             ));
         }
         let is_filled = |judged: &str, run: &str| {
@@ -70,18 +70,18 @@ fn as_script(resource: &Resource) -> Option<ShellScript> {
 
 fn unsafe_secret_error(message: &str) -> ToolError {
     ToolError::invalid(message).with_hint(
-        "Put it into a variable first (env_manager action=set name=NAME value=secret://…), and \
-         write \"$NAME\" in the command.",
+        "Set a variable first (env_manager action=set name=NAME value=secret://…), and write \
+         \"$NAME\" in the command.",
     )
 }
 
-/// Whether a shell sees nothing but text in a value, quoted or not.
+/// Whether a shell treats the value as literal text, quoted or not.
 fn is_shell_safe(value: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.+=:@,%/".contains(&byte);
     !value.is_empty() && !value.starts_with('-') && value.bytes().all(is_plain)
 }
 
-/// Whether two commands run the same programs, which reach the same places.
+/// Whether two commands run the same programs with the same paths and hosts.
 fn has_same_effects(judged: &ShellScript, run: &ShellScript, at: &WorkingDir) -> bool {
     let analyze = |script| hermes_shell::analyze_script("", script, at);
     let (judged, run) = (analyze(judged), analyze(run));
@@ -95,7 +95,7 @@ fn has_same_effects(judged: &ShellScript, run: &ShellScript, at: &WorkingDir) ->
         })
 }
 
-/// The grants, with the commands as they run.
+/// The grants, with commands as they run.
 pub(super) fn grants_with_secrets(grants: &Arc<Grants>, commands: &[SecretCommand]) -> Arc<Grants> {
     let Some(list) = grants.list().filter(|_| !commands.is_empty()) else {
         return Arc::clone(grants);

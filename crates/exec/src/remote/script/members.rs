@@ -1,15 +1,16 @@
-//! Finding the processes of a job, by the mark that all of them carry. Where
-//! there is no `/proc`, nobody can see it, and they are found by their parents
-//! and by their group.
+//! Finds the processes of a job by the mark in their environment. Without
+//! `/proc` the mark cannot be read, and they are found by parent and process
+//! group.
 //!
-//! All is one line, as some shells that pass it on know no other text.
+//! Each script is one line, since some shells that forward it cannot pass line
+//! breaks.
 
 use crate::tree::JOB_VARIABLE;
 
-/// Defines `m`, which says the ids of all processes with this mark, of their
-/// sessions, and of all that they have started; `z`, which says the state of
-/// one; and `y`, which tells whether one reads its terminal, if the others
-/// cannot.
+/// Defines `m`, which prints the ids of all processes with this mark, of their
+/// sessions and of their descendants; `z`, which prints the state of a process;
+/// and `y`, which reports whether a process reads its terminal, where the other
+/// checks cannot.
 pub(super) fn define_members(mark: &str, folder: &str) -> String {
     format!(
         "if [ -r {folder}/self/stat ]; then {}else {}fi; ",
@@ -19,8 +20,9 @@ pub(super) fn define_members(mark: &str, folder: &str) -> String {
 }
 
 fn members_by_mark(mark: &str) -> String {
-    // One `head` for all: a process each would take a second on a full host.
-    // What a value of somebody's environment looks like is no proof.
+    // One `head` for all: one process each would take a second on a busy host.
+    // Its output can be forged by an environment value, so each match is
+    // verified.
     format!(
         "z() {{ s=$(cat /proc/$1/stat 2>/dev/null) && echo \"${{s##*) }}\"; }}; y() {{ return 1; }}; \
          m() {{ f=; t=$(head -c 1000000 /proc/[0-9]*/environ /dev/null 2>/dev/null | \
@@ -37,8 +39,8 @@ fn members_by_mark(mark: &str) -> String {
     )
 }
 
-/// Of what lost its parent the group is known, in which there was somebody
-/// else before: the shells that wait for the job.
+/// Orphans are found by their process group, which excludes its earlier
+/// members: the shells that wait for the job.
 fn members_by_parents(mark: &str) -> String {
     let file = record_file(mark);
     format!(
@@ -54,8 +56,8 @@ fn members_by_parents(mark: &str) -> String {
     )
 }
 
-/// Writes down, where it will be needed, which process the job begins with,
-/// its group, and who else is in that. What others have left is taken away.
+/// Records, where `/proc` is missing, the first process of the job, its process
+/// group and the other members of that group. Deletes records of ended jobs.
 pub(super) fn record_job(mark: &str) -> String {
     record_job_in(mark, "/proc")
 }

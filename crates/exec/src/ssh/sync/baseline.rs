@@ -1,5 +1,5 @@
-//! What the last program has fetched, so that the next one can tell what was
-//! changed here from what has merely grown old.
+//! Baselines of fetched files, to distinguish local changes from outdated files
+//! in the next run.
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder};
@@ -14,16 +14,16 @@ use super::super::settings::SshSettings;
 use super::SyncRoot;
 use super::checksum::FileChecksum;
 
-/// Where that is written down, a file for each declaration.
+/// Stores one baseline file per sync mapping.
 #[derive(Debug)]
 pub(super) struct BaselineStore {
     directory: Option<PathBuf>,
-    /// The host, as it is declared.
+    /// The host as configured.
     host: String,
 }
 
-/// What files held when both sides had the same, by their names below the
-/// declared folder. Names that are no text are not remembered.
+/// Checksums of files when both sides were equal, by path relative to the
+/// mapping. Paths that are not UTF-8 are not recorded.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SyncBaseline(BTreeMap<String, (u32, u64)>);
 
@@ -46,15 +46,15 @@ impl BaselineStore {
         Self { directory: settings.storage.clone(), host: format!("{user:?} {host} {port:?}") }
     }
 
-    /// What is remembered of it; nothing if that cannot be read.
+    /// Returns the baseline of a mapping; an empty one if it cannot be read.
     pub(super) fn read(&self, root: &SyncRoot) -> SyncBaseline {
         let text =
             self.baseline_path(root).and_then(|file| fs::read(file).ok()).unwrap_or_default();
         serde_json::from_slice(&text).unwrap_or_default()
     }
 
-    /// Remembers it. Where that fails, the next program goes by the times of
-    /// files, as the first one did.
+    /// Writes the baseline. If that fails, the next run compares file times, as
+    /// the first run does.
     pub(super) fn write(&self, root: &SyncRoot, seen: &SyncBaseline) {
         let (Some(file), Some(folder)) = (self.baseline_path(root), &self.directory) else {
             return;
@@ -70,7 +70,7 @@ impl BaselineStore {
             std::io::Result::Ok(())
         };
         if write().is_err() {
-            // What is old would be taken for what was fetched last.
+            // A stale baseline would be taken for the last fetch.
             let _ = fs::remove_file(&file);
         }
     }

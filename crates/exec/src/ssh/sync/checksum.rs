@@ -1,13 +1,13 @@
-//! What a file holds, in a number that `cksum` says as well.
+//! File checksums compatible with `cksum`.
 
 use std::io::{self, Read};
 
 const READ_CHUNK_BYTES: usize = 64 * 1024;
 
-/// What a file holds, in short.
+/// Checksum and length of a file.
 ///
-/// The host's own tool has to be able to say the same, and `cksum` is the one
-/// that every system has. It tells that something has changed, not who did it.
+/// The host must be able to compute the same, and `cksum` is available on every
+/// system. It detects that a file changed, not who changed it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FileChecksum {
     pub(super) crc: u32,
@@ -19,7 +19,7 @@ impl FileChecksum {
         Self::finalize(update_crc(0, bytes), bytes.len() as u64)
     }
 
-    /// Of all that can be read, and how much that is.
+    /// Returns the checksum and length of all data in a reader.
     pub(super) fn from_reader(mut from: impl Read) -> io::Result<(Self, u64)> {
         let (mut state, mut length) = (0, 0);
         let mut buffer = vec![0; READ_CHUNK_BYTES];

@@ -1,5 +1,5 @@
-//! What has changed there is fetched: never out of its folder, and never over
-//! something that has changed here.
+//! Fetches remote changes: never outside the declared directory, and never over
+//! local changes.
 
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, BufReader, Read, Seek as _, SeekFrom};
@@ -17,36 +17,36 @@ use super::snapshot::SyncFileStamp;
 use super::{KnownFiles, SyncRoot, stream};
 use crate::backend::ProcessExit;
 
-/// What a host ends with if there is nothing to fetch.
+/// Exit code of the remote script if there is nothing to fetch.
 const NOTHING_TO_FETCH_CODE: i32 = 44;
-/// What comes before the archive of a folder, and of a file.
+/// Header lines of a directory archive and of a file archive.
 const DIR_ARCHIVE_HEADER: &[u8] = b"hermes-archive-d\n";
 const FILE_ARCHIVE_HEADER: &[u8] = b"hermes-archive-f\n";
-/// A greeting is not longer.
+/// Maximum length of a banner.
 const MAX_GREETING_BYTES: usize = 64 * 1024;
-/// Files at most.
+/// Maximum files in an archive.
 const MAX_FILES: usize = 100_000;
 
-/// What was fetched.
+/// Result of a fetch.
 #[derive(Debug, Default)]
 pub(super) struct FetchResult {
     pub(super) known: KnownFiles,
     pub(super) notices: Vec<String>,
-    /// What both sides had in common when last seen, for the next program.
+    /// Files that are equal on both sides, for the next run.
     pub(super) baseline: SyncBaseline,
 }
 
-/// What is known before anything is fetched.
+/// State before a fetch.
 #[derive(Debug)]
 pub(super) struct FetchContext {
     pub(super) known: KnownFiles,
-    /// What an earlier program has fetched.
+    /// Baseline of an earlier run.
     pub(super) baseline: SyncBaseline,
-    /// When the place was opened.
+    /// When the backend was opened.
     pub(super) opened_at: SystemTime,
 }
 
-/// Fetches a file or a folder.
+/// Fetches a file or a directory.
 pub(super) async fn fetch(
     connection: &SshClient,
     socket: Option<&Path>,
@@ -64,7 +64,7 @@ pub(super) async fn fetch(
     match done.exit {
         ProcessExit::Code(0) => {}
         ProcessExit::Code(NOTHING_TO_FETCH_CODE) => {
-            return Err(ToolError::not_found("it is not there"));
+            return Err(ToolError::not_found("no such file or directory on the host"));
         }
         _ => return Err(ToolError::unavailable(done.errors.trim().to_owned())),
     }
@@ -72,10 +72,10 @@ pub(super) async fn fetch(
     let taken =
         tokio::task::spawn_blocking(move || extract_changes(file, &root, &before, &host)).await;
     let taken = taken.map_err(|error| ToolError::internal(error.to_string()))?;
-    taken.map_err(|error| ToolError::io("what came cannot be unpacked", &error))
+    taken.map_err(|error| ToolError::io("the archive cannot be unpacked", &error))
 }
 
-/// Takes out of an archive what has changed.
+/// Extracts changed files from an archive.
 pub(super) fn extract_changes(
     mut file: File,
     root: &SyncRoot,
@@ -89,7 +89,7 @@ pub(super) fn extract_changes(
     for (count, entry) in archive.entries()?.enumerate() {
         let mut entry = entry?;
         if count >= MAX_FILES {
-            return Err(io::Error::other(format!("there are more than {MAX_FILES} files")));
+            return Err(io::Error::other(format!("the archive has more than {MAX_FILES} files")));
         }
         if entry.header().entry_type().is_dir() {
             continue;
@@ -112,18 +112,18 @@ pub(super) fn extract_changes(
     Ok(taker.finish())
 }
 
-/// Whether a file here was left alone since then, and is no younger than the
-/// one there.
+/// Whether a local file is unmodified since a time, and not newer than the
+/// remote one.
 fn is_unmodified_since(here: &fs::Metadata, since: SystemTime, there: ArchivedMetadata) -> bool {
     let since = since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let since = (since.as_secs(), since.subsec_nanos());
-    // What is put here with an old time is new all the same.
+    // A file copied here with an old mtime has a new ctime.
     let put = (here.ctime(), u32::try_from(here.ctime_nsec()).unwrap_or_default());
     let put = (u64::try_from(put.0).unwrap_or_default(), put.1);
     put < since && u64::try_from(here.mtime()).unwrap_or_default() <= there.modified
 }
 
-/// Goes to where the archive begins; whether it is one of a folder.
+/// Seeks to the start of the archive; returns whether it is of a directory.
 fn skip_greeting(file: &mut File) -> io::Result<bool> {
     file.rewind()?;
     let mut head = Vec::new();
@@ -139,7 +139,7 @@ fn skip_greeting(file: &mut File) -> io::Result<bool> {
     Ok(is_folder)
 }
 
-/// The parts of a name that stays in its folder; none of any other.
+/// Returns the components of a name; None if it could leave its directory.
 fn relative_components(name: &[u8]) -> Option<Vec<Vec<u8>>> {
     let path = Path::new(std::ffi::OsStr::from_bytes(name));
     let mut parts = Vec::new();
@@ -153,11 +153,11 @@ fn relative_components(name: &[u8]) -> Option<Vec<Vec<u8>>> {
     Some(parts)
 }
 
-/// What the archive says of a file.
+/// Metadata of an archived file.
 #[derive(Debug, Clone, Copy)]
 struct ArchivedMetadata {
     mode: u32,
-    /// In seconds of the Unix time.
+    /// Unix time in seconds.
     modified: u64,
 }
 
@@ -170,7 +170,7 @@ struct ArchiveExtractor<'a> {
 }
 
 impl ArchiveExtractor<'_> {
-    /// Takes a file if it has changed there, and only there.
+    /// Extracts a file that changed remotely and not locally.
     fn extract_if_changed(
         &mut self,
         relative: &[Vec<u8>],
@@ -180,7 +180,7 @@ impl ArchiveExtractor<'_> {
         let below = relative.join(&b'/');
         let name = self.root.remote_name(&below);
         let Some(folder) = self.ensure_parent_dir(relative)? else {
-            return self.report_refused(&name, "a link or a file is in its way here");
+            return self.report_refused(&name, "a symlink or file here blocks its path");
         };
         let path = match relative.last() {
             Some(last) => folder.join(std::ffi::OsStr::from_bytes(last)),
@@ -193,20 +193,21 @@ impl ArchiveExtractor<'_> {
         let found = fs::symlink_metadata(&path);
         let here = match &found {
             Ok(found) if found.is_file() => Some(FileChecksum::from_reader(File::open(&path)?)?.0),
-            Ok(_) => return self.report_refused(&name, "something else has its name here"),
+            Ok(_) => return self.report_refused(&name, "the local path is not a regular file"),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(_) => return found.map(|_| ()),
         };
         let sent = self.before.known.get(&name).filter(|file| file.local == path);
-        // Whoever throws away what was fetched wants it again.
+        // A fetched file that was deleted locally is fetched again.
         let last = || here.and_then(|_| self.before.baseline.get(&below));
         let base = sent.and_then(|file| file.remote_sum).or_else(last);
         if here == Some(there) || base == Some(there) {
             self.fetched.baseline.record(&below, there);
             return Ok(());
         }
-        // It has changed there. What is here must be what was sent or fetched; if
-        // nobody knows what that was, older than what is there and left alone.
+        // Changed on the host. The local file must be the one sent or fetched;
+        // if that is unknown, it must be unmodified and older than the remote
+        // one.
         let is_old =
             found.is_ok_and(|found| is_unmodified_since(&found, self.before.opened_at, facts));
         if here != base && !(base.is_none() && is_old) {
@@ -214,7 +215,7 @@ impl ArchiveExtractor<'_> {
                 self.fetched.baseline.record(&below, base);
             }
             let why =
-                if here.is_some() { "it was changed here as well" } else { "it was removed here" };
+                if here.is_some() { "it was changed here as well" } else { "it was deleted here" };
             return self.report_refused(&name, why);
         }
         taken.as_file().set_permissions(Permissions::from_mode(facts.mode))?;
@@ -226,8 +227,8 @@ impl ArchiveExtractor<'_> {
         Ok(())
     }
 
-    /// The folder that a file belongs in, which is made if need be; none if
-    /// there is something else in its place.
+    /// Returns the parent directory of a file, created if missing; None if
+    /// another kind of file is in its place.
     fn ensure_parent_dir(&mut self, relative: &[Vec<u8>]) -> io::Result<Option<PathBuf>> {
         let inner = match relative.split_last() {
             Some((_, inner)) => inner,
@@ -237,7 +238,7 @@ impl ArchiveExtractor<'_> {
                 return Ok(Some(parent.to_owned()));
             }
         };
-        // The folder itself may be a link: whoever declared it meant that.
+        // The declared directory itself may be a symlink: the user chose it.
         DirBuilder::new().recursive(true).create(&self.root.local)?;
         let mut folder = self.root.local.clone();
         for (at, part) in inner.iter().enumerate() {
@@ -247,7 +248,8 @@ impl ArchiveExtractor<'_> {
                 Ok(_) => return Ok(None),
                 Err(_) => {
                     fs::create_dir(&folder)?;
-                    // It is there already, so it is not sent back.
+                    // Recorded as present on both sides, so it is not sent
+                    // back.
                     let name =
                         self.root.remote_name(&inner.get(..=at).unwrap_or_default().join(&b'/'));
                     self.fetched.known.insert(name, super::SyncedFile::directory(folder.clone()));
@@ -260,16 +262,14 @@ impl ArchiveExtractor<'_> {
     fn report_refused(&mut self, name: &[u8], why: &str) -> io::Result<()> {
         let name = String::from_utf8_lossy(name);
         let host = self.host;
-        self.fetched
-            .notices
-            .push(format!("{name} has changed on {host} but was not fetched: {why}."));
+        self.fetched.notices.push(format!("{name} changed on {host} but was not fetched: {why}."));
         Ok(())
     }
 
     fn finish(mut self) -> FetchResult {
         if self.skipped > 0 {
             self.fetched.notices.push(format!(
-                "{} links or special files in {} were not fetched.",
+                "{} symlinks or special files in {} were not fetched.",
                 self.skipped, self.root.remote
             ));
         }

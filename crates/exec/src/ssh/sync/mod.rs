@@ -1,10 +1,8 @@
-//! Files that are the same here and there: the declared ones are sent before a
-//! program runs and when they have changed, and what was declared so is
-//! fetched when the place is closed.
+//! File sync: declared files are sent before a program runs and when they have
+//! changed; declared results are fetched when the backend is closed.
 //!
-//! Nothing is overwritten that somebody else has changed: that is told, and
-//! both sides are left as they are. What is known of either side changes only
-//! after everything has gone well.
+//! Conflicting changes are never overwritten: they are reported, and both sides
+//! stay unchanged. The recorded state changes only after a successful sync.
 
 mod baseline;
 mod checksum;
@@ -26,60 +24,60 @@ use baseline::BaselineStore;
 use checksum::FileChecksum;
 use snapshot::{EntryKind, LocalEntry, SyncFileStamp};
 
-/// A file that changes while it is read is read again so often.
+/// Retries for files that change while they are read.
 const MAX_READ_ATTEMPTS: usize = 3;
-/// What the script there says when it is done.
+/// Output of the remote script on success.
 const DONE_MARKER: &[u8] = b"hermes-synced\n";
 
-/// What is kept the same, and what is known of it.
+/// Sync mappings and their recorded state.
 #[derive(Debug)]
 pub(super) struct FileSync {
     sent: Vec<SyncRoot>,
     fetched: Vec<SyncRoot>,
     max_fetch_bytes: u64,
     known: KnownFiles,
-    /// What the last program has fetched.
+    /// Baselines of the last run.
     baselines: BaselineStore,
-    /// When it was first opened.
+    /// When the backend was first opened.
     opened_at: Option<SystemTime>,
 }
 
-/// A file or folder that is here and there.
+/// A file or directory that is synced.
 #[derive(Debug, Clone)]
 struct SyncRoot {
     local: PathBuf,
     remote: String,
 }
 
-/// What is known, by name there.
+/// Recorded files by remote name.
 type KnownFiles = BTreeMap<Vec<u8>, SyncedFile>;
 
-/// What is known of a file.
+/// Recorded state of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct SyncedFile {
-    /// Its name here.
+    /// Local path.
     local: PathBuf,
-    /// As it was here when it was looked at.
+    /// Local metadata when it was scanned.
     stamp: SyncFileStamp,
-    /// What it held here then; the target of a link.
+    /// Local checksum at that time; of a symlink, that of its target.
     sum: FileChecksum,
-    /// What it is known to hold there.
+    /// Last known remote checksum.
     remote_sum: Option<FileChecksum>,
 }
 
 impl SyncedFile {
-    /// A folder that is here and there.
+    /// Returns the state of a directory that exists on both sides.
     fn directory(local: PathBuf) -> Self {
         let sum = FileChecksum::from_bytes(b"");
         Self { local, stamp: SyncFileStamp::directory(), sum, remote_sum: Some(sum) }
     }
 }
 
-/// What has to be done there.
+/// A change to apply on the host.
 #[derive(Debug, PartialEq, Eq)]
 struct RemoteChange {
     name: Vec<u8>,
-    /// What is expected there; none if nothing is known.
+    /// Expected remote checksum; None if unknown.
     expected: Option<FileChecksum>,
     action: ChangeAction,
 }
@@ -88,7 +86,7 @@ struct RemoteChange {
 enum ChangeAction {
     Put(LocalEntry, FileChecksum),
     Remove,
-    /// If there is nothing in it.
+    /// Only if it is empty.
     RemoveDir,
 }
 
@@ -105,7 +103,7 @@ impl FileSync {
         }
     }
 
-    /// Sends what has changed. What could not be sent without harm is told.
+    /// Sends local changes. Returns notices about conflicts.
     pub(super) async fn push(
         &mut self,
         connection: &SshClient,
@@ -128,11 +126,12 @@ impl FileSync {
             self.known = known;
             return Ok(news);
         }
-        Err(ToolError::conflict("ssh: a file that is to be sent changes all the time")
-            .with_hint("Wait until it is written, or leave it out of terminal.sync."))
+        Err(ToolError::conflict("ssh: a file to be sent keeps changing")
+            .with_hint("Wait until it is written, or remove it from terminal.sync."))
     }
 
-    /// Fetches what has changed there. What could not be fetched is told.
+    /// Fetches remote changes. Returns notices about files that were not
+    /// fetched.
     pub(super) async fn pull(
         &mut self,
         connection: &SshClient,
@@ -166,7 +165,7 @@ impl FileSync {
 
 impl SyncRoot {
     fn from_mapping(synced: &SyncMapping) -> Self {
-        // One spelling for what is meant in the home.
+        // Normalizes paths relative to the home.
         let remote = synced.remote.trim_end_matches('/');
         let remote = match remote.chars().next() {
             None if synced.remote.is_empty() => "~".to_owned(),
@@ -177,7 +176,7 @@ impl SyncRoot {
         Self { local: expand_home(&synced.local), remote }
     }
 
-    /// The name there of something in it.
+    /// Returns the remote name of an entry.
     fn remote_name(&self, relative: &[u8]) -> Vec<u8> {
         let mut name = self.remote.clone().into_bytes();
         if !relative.is_empty() {
@@ -191,14 +190,14 @@ impl SyncRoot {
 }
 
 struct PreparedPush {
-    /// What will be known if all goes well.
+    /// The state to record on success.
     known: KnownFiles,
     changes: Vec<RemoteChange>,
     archive: Option<std::fs::File>,
     notices: Vec<String>,
 }
 
-/// Looks at what is here and packs what has changed; none if it changed
+/// Scans local files and packs the changed ones; None if a file changed
 /// meanwhile.
 fn prepare_push(
     roots: &[SyncRoot],
@@ -207,7 +206,7 @@ fn prepare_push(
     let (mut changes, mut news) = (Vec::new(), Vec::new());
     for root in roots {
         let Some(entries) = snapshot::scan(&root.local)? else {
-            news.push(format!("{} is not here, so it was not sent.", root.local.display()));
+            news.push(format!("{} does not exist here, so it was not sent.", root.local.display()));
             continue;
         };
         let here: BTreeMap<Vec<u8>, LocalEntry> =
@@ -217,7 +216,7 @@ fn prepare_push(
                 && file.local.starts_with(&root.local)
                 && !here.contains_key(*name)
         };
-        // What is in a folder goes before it.
+        // Reversed: the contents of a directory are removed before it.
         changes.extend(known.iter().rev().filter(is_gone).map(|(name, file)| RemoteChange {
             name: name.clone(),
             expected: file.remote_sum,
@@ -258,7 +257,7 @@ fn contains_name(root: &SyncRoot, name: &[u8]) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/") || root.remote == "/")
 }
 
-/// Sends the changes; which of them were refused there.
+/// Sends the changes; returns the indexes of those that the host refused.
 async fn send_changes(
     connection: &SshClient,
     socket: Option<&Path>,
@@ -269,18 +268,18 @@ async fn send_changes(
     let said = after_words(&done.output, pack::BEGIN_MARKER).unwrap_or_default();
     if done.exit != ProcessExit::Code(0) || !said.ends_with(DONE_MARKER) {
         return Err(ToolError::unavailable(format!(
-            "ssh: the files to be sent to {} did not get there: {}",
+            "ssh: cannot send files to {}: {}",
             connection.host(),
             done.errors.trim()
         ))
-        .with_hint("Check terminal.sync, and that there is room and a `tar` on the host."));
+        .with_hint("Check terminal.sync, and that the host has free space and `tar`."));
     }
     let refused = String::from_utf8_lossy(said);
     let refused = refused.lines().filter_map(|line| line.strip_prefix("refused ")?.parse().ok());
     Ok(refused.filter(|at| *at < changes.len()).collect())
 }
 
-/// Writes down what has been done, and says what has not.
+/// Records applied changes, and returns notices about refused ones.
 fn record_changes(
     known: &mut KnownFiles,
     changes: &[RemoteChange],
@@ -296,7 +295,7 @@ fn record_changes(
                 known.remove(&change.name);
                 if is_refused {
                     news.push(format!(
-                        "{name} is gone here but was changed on {host}; it stays there."
+                        "{name} was deleted here but changed on {host}; it is kept there."
                     ));
                 }
             }
@@ -307,7 +306,8 @@ fn record_changes(
                 known.insert(change.name.clone(), file);
                 if is_refused {
                     news.push(format!(
-                        "{name} was changed on {host} as well, so it was not overwritten with the one here."
+                        "{name} was also changed on {host}, so it was not overwritten with the \
+                         local version."
                     ));
                 }
             }
@@ -317,7 +317,7 @@ fn record_changes(
 }
 
 impl LocalEntry {
-    /// What it holds; none if it changed meanwhile.
+    /// Returns the checksum; None if the file changed meanwhile.
     fn checksum(&self) -> Result<Option<FileChecksum>, ToolError> {
         match &self.kind {
             EntryKind::Link(target) => Ok(Some(FileChecksum::from_bytes(target))),

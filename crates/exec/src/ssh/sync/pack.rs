@@ -1,5 +1,5 @@
-//! Changes as one archive: the new files under numbers, and a script that puts
-//! them where they belong.
+//! Packs changes into one archive: new files under numbers, and a script that
+//! moves them into place.
 
 use std::fs::File;
 use std::io::{self, Read, Seek as _};
@@ -7,22 +7,22 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use hermes_core::ToolError;
+use hermes_core::text::shell_quote_bytes;
 
 use super::checksum::FileChecksum;
 use super::snapshot::{EntryKind, LocalEntry};
 use super::{ChangeAction, RemoteChange};
-use crate::remote::quote;
 
-/// What the host says before anything else of ours.
+/// First output of the remote script.
 pub(super) const BEGIN_MARKER: &[u8] = b"hermes-sync\n";
 
-/// Takes the archive in, all of it or nothing, and runs the script in it.
+/// Unpacks the archive, all or nothing, and runs its script.
 pub(super) const RECEIVE_SCRIPT: &str = "echo hermes-sync; u=$(umask); umask 077; \
     d=$HOME/.hermes-sync-$$; mkdir \"$d\" || exit 3; trap 'rm -rf \"$d\"' EXIT; \
     trap 'exit 1' HUP INT TERM; tar -xopf - -C \"$d\" || exit 3; umask $u; cd \"$d\" && sh ./moves";
 
-/// What the script can do: put a file, a link, a folder, or take one away. Whatever is
-/// not as it was left is refused.
+/// Functions of the script: create a file, symlink or directory, or remove one.
+/// Anything that differs from its expected state is refused.
 const SCRIPT_FUNCTIONS: &str = r#"
 s() { cksum <"$1" 2>/dev/null; }
 r() { echo "refused $1"; }
@@ -55,9 +55,9 @@ e() {
 }
 "#;
 
-/// The archive, at its beginning; none if a file changed meanwhile.
+/// Returns the archive, rewound; None if a file changed meanwhile.
 pub(super) fn pack(changes: &[RemoteChange]) -> Result<Option<File>, ToolError> {
-    let failed = |error: io::Error| ToolError::io("The files to be sent cannot be packed", &error);
+    let failed = |error: io::Error| ToolError::io("Cannot pack the files to be sent", &error);
     let mut archive = tar::Builder::new(tempfile::tempfile().map_err(failed)?);
     let mut script = SCRIPT_FUNCTIONS.as_bytes().to_vec();
     let mut folder = Vec::new();
@@ -68,7 +68,7 @@ pub(super) fn pack(changes: &[RemoteChange]) -> Result<Option<File>, ToolError> 
             ChangeAction::Remove => {
                 push_line(&mut script, &[&b"d "[..], &entry_name(at), &name, &quoted(&expected)])
             }
-            // One that is used there stays, and nobody needs to know.
+            // A directory that is not empty there is kept silently.
             ChangeAction::RemoveDir => {
                 push_line(&mut script, &[&b"rmdir "[..], &name, b" 2>/dev/null"]);
             }
@@ -86,7 +86,7 @@ pub(super) fn pack(changes: &[RemoteChange]) -> Result<Option<File>, ToolError> 
                     EntryKind::Link(target) => {
                         push_line(
                             &mut script,
-                            &[&b"l "[..], &entry_name(at), &quote(target), b" ", &name],
+                            &[&b"l "[..], &entry_name(at), &shell_quote_bytes(target), b" ", &name],
                         );
                     }
                     EntryKind::File => {
@@ -110,7 +110,7 @@ pub(super) fn pack(changes: &[RemoteChange]) -> Result<Option<File>, ToolError> 
     Ok(Some(file))
 }
 
-/// Packs a file; false if it is not what it was.
+/// Packs a file; returns false if it has changed.
 fn add_file(
     archive: &mut tar::Builder<File>,
     at: usize,
@@ -120,7 +120,7 @@ fn add_file(
     let stamp = &entry.stamp;
     let modified = u64::try_from(stamp.modified.0).unwrap_or_default();
     let mut header = header(stamp.size, stamp.mode, modified);
-    // A file that grows does so for the next time; one that shrinks shows.
+    // Growth is sent with the next push; shrinking is detected below.
     let mut reader = File::open(&entry.path)?.take(stamp.size);
     archive.append_data(&mut header, at.to_string(), &mut reader)?;
     if reader.limit() > 0 {
@@ -139,7 +139,7 @@ fn header(size: u64, mode: u32, modified: u64) -> tar::Header {
     header
 }
 
-/// A sum as `cksum` says it.
+/// Formats a checksum as `cksum` prints it.
 fn cksum_text(sum: FileChecksum) -> String {
     format!("{} {}", sum.crc, sum.length)
 }
@@ -149,7 +149,7 @@ fn entry_name(at: usize) -> Vec<u8> {
 }
 
 fn quoted(text: &str) -> Vec<u8> {
-    [b" ", quote(text.as_bytes()).as_slice()].concat()
+    [b" ", shell_quote_bytes(text.as_bytes()).as_slice()].concat()
 }
 
 fn push_line(script: &mut Vec<u8>, parts: &[&[u8]]) {
@@ -157,11 +157,11 @@ fn push_line(script: &mut Vec<u8>, parts: &[&[u8]]) {
     script.push(b'\n');
 }
 
-/// A name there as a word of `sh`; it begins with `/` or `~`.
+/// Quotes a remote name for `sh`; it starts with `/` or `~`.
 fn quote_remote_path(name: &[u8]) -> Vec<u8> {
     match name.strip_prefix(b"~") {
-        Some(rest) => [b"\"$HOME\"".as_slice(), &quote(rest)].concat(),
-        None => quote(name),
+        Some(rest) => [b"\"$HOME\"".as_slice(), &shell_quote_bytes(rest)].concat(),
+        None => shell_quote_bytes(name),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is in a folder here.
+//! Scans a local directory tree.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -8,15 +8,16 @@ use std::path::{Path, PathBuf};
 
 use hermes_core::ToolError;
 
-/// Files at most: more is surely not what was meant.
+/// Maximum files: more is most likely a mistake.
 const MAX_FILES: usize = 100_000;
-/// Folders within folders at most.
+/// Maximum directory nesting.
 const MAX_DEPTH: usize = 200;
 
-/// A file, a link or a folder.
+/// A file, symlink or directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LocalEntry {
-    /// Its name below the folder; nothing if it was declared itself.
+    /// Path relative to the declared directory; empty for the declared path
+    /// itself.
     pub(super) relative: Vec<u8>,
     pub(super) path: PathBuf,
     pub(super) kind: EntryKind,
@@ -26,13 +27,13 @@ pub(super) struct LocalEntry {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum EntryKind {
     File,
-    /// Its target. What is behind it was not declared.
+    /// Target of a symlink, which is not followed.
     Link(Vec<u8>),
-    /// By itself; what is in it has entries of its own.
+    /// The directory only; its contents have their own entries.
     Directory,
 }
 
-/// What changes when a file does.
+/// Metadata that changes with a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SyncFileStamp {
     pub(super) size: u64,
@@ -40,11 +41,11 @@ pub(super) struct SyncFileStamp {
     pub(super) modified: (i64, i64),
 }
 
-/// The mode of every folder: which rights it has is the other side's own.
+/// Mode recorded for all directories: permissions are not synced.
 const DIR_MODE: u32 = 0o40000;
 
 impl SyncFileStamp {
-    /// That of a folder, which is the same whatever comes and goes in it.
+    /// Returns the stamp of a directory, which does not depend on its contents.
     pub(super) fn directory() -> Self {
         Self { size: 0, mode: DIR_MODE, modified: (0, 0) }
     }
@@ -62,17 +63,18 @@ impl SyncFileStamp {
     }
 }
 
-/// All files, links and folders at a path; none if there is nothing.
+/// Returns all files, symlinks and directories at a path; None if it does not
+/// exist.
 pub(super) fn scan(root: &Path) -> Result<Option<Vec<LocalEntry>>, ToolError> {
     let mut entries = Vec::new();
     let mut left = vec![(root.to_owned(), Vec::new(), 0)];
     while let Some((path, relative, depth)) = left.pop() {
-        // Whoever declared a link meant what it leads to.
+        // A declared symlink is followed.
         let looked = if depth == 0 { fs::metadata(&path) } else { fs::symlink_metadata(&path) };
         let facts = match looked {
             Ok(facts) => facts,
             Err(error) if error.kind() == io::ErrorKind::NotFound && depth == 0 => return Ok(None),
-            // It went while we looked.
+            // Deleted during the scan.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => return Err(ToolError::io(path.display(), &error)),
         };
@@ -100,10 +102,8 @@ pub(super) fn scan(root: &Path) -> Result<Option<Vec<LocalEntry>>, ToolError> {
             entries.push(LocalEntry { relative, path, kind, stamp });
         }
         if entries.len() + left.len() > MAX_FILES {
-            return Err(ToolError::limit(format!(
-                "ssh: more than {MAX_FILES} files are to be sent"
-            ))
-            .with_hint("Declare less in terminal.sync."));
+            return Err(ToolError::limit(format!("ssh: more than {MAX_FILES} files to send"))
+                .with_hint("Declare fewer files in terminal.sync."));
         }
     }
     Ok(Some(entries))

@@ -1,4 +1,4 @@
-//! Large things through the ssh program, a piece at a time.
+//! Streams large data through the ssh program.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -18,14 +18,14 @@ use crate::output::OutputStream;
 use crate::remote::TransportIo;
 
 const READ_CHUNK_BYTES: usize = 256 * 1024;
-/// Nothing moved for so long: it never will.
+/// Timeout without progress.
 const STALL_TIMEOUT: Duration = Duration::from_secs(60);
-/// Bytes of answers and complaints that are kept.
+/// Maximum bytes of replies and of stderr that are kept.
 const MAX_REPLY_BYTES: usize = 1024 * 1024;
-/// How long a program that is ended has to go by itself.
+/// Time to exit after SIGTERM.
 const KILL_GRACE: Duration = Duration::from_millis(500);
 
-/// Runs a script there that reads a file.
+/// Runs a remote script with a file as stdin.
 pub(super) async fn upload(
     connection: &SshClient,
     socket: Option<&Path>,
@@ -42,21 +42,21 @@ pub(super) async fn upload(
     Ok(done)
 }
 
-/// Runs a script there and keeps what it writes in a file; more than `most`
-/// bytes are an error.
+/// Runs a remote script and saves its stdout to a file; fails beyond `most`
+/// bytes.
 pub(super) async fn download(
     connection: &SshClient,
     socket: Option<&Path>,
     script: &str,
     most: u64,
 ) -> Result<(CaptureResult, File), ToolError> {
-    let failed = |error| ToolError::io("What is fetched cannot be kept", &error);
+    let failed = |error| ToolError::io("Cannot create a temporary file for the download", &error);
     let mut file = tempfile::tempfile().map_err(failed)?;
     let mut length = 0;
     let mut keep = |bytes: &[u8]| {
         length += bytes.len() as u64;
         if length > most {
-            return Err(io::Error::other(format!("there are more than {most} bytes")));
+            return Err(io::Error::other(format!("the data exceeds {most} bytes")));
         }
         file.write_all(bytes)
     };
@@ -64,7 +64,7 @@ pub(super) async fn download(
     Ok((done, file))
 }
 
-/// Where what is read goes.
+/// Receiver of output chunks.
 type ChunkSink<'a> = &'a mut (dyn FnMut(&[u8]) -> io::Result<()> + Send);
 
 async fn run_streaming(
@@ -79,7 +79,7 @@ async fn run_streaming(
     let started = started.map_err(|error| connection.explain_start_error(error))?;
     let SpawnedProcess { output, input, control, .. } = started;
     let failed = |error: io::Error| {
-        ToolError::io(format!("ssh: files to or from {}", connection.host()), &error)
+        ToolError::io(format!("ssh: file transfer with {}", connection.host()), &error)
     };
     let input = input.map(async_streams::register_nonblocking).transpose().map_err(failed)?;
     let output = output
@@ -112,7 +112,7 @@ async fn write_input(input: Option<AsyncFd<OwnedFd>>, file: Option<File>) {
     let mut buffer = vec![0; READ_CHUNK_BYTES];
     while let Ok(read @ 1..) = file.read(&mut buffer) {
         let piece = buffer.get(..read).unwrap_or_default();
-        // Whoever does not read to the end says why by its own end.
+        // A process that stops reading explains it by its exit.
         match tokio::time::timeout(STALL_TIMEOUT, async_streams::write_all(&input, piece)).await {
             Ok(Ok(())) => {}
             _ => return,

@@ -1,4 +1,4 @@
-//! How a request is written.
+//! Request encoding for Anthropic's Messages API.
 
 use serde_json::{Map, Value, json};
 
@@ -11,7 +11,7 @@ use crate::reply::ModelReply;
 use crate::request::{ModelRequest, ToolChoice};
 use crate::text_calls::with_text_calls;
 
-/// The body of a request.
+/// Builds the request body.
 pub(crate) fn request_body(endpoint: &ModelEndpoint, model: &str, request: &ModelRequest) -> Value {
     let messages = with_text_calls(&request.messages, request.text_tool_calls);
     let mut body = Map::new();
@@ -40,7 +40,7 @@ pub(crate) fn request_body(endpoint: &ModelEndpoint, model: &str, request: &Mode
     let effort = request.effort.as_deref().filter(|_| !is_forced);
     match effort {
         Some(effort) => set_thinking(model, effort, most, &mut body),
-        // Thinking allows no other temperature than its own.
+        // With thinking enabled, the server rejects a temperature.
         None => drop(request.temperature.map(|it| body.insert("temperature".into(), json!(it)))),
     }
     body.insert("stream".into(), json!(true));
@@ -61,11 +61,12 @@ fn tools(request: &ModelRequest, body: &mut Map<String, Value>) {
             Value::Object(written)
         })
         .collect();
-    // An answer that must fit a schema is the arguments of a call: every model can do that.
+    // A reply that must match a schema is requested as a tool call, which every
+    // model supports.
     if let Some(schema) = &request.schema {
         tools.push(json!({
             "name": ANSWER_TOOL_NAME,
-            "description": "Gives the answer.",
+            "description": "Returns the answer.",
             "input_schema": schema,
         }));
     }
@@ -88,7 +89,7 @@ fn tools(request: &ModelRequest, body: &mut Map<String, Value>) {
     body.insert("tool_choice".into(), choice);
 }
 
-/// The conversation: what the two sides say, in turn.
+/// Converts the messages to alternating user and assistant turns.
 fn conversation(messages: &[ChatMessage], origin: &str) -> Vec<Value> {
     let mut written: Vec<(&str, Vec<Value>)> = Vec::new();
     for message in messages {
@@ -106,7 +107,7 @@ fn conversation(messages: &[ChatMessage], origin: &str) -> Vec<Value> {
             _ => written.push((role, content)),
         }
     }
-    // The end of this request and the end of the one before: both are worth keeping.
+    // Caches up to the end of this request and the end of the previous one.
     let users = written.iter_mut().rev().filter(|(role, _)| *role == "user");
     for (_, content) in users.take(2) {
         if let Some(last) = content.pop() {
@@ -116,7 +117,7 @@ fn conversation(messages: &[ChatMessage], origin: &str) -> Vec<Value> {
     written.into_iter().map(|(role, content)| json!({"role": role, "content": content})).collect()
 }
 
-/// A server refuses empty text.
+/// Converts a content part; none for empty text, which the server rejects.
 fn content_block(part: &ContentPart) -> Option<Value> {
     match part {
         ContentPart::Text { text } if text.is_empty() => None,
@@ -161,7 +162,7 @@ fn assistant_content(reply: &ModelReply, origin: &str) -> Vec<Value> {
         })),
     };
     let content: Vec<Value> = reply_blocks(reply, origin).into_iter().filter_map(block).collect();
-    // Thoughts alone are no answer.
+    // Thinking alone is not a valid message.
     let is_answer =
         content.iter().any(|block| block["type"] == "text" || block["type"] == "tool_use");
     if is_answer { content } else { Vec::new() }
@@ -183,14 +184,15 @@ fn set_thinking(model: &str, effort: &str, most: u64, body: &mut Map<String, Val
         "medium" => 8_192,
         _ => 24_576,
     };
-    // The answer needs room of its own; less than this is refused.
+    // Leaves room for the reply. The server rejects budgets below 1,024.
     let budget = budget.min(most / 2);
     if budget >= 1_024 {
         body.insert("thinking".into(), json!({"type": "enabled", "budget_tokens": budget}));
     }
 }
 
-/// The version in a model's name: `claude-opus-4-6`, `claude-3-5-sonnet-20241022`.
+/// Parses the version in a model's name: `claude-opus-4-6`,
+/// `claude-3-5-sonnet-20241022`.
 fn model_version(model: &str) -> Option<(u32, u32)> {
     let model = model.rsplit('/').next()?;
     let mut numbers = model
@@ -201,7 +203,7 @@ fn model_version(model: &str) -> Option<(u32, u32)> {
     Some((major, numbers.next().flatten().unwrap_or(0)))
 }
 
-/// The most that a model may say, for the server wants to be told.
+/// Returns the default output limit of a model, which the API requires.
 fn default_max_tokens(model: &str) -> u64 {
     match model_version(model) {
         Some((3, 0) | (0..=2, _)) => 4_096,

@@ -1,4 +1,4 @@
-//! How an answer is read.
+//! Reply decoding for Anthropic's Messages API.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ use crate::model_error::ModelError;
 use crate::opaque_blocks::wrap_opaque;
 use crate::reply::{FinishReason, ReplyEvent, TokenUsage};
 
-/// Reads the events of one answer.
+/// Decodes the events of one reply.
 #[derive(Debug)]
 pub(crate) struct AnthropicDecoder {
     origin: String,
-    /// Whether the answer is the arguments of a call.
+    /// Whether the reply arrives as the arguments of a tool call.
     has_schema: bool,
     blocks: BTreeMap<u64, OpenBlock>,
     usage: TokenUsage,
@@ -23,17 +23,17 @@ pub(crate) struct AnthropicDecoder {
     answered: bool,
 }
 
-/// A block that is being sent.
+/// A content block that is still streaming.
 #[derive(Debug)]
 enum OpenBlock {
     Text,
-    /// An answer that fits a schema.
+    /// A reply that matches the requested schema.
     Answer,
     Call {
         index: usize,
         has_arguments: bool,
     },
-    /// Goes back unchanged, to the place where it was.
+    /// Sent back unchanged, at its original position.
     Thought {
         block: Value,
         text: usize,
@@ -166,7 +166,7 @@ impl AnthropicDecoder {
         }
     }
 
-    /// A server that does not stream answers with the whole message.
+    /// Decodes a whole message from a server that does not stream.
     fn decode_whole(&mut self, message: &Value, events: &mut Vec<ReplyEvent>) -> DecodeStatus {
         for (at, block) in (0..).zip(message["content"].as_array().into_iter().flatten()) {
             self.start_block(at, block, events);

@@ -1,4 +1,4 @@
-//! Anthropic's messages.
+//! Anthropic's Messages API.
 
 mod body;
 mod decoder;
@@ -6,5 +6,5 @@ mod decoder;
 pub(crate) use body::request_body;
 pub(crate) use decoder::AnthropicDecoder;
 
-/// The tool whose arguments are an answer that must fit a schema.
+/// The tool whose arguments carry a reply that must match a schema.
 const ANSWER_TOOL_NAME: &str = "give_answer";

@@ -1,4 +1,4 @@
-//! How a request is written.
+//! Request encoding for the Chat Completions API.
 
 use serde_json::{Map, Value, json};
 
@@ -13,9 +13,9 @@ use crate::reply::ModelReply;
 use crate::request::{ModelRequest, ToolChoice};
 use crate::text_calls::with_text_calls;
 
-/// The body of a request.
+/// Builds the request body.
 pub(crate) fn request_body(endpoint: &ModelEndpoint, model: &str, request: &ModelRequest) -> Value {
-    // A go-between in front of it has another address.
+    // A proxy in front of it has another address.
     let is_router = endpoint.is_host("openrouter.ai") || endpoint.provider == "openrouter";
     let is_openai = endpoint.is_host("api.openai.com") || endpoint.is_host("openai.azure.com");
     let marks = is_router && model.contains("claude");
@@ -37,7 +37,8 @@ pub(crate) fn request_body(endpoint: &ModelEndpoint, model: &str, request: &Mode
         }
     }
     if let Some(most) = request.max_tokens.or(endpoint.max_tokens) {
-        // Newer models of OpenAI refuse the old name, others do not know the new one.
+        // Newer OpenAI models reject the old name; other servers do not know
+        // the new one.
         let is_newer = is_openai || is_reasoning_model(model);
         let key = if is_newer { "max_completion_tokens" } else { "max_tokens" };
         body.insert(key.into(), json!(most));
@@ -73,7 +74,8 @@ fn messages(endpoint: &ModelEndpoint, model: &str, request: &ModelRequest, marks
     let mut written = Vec::with_capacity(messages.len());
     let mut images: Vec<Value> = Vec::new();
     for message in messages.iter() {
-        // Results carry no images here, so they follow the last one of a row.
+        // Tool messages cannot carry images, so the images follow the last
+        // result in a row.
         if !matches!(message, ChatMessage::Tool(_)) && !images.is_empty() {
             written.push(json!({"role": "user", "content": std::mem::take(&mut images)}));
         }
@@ -113,7 +115,7 @@ fn user_content(content: &[ContentPart], as_parts: bool) -> Value {
         ContentPart::Text { text } => Some(text.as_str()),
         ContentPart::Image(_) => None,
     });
-    // Servers of simple models take nothing but a text.
+    // Servers of simple models accept only plain text.
     if let (Some(texts), false) = (texts.collect::<Option<Vec<_>>>(), as_parts) {
         return json!(texts.join("\n\n"));
     }
@@ -141,7 +143,8 @@ fn result_images(answer: &ToolCallAnswer) -> Vec<Value> {
 fn assistant(reply: &ModelReply, origin: &str, model: &str) -> Value {
     let mut message = Map::new();
     message.insert("role".into(), json!("assistant"));
-    // Some servers refuse an answer with neither; others refuse `null` beside calls.
+    // Some servers reject a message with neither; others reject `null` beside
+    // calls.
     message.insert("content".into(), json!(reply.text));
     if !reply.calls.is_empty() {
         let calls = reply.calls.iter().map(|call| {
@@ -159,8 +162,8 @@ fn assistant(reply: &ModelReply, origin: &str, model: &str) -> Value {
         } else if let Some(field) = piece["field"].as_str().filter(|_| !reply.calls.is_empty())
             && piece["model"].as_str().is_none_or(|its| its == model)
         {
-            // Thoughts in words are wanted back only in the middle of work with
-            // tools, and by the model that had them.
+            // Plain-text reasoning is sent back only between tool calls, and
+            // only to the model that wrote it.
             let thought = reply.reasoning.as_ref().map_or("", |reasoning| &reasoning.text);
             message.insert(field.to_owned(), json!(thought));
         }
@@ -168,8 +171,8 @@ fn assistant(reply: &ModelReply, origin: &str, model: &str) -> Value {
     Value::Object(message)
 }
 
-/// Says up to where a cache is worth it: the system prompt, and the last two
-/// messages of the other side.
+/// Sets cache breakpoints on the system prompt and the last two user or tool
+/// messages.
 fn set_cache_marks(messages: &mut [Value]) {
     let system = messages.iter().position(|message| message["role"] == "system");
     let others = messages.iter().enumerate().rev();

@@ -1,4 +1,4 @@
-//! How an answer is read.
+//! Reply decoding for the Chat Completions API.
 
 use serde_json::{Value, json};
 
@@ -8,18 +8,18 @@ use crate::opaque_blocks::wrap_opaque;
 use crate::reply::{FinishReason, ReplyEvent, TokenUsage};
 use crate::think_splitter::ThinkSplitter;
 
-/// Reads the chunks of one answer.
+/// Decodes the chunks of one reply.
 #[derive(Debug)]
 pub(crate) struct ChatDecoder {
     origin: String,
-    /// The model that was asked.
+    /// The requested model.
     model: String,
     model_reported: bool,
     /// The calls so far.
     calls: Vec<CallSlot>,
-    /// The field that thoughts come in.
+    /// The field that carries the reasoning.
     reasoning_field: Option<&'static str>,
-    /// Thoughts as the server wants them back.
+    /// Reasoning details to send back to the server.
     details: Vec<Value>,
     refused: bool,
     think_splitter: ThinkSplitter,
@@ -27,9 +27,9 @@ pub(crate) struct ChatDecoder {
 
 #[derive(Debug, Default)]
 struct CallSlot {
-    /// Its place among the calls of the answer.
+    /// Its position among the calls of the reply.
     place: usize,
-    /// The place that the server gives it.
+    /// The index given by the server.
     index: Option<u64>,
     id: String,
     name: String,
@@ -81,7 +81,8 @@ impl ChatDecoder {
         let at = self.find_or_add_slot(call["index"].as_u64(), id, name);
         let slot = &mut self.calls[at];
         let is_new_id = slot.id.is_empty() && !id.is_empty();
-        // Some servers repeat the name with every piece; some give it in pieces.
+        // Some servers repeat the name in every chunk; some split it across
+        // chunks.
         let is_new_name = !name.is_empty() && name != slot.name && !slot.has_arguments;
         if is_new_id || is_new_name {
             slot.id.push_str(if is_new_id { id } else { "" });
@@ -101,14 +102,15 @@ impl ChatDecoder {
         }
     }
 
-    /// Which call a piece belongs to. Some servers give no place, and some
-    /// give every call the same.
+    /// Finds the call that a chunk belongs to. Some servers send no index, and
+    /// some send the same one for every call.
     fn find_or_add_slot(&mut self, index: Option<u64>, id: &str, name: &str) -> usize {
         let is_other = |slot: &CallSlot| !id.is_empty() && !slot.id.is_empty() && slot.id != id;
         let found = match index {
             Some(_) => self.calls.iter().rposition(|slot| slot.index == index),
             None if id.is_empty() && !name.is_empty() => {
-                // A name without an id begins another call, if arguments came before.
+                // A name without an id starts another call if the last one has
+                // arguments.
                 self.calls.iter().rposition(|slot| !slot.has_arguments)
             }
             None if id.is_empty() => self.calls.len().checked_sub(1),
@@ -117,7 +119,7 @@ impl ChatDecoder {
         match found {
             Some(at) if !is_other(&self.calls[at]) => at,
             _ => {
-                // Calls may begin in another order than they stand in.
+                // Calls may start out of order.
                 let is_free = |place: &usize| self.calls.iter().all(|slot| slot.place != *place);
                 let wanted = index.and_then(|index| usize::try_from(index).ok()).filter(is_free);
                 let last = self.calls.iter().map(|slot| slot.place + 1).max();
@@ -166,7 +168,7 @@ impl StreamDecoder for ChatDecoder {
             if choice.get("error").is_some_and(|error| !error.is_null()) {
                 return Err(stream_error(choice));
             }
-            // A server that does not stream answers with a message.
+            // A server that does not stream sends a message.
             let delta = choice.get("delta").filter(|delta| delta.is_object());
             self.decode_delta(delta.unwrap_or(&choice["message"]), events);
             if let Some(reason) =
@@ -182,7 +184,7 @@ impl StreamDecoder for ChatDecoder {
     }
 }
 
-/// Text as a string, or in parts.
+/// Returns the text of a string or of a list of parts.
 fn content_text(content: &Value) -> Option<String> {
     let text = match content {
         Value::String(text) => text.clone(),
@@ -192,7 +194,7 @@ fn content_text(content: &Value) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// Pieces of one thought are put together again.
+/// Appends a reasoning detail, merging chunks of the same one.
 fn add_detail(details: &mut Vec<Value>, piece: &Value) {
     let same = |known: &&mut Value| {
         known["type"] == piece["type"]

@@ -1,4 +1,4 @@
-//! Chat completions.
+//! The Chat Completions API.
 
 mod body;
 mod decoder;

@@ -1,4 +1,4 @@
-//! How a request is written.
+//! Request encoding for Google's Gemini API.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use crate::reply::ModelReply;
 use crate::request::{ModelRequest, ToolChoice};
 use crate::text_calls::with_text_calls;
 
-/// The body of a request.
+/// Builds the request body.
 pub(crate) fn request_body(endpoint: &ModelEndpoint, model: &str, request: &ModelRequest) -> Value {
     let messages = with_text_calls(&request.messages, request.text_tool_calls);
     let mut body = Map::new();
@@ -75,7 +75,7 @@ fn tools(request: &ModelRequest, body: &mut Map<String, Value>) {
 }
 
 fn thinking(model: &str, effort: &str) -> Value {
-    // The second generation takes a number, the later ones a word.
+    // Gemini 2 takes a token budget, later generations a level.
     if model.contains("gemini-2") {
         let budget = match effort {
             "minimal" | "low" => 2_048,
@@ -89,8 +89,8 @@ fn thinking(model: &str, effort: &str) -> Value {
 
 fn contents(messages: &[ChatMessage], origin: &str) -> Vec<Value> {
     let mut written: Vec<(&str, Vec<Value>)> = Vec::new();
-    // A result belongs to its call by the name that the model has used, which is not
-    // always the tool's own.
+    // A result is matched to its call by the name that the model used, which
+    // may differ from the tool's own.
     let mut asked: HashMap<&str, &str> = HashMap::new();
     for message in messages {
         let (role, parts) = match message {
@@ -127,7 +127,7 @@ fn image_part(image: &InlineImage) -> Value {
 }
 
 fn tool_result(answer: &ToolCallAnswer, asked: &str) -> Vec<Value> {
-    // Results are objects here; which key they have tells whether all went well.
+    // Results are objects here; the key marks success or failure.
     let key = if answer.is_error { "error" } else { "output" };
     let result = json!({"functionResponse": {
         "name": sanitize_name(asked),

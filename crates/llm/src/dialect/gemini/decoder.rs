@@ -1,4 +1,4 @@
-//! How an answer is read.
+//! Reply decoding for Google's Gemini API.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::model_error::{ModelError, ModelErrorKind};
 use crate::opaque_blocks::wrap_opaque;
 use crate::reply::{FinishReason, ReplyEvent, TokenUsage};
 
-/// Reads the chunks of one answer.
+/// Decodes the chunks of one reply.
 #[derive(Debug)]
 pub(crate) struct GeminiDecoder {
     origin: String,
@@ -57,7 +57,7 @@ impl StreamDecoder for GeminiDecoder {
             return Err(stream_error(data));
         }
         if let Some(reason) = data["promptFeedback"]["blockReason"].as_str() {
-            let message = format!("the server refuses the request: {reason}");
+            let message = format!("the server refused the request: {reason}");
             return Err(ModelError::new(ModelErrorKind::Refused, message));
         }
         if !self.model_reported

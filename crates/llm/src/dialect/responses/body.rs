@@ -1,4 +1,4 @@
-//! How a request is written.
+//! Request encoding for OpenAI's Responses API.
 
 use serde_json::{Map, Value, json};
 
@@ -12,11 +12,11 @@ use crate::opaque_blocks::{ReplyBlock, reply_blocks};
 use crate::request::{ModelRequest, ToolChoice};
 use crate::text_calls::with_text_calls;
 
-/// The body of a request.
+/// Builds the request body.
 pub(crate) fn request_body(endpoint: &ModelEndpoint, model: &str, request: &ModelRequest) -> Value {
     let mut body = Map::new();
     body.insert("model".into(), json!(model));
-    // What holds for the conversation stands first, so that caches find it.
+    // System messages come first, where prompt caches match them.
     let messages = with_text_calls(&request.messages, request.text_tool_calls);
     let system: Vec<&str> = messages
         .iter()
@@ -35,7 +35,7 @@ pub(crate) fn request_body(endpoint: &ModelEndpoint, model: &str, request: &Mode
             for key in ["name", "description", "parameters"] {
                 written.extend(tool.get(key).map(|value| (key.to_owned(), value.clone())));
             }
-            // Otherwise the server takes every schema for a strict one.
+            // Without this, the server treats every schema as strict.
             written.insert("strict".into(), tool.get("strict").cloned().unwrap_or(json!(false)));
             Value::Object(written)
         });
@@ -66,9 +66,10 @@ pub(crate) fn request_body(endpoint: &ModelEndpoint, model: &str, request: &Mode
         });
         body.insert("text".into(), json!({"format": format}));
     }
-    // Nothing is left at the server: the conversation is ours, thoughts come along encrypted.
+    // The server stores nothing: reasoning is returned encrypted and sent back
+    // with the conversation.
     body.insert("store".into(), json!(false));
-    // Models that do not think refuse to be asked for it.
+    // Models without reasoning reject this option.
     if !is_non_reasoning_model(model) {
         body.insert("include".into(), json!(["reasoning.encrypted_content"]));
     }

@@ -1,4 +1,4 @@
-//! How an answer is read.
+//! Reply decoding for OpenAI's Responses API.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use crate::model_error::ModelError;
 use crate::opaque_blocks::wrap_opaque;
 use crate::reply::{FinishReason, ReplyEvent, TokenUsage};
 
-/// Reads the events of one answer.
+/// Decodes the events of one reply.
 #[derive(Debug)]
 pub(crate) struct ResponsesDecoder {
     origin: String,
-    /// The calls by their place among all items: our own place, and whether
-    /// arguments came.
+    /// The calls by output index: their position among the calls, and whether
+    /// arguments have arrived.
     calls: BTreeMap<u64, (usize, bool)>,
     text: usize,
     refused: bool,
@@ -32,7 +32,7 @@ impl ResponsesDecoder {
         }
     }
 
-    /// Begins a call, unless it is known.
+    /// Starts a call unless it has already started.
     fn start_call(&mut self, at: u64, item: &Value, events: &mut Vec<ReplyEvent>) {
         if self.calls.contains_key(&at) {
             return;
@@ -53,7 +53,7 @@ impl ResponsesDecoder {
     ) {
         let Some((index, has_arguments)) = self.calls.get_mut(&at) else { return };
         let Some(text) = text.as_str().filter(|text| !text.is_empty()) else { return };
-        // The whole is repeated at the end.
+        // The final event repeats the complete arguments.
         if is_whole && *has_arguments {
             return;
         }
@@ -69,7 +69,7 @@ impl ResponsesDecoder {
             }
             "reasoning" => {
                 let mut item = item.clone();
-                // It is said by the server, and refused when it comes back.
+                // The server sends this field but rejects it in a request.
                 item.as_object_mut().map(|item| item.shift_remove("status"));
                 let piece = wrap_opaque(&self.origin, self.text, self.calls.len(), item);
                 events.push(ReplyEvent::Opaque(piece));
@@ -92,7 +92,7 @@ impl ResponsesDecoder {
         }));
     }
 
-    /// A server that does not stream answers with the whole response.
+    /// Decodes a whole response from a server that does not stream.
     fn decode_whole(&mut self, response: &Value, events: &mut Vec<ReplyEvent>) {
         for (at, item) in (0..).zip(response["output"].as_array().into_iter().flatten()) {
             for part in item["content"].as_array().into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! OpenAI's responses.
+//! OpenAI's Responses API.
 
 mod body;
 mod decoder;

@@ -1,5 +1,4 @@
-//! What a login is for and what has come of it: where it is made, the tokens,
-//! and how they are kept fresh.
+//! OAuth account for a server: discovery, tokens and their refresh.
 
 use std::sync::Arc;
 
@@ -19,7 +18,7 @@ use crate::client::server::SupervisedServer;
 use crate::client::settings::{OAuthSettings, ServerTransport};
 use crate::client::tls::TlsSettings;
 
-/// What a login is for.
+/// OAuth settings and stored tokens of a server.
 #[derive(Debug, Clone)]
 pub(crate) struct OAuthAccount {
     pub(super) url: String,
@@ -34,7 +33,7 @@ impl OAuthAccount {
         let (ServerTransport::Http { url, .. }, Some(oauth)) =
             (&settings.transport, &settings.oauth)
         else {
-            let text = format!("The MCP server '{}' has no login", server.name());
+            let text = format!("The MCP server '{}' is not configured for login", server.name());
             return Err(ToolError::invalid(text)
                 .with_hint("Set `auth: oauth` in its entry of `mcp_servers`."));
         };
@@ -46,9 +45,10 @@ impl OAuthAccount {
         })
     }
 
-    /// Who does the work of a login.
+    /// Creates the authorization manager for this account.
     pub(super) async fn authorization_manager(&self) -> Result<AuthorizationManager, AuthError> {
-        // It fails if another part of the program has chosen already, which is fine.
+        // Fails if another part of the program has installed a provider, which
+        // is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut manager = if self.tls.is_default() {
             AuthorizationManager::new(self.url.as_str()).await?
@@ -63,8 +63,8 @@ impl OAuthAccount {
         Ok(manager)
     }
 
-    /// Finds out where one logs in, beginning with what the server has said of
-    /// it: now, or when it last did.
+    /// Discovers the authorization server, starting from the server's
+    /// challenge: this one, or the one stored last.
     pub(super) async fn discover(
         &self,
         manager: &AuthorizationManager,
@@ -85,8 +85,8 @@ impl OAuthAccount {
         found.map(|it| self.prefer_client_secret_post(it))
     }
 
-    /// A password of the user's is sent as Hermes Agent sends it, where both
-    /// ways are known: there are servers that do not look for it in a header.
+    /// Prefers `client_secret_post` for a configured secret where both methods
+    /// are supported, as Hermes Agent does: some servers ignore the header.
     fn prefer_client_secret_post(
         &self,
         mut found: AuthorizationMetadataResolution,
@@ -108,7 +108,7 @@ impl OAuthAccount {
         }
     }
 
-    /// The token to send, replaced if it is about to end.
+    /// Returns the token to send, refreshed if it is about to expire.
     pub(crate) async fn current_token(&self) -> Result<Option<String>, AuthError> {
         match self.store.token().map_err(store_error)? {
             Some(token) if token.is_stale => self.refresh_token(Some(&token.text), None).await,
@@ -117,9 +117,8 @@ impl OAuthAccount {
         }
     }
 
-    /// Another token than this one. Whoever comes first fetches it, whichever
-    /// program that is; the others take it. None means that somebody has to
-    /// log in.
+    /// Returns a token other than `old`. One process fetches it under the lock;
+    /// the others reuse it. `None` means that the user has to log in.
     pub(crate) async fn refresh_token(
         &self,
         old: Option<&str>,
@@ -135,8 +134,8 @@ impl OAuthAccount {
         let resolved = self.discover(&manager, challenge).await?;
         let client = self.store.registration().unwrap_or_default();
         if client.issuer().is_some() && !resolved.source.is_discovered() {
-            // A guess must not get what belongs to somebody who is known.
-            return Err(AuthError::MetadataError("nobody says where to log in".to_owned()));
+            // Credentials of a known issuer must not go to a guessed endpoint.
+            return Err(AuthError::MetadataError("no authorization server metadata found".to_owned()));
         }
         let issuer = resolved.metadata.issuer.clone();
         manager.set_metadata(resolved.metadata);
@@ -146,7 +145,7 @@ impl OAuthAccount {
                 .fetch_client_credentials(manager, client.issuer().filter(|_| is_same), issuer)
                 .await;
         }
-        // What somebody else has given out is forgotten here.
+        // Clears credentials that another issuer granted.
         if !manager.initialize_from_store().await? {
             return Ok(None);
         }
@@ -164,7 +163,8 @@ impl OAuthAccount {
             Err(AuthError::TokenRefreshFailed(text))
                 if text.contains("invalid_client") && own.0.is_none() =>
             {
-                // The server has forgotten us: the next login registers anew.
+                // The server no longer knows our registration; the next login
+                // registers again.
                 self.store.forget_registration();
                 Ok(None)
             }
@@ -172,8 +172,8 @@ impl OAuthAccount {
         }
     }
 
-    /// A token for our name and password, which are shown to nobody but whom
-    /// they were shown to first.
+    /// Fetches a token with the client credentials, which are sent only to the
+    /// issuer that received them first.
     async fn fetch_client_credentials(
         &self,
         mut manager: AuthorizationManager,
@@ -210,7 +210,7 @@ impl OAuthAccount {
         Ok(self.store.token().map_err(store_error)?.map(|token| token.text))
     }
 
-    /// Keeps what the server says of the login that it wants.
+    /// Stores the server's authorization challenge.
     pub(super) fn record_challenge<T>(
         &self,
         answer: Result<T, StreamableHttpError<reqwest::Error>>,
@@ -227,7 +227,7 @@ impl OAuthAccount {
         answer
     }
 
-    /// Whether a login has asked for these scopes already.
+    /// Whether a login has already requested these scopes.
     pub(super) fn has_requested_scopes(&self, scope: &str) -> bool {
         let asked =
             self.store.registration().map(|client| client.requested_scopes()).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Requests with a token. One that is not taken is replaced, once; what the
-//! server says of the login that it wants is kept for whoever logs in next.
+//! HTTP client that sends a bearer token. A rejected token is refreshed once;
+//! the server's challenge is stored for the next login.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::client::streamable_http::BoundedHttpClient;
 type AuthorizedHeaders = HashMap<HeaderName, HeaderValue>;
 type AuthorizedHttpError = StreamableHttpError<reqwest::Error>;
 
-/// An HTTP client that is logged in.
+/// An HTTP client with a bearer token.
 #[derive(Debug, Clone)]
 pub(crate) struct BearerClient {
     http: BoundedHttpClient,

@@ -1,4 +1,4 @@
-//! The answer of a login: the browser is sent to an address of this machine.
+//! Local listener that receives the OAuth redirect from the browser.
 
 use std::io;
 
@@ -6,20 +6,21 @@ use reqwest::Url;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-/// The longest request that is read.
+/// Maximum size of a request.
 const MAX_REQUEST_BYTES: usize = 16 * 1024;
 
-/// Whether it comes to anything is not known yet.
-const SUCCESS_PAGE: &str = "<!doctype html><title>Back to hermes</title><p>The answer has come back. hermes \
-                    says whether you are logged in; you can close this window.";
+/// Shown before the code is exchanged, so success is not known yet.
+const SUCCESS_PAGE: &str = "<!doctype html><title>Back to hermes</title><p>The login response \
+                    was received. hermes shows whether you are logged in; you can close this \
+                    window.";
 const REFUSED_PAGE: &str = "<!doctype html><title>Not logged in</title><p>The login was refused. You can \
                        close this window.";
 
-const OTHER_LOGIN_PAGE: &str = "<!doctype html><title>Not this login</title><p>This is the answer to another \
-                       login. hermes still waits for the one that it has begun: open the address \
-                       that it has shown last.";
+const OTHER_LOGIN_PAGE: &str = "<!doctype html><title>Not this login</title><p>This response \
+                       belongs to another login. hermes is still waiting for the current one: \
+                       open the URL that it showed last.";
 
-/// Somebody who waits for the answer.
+/// Listener for the redirect.
 #[derive(Debug)]
 pub(super) struct CallbackListener {
     listener: TcpListener,
@@ -27,7 +28,8 @@ pub(super) struct CallbackListener {
 }
 
 impl CallbackListener {
-    /// Listens at a port: this one, or where it need not be this one, any.
+    /// Listens on a port: the given one, or unless `is_fixed`, any free port as
+    /// a fallback.
     pub(super) async fn open(port: Option<u16>, is_fixed: bool) -> io::Result<Self> {
         let listener = match TcpListener::bind(("127.0.0.1", port.unwrap_or(0))).await {
             Err(_) if !is_fixed => TcpListener::bind(("127.0.0.1", 0)).await?,
@@ -41,8 +43,8 @@ impl CallbackListener {
         self.port
     }
 
-    /// Waits for the answer: what the browser asks for. Other visitors are
-    /// sent away, and whoever does not know the secret of this login.
+    /// Waits for the redirect and returns its request target. Rejects other
+    /// requests and those with another `state`.
     pub(super) async fn wait_for_redirect(self, state: Option<String>) -> String {
         loop {
             let Ok((stream, _)) = self.listener.accept().await else {
@@ -94,27 +96,27 @@ async fn serve_redirect(mut stream: TcpStream, state: Option<&str>) -> io::Resul
     Ok(is_it.then(|| target.to_owned()))
 }
 
-/// Whether what is asked for is an answer to this login.
+/// Whether a request target is the redirect of this login.
 fn is_matching_redirect(target: &str, state: Option<&str>) -> bool {
     redirect_mismatch(target, state).is_none()
 }
 
-/// Why an address is no answer to this login, if it is none.
+/// Returns why a URL is not the redirect of this login, if so.
 pub(super) fn redirect_mismatch(target: &str, state: Option<&str>) -> Option<&'static str> {
     let Some(url) = parse_target(target).filter(has_code_or_error) else {
-        return Some("it has no `code` in it");
+        return Some("it contains no `code`");
     };
     let given = url.query_pairs().find(|it| it.0 == "state").map(|it| it.1);
     match (given, state) {
         (Some(given), Some(state)) if given == state => None,
         // Any page could send the browser here.
-        (None, Some(_)) => Some("it has no `state` in it"),
-        (Some(_), Some(_)) => Some("it is the answer to another login"),
+        (None, Some(_)) => Some("it contains no `state`"),
+        (Some(_), Some(_)) => Some("it belongs to another login"),
         (_, None) => None,
     }
 }
 
-/// Whether an address is an answer to some login.
+/// Whether a URL is the redirect of any login.
 fn has_code_or_error(url: &Url) -> bool {
     url.query_pairs().any(|it| it.0 == "code" || it.0 == "error")
 }
@@ -123,13 +125,13 @@ fn parse_target(target: &str) -> Option<Url> {
     Url::parse("http://127.0.0.1/").ok()?.join(target).ok()
 }
 
-/// The secret of a login, which comes back with its answer.
+/// Returns the `state` of a login URL, which the redirect must repeat.
 pub(super) fn state_param(url: &str) -> Option<String> {
     let url = Url::parse(url).ok()?;
     url.query_pairs().find(|it| it.0 == "state").map(|it| it.1.into_owned())
 }
 
-/// Why a login was refused, if the answer says so.
+/// Returns why a login was refused, if the redirect reports an error.
 pub(super) fn authorization_error(answer: &str) -> Option<String> {
     let url = parse_target(answer)?;
     let value = |name: &str| url.query_pairs().find(|it| it.0 == name).map(|it| it.1.into_owned());
@@ -137,8 +139,8 @@ pub(super) fn authorization_error(answer: &str) -> Option<String> {
     Some(value("error_description").map_or(error.clone(), |why| format!("{error}: {why}")))
 }
 
-/// The whole address of an answer: people paste it, or the part with the
-/// question mark, or only what is behind it.
+/// Completes a pasted redirect: users paste the whole URL, the part from the
+/// question mark, or only the query.
 pub(super) fn complete_redirect_url(answer: &str, redirect: &str) -> String {
     let answer = answer.trim();
     if answer.starts_with("http://") || answer.starts_with("https://") {

@@ -1,5 +1,5 @@
-//! What a server says of its login to somebody who has none: it is asked
-//! something without a token.
+//! Fetches the authorization challenge of a server with a request without a
+//! token.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use crate::client::server::SupervisedServer;
 use crate::client::settings::ServerTransport;
 use crate::client::{http, streamable_http};
 
-/// How long an answer may take.
+/// Timeout of a challenge request.
 const CHALLENGE_TIMEOUT: Duration = Duration::from_secs(15);
 
 const MODERN_VERSION: &str = "2026-07-28";
 const LEGACY_VERSION: &str = "2025-11-25";
 
-/// The server's challenge, if it makes one.
+/// Returns the server's challenge, if it sends one.
 pub(super) async fn fetch_challenge(server: &SupervisedServer) -> Option<String> {
     let ServerTransport::Http { url, headers, sse } = &server.settings().transport else {
         return None;
@@ -51,7 +51,7 @@ pub(super) async fn fetch_challenge(server: &SupervisedServer) -> Option<String>
     None
 }
 
-/// What a server of either era understands.
+/// Probe requests for servers of either era.
 fn probe_requests() -> [(&'static str, &'static str, Value); 2] {
     let us = json!({"name": "hermes", "version": env!("CARGO_PKG_VERSION")});
     let newer = json!({"_meta": {

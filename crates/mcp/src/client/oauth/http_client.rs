@@ -1,4 +1,4 @@
-//! Requests of a login, where connections are secured in a way of their own.
+//! HTTP client for OAuth requests with custom TLS settings.
 
 use hermes_core::ToolError;
 use hyper::http;
@@ -10,10 +10,10 @@ use rmcp::transport::auth::{
 
 use crate::client::tls::{TlsSettings, TrustRoots};
 
-/// The longest answer.
+/// Maximum size of a response.
 const MAX_RESPONSE_BYTES: usize = 1024 * 1024;
 
-/// How long a request may take if nothing else is said.
+/// Timeout of a request.
 const REQUEST_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(30);
 
 /// An HTTP client for logins.
@@ -26,10 +26,10 @@ impl SecuredOAuthClient {
     pub(super) fn new(tls: &TlsSettings) -> Result<Self, ToolError> {
         let build = |redirect: Policy| {
             let builder = Client::builder().timeout(REQUEST_TIMEOUT).redirect(redirect);
-            // Whoever one logs in at may be somebody else than the server.
+            // The authorization server may be another host than the MCP server.
             tls.apply(builder, TrustRoots::FileAndSystem)?
                 .build()
-                .map_err(|error| ToolError::internal(format!("HTTP cannot be set up: {error}")))
+                .map_err(|error| ToolError::internal(format!("cannot create the HTTP client: {error}")))
         };
         Ok(Self {
             redirecting: build(Policy::limited(5))?,
@@ -54,7 +54,7 @@ impl OAuthHttpClient for SecuredOAuthClient {
             let mut body = Vec::new();
             while let Some(piece) = answer.chunk().await? {
                 if body.len() + piece.len() > MAX_RESPONSE_BYTES {
-                    return Err("the answer is too long".into());
+                    return Err("the response exceeds the maximum size".into());
                 }
                 body.extend_from_slice(&piece);
             }

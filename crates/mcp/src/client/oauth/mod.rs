@@ -1,5 +1,5 @@
-//! Logins by OAuth 2.1. A login needs a person once; from then on tokens are
-//! refreshed without anybody, by one program at a time.
+//! OAuth 2.1 logins. A login needs the user once; after that, tokens are
+//! refreshed automatically, by one process at a time.
 
 mod account;
 mod bearer;
@@ -28,33 +28,33 @@ pub(crate) use bearer::BearerClient;
 use callback::CallbackListener;
 use store::{CONFIGURED_KEY, ClientRegistration, RESOURCE_METADATA_KEY, TokenStore};
 
-/// How we call ourselves where nothing else is set.
+/// Client name for registrations, unless configured.
 const DEFAULT_CLIENT_NAME: &str = "Hermes Agent";
 
 /// How long a login may take.
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Somebody who goes to an address to log in.
+/// Directs the user to a URL to log in.
 pub trait LoginPrompter: Send + Sync {
-    /// Shows the address, or opens it. The answer usually comes to us by
-    /// itself; where it cannot, the user pastes the address that the browser
-    /// has ended up at. None means that the user gives up.
+    /// Shows or opens the URL. The redirect usually arrives at the listener;
+    /// where it cannot, the user pastes the URL that the browser ended at.
+    /// `None` means that the user gave up.
     fn open_url<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Option<String>>;
 
-    /// Tells why what was pasted is not the answer, and waits for something
-    /// else. The answer may still come by itself.
+    /// Reports why the pasted text is not the redirect, and waits for another.
+    /// The redirect may still arrive at the listener.
     fn retry<'a>(&'a self, _why: &'a str) -> BoxFuture<'a, Option<String>> {
         Box::pin(std::future::pending())
     }
 }
 
-/// Forgets a login.
+/// Removes a stored login.
 pub fn logout(folder: &Path, server: &str) {
     TokenStore::remove(folder, server);
 }
 
-/// An HTTP client that is logged in. Who is not is told so at once: nobody is
-/// there to log in while tools are called.
+/// Returns an HTTP client with a token. Fails at once without a login, since no
+/// user is present during tool calls.
 pub(crate) fn authorized_client(
     server: &SupervisedServer,
     web: BoundedHttpClient,
@@ -64,12 +64,12 @@ pub(crate) fn authorized_client(
         Ok(Some(_)) => Ok(BearerClient::new(web, account)),
         Ok(None) if account.settings.uses_client_credentials => Ok(BearerClient::new(web, account)),
         Ok(None) => Err(auth_required_error(server, &AuthRequirement::Login)),
-        Err(error) => Err(ToolError::io("What is kept of the login cannot be read", &error)
-            .with_hint(format!("`hermes mcp login {}` makes it anew.", server.name()))),
+        Err(error) => Err(ToolError::io("Cannot read the stored login", &error)
+            .with_hint(format!("Run `hermes mcp login {}` to log in again.", server.name()))),
     }
 }
 
-/// Logs in.
+/// Logs in to a server.
 pub(crate) async fn login(
     server: &SupervisedServer,
     visitor: &dyn LoginPrompter,
@@ -86,7 +86,7 @@ pub(crate) async fn login(
     }
     let mut manager = account.authorization_manager().await.map_err(wrong)?;
     let found = account.discover(&manager, challenge.as_deref()).await.map_err(wrong)?;
-    // Who says what it can do, and not this, cannot; who says nothing may.
+    // Metadata without PKCE methods means no support; without metadata, try it.
     if found.source != AuthorizationMetadataSource::LegacyEndpointFallback
         && found.metadata.code_challenge_methods_supported.is_none()
     {
@@ -107,10 +107,10 @@ pub(crate) async fn login(
     let registered = known.as_ref().and_then(|it| registration_for_scopes(it, &scopes));
     let port = registered.as_ref().or(known.as_ref()).and_then(ClientRegistration::redirect_port);
     let port = settings.redirect_port.or(port);
-    // The port of a registration may be taken today; then it is of no use.
+    // The port of an earlier registration may be in use; then it is replaced.
     let callback = CallbackListener::open(port, settings.redirect_port.is_some()).await;
     let callback = callback.map_err(|error| {
-        ToolError::io("Nothing can be listened to for the answer of the login", &error)
+        ToolError::io("Cannot open the OAuth callback listener", &error)
     })?;
     let redirect = redirect_uri(settings, callback.port());
     let mut request = AuthorizationRequest::new(redirect.clone())
@@ -164,17 +164,18 @@ pub(crate) async fn login(
     let patience = settings.timeout.unwrap_or(LOGIN_TIMEOUT);
     let answered = wait_for_redirect(session.get_authorization_url(), &redirect, callback, visitor);
     let answered = tokio::time::timeout(patience, answered).await.map_err(|_| {
-        ToolError::new(ErrorKind::Timeout, format!("Nobody logged in to '{name}' in time"))
+        ToolError::new(ErrorKind::Timeout, format!("The login to '{name}' timed out"))
     })?;
     let Some(answer) = answered else { return Err(ToolError::cancelled()) };
     if let Some(refused) = callback::authorization_error(&answer) {
         let text = excerpt(&refused, 500);
-        return Err(ToolError::denied(format!("The login at '{name}' was refused: {text}")));
+        return Err(ToolError::denied(format!("The login to '{name}' was refused: {text}")));
     }
     let _held = store.lock().await.map_err(|it| wrong(store::store_error(it)))?;
     if let Err(error) = session.handle_callback_url(&answer).await {
         if error.to_string().contains("invalid_client") && settings.client_id.is_none() {
-            // The server has forgotten us: the next login registers anew.
+            // The server no longer knows our registration; the next login
+            // registers again.
             store.forget_registration();
         }
         return Err(wrong(error));
@@ -182,8 +183,8 @@ pub(crate) async fn login(
     Ok(())
 }
 
-/// What we are to somebody, if the login is made there again. What another has
-/// given us is not shown to them.
+/// Returns the registration if it belongs to this issuer. Credentials from one
+/// issuer are never sent to another.
 fn registration_for_issuer(
     name: &str,
     settings: &OAuthSettings,
@@ -198,19 +199,19 @@ fn registration_for_issuer(
     if is_theirs && !is_metadata_document(settings) {
         let (was, is) = (known.issuer().unwrap_or_default(), issuer.unwrap_or("nobody"));
         return Err(ToolError::denied(format!(
-            "The MCP server '{name}' wants a login at {is} now, and `client_id` of its entry has \
-             been used at {was}"
+            "The MCP server '{name}' now requires a login at {is}, but `client_id` of its \
+             entry was used at {was}"
         ))
         .with_hint(format!(
-            "If that is right, `hermes mcp remove {name}` forgets the old login; then add it with \
-             the client_id of the new place."
+            "If this is expected, run `hermes mcp remove {name}` to remove the old login, then \
+             add it again with the client_id for the new issuer."
         )));
     }
     Ok(None)
 }
 
-/// What we have registered as for these scopes, if we have: for the login that
-/// there is, or for one that did not come about.
+/// Returns a registration for these scopes, if there is one: of the current
+/// login, or of one that was not completed.
 fn registration_for_scopes(
     known: &ClientRegistration,
     scopes: &[String],
@@ -219,8 +220,8 @@ fn registration_for_scopes(
     all.into_iter().find(|it| !it.is_configured() && it.is_registered_for(scopes))
 }
 
-/// What is asked for: what the settings say, or else what the server does; and
-/// what a request was refused for want of, together with all from before.
+/// Returns the scopes to request: the configured ones or the server's, plus
+/// those that a request lacked, with all requested before.
 async fn choose_scopes(
     manager: &AuthorizationManager,
     settings: &OAuthSettings,
@@ -240,8 +241,7 @@ async fn choose_scopes(
     scopes
 }
 
-/// Registers us. The answer is what is kept of it, in the words of Hermes
-/// Agent.
+/// Registers a client. Returns the stored form, with the keys of Hermes Agent.
 async fn register_client(
     manager: &mut AuthorizationManager,
     settings: &OAuthSettings,
@@ -265,13 +265,13 @@ async fn register_client(
     Ok(client)
 }
 
-/// Whether our name at servers is the address of a document about us.
+/// Whether our client id is the URL of a metadata document.
 fn is_metadata_document(settings: &OAuthSettings) -> bool {
     settings.client_secret.is_none()
         && settings.client_id.as_ref().is_some_and(|id| id.starts_with("https://"))
 }
 
-/// Waits for the answer, on whichever way it comes.
+/// Waits for the redirect, from the listener or pasted.
 async fn wait_for_redirect(
     url: &str,
     redirect: &str,
@@ -285,7 +285,7 @@ async fn wait_for_redirect(
     }
 }
 
-/// The answer as the user pastes it. What is pasted wrong is asked for again.
+/// Returns the redirect that the user pastes. Asks again for invalid input.
 async fn read_pasted_redirect(
     url: &str,
     redirect: &str,
@@ -317,29 +317,29 @@ fn login_error(server: &SupervisedServer, error: &AuthError) -> ToolError {
     }
     let name = server.name();
     let text = excerpt(&super::error::error_chain(error), 500);
-    let text = format!("The login at the MCP server '{name}' failed: {text}");
+    let text = format!("The login to the MCP server '{name}' failed: {text}");
     let failed = ToolError::new(ErrorKind::Network, text);
     match error {
         AuthError::RegistrationFailed(_) => failed.with_hint(
-            "It does not register us by itself. Register a client there, and set `client_id` (and \
-             `client_secret`) below `oauth` in its entry of `mcp_servers`.",
+            "The server does not register clients automatically. Register a client there, and \
+             set `client_id` (and `client_secret`) below `oauth` in its entry of `mcp_servers`.",
         ),
         _ => failed,
     }
 }
 
-/// The error of a server that wants a login.
+/// Returns the error for a server that requires a login.
 pub(crate) fn auth_required_error(server: &SupervisedServer, want: &AuthRequirement) -> ToolError {
     let (name, settings) = (server.name(), server.settings());
     let account = OAuthAccount::for_server(server);
     let failed = match want {
-        AuthRequirement::Login => format!("The MCP server '{name}' wants a login"),
+        AuthRequirement::Login => format!("The MCP server '{name}' requires a login"),
         AuthRequirement::Scopes(scope) if scope.is_empty() => {
-            format!("The MCP server '{name}' does not let this login do that")
+            format!("The MCP server '{name}' does not allow this for the current login")
         }
         AuthRequirement::Scopes(scope) => format!(
-            "The MCP server '{name}' does not let this login do that: it wants the scopes \
-             '{}'",
+            "The MCP server '{name}' does not allow this for the current login: it requires \
+             the scopes '{}'",
             excerpt(scope, 200)
         ),
     };
@@ -360,14 +360,14 @@ pub(crate) fn auth_required_error(server: &SupervisedServer, want: &AuthRequirem
         matches!(&settings.transport, ServerTransport::Http { headers, .. } if !headers.is_empty());
     let hint = match (want, &account) {
         (AuthRequirement::Scopes(scope), Ok(_)) if scope.is_empty() => {
-            format!("`hermes mcp login {name}` asks for all that the server knows of.")
+            format!("`hermes mcp login {name}` requests all scopes that the server lists.")
         }
         (AuthRequirement::Scopes(_), Ok(_)) => format!(
-            "The login has asked for all that the server wants. Another account may have the \
-             right: `hermes mcp login {name}`."
+            "The login already requested all required scopes. Another account may have the \
+             permission: `hermes mcp login {name}`."
         ),
         (_, Err(_)) if has_headers => {
-            "What `headers` of its entry in `mcp_servers` says is not enough for it.".to_owned()
+            "The server does not accept the `headers` of its entry in `mcp_servers`.".to_owned()
         }
         _ => format!(
             "Set `auth: oauth` in its entry of `mcp_servers`, and run `hermes mcp login {name}`."
@@ -378,7 +378,7 @@ pub(crate) fn auth_required_error(server: &SupervisedServer, want: &AuthRequirem
     kind(failed).with("login_refused", true).with("server", name).with_hint(hint)
 }
 
-/// Whether an error is such a one: nothing changes by trying again.
+/// Whether an error requires a login, so a retry does not help.
 pub(crate) fn is_auth_required(error: &ToolError) -> bool {
     let details = error.details();
     details.contains_key("needs_reauth") || details.contains_key("login_refused")

@@ -1,6 +1,5 @@
-//! Tokens on disk, in the files of Hermes Agent, so that a login holds for
-//! both: `DEFAULT_CLIENT_NAME.json` has the tokens, `DEFAULT_CLIENT_NAME.client.json` what we are to the
-//! server.
+//! Token store in the files of Hermes Agent, so both share a login: `NAME.json`
+//! holds the tokens, `NAME.client.json` the client registration.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
@@ -16,26 +15,26 @@ use hermes_store::atomic::write_atomic;
 
 type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, AuthError>> + Send + 'a>>;
 
-/// How long before its end a token is no longer used, in seconds, and in parts
-/// of its life: one that has just come is good, however short it lives.
+/// How long before its expiry a token is refreshed, in seconds and as a
+/// fraction of its lifetime, so a new token is usable however short it lives.
 const EXPIRY_MARGIN_SECS: u64 = 30;
 const EXPIRY_MARGIN_DIVISOR: u64 = 10;
 
-/// How long others may be busy with a login.
+/// How long to wait for the lock of a login.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How often is looked whether they are.
+/// How often to retry the lock.
 const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The login of one server.
+/// Stored login of one server.
 #[derive(Debug, Clone)]
 pub(super) struct TokenStore {
     dir: PathBuf,
     name: String,
-    /// The address that it is for. Tokens are sent nowhere else, even if
-    /// another server has come to the name.
+    /// The URL that the tokens are for. They are never sent elsewhere, even if
+    /// another server takes the name.
     resource: String,
-    /// What we are to the server once a login is through.
+    /// The registration to store once a login completes.
     draft: Option<Map<String, Value>>,
 }
 
@@ -43,11 +42,11 @@ pub(super) struct TokenStore {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct AccessToken {
     pub(super) text: String,
-    /// Whether it has to be replaced before it is used.
+    /// Whether it must be refreshed before use.
     pub(super) is_stale: bool,
 }
 
-/// What we are to the server.
+/// Client registration at a server.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ClientRegistration(Map<String, Value>);
 
@@ -60,12 +59,12 @@ impl ClientRegistration {
         self.text("issuer")
     }
 
-    /// Whether we have got that name from the settings.
+    /// Whether the client id comes from the settings.
     pub(super) fn is_configured(&self) -> bool {
         self.0.get(CONFIGURED_KEY) == Some(&Value::Bool(true))
     }
 
-    /// Where the browser comes back to.
+    /// Where the browser is redirected to.
     pub(super) fn redirect_uri(&self) -> Option<&str> {
         self.0.get("redirect_uris")?.get(0)?.as_str()
     }
@@ -78,22 +77,22 @@ impl ClientRegistration {
         self.text(key).unwrap_or_default().split_whitespace().map(str::to_owned).collect()
     }
 
-    /// The scopes that the last login has asked for.
+    /// Scopes that the last login requested.
     pub(super) fn requested_scopes(&self) -> Vec<String> {
         self.scopes(SCOPE_ASKED_KEY)
     }
 
-    /// The scopes that a request has been refused for want of since then.
+    /// Scopes that a request has lacked since then.
     pub(super) fn missing_scopes(&self) -> Vec<String> {
         self.scopes(SCOPE_WANTED_KEY)
     }
 
-    /// What we have registered as for a login that did not come about.
+    /// Registration for a login that was not completed.
     pub(super) fn pending_registration(&self) -> Option<Self> {
         self.0.get(PENDING_KEY)?.as_object().cloned().map(Self)
     }
 
-    /// Whether we are registered for these scopes.
+    /// Whether the registration covers these scopes.
     pub(super) fn is_registered_for(&self, scopes: &[String]) -> bool {
         let registered = self.scopes("scope");
         registered.is_empty() || scopes.iter().all(|scope| registered.contains(scope))
@@ -106,14 +105,14 @@ impl From<ClientRegistration> for Map<String, Value> {
     }
 }
 
-// Keys of ours in the files of Hermes Agent.
+// Our own keys in the files of Hermes Agent.
 const SCOPE_ASKED_KEY: &str = "scope_asked";
 const SCOPE_WANTED_KEY: &str = "scope_wanted";
 const PENDING_KEY: &str = "pending";
 pub(super) const CONFIGURED_KEY: &str = "configured";
 pub(super) const RESOURCE_METADATA_KEY: &str = "resource_metadata";
 
-/// The name of a server's files, as Hermes Agent makes it.
+/// File name for a server, as Hermes Agent builds it.
 fn file_stem(server: &str) -> String {
     let safe: String = server
         .chars()
@@ -158,14 +157,14 @@ impl TokenStore {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.dir)
     }
 
-    /// What we are to this server.
+    /// Returns the registration at this server.
     pub(super) fn registration(&self) -> Option<ClientRegistration> {
         let client = self.read("client.json").ok().flatten()?;
         self.matches_resource(&client).then_some(ClientRegistration(client))
     }
 
-    /// The store for the end of a login: what we are to the server is kept
-    /// with the tokens.
+    /// Returns a store that saves this registration together with the tokens of
+    /// a completed login.
     pub(super) fn with_draft(&self, client: Map<String, Value>, asked: &[String]) -> Self {
         let mut draft = client;
         draft.remove(SCOPE_WANTED_KEY);
@@ -174,9 +173,9 @@ impl TokenStore {
         Self { draft: Some(draft), ..self.clone() }
     }
 
-    /// Keeps a registration at once, so that a login which is given up does
-    /// not cost another one. Where tokens are, they are another's, and it is
-    /// kept beside what they belong to.
+    /// Saves a registration at once, so an abandoned login does not need
+    /// another. Existing tokens belong to another registration; this one is
+    /// kept beside it as pending.
     pub(super) fn save_registration(&self) -> io::Result<()> {
         let Some(draft) = &self.draft else { return Ok(()) };
         let mut client = draft.clone();
@@ -193,8 +192,8 @@ impl TokenStore {
         }
     }
 
-    /// Forgets what we have registered as for this login, and nothing that
-    /// belongs to another.
+    /// Removes the registration of this login, but not one that belongs to
+    /// another login.
     pub(super) fn forget_registration(&self) {
         let ours = self.draft.as_ref().and_then(|draft| draft.get("client_id"));
         if let Some(ClientRegistration(mut known)) = self.registration()
@@ -209,7 +208,7 @@ impl TokenStore {
         }
     }
 
-    /// Keeps what the server has said when it refused a request.
+    /// Stores the challenge of a refused request.
     pub(super) fn record_refusal(&self, metadata: Option<&str>, wanted: Option<&str>) {
         let Some(ClientRegistration(mut client)) = self.registration() else { return };
         let before = client.clone();
@@ -224,7 +223,7 @@ impl TokenStore {
         }
     }
 
-    /// The token of now, if there is any.
+    /// Returns the current token, if there is one.
     pub(super) fn token(&self) -> io::Result<Option<AccessToken>> {
         if self.registration().is_none() {
             return Ok(None);
@@ -233,7 +232,7 @@ impl TokenStore {
         let Some(text) = tokens.get("access_token").and_then(Value::as_str) else {
             return Ok(None);
         };
-        // Who says that it lives no time at all says nothing of it.
+        // A lifetime of zero means unknown.
         let lasting = tokens.get("expires_in").and_then(Value::as_f64).map(|it| it as u64);
         let lasting = lasting.filter(|lasting| *lasting > 0);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
@@ -244,8 +243,8 @@ impl TokenStore {
         Ok(Some(AccessToken { text: text.to_owned(), is_stale }))
     }
 
-    /// When tokens were received. Older files of Hermes Agent do not say so
-    /// themselves.
+    /// Returns when the tokens were received. Older files of Hermes Agent lack
+    /// that; then it is the file time.
     fn received_at(&self, tokens: &Map<String, Value>) -> Option<u64> {
         let number = |key: &str| tokens.get(key).and_then(Value::as_f64);
         let lasting = number("expires_in")?;
@@ -256,7 +255,8 @@ impl TokenStore {
         Some(written.duration_since(UNIX_EPOCH).ok()?.as_secs())
     }
 
-    /// Files of Hermes Agent do not say which address they are for.
+    /// Whether a registration is for this URL. Files of Hermes Agent do not
+    /// name one.
     fn matches_resource(&self, client: &Map<String, Value>) -> bool {
         client.get("resource").is_none_or(|it| it.as_str() == Some(&self.resource))
     }
@@ -305,7 +305,7 @@ impl TokenStore {
             return remove_if_exists(&self.file("json"));
         };
         let Value::Object(mut tokens) = serde_json::to_value(tokens)? else {
-            return Err(io::Error::other("the tokens are no object"));
+            return Err(io::Error::other("the tokens are not a JSON object"));
         };
         let lasting = tokens.get("expires_in").and_then(Value::as_u64);
         if let (Some(lasting), Some(received)) = (lasting, credentials.token_received_at) {
@@ -317,8 +317,8 @@ impl TokenStore {
         self.write("json", &tokens)
     }
 
-    /// Waits until nobody else changes these tokens, here or in another
-    /// program. They are held until the answer is dropped.
+    /// Locks the tokens against other tasks and processes until the file is
+    /// dropped.
     pub(super) async fn lock(&self) -> io::Result<File> {
         self.create_dir()?;
         let mut options = OpenOptions::new();
@@ -330,7 +330,8 @@ impl TokenStore {
                 Ok(()) => return Ok(file),
                 Err(TryLockError::Error(error)) => return Err(error),
                 Err(TryLockError::WouldBlock) if Instant::now() >= until => {
-                    let text = "another program has been busy with this login for too long";
+                    let text = "timed out waiting for another process that holds the lock of \
+                        this login";
                     return Err(io::Error::other(text));
                 }
                 Err(TryLockError::WouldBlock) => tokio::time::sleep(LOCK_POLL_INTERVAL).await,
@@ -350,7 +351,7 @@ pub(super) fn store_error(error: io::Error) -> AuthError {
     AuthError::CredentialStoreError(error.to_string())
 }
 
-// The trait is written for a macro; these are the types that it makes.
+// The signatures that the async trait macro generates.
 impl CredentialStore for TokenStore {
     fn load<'a, 'b>(&'a self) -> StoreFuture<'b, Option<StoredCredentials>>
     where
@@ -386,7 +387,7 @@ impl CredentialStore for TokenStore {
         Self: 'b,
     {
         Box::pin(async move {
-            // Somebody may have logged in meanwhile.
+            // The user may have logged in meanwhile.
             let is_same = self
                 .load_credentials()
                 .map_err(store_error)?

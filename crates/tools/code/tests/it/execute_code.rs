@@ -215,7 +215,7 @@ async fn settings_add_tools_and_change_limits() {
     assert_eq!(all, some + number("stdout_bytes_omitted"));
     assert!(some <= 1_000 && all > 5_000, "{answer}");
     let long = desk.call("execute_code", json!({ "code": "pass", "timeout": 9_999 })).await;
-    assert_eq!(long["warning"], "A script may take 300 s at most", "{long}");
+    assert_eq!(long["warning"], "`timeout` was reduced to the limit of 300 s", "{long}");
     desk.close().await;
 }
 

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
+use hermes_core::ids::unique_id;
 use hermes_checks::CheckOutput;
 use hermes_checks::test::{ChosenRunner, TestRequest, TestResults};
 use hermes_core::ToolError;
 
 use super::report::ReportingCommand;
 use crate::checks::{self, CheckContext};
-use crate::program::{ProgramRun, unique_name};
+use crate::program::{ProgramRun};
 
 /// How often names are taken less exactly.
 const MAX_RETRIES: u8 = 2;
@@ -35,7 +36,7 @@ impl TestAttempt<'_> {
     /// Runs the tests of just these names; if there is none, those that are
     /// called like it.
     pub(super) async fn run(&self, wish: TestRequest) -> Result<AttemptResult, ToolError> {
-        let report = self.context.runner.scratch_dir()?.join(unique_name());
+        let report = self.context.runner.scratch_dir()?.join(format!("hermes-{}", unique_id()));
         let mut wish = TestRequest { report: report.display().to_string(), ..wish };
         let mut words = self.choice.args(wish.clone());
         let mut done = self.run_once(words.clone(), &wish, &report).await?;

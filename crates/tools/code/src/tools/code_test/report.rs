@@ -3,12 +3,13 @@
 use std::io::Read;
 use std::path::Path;
 
+use hermes_core::ids::unique_id;
 use hermes_checks::test::ChosenRunner;
 use hermes_core::ToolError;
 use hermes_exec::StdinSource;
 
 use crate::checks::CheckContext;
-use crate::program::{ProgramRun, unique_name};
+use crate::program::{ProgramRun};
 
 /// Bytes of a report that are read.
 const MAX_REPORT_BYTES: u64 = 16 * 1024 * 1024;
@@ -40,7 +41,7 @@ impl ReportingCommand<'_> {
             let ran = desk.run(self.program, self.words, &choice.dir, StdinSource::Empty).await?;
             return Ok((ran, String::new()));
         }
-        let marker = unique_name();
+        let marker = unique_id();
         let file = self.report_file.display().to_string();
         let program = self.program.display().to_string();
         let fixed = ["-c", REPORT_SCRIPT, "sh", &marker, &file, &program];

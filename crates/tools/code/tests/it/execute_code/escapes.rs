@@ -331,7 +331,7 @@ async fn what_a_command_of_a_script_leaves_is_ended_with_the_script() {
     let code = "from hermes_tools import terminal\nterminal('sleep 605 &')\nprint('done')";
     let answer = desk.run(code).await;
     assert_eq!((&answer["output"], &answer["status"]), (&json!("done\n"), &json!("success")));
-    let warning = "What terminal had left running was ended: sleep 605 &";
+    let warning = "Processes left running by terminal were ended: sleep 605 &";
     assert_eq!(answer["warning"], warning, "{answer}");
     assert_eq!(alive(desk.path()), 0);
     desk.close().await;

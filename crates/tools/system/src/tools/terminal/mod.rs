@@ -320,7 +320,7 @@ fn redirect_to_file(
     // The process writes to it by itself, whatever that is: it is for nobody else.
     let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&file);
     made.map_err(|error| ToolError::io(file.display(), &error))?;
-    let name = sudo::shell_quote(&file.to_string_lossy());
+    let name = hermes_core::text::shell_quote(&file.to_string_lossy());
     // On one line, so that the lines of the command keep their numbers.
     command.insert_str(0, &format!("exec >>{name} 2>&1 </dev/null || exit 126; "));
     Ok(file)

@@ -54,7 +54,7 @@ impl SudoPasswords {
         let session = cx.session.id().to_owned();
         let preset = passwords.preset_password("SUDO_PASSWORD").map(Secret::new);
         let askpass = self.start_askpass(passwords, &session, jobs)?;
-        let helper = shell_quote(&askpass.path().to_string_lossy());
+        let helper = hermes_core::text::shell_quote(&askpass.path().to_string_lossy());
         let mut raised = command.to_owned();
         for place in places.into_iter().rev() {
             let end = raised.get(place..).and_then(|rest| rest.find([' ', '\t']));
@@ -134,6 +134,3 @@ impl SudoCommand {
     }
 }
 
-pub(super) fn shell_quote(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
-}
