@@ -32,3 +32,4 @@ make_file crates/README.md python3 scripts/layers.py
 make_file crates/cli/data/tokens.tsv hermes tools tokens
 make_file docs/tools.md hermes tools reference
 make_file docs/settings.md hermes config reference
+make_file docs/protected-places.md hermes permissions places

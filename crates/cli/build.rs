@@ -1,6 +1,10 @@
 //! Link options of the `hermes` binary.
 
-#![allow(clippy::print_stdout, reason = "a build script talks to cargo over its standard output")]
+#![allow(
+    clippy::print_stdout,
+    reason = "a build script communicates with cargo through \
+    standard output"
+)]
 
 use std::env;
 use std::process::Command;
@@ -10,15 +14,15 @@ fn main() {
     let is_gnu_linux = env::var("CARGO_CFG_TARGET_OS").is_ok_and(|os| os == "linux")
         && env::var("CARGO_CFG_TARGET_ENV").is_ok_and(|env| env == "gnu");
     let is_native = env::var("HOST").ok() == env::var("TARGET").ok();
-    // A position-independent binary has some 90,000 relative relocations, which
-    // fill 2 MB. In the packed form (DT_RELR) they take a hundredth of that and
-    // are applied faster. The dynamic linker reads it since glibc 2.36.
+    // A position-independent binary has about 90,000 relative relocations,
+    // which take 2 MB. The packed form (DT_RELR) takes a hundredth of that and
+    // is applied faster. The dynamic linker supports it since glibc 2.36.
     if is_gnu_linux && is_native && glibc_version() >= Some((2, 36)) {
         println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
     }
 }
 
-/// The version of this machine's glibc: `getconf` prints "glibc 2.36".
+/// Returns the glibc version of this machine; `getconf` prints "glibc 2.36".
 fn glibc_version() -> Option<(u32, u32)> {
     let output = Command::new("getconf").arg("GNU_LIBC_VERSION").output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;

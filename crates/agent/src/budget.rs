@@ -16,7 +16,7 @@ pub struct BudgetLimits {
     pub calls: Option<u32>,
     /// Maximum tokens, input and output.
     pub tokens: Option<u64>,
-    /// Dollars.
+    /// Maximum cost in dollars.
     pub cost: Option<f64>,
     /// Maximum duration.
     pub time: Option<Duration>,

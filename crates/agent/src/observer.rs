@@ -20,7 +20,7 @@ pub enum AgentEvent<'a> {
     Thought(&'a str),
     /// The reply shown so far is discarded, and the request is retried.
     AnswerDiscarded {
-        /// Why.
+        /// Why it was discarded.
         why: &'a str,
     },
     /// The reply is complete.
@@ -43,7 +43,7 @@ pub enum AgentEvent<'a> {
     },
     /// A call ended.
     CallEnded {
-        /// How.
+        /// Result of the call.
         result: &'a ToolResult,
         /// Id of the enclosing call, if the call is nested.
         parent: Option<&'a str>,

@@ -65,7 +65,7 @@ impl SystemPrompt {
         let parts = [
             ("# Project guidance", &self.project),
             ("# Memory", &self.memory),
-            ("# Besides", &self.extra),
+            ("# Additional instructions", &self.extra),
         ];
         for (title, part) in parts {
             if let Some(part) = part.as_deref().map(str::trim).filter(|part| !part.is_empty()) {

@@ -1,44 +1,44 @@
-//! Permission bits that are not kept, on the way in or out.
+//! Permission bits dropped when packing or unpacking.
 
 use std::path::{Path, PathBuf};
 
-/// Bits that let a program run as its owner or group, or guard a folder.
+/// Set-user-ID, set-group-ID and sticky bits.
 pub(crate) const SPECIAL_MODE_BITS: u32 = 0o7000;
 
-/// Something that some entries had and do not have any more.
+/// An attribute that was dropped from some entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DroppedAttribute {
-    /// What they had.
+    /// Description of the attribute.
     pub what: &'static str,
-    /// The first of them.
+    /// First affected entry.
     pub first: PathBuf,
-    /// How many there are.
+    /// Number of affected entries.
     pub count: u64,
 }
 
-/// All that was not kept, each kind of it once.
+/// Dropped attributes, one item per kind.
 #[derive(Debug, Default)]
 pub(crate) struct DroppedAttributes(Vec<DroppedAttribute>);
 
 impl DroppedAttributes {
-    /// Notes the special bits of a mode, which are never kept.
+    /// Records special mode bits, which are never kept.
     pub(crate) fn note_special(&mut self, path: &Path, mode: u32) {
         if mode & SPECIAL_MODE_BITS != 0 {
             self.add("the set-user-ID, set-group-ID or sticky bit", path);
         }
     }
 
-    /// Notes the mode of a folder that its owner could not use.
+    /// Records the mode of a directory that locks its owner out.
     pub(crate) fn note_closed_dir(&mut self, path: &Path, mode: u32) {
         if mode & 0o700 != 0o700 {
-            self.add("a mode that shuts out the owner of the folder", path);
+            self.add("a mode that locks the owner out of the directory", path);
         }
     }
 
-    /// Notes the bits for others that a new file or folder was not given.
+    /// Records permission bits removed from a new file or directory.
     pub(crate) fn note_masked(&mut self, path: &Path, wanted: u32, given: u32) {
         if wanted & !given & 0o777 != 0 {
-            self.add("permission bits that the umask takes", path);
+            self.add("permission bits removed by the umask", path);
         }
     }
 

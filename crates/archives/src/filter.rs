@@ -1,13 +1,12 @@
-//! Which entries are meant.
+//! Selection of archive entries by globs.
 
 use std::path::Path;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use hermes_core::ToolError;
 
-/// Globs that choose entries and globs that leave some out. A glob without a
-/// slash is matched against names, one with a slash against whole paths. A
-/// folder that matches stands for all that is in it.
+/// Include and exclude globs. A glob without a slash matches names, one with a
+/// slash matches whole paths. A matching directory selects everything in it.
 #[derive(Debug, Clone)]
 pub struct GlobFilter {
     include: GlobPatterns,
@@ -21,28 +20,28 @@ struct GlobPatterns {
 }
 
 impl GlobFilter {
-    /// No `include` means everything.
+    /// Compiles the globs. An empty `include` means everything.
     pub fn new(include: &[String], exclude: &[String]) -> Result<Self, ToolError> {
         Ok(Self { include: GlobPatterns::new(include)?, exclude: GlobPatterns::new(exclude)? })
     }
 
-    /// Everything.
+    /// Creates a filter that selects everything.
     pub fn all() -> Self {
         let none = || GlobPatterns { names: GlobSet::empty(), paths: GlobSet::empty() };
         Self { include: none(), exclude: none() }
     }
 
-    /// Whether everything is included, but for what is excluded.
+    /// Whether everything is included except what `exclude` matches.
     pub fn includes_all(&self) -> bool {
         self.include.names.is_empty() && self.include.paths.is_empty()
     }
 
-    /// Whether it is excluded, or something above it is.
+    /// Whether the path or one of its ancestors is excluded.
     pub fn excludes(&self, path: &Path) -> bool {
         self.exclude.match_any(path)
     }
 
-    /// Whether it is meant.
+    /// Whether the path is included and not excluded.
     pub fn includes(&self, path: &Path) -> bool {
         !self.excludes(path) && (self.includes_all() || self.include.match_any(path))
     }

@@ -1,4 +1,4 @@
-//! The formats, told by what a file holds and then by what it is called.
+//! Archive formats, detected by content first and by file name second.
 
 use std::io::Read;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use flate2::read::MultiGzDecoder;
 use hermes_core::ToolError;
 
-/// A format that can be written and read.
+/// A supported archive format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ArchiveFormat {
     /// Zip, with deflate.
@@ -25,12 +25,12 @@ pub enum ArchiveFormat {
     SevenZip,
 }
 
-/// The part of a file's beginning that tells its format.
+/// Bytes at the start of a file that format detection reads.
 pub(crate) const FORMAT_HEAD_BYTES: usize = 64 * 1024;
-/// A block of a tar archive, which begins with a header.
+/// Bytes of a tar block. The first block of an archive is a header.
 const TAR_BLOCK_BYTES: usize = 512;
 
-/// Endings of names, the longest first.
+/// File name extensions, longest first.
 const FORMAT_EXTENSIONS: &[(&str, ArchiveFormat)] = &[
     (".tar.zst", ArchiveFormat::TarZst),
     (".tar.gz", ArchiveFormat::TarGz),
@@ -44,7 +44,8 @@ const FORMAT_EXTENSIONS: &[(&str, ArchiveFormat)] = &[
     (".7z", ArchiveFormat::SevenZip),
 ];
 
-/// What is recognised and not read, and what reads it.
+/// Recognized but unsupported formats: magic bytes, description, and a program
+/// that reads them.
 const UNSUPPORTED_FORMATS: &[(&[u8], &str, &str)] = &[
     (b"BZh", "bzip2 data", "`tar -xjf` or `bunzip2`"),
     (b"\xFD7zXZ\0", "xz data", "`tar -xJf` or `unxz`"),
@@ -57,11 +58,11 @@ const UNSUPPORTED_FORMATS: &[(&[u8], &str, &str)] = &[
 ];
 
 impl ArchiveFormat {
-    /// Every format.
+    /// All formats.
     pub const ALL: &'static [Self] =
         &[Self::Zip, Self::Tar, Self::TarGz, Self::TarZst, Self::Gz, Self::Zst, Self::SevenZip];
 
-    /// Its name.
+    /// Returns the format's name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Zip => "zip",
@@ -74,7 +75,7 @@ impl ArchiveFormat {
         }
     }
 
-    /// The format that a file of this name should have.
+    /// Guesses the format from a file name.
     pub fn from_name(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_string_lossy().to_lowercase();
         FORMAT_EXTENSIONS
@@ -83,8 +84,8 @@ impl ArchiveFormat {
             .map(|&(_, format)| format)
     }
 
-    /// The format of a file that begins with `head`; the name decides only
-    /// what the content leaves open.
+    /// Detects the format of a file that starts with `head`. The name decides
+    /// only what the content leaves open.
     pub fn from_content(head: &[u8], path: &Path) -> Result<Self, ToolError> {
         if [&b"PK\x03\x04"[..], b"PK\x05\x06", b"PK\x07\x08"].iter().any(|s| head.starts_with(s)) {
             return Ok(Self::Zip);
@@ -113,10 +114,10 @@ impl ArchiveFormat {
             UNSUPPORTED_FORMATS.iter().find(|(s, ..)| head.starts_with(s))
         {
             return Err(ToolError::invalid(format!("{shown} is {what}, which is not supported"))
-                .with_hint(format!("A program such as {reader} unpacks it.")));
+                .with_hint(format!("Use a program such as {reader} to unpack it.")));
         }
-        // An archive with something in front of it, such as a self-extracting
-        // zip, or an empty tar, which is all zeros.
+        // An archive with a prefix, such as a self-extracting zip, or an empty
+        // tar, which is all zeros.
         match Self::from_name(path) {
             Some(Self::Zip) => Ok(Self::Zip),
             Some(Self::Tar) if !head.is_empty() && head.iter().all(|&b| b == 0) => Ok(Self::Tar),
@@ -124,8 +125,8 @@ impl ArchiveFormat {
         }
     }
 
-    /// A compressed file whose content is no plain tar: the name may still
-    /// say that it is an empty or damaged one.
+    /// Treats compressed data without a tar header as tar if the name says so:
+    /// it may be empty or damaged.
     fn refine_by_name(path: &Path, single: Self) -> Self {
         match (Self::from_name(path), single) {
             (Some(Self::TarGz), Self::Gz) => Self::TarGz,
@@ -134,12 +135,13 @@ impl ArchiveFormat {
         }
     }
 
-    /// Whether it holds one file and no names.
+    /// Whether it holds a single unnamed file.
     pub fn is_single(self) -> bool {
         matches!(self, Self::Gz | Self::Zst)
     }
 
-    /// The levels of compression that it knows; none if it does not compress.
+    /// Returns the supported compression levels; `None` if the format does not
+    /// compress.
     pub fn compression_levels(self) -> Option<std::ops::RangeInclusive<u32>> {
         match self {
             Self::Tar => None,
@@ -161,19 +163,20 @@ fn unknown_format_error(path: &Path) -> ToolError {
         .with_hint(format!("Known are {}.", known.join(", ")))
 }
 
-/// What the stream begins with; less than a block where it is damaged.
+/// Reads the first block; shorter if the stream is damaged.
 fn first_block(stream: impl Read) -> Vec<u8> {
     let mut block = Vec::new();
     let _ = stream.take(TAR_BLOCK_BYTES as u64).read_to_end(&mut block);
     block
 }
 
-/// A frame that decoders pass over may come first.
+/// Whether `head` is a skippable Zstandard frame, which may come first.
 fn is_skippable(head: &[u8]) -> bool {
     matches!(head, [0x50..=0x5F, 0x2A, 0x4D, 0x18, ..])
 }
 
-/// A tar header has the sum of its own bytes in it, the sum counted as blanks.
+/// Whether the tar header checksum matches. The checksum field itself counts as
+/// spaces.
 fn is_tar(head: &[u8]) -> bool {
     let (Some(block), Some(stated)) = (head.get(..TAR_BLOCK_BYTES), head.get(148..156)) else {
         return false;

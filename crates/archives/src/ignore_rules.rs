@@ -1,4 +1,4 @@
-//! What git leaves alone, for archives that leave it out as well.
+//! Git ignore rules, applied when packing.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -8,25 +8,24 @@ use hermes_files::{FileAccess, IgnoreRules, OpenDir};
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-/// The ignore files that hold in a folder, the nearest first.
+/// Ignore files in effect in a directory, nearest first.
 #[derive(Debug, Clone)]
 pub(crate) struct PackIgnoreRules {
     nearest: Option<Rc<IgnoreLayer>>,
-    /// The real place of the folder that is packed.
+    /// Real path of the packed directory.
     root: Rc<Path>,
 }
 
 #[derive(Debug)]
 struct IgnoreLayer {
-    /// `.ignore`, `.gitignore` and git's own list, in the order in which they
-    /// are asked.
+    /// `.ignore`, `.gitignore` and git's exclude file, in order of precedence.
     sets: [Gitignore; 3],
     is_repository: bool,
     parent: Option<Rc<IgnoreLayer>>,
 }
 
 impl PackIgnoreRules {
-    /// Those of the folders above `path`.
+    /// Loads the rules of the directories above `path`.
     pub(crate) fn for_ancestors(files: &FileAccess<'_>, path: &Path) -> Result<Self, ToolError> {
         let mut rules = Self { nearest: None, root: files.real_path(path)?.into() };
         for texts in files.ignore_rules_above(path)?.iter().rev() {
@@ -35,19 +34,19 @@ impl PackIgnoreRules {
         Ok(rules)
     }
 
-    /// Those that hold in a folder below, which is open.
+    /// Returns these rules extended by those of an open subdirectory.
     pub(crate) fn for_subdir(&self, folder: &OpenDir, relative: &Path) -> Self {
         let mut rules = self.clone();
         rules.push_layer(&IgnoreRules::new(folder, &self.absolute(relative)));
         rules
     }
 
-    /// Whether an entry is left out.
+    /// Whether an entry is ignored.
     pub(crate) fn is_ignored(&self, relative: &Path, is_folder: bool) -> bool {
         let place = self.absolute(relative);
         let mut layer = self.nearest.as_deref();
         let mut found = [Match::None, Match::None, Match::None];
-        // Git's rules end at the top of the repository.
+        // Git's rules end at the repository root.
         let mut is_inside =
             std::iter::successors(layer, |l| l.parent.as_deref()).any(|l| l.is_repository);
         while let Some(here) = layer {
@@ -81,7 +80,7 @@ impl PackIgnoreRules {
     }
 }
 
-/// A line that is no rule is passed over, as git does.
+/// Parses an ignore file. Invalid lines are skipped, as git does.
 fn parse_gitignore(folder: &Path, text: &str) -> Gitignore {
     let mut builder = GitignoreBuilder::new(folder);
     for line in text.trim_start_matches('\u{FEFF}').lines() {

@@ -1,9 +1,9 @@
-//! Archives: made, listed and unpacked, and never let out of their folder.
+//! Creating, listing and unpacking archives, confined to a target directory.
 //!
-//! What an archive says of itself is never believed. Names are checked before
-//! they become paths ([`SafeName`]), sizes are counted while bytes arrive
-//! ([`ArchiveLimits`]), and a tree is unpacked beside its place and moved there when
-//! all of it has arrived, so that a failure leaves nothing behind.
+//! Archive metadata is never trusted. Names are checked before they become
+//! paths ([`SafeName`]), sizes are counted while bytes arrive
+//! ([`ArchiveLimits`]), and a tree is unpacked beside its target and moved
+//! there once it is complete, so a failure leaves nothing behind.
 
 mod dropped_attributes;
 mod filter;

@@ -1,4 +1,4 @@
-//! Bounds for what comes out of an archive, counted while it comes.
+//! Limits on unpacked data, enforced while it is read.
 
 use std::cell::Cell;
 use std::io::{self, Read};
@@ -7,19 +7,19 @@ use hermes_core::ToolError;
 
 use crate::progress::ProgressTracker;
 
-/// Levels of folders in a name.
+/// Maximum directory levels of a name.
 pub(crate) const MAX_DIR_LEVELS: usize = 256;
 
-/// How much may come out of an archive.
+/// Limits on what is unpacked from an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArchiveLimits {
-    /// Bytes altogether.
+    /// Maximum total bytes.
     pub bytes: u64,
-    /// Entries.
+    /// Maximum entries.
     pub entries: u64,
-    /// Bytes for each byte of the archive.
+    /// Maximum ratio of unpacked to packed bytes.
     pub ratio: u64,
-    /// Bytes that may come out whatever the ratio.
+    /// Bytes allowed regardless of the ratio.
     pub free_bytes: u64,
 }
 
@@ -29,15 +29,15 @@ impl Default for ArchiveLimits {
     }
 }
 
-/// What has come out so far.
+/// Unpacked data counted against the limits.
 #[derive(Debug)]
 pub(crate) struct UnpackBudget {
     limits: ArchiveLimits,
-    /// Bytes of the archive.
+    /// Size of the archive in bytes.
     packed: u64,
-    /// Bytes that were kept.
+    /// Bytes that are kept.
     bytes: Cell<u64>,
-    /// Bytes that came out, kept or passed over.
+    /// Bytes unpacked, kept or skipped.
     seen_bytes: Cell<u64>,
     entries: Cell<u64>,
 }
@@ -58,8 +58,7 @@ impl UnpackBudget {
         self.count_entries(1)
     }
 
-    /// Counts entries of which the archive tells how many they are, before any
-    /// of them comes out.
+    /// Counts entries announced by the archive, before any is unpacked.
     pub(crate) fn count_entries(&self, more: u64) -> Result<(), ToolError> {
         self.entries.set(self.entries.get().saturating_add(more));
         let most = self.limits.entries;
@@ -67,9 +66,9 @@ impl UnpackBudget {
             return Ok(());
         }
         Err(ToolError::limit(format!(
-            "The archive is over the limit of entries: there are more than {most}"
+            "The archive exceeds the entry limit: it has more than {most} entries"
         ))
-        .with_hint("That limit is fixed. Use a program made for it, such as tar, unzip or 7z."))
+        .with_hint("The limit is fixed. Use a program such as tar, unzip or 7z."))
     }
 
     /// Counts bytes that are kept.
@@ -78,18 +77,18 @@ impl UnpackBudget {
         let most = self.limits.bytes;
         if self.bytes.get() > most {
             return Err(ToolError::limit(format!(
-                "The archive is over the limit of the total: more than {most} bytes come out of it"
+                "The archive exceeds the size limit: it unpacks to more than {most} bytes"
             ))
             .with_hint(format!(
-                "If that is meant, call again with a larger max_bytes (now {most}); or take a \
+                "If this is intended, retry with a larger max_bytes (now {most}), or unpack a \
                  part of it with include."
             )));
         }
         self.pass_over(bytes)
     }
 
-    /// Counts bytes that only stand in the way: a bomb that nobody wants is
-    /// a bomb all the same.
+    /// Counts skipped bytes: decompressing a bomb is costly even if the data is
+    /// discarded.
     pub(crate) fn pass_over(&self, bytes: u64) -> Result<(), ToolError> {
         let all = self.seen_bytes.get().saturating_add(bytes);
         self.seen_bytes.set(all);
@@ -97,20 +96,20 @@ impl UnpackBudget {
         if all > free && all > self.packed.saturating_mul(ratio) {
             let packed = self.packed;
             return Err(ToolError::limit(format!(
-                "The archive is over the limit of the ratio: more than {ratio} times its size \
-                 comes out of it ({all} bytes so far, of {packed}); it may be a bomb"
+                "The archive exceeds the ratio limit: it unpacks to more than {ratio} times \
+                 its size ({all} bytes so far, from {packed}); it may be a decompression bomb"
             ))
             .with_hint(format!(
-                "If it is trusted, call again with a larger max_ratio (now {ratio}); max_bytes \
-                 still bounds the total."
+                "If the archive is trusted, retry with a larger max_ratio (now {ratio}); \
+                 max_bytes still limits the total."
             )));
         }
         Ok(())
     }
 }
 
-/// Content of an entry that is counted while it is read. An error is left
-/// with the gauge, where it survives the libraries that pass it on.
+/// Counts an entry's content while it is read. An error is stored in the
+/// tracker, so libraries on the way cannot lose it.
 pub(crate) struct BudgetedReader<'a, R> {
     pub(crate) inner: R,
     pub(crate) purpose: ReadPurpose,
@@ -118,12 +117,12 @@ pub(crate) struct BudgetedReader<'a, R> {
     pub(crate) gauge: &'a ProgressTracker<'a>,
 }
 
-/// What content is read for.
+/// Purpose of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReadPurpose {
-    /// Somebody keeps it.
+    /// The content is kept.
     Keep,
-    /// It stands in the way.
+    /// The content is skipped.
     PassOver,
 }
 

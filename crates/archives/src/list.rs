@@ -1,4 +1,4 @@
-//! What an archive says that it holds.
+//! Listing of archive entries.
 
 use std::path::Path;
 
@@ -12,43 +12,43 @@ use crate::member::{ArchiveMember, MemberKind, SkippedEntry};
 use crate::progress::ProgressHooks;
 use crate::read::{OpenArchive, VisitMode};
 
-/// Entries of a list. Only those of a page are kept.
+/// Maximum entries of a listing. Only one page is kept in memory.
 const MAX_LISTED_ENTRIES: u64 = 2_000_000;
 
-/// Which of the entries are told.
+/// Page of a listing.
 #[derive(Debug, Clone, Copy)]
 pub struct ListPage {
-    /// How many are passed over.
+    /// Entries to skip.
     pub offset: u64,
-    /// How many are told.
+    /// Maximum entries to return.
     pub limit: u64,
 }
 
-/// The entries of an archive, and sums over all of them.
+/// Entries of an archive, with totals over all of them.
 #[derive(Debug)]
 pub struct ArchiveListing {
-    /// The format.
+    /// Format of the archive.
     pub format: ArchiveFormat,
-    /// The entries of the page, in the order of the archive.
+    /// Entries of the page, in archive order.
     pub members: Vec<ArchiveMember>,
-    /// How many there are that were asked for.
+    /// Number of matching entries.
     pub total: u64,
-    /// How many of those are files.
+    /// Number of matching files.
     pub files: u64,
-    /// How many of those are folders.
+    /// Number of matching directories.
     pub folders: u64,
-    /// Bytes of their content, as the archive says.
+    /// Total bytes of content, as stated by the archive.
     pub bytes: u64,
-    /// Bytes of the archive.
+    /// Size of the archive in bytes.
     pub packed: u64,
-    /// Whether any of them needs a password.
+    /// Whether any entry needs a password.
     pub encrypted: bool,
-    /// Entries that are not told, and why.
+    /// Entries that are not listed, and why.
     pub skipped: Vec<SkippedEntry>,
 }
 
-/// Lists the entries of the archive at `path`. Their content is read only
-/// where the format leaves no other way.
+/// Lists the entries of the archive at `path`. Reads content only if the format
+/// requires it.
 pub fn list(
     files: &FileAccess<'_>,
     path: &Path,
@@ -69,7 +69,7 @@ pub fn list(
         encrypted: false,
         skipped: Vec::new(),
     };
-    // Nothing is kept, so that a bomb is only passed, up to a bound.
+    // Nothing is kept, so a bomb is only read, up to a limit.
     let free = limits.free_bytes.max(limits.bytes);
     let limits = ArchiveLimits {
         entries: limits.entries.max(MAX_LISTED_ENTRIES),

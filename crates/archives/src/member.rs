@@ -1,4 +1,4 @@
-//! What an archive says of one of its entries. It may lie.
+//! Archive entries as the archive describes them. The data is untrusted.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -7,42 +7,42 @@ use std::time::SystemTime;
 
 use crate::filter::GlobFilter;
 
-/// An entry, as the archive tells it.
+/// An entry as the archive describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArchiveMember {
-    /// The name, byte by byte.
+    /// Raw bytes of the name.
     pub name: Vec<u8>,
-    /// What it is.
+    /// Kind of the entry.
     pub kind: MemberKind,
-    /// Bytes of content, where the archive says so.
+    /// Bytes of content, if stated.
     pub size: Option<u64>,
-    /// Bytes that it takes in the archive, where it is kept by itself.
+    /// Bytes in the archive, if the entry is compressed separately.
     pub packed: Option<u64>,
     /// Unix permission bits.
     pub mode: Option<u32>,
-    /// When the content last changed.
+    /// Modification time.
     pub modified: Option<SystemTime>,
     /// Whether a password is needed.
     pub encrypted: bool,
 }
 
-/// The kind of an entry.
+/// Kind of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MemberKind {
     /// A regular file.
     File,
-    /// A folder.
+    /// A directory.
     Directory,
-    /// A symbolic link; its target, where that is known.
+    /// A symbolic link with its target, if known.
     Link(Vec<u8>),
-    /// Another name of an earlier entry.
+    /// A hard link to an earlier entry.
     HardLink(Vec<u8>),
-    /// A device, a pipe, or something that only its maker knows.
+    /// A device, a pipe, or an unknown type.
     Special,
 }
 
 impl MemberKind {
-    /// Its name in lists.
+    /// Returns the name used in listings.
     pub fn name(&self) -> &'static str {
         match self {
             Self::File => "file",
@@ -55,29 +55,28 @@ impl MemberKind {
 }
 
 impl ArchiveMember {
-    /// The name for people; bytes that are no UTF-8 become U+FFFD.
+    /// Returns the name for display; invalid UTF-8 becomes U+FFFD.
     pub fn display_name(&self) -> String {
         String::from_utf8_lossy(&self.name).into_owned()
     }
 
-    /// The name as a path, byte by byte. It may lead anywhere.
+    /// Returns the raw name as a path. It may point anywhere.
     pub fn path(&self) -> &Path {
         Path::new(OsStr::from_bytes(&self.name))
     }
 }
 
-/// An entry that was left out, and why.
+/// A skipped entry, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkippedEntry {
-    /// Its name.
+    /// Name of the entry.
     pub path: PathBuf,
-    /// Why.
+    /// Why it was skipped.
     pub reason: String,
 }
 
 impl SkippedEntry {
-    /// Entries in whose place later ones of the same name came, as far as they
-    /// were chosen.
+    /// Returns the included entries that later ones of the same name replace.
     pub(crate) fn replaced_by_later(
         names: Vec<Vec<u8>>,
         choice: &GlobFilter,
@@ -88,14 +87,14 @@ impl SkippedEntry {
     }
 }
 
-/// Why an earlier entry of two was left out.
+/// Why the earlier of two entries is skipped.
 pub(crate) const REPLACED_REASON: &str = "a later entry has the same name";
 
-/// Unix file types in the upper bits of a mode.
+/// Unix file type bits of a mode.
 pub(crate) const TYPE_BITS: u32 = 0o170_000;
 pub(crate) const TYPE_FILE: u32 = 0o100_000;
 pub(crate) const TYPE_DIRECTORY: u32 = 0o040_000;
 pub(crate) const TYPE_LINK: u32 = 0o120_000;
 pub(crate) const TYPE_PIPE: u32 = 0o010_000;
-/// Targets of links are no longer than a path can be.
+/// Maximum bytes of a link target, the same as of a path.
 pub(crate) const MAX_LINK_TARGET_BYTES: u64 = 4096;

@@ -1,4 +1,5 @@
-//! Names from archives, which become paths only if they stay below a folder.
+//! Entry names, which become paths only if they stay below the target
+//! directory.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -9,18 +10,18 @@ use hermes_core::text::excerpt;
 
 use crate::limits::MAX_DIR_LEVELS;
 
-/// Bytes of one part of a path.
+/// Maximum bytes of a path component.
 const MAX_COMPONENT_BYTES: usize = 255;
-/// Bytes of a path.
+/// Maximum bytes of a path.
 const MAX_PATH_BYTES: usize = 4095;
 
-/// A relative path of plain names. It is not empty and stays below the folder
-/// that it is joined to, as long as no link is followed.
+/// A non-empty relative path of plain names. It stays below the directory it is
+/// joined to, as long as no symlink is followed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SafeName(PathBuf);
 
 impl SafeName {
-    /// Checks a name. None stands for the top folder itself, as in `./`.
+    /// Checks a name. `None` is the root directory itself, as in `./`.
     pub fn new(raw: &[u8]) -> Result<Option<Self>, ToolError> {
         if let Some(why) = Self::rejection_reason(raw) {
             return Err(unsafe_name_error(raw, why));
@@ -33,27 +34,27 @@ impl SafeName {
         Ok((!parts.as_os_str().is_empty()).then_some(Self(parts)))
     }
 
-    /// Why a name cannot be one, as the end of a sentence about it.
+    /// Returns why a name is rejected, as the end of a sentence about it.
     pub(crate) fn rejection_reason(raw: &[u8]) -> Option<&'static str> {
         if raw.is_empty() {
             return Some("is empty");
         }
         if raw.contains(&0) {
-            return Some("has a zero byte in it");
+            return Some("contains a NUL byte");
         }
         if matches!(raw, [b'/', ..] | [b'\\', ..]) {
             return Some("is absolute");
         }
-        // Other systems read a backslash as a separator; a name that is harmless
-        // here must not be an attack there.
+        // Other systems read a backslash as a separator; a name that is
+        // harmless here must not be an attack there.
         let mut parts = raw.split(|byte| matches!(byte, b'/' | b'\\'));
         if matches!(raw, [letter, b':'] if letter.is_ascii_alphabetic())
             || matches!(raw, [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic())
         {
-            return Some("begins with a drive letter");
+            return Some("starts with a drive letter");
         }
         if parts.any(|part| part == b"..") {
-            return Some("leads up with ..");
+            return Some("contains a .. component");
         }
         if raw.len() > MAX_PATH_BYTES
             || raw.split(|&b| b == b'/').any(|part| part.len() > MAX_COMPONENT_BYTES)
@@ -61,49 +62,48 @@ impl SafeName {
             return Some("is too long");
         }
         if raw.split(|&b| b == b'/').count() > MAX_DIR_LEVELS {
-            return Some("has too many levels of folders");
+            return Some("has too many directory levels");
         }
         None
     }
 
-    /// The name without its first parts; none if nothing is left.
+    /// Strips leading components; `None` if nothing is left.
     pub fn strip_components(&self, count: usize) -> Option<Self> {
         let rest: PathBuf = self.0.iter().skip(count).collect();
         (!rest.as_os_str().is_empty()).then_some(Self(rest))
     }
 
-    /// The path.
+    /// Returns the path.
     pub fn as_path(&self) -> &Path {
         &self.0
     }
 
-    /// The folder that it is in, and its own name there.
+    /// Returns the parent directory and the file name.
     pub(crate) fn parent_and_name(&self) -> (&Path, &OsStr) {
         (self.0.parent().unwrap_or(Path::new("")), self.0.file_name().unwrap_or_default())
     }
 
-    /// Whether a link of this name with this target stays below the folder.
-    /// Only the parts at its beginning may lead up: those go through folders
-    /// that are known to be folders, while later ones could go through links.
+    /// Checks that a symlink of this name and target stays below the root. Only
+    /// leading components may be `..`: they pass through real directories,
+    /// while later ones could pass through symlinks.
     pub(crate) fn check_link_target(&self, target: &[u8]) -> Result<(), &'static str> {
         let path = Path::new(OsStr::from_bytes(target));
         if target.is_empty() || target.contains(&0) || target.len() > MAX_PATH_BYTES {
-            return Err("a link without a usable target");
+            return Err("a symlink without a valid target");
         }
         if path.is_absolute() {
-            return Err("a link to an absolute path");
+            return Err("a symlink to an absolute path");
         }
         let ups = path.components().take_while(|part| *part == Component::ParentDir).count();
         let mut rest = path.components().skip(ups);
         if rest.any(|part| part == Component::ParentDir) {
-            return Err("a link with .. in the middle of its target");
+            return Err("a symlink with .. in the middle of its target");
         }
         let depth = self.0.iter().count().saturating_sub(1);
-        if ups > depth { Err("a link that leads out of the folder") } else { Ok(()) }
+        if ups > depth { Err("a symlink that points outside the directory") } else { Ok(()) }
     }
 
-    /// The first part of the path that is git's own folder, with what is
-    /// above it.
+    /// Returns the path up to the first component that is a git directory.
     pub(crate) fn git_dir(&self) -> Option<PathBuf> {
         let is_git = |part: &&OsStr| {
             let name = part.as_bytes();
@@ -120,8 +120,8 @@ fn unsafe_name_error(raw: &[u8], why: &str) -> ToolError {
         .with("rule", "unsafe-entry")
         .with("entry", shown)
         .with_hint(
-            "Nothing was unpacked. Such an archive is broken or hostile; if the rest of it is \
-             wanted, leave the entry out with exclude.",
+            "Nothing was unpacked. The archive is broken or malicious; to unpack the rest, \
+             skip the entry with exclude.",
         )
 }
 

@@ -1,4 +1,4 @@
-//! Where the work is: told to whoever watches, who may stop it.
+//! Progress reports and cancellation.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -9,17 +9,17 @@ use hermes_core::ToolError;
 /// Bytes between two reports.
 const PROGRESS_STEP_BYTES: u64 = 1 << 20;
 
-/// Somebody who watches the work and may stop it.
+/// Callbacks to observe and stop an operation.
 #[derive(Clone, Copy)]
 pub struct ProgressHooks<'a> {
-    /// Whether it must stop; asked between chunks.
+    /// Whether the operation must stop; queried between chunks.
     pub stopped: &'a dyn Fn() -> bool,
-    /// Told how many bytes are done, and of how many.
+    /// Receives the bytes done and the total.
     pub progress: &'a dyn Fn(u64, u64),
 }
 
 impl ProgressHooks<'_> {
-    /// Nobody.
+    /// Hooks that do nothing.
     pub const NONE: ProgressHooks<'static> =
         ProgressHooks { stopped: &|| false, progress: &|_, _| {} };
 }
@@ -30,14 +30,14 @@ impl fmt::Debug for ProgressHooks<'_> {
     }
 }
 
-/// The state of one piece of work.
+/// State of one operation.
 #[derive(Debug)]
 pub(crate) struct ProgressTracker<'a> {
     oversight: ProgressHooks<'a>,
     total: u64,
     done: Cell<u64>,
     last_reported: Cell<u64>,
-    /// Bytes that may still be read before somebody says more.
+    /// Bytes that may be read before the allowance is renewed.
     read_allowance: Cell<u64>,
     stop_reason: RefCell<Option<ToolError>>,
 }
@@ -54,12 +54,12 @@ impl<'a> ProgressTracker<'a> {
         }
     }
 
-    /// An error if the work must stop.
+    /// Fails if the operation must stop.
     pub(crate) fn check(&self) -> io::Result<()> {
         if (self.oversight.stopped)() { Err(self.stop(ToolError::cancelled())) } else { Ok(()) }
     }
 
-    /// Counts what is done.
+    /// Counts bytes done and reports progress.
     pub(crate) fn advance(&self, bytes: u64) {
         self.done.set(self.done.get().saturating_add(bytes));
         if self.done.get().saturating_sub(self.last_reported.get()) >= PROGRESS_STEP_BYTES {
@@ -68,26 +68,27 @@ impl<'a> ProgressTracker<'a> {
         }
     }
 
-    /// Keeps the reason for which the work ends, and gives an error for the
-    /// libraries on the way out.
+    /// Stores the reason for stopping and returns an error to pass through
+    /// libraries.
     pub(crate) fn stop(&self, reason: ToolError) -> io::Error {
         let text = reason.message().to_owned();
         self.stop_reason.borrow_mut().get_or_insert(reason);
         io::Error::other(text)
     }
 
-    /// The reason that was kept, or `other` if the work failed by itself.
+    /// Returns the stored reason, or `other` if the operation failed for
+    /// another one.
     pub(crate) fn stop_reason_or(&self, other: impl FnOnce() -> ToolError) -> ToolError {
         self.stop_reason.borrow_mut().take().unwrap_or_else(other)
     }
 
-    /// How many bytes may be read from a [`RationedReader`] stream from now on.
+    /// Sets how many bytes may be read from a [`RationedReader`] from now on.
     pub(crate) fn set_allowance(&self, bytes: u64) {
         self.read_allowance.set(bytes);
     }
 }
 
-/// A file whose reading is counted and can be stopped.
+/// A reader that counts bytes and can be stopped.
 #[derive(Debug)]
 pub(crate) struct MeteredReader<'a, R> {
     pub(crate) inner: R,
@@ -109,8 +110,8 @@ impl<R: Seek> Seek for MeteredReader<'_, R> {
     }
 }
 
-/// A stream of which only so much may be read at a time: a header that
-/// claims to be long must not fill the memory.
+/// A reader with a limited allowance: a header that claims to be long must not
+/// exhaust memory.
 #[derive(Debug)]
 pub(crate) struct RationedReader<'a, R> {
     pub(crate) inner: R,
@@ -121,7 +122,8 @@ impl<R: Read> Read for RationedReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
         let left = self.gauge.read_allowance.get().checked_sub(read as u64).ok_or_else(|| {
-            self.gauge.stop(ToolError::limit("A header of the archive is too long to be honest"))
+            self.gauge
+                .stop(ToolError::limit("The archive has a header that exceeds the size limit"))
         })?;
         self.gauge.read_allowance.set(left);
         Ok(read)

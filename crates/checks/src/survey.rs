@@ -1,5 +1,5 @@
-//! What there is around a path: the folders above it with the files that say
-//! how a project is checked, the programs that could do it, the files below.
+//! Survey of the surroundings of a path: parent directories with their project
+//! configuration, available programs, and files below.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// Looks around, in any POSIX shell. Its arguments: a marker that occurs
-/// nowhere else, the folder to stop at, the path, and then [`KNOWN_PROGRAMS`].
+/// POSIX shell script that runs the survey. Its arguments: a unique marker, the
+/// directory to stop at, the path, and then [`KNOWN_PROGRAMS`].
 pub const SURVEY_SCRIPT: &str = r#"exec 2>/dev/null
 m=$1; top=$2; path=$3; shift 3
 if [ -d "$path" ]; then at=$path; kind=folder
@@ -77,7 +77,7 @@ if [ "$kind" = file ]; then cd "$at" && is_script "./${path##*/}"; else
 fi
 "#;
 
-/// Programs that are looked for.
+/// Programs that the survey looks for.
 pub const KNOWN_PROGRAMS: &[&str] = &[
     "ruff",
     "flake8",
@@ -131,66 +131,66 @@ pub const KNOWN_PROGRAMS: &[&str] = &[
     "rustup",
 ];
 
-/// What the script has found.
+/// Result of the survey script.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProjectSurvey {
-    /// The path that was asked for.
+    /// The surveyed path.
     pub path: PathBuf,
-    /// Whether it is a file.
+    /// Whether the path is a file.
     pub is_file: bool,
-    /// The folder of the path, and those above it.
+    /// The directory of the path, followed by its parents.
     pub dirs: Vec<ProjectDir>,
-    /// Folders below it that say how they are checked, in the order of names.
+    /// Subdirectories that contain project configuration, sorted by name.
     pub subdirs: Vec<ProjectDir>,
-    /// Programs that a command would find.
+    /// Programs found on `PATH`.
     pub programs: BTreeMap<String, PathBuf>,
-    /// Programs of the virtual environment that is active.
+    /// Programs of the active virtual environment.
     pub active_env: Option<(PathBuf, BTreeSet<String>)>,
-    /// The files at or below the path.
+    /// Files at or below the path.
     pub files: Vec<PathBuf>,
-    /// Those without an ending that say that a shell runs them.
+    /// Files without an extension whose shebang names a shell.
     pub scripts: BTreeSet<PathBuf>,
 }
 
-/// One folder.
+/// One surveyed directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProjectDir {
-    /// Where it is.
+    /// Path of the directory.
     pub path: PathBuf,
-    /// The same without links.
+    /// The same path with symlinks resolved.
     pub real_path: PathBuf,
-    /// What is in it.
+    /// Names of the entries.
     pub names: BTreeSet<String>,
-    /// Those of its files that say how a project is checked.
+    /// Contents of the project configuration files, by name.
     pub texts: BTreeMap<String, String>,
-    /// Programs of the project.
+    /// Programs that are local to the project.
     pub bins: Vec<(PathBuf, BTreeSet<String>)>,
 }
 
-/// Why there is no survey.
+/// Reason why a survey failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SurveyError {
-    /// There is nothing at the path.
+    /// The path does not exist.
     Missing,
-    /// What the script printed makes no sense.
+    /// The output of the script cannot be parsed.
     Unparsable,
 }
 
 impl ProjectSurvey {
-    /// The arguments of the script.
+    /// Returns the arguments of the script.
     pub fn arguments(marker: &str, top: &Path, path: &Path) -> Vec<OsString> {
         let mut words: Vec<OsString> = vec![marker.into(), top.into(), path.into()];
         words.extend(KNOWN_PROGRAMS.iter().map(OsString::from));
         words
     }
 
-    /// Reads what the script has printed.
+    /// Parses the output of the script.
     pub fn parse(marker: &str, printed: &[u8]) -> Result<Self, SurveyError> {
         let mut survey = Self::default();
         let start = format!("\n{marker} ");
         let mut seen = false;
         for part in split_sections(printed, start.as_bytes()) {
-            // A name may have line breaks in it.
+            // A name may contain line breaks.
             let end = part.iter().position(|&byte| byte == 0).ok_or(SurveyError::Unparsable)?;
             let (head, body) = part.split_at(end);
             let body = body.get(1..).unwrap_or_default();
@@ -239,7 +239,7 @@ impl ProjectSurvey {
         Ok(())
     }
 
-    /// Names of files from the folder of the path on.
+    /// Parses file names, relative to the directory of the path.
     fn parse_files(&self, body: &[u8]) -> Vec<PathBuf> {
         let here = self.base_dir();
         let files = body.split(|&byte| byte == 0).filter_map(|name| {
@@ -249,7 +249,7 @@ impl ProjectSurvey {
         files.collect()
     }
 
-    /// What a survey of a folder below would have found.
+    /// Returns what a survey of a subdirectory would have found.
     pub(crate) fn narrowed_to(&self, folder: &ProjectDir) -> Self {
         let around = self.subdirs.iter().filter(|other| folder.path.starts_with(&other.path));
         let mut folders: Vec<ProjectDir> = around.cloned().collect();
@@ -268,14 +268,14 @@ impl ProjectSurvey {
         }
     }
 
-    /// The folders below it of which this can be said, without those that are in
-    /// another one.
+    /// Returns the subdirectories that match, without those nested in another
+    /// match.
     pub(crate) fn outermost_subdirs(
         &self,
         is_one: impl Fn(&ProjectDir) -> bool,
     ) -> Vec<&ProjectDir> {
         let mut found: Vec<&ProjectDir> = Vec::new();
-        // One comes before what is in it.
+        // Sorted by name: a directory comes before its subdirectories.
         for folder in self.subdirs.iter().filter(|folder| is_one(folder)) {
             if !found.iter().any(|outer| folder.path.starts_with(&outer.path)) {
                 found.push(folder);
@@ -284,47 +284,46 @@ impl ProjectSurvey {
         found
     }
 
-    /// A program: the project's own, that of the active environment, or the
-    /// machine's.
+    /// Finds a program: in the project, in the active environment, or on
+    /// `PATH`.
     pub fn program(&self, name: &str) -> Option<PathBuf> {
         self.own_program(name).or_else(|| self.programs.get(name).cloned())
     }
 
-    /// A program: the project's own, or that of the active environment.
+    /// Finds a program in the project or in the active environment.
     pub fn own_program(&self, name: &str) -> Option<PathBuf> {
         let own = self.dirs.iter().flat_map(|folder| &folder.bins);
         let found = own.chain(&self.active_env).find(|(_, names)| names.contains(name));
         found.map(|(folder, _)| folder.join(name))
     }
 
-    /// Whether there is an environment of Python beside the machine's.
+    /// Whether there is a Python environment other than the system's.
     pub fn has_own_python(&self) -> bool {
         self.own_program("python").or_else(|| self.own_program("python3")).is_some()
     }
 
-    /// Python: the project's own, that of the active environment, or the
-    /// machine's.
+    /// Finds Python: in the project, in the active environment, or on `PATH`.
     pub fn python(&self) -> Option<PathBuf> {
         self.program("python")
             .filter(|found| {
-                // The machine's may be an old one.
+                // The system's `python` may be Python 2.
                 Some(found) != self.programs.get("python") || !self.programs.contains_key("python3")
             })
             .or_else(|| self.program("python3"))
     }
 
-    /// The nearest folder that has one of these.
+    /// Returns the nearest directory that contains one of these names.
     pub fn nearest(&self, names: &[&str]) -> Option<&ProjectDir> {
         self.dirs.iter().find(|folder| names.iter().any(|name| folder.names.contains(*name)))
     }
 
-    /// The folder of the path.
+    /// Returns the directory of the path.
     pub fn base_dir(&self) -> &Path {
         self.dirs.first().map_or(Path::new("/"), |folder| &folder.path)
     }
 
-    /// Where a file is that a program which ran in `folder` has named so. A
-    /// name without links becomes one with those that the caller used.
+    /// Resolves a file name reported by a program that ran in `folder`. A
+    /// canonical path is mapped back to the symlinked one that the caller used.
     pub fn resolve_path(&self, named: &str, folder: &Path) -> PathBuf {
         let path = folder.join(named.strip_prefix("./").unwrap_or(named));
         let above = self.dirs.iter().rev().filter(|folder| folder.real_path != folder.path);
@@ -335,23 +334,23 @@ impl ProjectSurvey {
         linked.next().unwrap_or(path)
     }
 
-    /// The files with one of these endings, or of one of these names.
+    /// Returns the files with one of these extensions or names.
     pub fn files_matching(&self, endings: &[&str]) -> impl Iterator<Item = &Path> {
         self.files.iter().map(PathBuf::as_path).filter(move |path| self.matches_file(path, endings))
     }
 
-    /// Whether a file is one of these, by its name or by its first line.
+    /// Whether a file matches, by its name or by its shebang.
     pub(crate) fn matches_file(&self, path: &Path, endings: &[&str]) -> bool {
         matches_pattern(path, endings) || (endings.contains(&"sh") && self.scripts.contains(path))
     }
 
-    /// Whether there is such a file.
+    /// Whether any file matches.
     pub fn has_files(&self, endings: &[&str]) -> bool {
         self.files_matching(endings).next().is_some()
     }
 }
 
-/// Whether a file has one of these endings (`py`) or names (`=Dockerfile`).
+/// Whether a file has one of these extensions (`py`) or names (`=Dockerfile`).
 pub(crate) fn matches_pattern(path: &Path, endings: &[&str]) -> bool {
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
     let ending = path.extension().and_then(OsStr::to_str).unwrap_or_default();
@@ -362,12 +361,12 @@ pub(crate) fn matches_pattern(path: &Path, endings: &[&str]) -> bool {
 }
 
 impl ProjectDir {
-    /// The text of a file; empty if it is not there.
+    /// Returns the text of a file; empty if it does not exist.
     pub fn text(&self, name: &str) -> &str {
         self.texts.get(name).map_or("", String::as_str)
     }
 
-    /// Whether a table is in its `pyproject.toml`, or another file.
+    /// Whether a TOML file such as `pyproject.toml` contains a table.
     pub(crate) fn has_table(&self, file: &str, table: &[&str]) -> bool {
         let Some(document) = self.toml(file) else { return false };
         let mut item = document.as_item();
@@ -380,7 +379,7 @@ impl ProjectDir {
         true
     }
 
-    /// A TOML file.
+    /// Parses a TOML file.
     pub(crate) fn toml(&self, file: &str) -> Option<toml_edit::DocumentMut> {
         self.texts.get(file)?.parse().ok()
     }
@@ -401,17 +400,17 @@ impl ProjectDir {
                 is_in = name == section;
             }
             let name = bare.split(['=', ':']).next().unwrap_or_default().trim();
-            // What is set in follows on what is further in.
+            // Indented lines continue the previous value.
             is_in && !line.starts_with([' ', '\t']) && names.contains(&name)
         })
     }
 
-    /// Its `package.json`.
+    /// Parses `package.json`.
     pub(crate) fn package_json(&self) -> Option<Value> {
         serde_json::from_str(self.texts.get("package.json")?).ok()
     }
 
-    /// Whether its `package.json` asks for a package.
+    /// Whether `package.json` lists a package as a dependency.
     pub(crate) fn depends_on(&self, package: &str) -> bool {
         let Some(manifest) = self.package_json() else { return false };
         ["devDependencies", "dependencies", "peerDependencies", "optionalDependencies"]
@@ -419,7 +418,7 @@ impl ProjectDir {
             .any(|kind| manifest.get(kind).and_then(|list| list.get(package)).is_some())
     }
 
-    /// Whether its Python project asks for a package.
+    /// Whether the Python project requires a package.
     pub(crate) fn requires(&self, package: &str) -> bool {
         let files = [
             "pyproject.toml",
@@ -432,8 +431,8 @@ impl ProjectDir {
         files.iter().any(|file| contains_word(self.text(file), package))
     }
 
-    /// Whether its `pyproject.toml` asks for a package; that it has settings for
-    /// it does not count.
+    /// Whether `pyproject.toml` requires a package; settings of the package do
+    /// not count.
     pub(crate) fn declares(&self, package: &str) -> bool {
         let own = format!("tool.{package}");
         let mut is_own = false;
@@ -447,13 +446,13 @@ impl ProjectDir {
         })
     }
 
-    /// Whether something in it is called so, up to an ending.
+    /// Whether the name of an entry starts with this prefix.
     pub(crate) fn has_prefix(&self, prefix: &str) -> bool {
         self.names.range(prefix.to_owned()..).next().is_some_and(|name| name.starts_with(prefix))
     }
 }
 
-/// Whether a word is in a list of requirements, by itself.
+/// Whether a list of requirements contains this whole word.
 fn contains_word(text: &str, word: &str) -> bool {
     let part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     text.match_indices(word).any(|(at, _)| {
@@ -468,7 +467,7 @@ fn parse_names(body: &[u8]) -> BTreeSet<String> {
     lines.map(|line| String::from_utf8_lossy(line).into_owned()).collect()
 }
 
-/// What is between the markers.
+/// Splits the output at the markers.
 fn split_sections<'a>(bytes: &'a [u8], marker: &[u8]) -> Vec<&'a [u8]> {
     let mut found = Vec::new();
     let mut start = None;

@@ -1,5 +1,5 @@
-//! An agent put together: a model, the tools that were chosen, what it is told
-//! at the beginning, and the session that keeps what happens.
+//! Builds an agent from a model, the selected tools, a system prompt, and a
+//! recorded session.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,28 +23,28 @@ use crate::commands::sessions;
 use crate::mode::AgentMode;
 use crate::models::SelectedModel;
 
-/// Notices that the model is told of at once.
+/// Maximum number of notices passed to the model at once.
 pub(crate) const MAX_NOTICES: usize = 20;
 
-/// What an agent is wanted for.
+/// Options for starting an agent.
 pub(crate) struct AgentOptions<'a> {
-    /// Where its session comes from: `chat`, `run`, …
+    /// Origin of the session: `chat`, `run`, …
     pub(crate) source: &'a str,
-    /// The model; none for the usual one.
+    /// The model; `None` for the default.
     pub(crate) model: Option<&'a str>,
-    /// The tools.
+    /// The selected tools.
     pub(crate) choice: &'a ToolsetFilter,
-    /// Whether nobody can be asked meanwhile.
+    /// Whether no user is available to answer questions.
     pub(crate) is_unattended: bool,
-    /// How much it does without asking.
+    /// How much the agent may do without asking.
     pub(crate) mode: AgentMode,
-    /// What the session is called.
+    /// Title of the session.
     pub(crate) title: Option<&'a str>,
-    /// The session to go on with.
+    /// The session to resume.
     pub(crate) resume: Option<&'a str>,
-    /// Whether it knows what is remembered and what the project says.
+    /// Whether the prompt includes the memory and the project guidance.
     pub(crate) has_local_context: bool,
-    /// Who sees what it does.
+    /// Observer of the agent's events.
     pub(crate) observer: Arc<dyn AgentObserver>,
 }
 
@@ -54,24 +54,24 @@ pub(crate) struct AgentSession {
     pub(crate) session: String,
     pub(crate) store: Arc<HistoryStore>,
     pub(crate) definitions: Arc<ToolDefinitions>,
-    /// How its model was found.
+    /// How the model was selected.
     pub(crate) model_origin: String,
-    /// What the user should know before it begins.
+    /// Warnings to show before the first turn.
     pub(crate) warnings: Vec<String>,
 }
 
-/// What was before a session goes on.
+/// The conversation before a session is resumed.
 #[derive(Default)]
 struct PriorConversation {
     history: Vec<ChatMessage>,
-    /// The last message that was there when it was read.
+    /// Id of the last stored message at the time of reading.
     last_message_id: i64,
     system: Option<String>,
     warning: Option<String>,
 }
 
 impl AppServices {
-    /// Puts an agent together. Its session begins, or goes on.
+    /// Builds an agent, and starts or resumes its session.
     pub(crate) async fn start_agent(
         &self,
         caller: Caller,
@@ -88,7 +88,7 @@ impl AppServices {
         let store = self.open_history()?;
         let mut guidance = match terms.has_local_context {
             true => {
-                let gate = policy_read_gate(&self.engine, &caller.session, &caller.cwd);
+                let gate = policy_read_gate(self.engine(), &caller.session, &caller.cwd);
                 ProjectGuidance::for_project(&caller.cwd, gate)
             }
             false => ProjectGuidance::default(),
@@ -121,11 +121,11 @@ impl AppServices {
             };
             store.begin(&beginning)?;
         }
-        // The next sitting of this session may have another mode.
+        // Not stored: the session may be resumed in another mode.
         terms.mode.instruct(&mut system);
         let journal = SessionJournal::resume_after(Arc::clone(&store), session.clone(), last);
         let makeup = AgentParts {
-            engine: self.engine.clone(),
+            engine: self.engine().clone(),
             caller,
             model: found.model,
             tools,
@@ -133,8 +133,8 @@ impl AppServices {
             journal: Arc::new(journal),
             observer: terms.observer,
             params: manner,
-            reminder: Some(todo_reminder()),
-            news: Some(notice_reminder(&self.notices)),
+            reminder: todo_reminder(),
+            news: Some(notice_reminder(self.notices())),
             guidance,
             depth: 0,
         };
@@ -149,25 +149,25 @@ impl AppServices {
         })
     }
 
-    /// The session that is meant by an id, the beginning of one, or `last`.
+    /// Resolves a session id, a prefix of one, or `last`.
     pub(crate) fn find_session(&self, id: &str) -> Result<String, CommandError> {
         let store = self.open_history()?;
         Ok(sessions::find_session(store.reader(), id)?.id)
     }
 
-    /// Where conversations are kept.
+    /// Opens the conversation history.
     pub(crate) fn open_history(&self) -> Result<Arc<HistoryStore>, CommandError> {
-        Ok(HomeHistory::for_home(self.home.root()).store()?)
+        Ok(HomeHistory::for_home(self.home().root()).store()?)
     }
 
-    /// What the model is told of the tools that were chosen.
+    /// Returns the definitions of the selected tools for the model.
     pub(crate) async fn tool_definitions(
         &self,
         choice: &ToolsetFilter,
         window: Option<u64>,
     ) -> Result<(Arc<ToolDefinitions>, Arc<[Value]>), CommandError> {
         let selection = self.selection(choice);
-        let definitions = self.engine.definitions(&selection, self.deferral(window)).await;
+        let definitions = self.engine().definitions(&selection, self.deferral(window)).await;
         let definitions = definitions.map_err(|error| self.unknown_toolset_error(error))?;
         let tools: Vec<Value> = serde_json::from_str(&definitions.json).unwrap_or_default();
         Ok((definitions, tools.into()))
@@ -182,7 +182,7 @@ impl AppServices {
         warnings: &mut Vec<String>,
     ) -> SystemPrompt {
         let place = &self.config.settings.terminal.backend;
-        let mut surroundings = vec![format!("Folder: {}", caller.cwd.display())];
+        let mut surroundings = vec![format!("Working directory: {}", caller.cwd.display())];
         match place.as_str() {
             "local" => surroundings.push(format!(
                 "System: {} {}",
@@ -190,12 +190,12 @@ impl AppServices {
                 std::env::consts::ARCH
             )),
             elsewhere => surroundings.push(format!(
-                "Commands run and files are elsewhere, not on the user's machine: {elsewhere}"
+                "Backend for commands and files (not the user's machine): {elsewhere}"
             )),
         }
         surroundings.push(format!("Today: {}", &format_local(Timestamp::now())[..10]));
         let remembers = definitions.scope.contains("memory") && terms.has_local_context;
-        let memory = self.engine.ports().get::<MemoryStore>().filter(|_| remembers);
+        let memory = self.engine().ports().get::<MemoryStore>().filter(|_| remembers);
         let memory = memory.map(|memory| memory.snapshot());
         warnings.extend(memory.iter().flat_map(|memory| memory.warnings.iter().cloned()));
         SystemPrompt {
@@ -210,9 +210,9 @@ impl AppServices {
         }
     }
 
-    /// What the user has written about who the agent is.
+    /// Reads the user's description of the agent from `SOUL.md`.
     fn persona(&self, warnings: &mut Vec<String>) -> Option<String> {
-        let path = self.home.root().join("SOUL.md");
+        let path = self.home().root().join("SOUL.md");
         match regular_file::read(&path) {
             Ok(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned())
                 .filter(|text| !text.trim().is_empty()),
@@ -224,42 +224,44 @@ impl AppServices {
         }
     }
 
-    /// What a task may use.
+    /// Returns the budget of a task.
     pub(crate) fn budget(&self, turns: Option<u32>, cost: Option<f64>) -> AgentBudget {
         let said = u32::try_from(self.config.settings.agent.max_turns).ok();
         AgentBudget::new(BudgetLimits { rounds: turns.or(said), cost, ..BudgetLimits::default() })
     }
 }
 
-/// What is said of a model whose window is all but full before anybody has spoken.
+/// Returns a warning if the prompt takes more than half of the context window.
 fn full_context_warning(window: Option<u64>, length: usize) -> Option<String> {
     let (window, taken) = (window?, length as u64 / 4);
     (taken > window / 2).then(|| {
         format!(
-            "Instructions and tools take about {taken} of the {window} tokens of the model's window. \
-             Choose fewer tools with --toolsets, or give the model a larger window."
+            "Instructions and tools take about {taken} of the {window} tokens of the model's \
+             context window. Select fewer tools with --toolsets, or use a larger context \
+             window."
         )
     })
 }
 
-/// What a session is told besides: processes that have ended, and so on.
+/// Returns a reminder with pending notices, such as finished processes.
 pub(crate) fn notice_reminder(notices: &Arc<NoticeQueue>) -> SessionReminder {
     let notices = Arc::clone(notices);
     Arc::new(move |session: &Session| notices_text(&notices.drain(session.id(), MAX_NOTICES)))
 }
 
-/// Notices as the model is told of them; none if there are none.
+/// Formats notices for the model; `None` if there are none.
 pub(crate) fn notices_text(news: &[hermes::core::ProcessNotice]) -> Option<String> {
     let told = serde_json::to_string(news).ok()?;
     (!news.is_empty()).then(|| format!("[Meanwhile: {told}]"))
 }
 
-/// What was stopped in the background, in a line; none if there was nothing.
+/// Summarizes stopped background sub-agents in one line; `None` if there are
+/// none.
 pub(crate) fn stopped_text(stopped: &[(String, String)]) -> Option<String> {
     let what = match stopped.len() {
         0 => return None,
-        1 => "A sub-agent that was at work in the background is stopped".to_owned(),
-        count => format!("{count} sub-agents that were at work in the background are stopped"),
+        1 => "Stopped a sub-agent that was running in the background".to_owned(),
+        count => format!("Stopped {count} sub-agents that were running in the background"),
     };
     let one = |(handle, goal): &(String, String)| {
         format!("{handle}: {}", hermes::core::text::excerpt(goal, 60))
@@ -267,18 +269,34 @@ pub(crate) fn stopped_text(stopped: &[(String, String)]) -> Option<String> {
     Some(format!("{what} ({}).", stopped.iter().map(one).collect::<Vec<_>>().join("; ")))
 }
 
-/// What of the plan is still to do.
-pub(crate) fn todo_reminder() -> SessionReminder {
-    Arc::new(|session: &Session| hermes_tools_agent::todo_reminder(session).ok().flatten())
+/// Returns a reminder with the open todo items.
+pub(crate) fn todo_reminder() -> Option<SessionReminder> {
+    #[cfg(feature = "agent")]
+    return Some(Arc::new(|session: &Session| {
+        hermes_tools_agent::todo_reminder(session).ok().flatten()
+    }));
+    #[cfg(not(feature = "agent"))]
+    None
 }
 
-/// Troubles with the model are shown to whoever watches.
+/// The lines of the task list.
+pub(crate) fn todo_lines(session: &Session) -> Vec<String> {
+    #[cfg(feature = "agent")]
+    return hermes_tools_agent::todo_lines(session).unwrap_or_default();
+    #[cfg(not(feature = "agent"))]
+    {
+        let _ = session;
+        Vec::new()
+    }
+}
+
+/// Returns a callback that reports model retries to the observer.
 pub(crate) fn retry_callback(watcher: &Arc<dyn AgentObserver>) -> OnRetry {
     let watcher = Arc::clone(watcher);
     Arc::new(move |setback: &RetryEvent<'_>| watcher.on_event(&AgentEvent::Retry(setback)))
 }
 
-/// The conversation of a session, and what its model was told first.
+/// Loads the conversation of a session and its system prompt.
 fn load_prior(
     store: &HistoryStore,
     session: &str,
@@ -294,8 +312,8 @@ fn load_prior(
     let before = info.cwd.filter(|before| Path::new(before) != cwd);
     if let (Some(before), Some(system)) = (before, &mut system) {
         let now = cwd.display();
-        warning = Some(format!("This session has worked in {before}; it goes on in {now}."));
-        system.push_str(&format!("\n\nThe folder is another one now: {now}"));
+        warning = Some(format!("This session was started in {before}; it continues in {now}."));
+        system.push_str(&format!("\n\nThe working directory has changed: {now}"));
     }
     Ok(PriorConversation { history, last_message_id: last, system, warning })
 }

@@ -1,20 +1,18 @@
-//! The composition root: the one place where tools, engine, settings and
-//! state are put together.
+//! The composition root: the place where tools, engine, settings and state are
+//! put together.
 
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use hermes::AuditRecorder;
-use hermes::core::{
-    CheckpointReader, DynTool, ErrorKind, MemorySessionStore, NoticeQueue, NoticeSink,
-    PasswordPrompter, Ports, Session, SessionNetworks, SessionStore, UserPrompter, WorkingDir,
-};
+use hermes::core::{ErrorKind, PasswordPrompter, UserPrompter, WorkingDir};
 use hermes::engine::toolsets::{CustomToolsets, ToolSelection, ToolsetCatalog, ToolsetError};
 use hermes::engine::{
-    Caller, DeferMode, DeferralSettings, Engine, RegistrySnapshot, ResultSizeLimits,
+    Caller, DeferMode, DeferralSettings, DenyAll, Engine, EngineBuilder, RegistrySnapshot,
+    ResultSizeLimits,
 };
-use hermes_checkpoints::{CheckpointStore as Checkpoints, FileCheckpointer as FileKeeper};
+use hermes::{Hermes, SecretsProvider};
 use hermes_config::{
     ConfigError, EnvSnapshot, HermesHome, HermesSettings, RawConfig, ResolvedConfig,
     ToolSearchMode, save,
@@ -22,91 +20,79 @@ use hermes_config::{
 use hermes_delegation::{
     DelegationSettings as Delegation, MixtureSettings, PoolGuard, SubagentHost, SubagentPool,
 };
-use hermes_exec::output::OutputMask;
-use hermes_exec::{HostFacts, JobRegistry};
-use hermes_files::JournalDir;
+use hermes_exec::HostFacts;
+use hermes_files::{JournalDir, RecoveredChange};
 use hermes_history::Summarizer;
 use hermes_mcp::client::{McpServers, names};
-use hermes_store::{FileSessionStore, regular_file};
+use hermes_store::regular_file;
 use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::args::{CallOptions, GlobalOptions, ToolsetFilter};
 use crate::auxiliary_model::AuxiliaryModel;
 use crate::command_error::CommandError;
-use crate::commands::{audit, checkpoints, memory, runtime};
+use crate::commands::{checkpoints, memory, runtime};
 use crate::exec_target::{self, ExecTarget};
 use crate::limits;
-use crate::messaging;
 use crate::models::ModelFinder;
 use crate::progress::ProgressLine;
 use crate::prompter::TerminalPrompter;
 use crate::reduced_sandbox::ReducedSandboxAnswer;
-use crate::security::{RedactingStore, SecretsProvider};
 use crate::subagent_services::SubagentServices;
 use crate::terminal::TerminalOutput;
 
-/// How long a command that serves waits at its beginning for the place where
-/// commands run.
+/// How long a serving command waits at startup for its backend.
 pub(crate) const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A folder in which there is nothing: that of a workspace that is not known.
+/// A directory that does not exist, used as an unknown workspace.
 const NONEXISTENT_DIR: &str = "/proc/0/hermes";
 
-/// What every command starts from.
+/// Context shared by all commands.
 #[derive(Clone)]
 pub(crate) struct AppContext {
     pub(crate) terminal: TerminalOutput,
     pub(crate) json: bool,
     pub(crate) env: EnvSnapshot,
-    /// What the person said of the reduced sandbox.
+    /// The user's answer about the reduced sandbox.
     pub(crate) reduced: ReducedSandboxAnswer,
 }
 
-/// A program with everything in place to run tools.
+/// Everything a command needs to run tools.
 pub(crate) struct AppServices {
-    pub(crate) home: HermesHome,
+    /// Engine, tools, policy and state.
+    pub(crate) hermes: Hermes,
     pub(crate) config: Arc<ResolvedConfig>,
-    pub(crate) engine: Engine,
-    pub(crate) secrets: Arc<SecretsProvider>,
-    /// Where models are looked for.
+    /// Resolves models by name.
     pub(crate) models: ModelFinder,
-    /// What sub-agents are given.
+    /// Services for sub-agents.
     pub(crate) subagent_services: Arc<SubagentServices>,
-    /// Who does parts of the work.
+    /// The running sub-agents.
     pub(crate) subagents: Arc<SubagentPool>,
     _serving: PoolGuard,
-    /// The servers whose tools are offered, once they are.
+    /// The MCP servers, once they are started.
     pub(crate) servers: OnceLock<Arc<McpServers>>,
-    /// Those that were not there when the session began.
+    /// MCP servers that were not reachable when the session began.
     pub(crate) late_servers: Mutex<Vec<String>>,
     /// Where commands run and files are.
     pub(crate) exec_target: ExecTarget,
-    /// Commands that run.
-    pub(crate) jobs: Arc<JobRegistry>,
-    /// What sessions are told of them.
-    pub(crate) notices: Arc<NoticeQueue>,
-    /// Who can be asked for a password.
+    /// Asks the user for passwords and answers.
     pub(crate) prompter: Arc<TerminalPrompter>,
-    records: Arc<AuditRecorder>,
-    /// Who keeps what calls are about to change, unless that is switched off.
-    checkpoints: Option<Arc<FileKeeper>>,
-    /// Sessions that outlive the process.
-    sessions: FileSessionStore,
 }
 
-/// What permissions are made from.
+impl Deref for AppServices {
+    type Target = Hermes;
+
+    fn deref(&self) -> &Hermes {
+        &self.hermes
+    }
+}
+
+/// Inputs of the permission policy.
 pub(crate) struct PolicyInputs {
     pub(crate) home: HermesHome,
     pub(crate) config: Arc<ResolvedConfig>,
     pub(crate) engine: Engine,
     pub(crate) secrets: Arc<SecretsProvider>,
-}
-
-/// Every tool that is compiled in, with these for files.
-pub(crate) fn all_tools(files: Vec<Arc<dyn DynTool>>) -> Vec<Arc<dyn DynTool>> {
-    [hermes_tools_agent::tools(), hermes_tools_code::tools(), files, hermes_tools_system::tools()]
-        .concat()
 }
 
 impl AppContext {
@@ -121,151 +107,140 @@ impl AppContext {
 
     pub(crate) fn home(&self) -> Result<HermesHome, CommandError> {
         let home = HermesHome::from_env(&self.env).map_err(|e| {
-            CommandError::from(e).or_hint("Set HERMES_HOME to a folder by its full path.")
+            CommandError::from(e).or_hint("Set HERMES_HOME to the absolute path of a directory.")
         })?;
         if home.root().exists() && !home.root().is_dir() {
-            return Err(CommandError::usage(format!("{} is not a folder", home.root().display()))
-                .hint("Set HERMES_HOME to a folder; it is made when first needed."));
+            return Err(CommandError::usage(format!(
+                "{} is not a directory",
+                home.root().display()
+            ))
+            .hint("Set HERMES_HOME to a directory; it is created when first needed."));
         }
         Ok(home)
     }
 
-    /// The settings. A broken file is an error: what it restricts must not run.
+    /// Loads the settings. A broken file is an error, because its restrictions
+    /// would not apply.
     pub(crate) fn config(&self, home: &HermesHome) -> Result<ResolvedConfig, CommandError> {
         let broken = |e: ConfigError| {
             CommandError::from(e)
-                .or_hint(format!("Mend {} or move it away.", home.config_file().display()))
+                .or_hint(format!("Fix {} or move it away.", home.config_file().display()))
         };
         RawConfig::load(home, self.env.clone()).map_err(broken)?.resolve().map_err(broken)
     }
 
-    /// Tells what in the settings is probably not meant as it is written.
+    /// Prints the warnings about suspicious settings.
     pub(crate) fn warn_about(&self, config: &ResolvedConfig) {
         for warning in &config.warnings {
             self.terminal.warn(&warning.to_string());
         }
     }
 
-    /// Home, settings and engine.
+    /// Builds the services and prints their warnings.
     pub(crate) fn services(&self) -> Result<AppServices, CommandError> {
         let ready = self.services_without_warnings()?;
         self.warn_about(&ready.config);
-        // Without its keys much would fail for reasons that do not show.
-        let env = ready.home.env_file();
+        // Without these keys, calls would fail for no visible reason.
+        let env = ready.home().env_file();
         let told = hermes_store::dotenv::DotenvFile::load(&env).problems;
         for problem in told.iter().filter(|problem| problem.line == 0) {
-            self.terminal.warn(&format!("{} is not read: {}", env.display(), problem.message));
+            self.terminal.warn(&format!(
+                "{} could not be read: {}",
+                env.display(),
+                problem.message
+            ));
         }
         Ok(ready)
     }
 
-    /// [`Self::ready`] for those who tell of the warnings themselves.
+    /// [`Self::services`] for callers that report the warnings themselves.
     pub(crate) fn services_without_warnings(&self) -> Result<AppServices, CommandError> {
         let home = self.home()?;
         let config = self.config(&home)?;
+        let settings = &config.settings;
         let secrets = Arc::new(SecretsProvider::new(&home));
-        let records =
-            Arc::new(AuditRecorder::new(hermes::audit::AuditLog::open(audit::log_dir(&home))));
-        let kept = checkpoints::checkpoint_limits(&config.settings);
-        let kept = Arc::new(Checkpoints::new(home.checkpoints_dir(), kept));
-        // Files of another place are not ours to keep, least of all those of
-        // the same name here.
-        let journals = self.roll_back_interrupted(&home);
-        let checkpoints = checkpoints::file_checkpointer(&home, &config.settings, &kept, &journals);
-        let checkpoints = checkpoints.filter(|_| config.settings.terminal.backend == "local");
         let started_in = std::env::current_dir().unwrap_or_else(|_| "/".into());
-        let ground = ExecTarget::new(
-            exec_target::configured_backend(&config.settings, &home, &started_in)?,
-            &home,
-        );
-        let jobs = JobRegistry::new(ground.backend(), home.cache_dir().join("jobs"));
-        let jobs = jobs.with_retention(limits::output_retention(&config.settings));
-        let jobs = Arc::new(jobs.with_mask(Arc::clone(&secrets) as Arc<dyn OutputMask>));
-        let notices = Arc::new(NoticeQueue::new());
-        let keyboard = Arc::new(TerminalPrompter::new(home.env_file(), Arc::clone(&secrets)));
+        let backend = exec_target::configured_backend(settings, &home, &started_in)?;
+        let exec_target = ExecTarget::new(backend, &home);
+        let prompter = Arc::new(TerminalPrompter::new(home.env_file(), Arc::clone(&secrets)));
         let models = ModelFinder::new(&home, &config);
-        let ports = Ports::new()
-            .with(Arc::new(limits::output_bounds(&config.settings)))
-            .with(Arc::new(limits::command_times(&config.settings)))
-            .with(Arc::new(limits::script_limits(&config.settings)))
-            .with(Arc::new(hermes_repl::ReplLimits {
-                mask: Some(Arc::clone(&secrets) as Arc<dyn OutputMask>),
-                ..hermes_repl::ReplLimits::default()
-            }))
-            .with::<dyn CheckpointReader>(kept)
-            .with::<dyn NoticeSink>(Arc::clone(&notices) as Arc<dyn NoticeSink>)
-            .with::<dyn PasswordPrompter>(Arc::clone(&keyboard) as Arc<dyn PasswordPrompter>)
-            .with::<dyn UserPrompter>(Arc::clone(&keyboard) as Arc<dyn UserPrompter>)
-            .with(Arc::new(memory::open_lists(&home, &config)?))
-            .with(Arc::new(crate::commands::cron::open_jobs(&home, &config)?))
-            .with(Arc::clone(&jobs))
-            .with(journals)
-            .with::<dyn Summarizer>(Arc::new(AuxiliaryModel::new(
+        // The files of a remote backend are not on this machine, except for
+        // unrelated ones with the same names.
+        let keeps_checkpoints = settings.checkpoints.enabled && exec_target.is_local();
+        let subagent_services = SubagentServices::new(&home, models.clone());
+        let subagents = subagent_pool(&subagent_services, &config)?;
+        let mut tools = exec_target.family_tools();
+        #[cfg(feature = "agent")]
+        crate::messaging::set_message_targets(&mut tools, &config, &secrets)?;
+        tools.extend(hermes_delegation::tools(&subagents));
+        let hermes = Hermes::builder()
+            .home(home.root())
+            .workspace(started_in)
+            .families(&[])
+            .tools(tools)
+            // Replaced by `place_caller`, which knows the workspace.
+            .policy(Arc::new(DenyAll))
+            .backend(exec_target.backend())
+            .retention(limits::output_retention(settings))
+            .checkpoints(keeps_checkpoints.then(|| checkpoints::checkpoint_limits(settings)))
+            .secrets(Arc::clone(&secrets))
+            .port(Arc::new(limits::output_bounds(settings)))
+            .port(Arc::new(limits::command_times(settings)))
+            .port::<dyn PasswordPrompter>(Arc::clone(&prompter) as Arc<dyn PasswordPrompter>)
+            .port::<dyn UserPrompter>(Arc::clone(&prompter) as Arc<dyn UserPrompter>)
+            .port(Arc::new(memory::open_lists(&home, &config)?))
+            .port(Arc::new(crate::commands::cron::open_jobs(&home, &config)?))
+            .port::<dyn Summarizer>(Arc::new(AuxiliaryModel::new(
                 models.clone(),
                 &config,
                 "session_search",
             )))
-            .with(Arc::new(hermes_history::HomeHistory::for_home(home.root())));
-        let ports = match jobs.backend().networks() {
-            Some(networks) => {
-                ports.with::<dyn SessionNetworks>(Arc::clone(networks) as Arc<dyn SessionNetworks>)
-            }
-            None => ports,
-        };
-        let mut tools =
-            messaging::with_message_targets(all_tools(ground.file_tools()), &config, &secrets)?;
-        let stock = SubagentServices::new(&home, models.clone(), &notices);
-        stock.set_jobs(Arc::clone(&jobs));
-        let crew = subagent_pool(&stock, &config)?;
-        tools.extend(hermes_delegation::tools(&crew));
-        let engine = build_engine(
-            &home,
-            &config.settings,
-            &secrets,
-            &records,
-            ports,
-            checkpoints.clone(),
-            tools,
-        )?;
-        let serving = crew.serve(engine.clone());
+            .port(Arc::new(hermes_history::HomeHistory::for_home(home.root())));
+        #[cfg(feature = "code")]
+        let hermes = hermes.port(Arc::new(limits::script_limits(settings))).port(Arc::new(
+            hermes_repl::ReplLimits {
+                mask: Some(Arc::clone(&secrets) as Arc<dyn hermes_exec::output::OutputMask>),
+                ..hermes_repl::ReplLimits::default()
+            },
+        ));
+        let hermes = hermes.engine(engine_settings(&home, settings)).build()?;
+        self.warn_about_recovered(hermes.recovered_changes());
+        subagent_services.attach(&hermes);
+        let custom = load_toolsets(&home, &hermes.engine().snapshot())?;
+        hermes.engine().set_toolsets(custom);
+        let serving = subagents.serve(hermes.engine().clone());
         Ok(AppServices {
-            sessions: FileSessionStore::new(home.session_state_dir()),
-            home,
+            hermes,
             config: Arc::new(config),
-            engine,
             models,
-            subagent_services: stock,
-            subagents: crew,
+            subagent_services,
+            subagents,
             _serving: serving,
             servers: OnceLock::new(),
             late_servers: Mutex::default(),
-            secrets,
-            exec_target: ground,
-            jobs,
-            notices,
-            prompter: keyboard,
-            records,
-            checkpoints,
+            exec_target,
+            prompter,
         })
     }
 
-    /// Takes back changes of several files that somebody was killed at, and
-    /// tells of it. The place where they are written down.
-    pub(crate) fn roll_back_interrupted(&self, home: &HermesHome) -> Arc<JournalDir> {
-        let journals = JournalDir::new(home.changes_dir());
-        for change in journals.recover() {
-            let files = change.files.len();
-            self.terminal
-                .warn(&format!("a change of {files} files was cut off before; it was taken back"));
-            for path in &change.not_restored {
-                self.terminal.warn(&format!("{} was changed since, and stays", path.display()));
-            }
-        }
-        Arc::new(journals)
+    /// Rolls back multi-file changes interrupted by a crash, and warns about each.
+    pub(crate) fn roll_back_interrupted(&self, home: &HermesHome) {
+        self.warn_about_recovered(&JournalDir::new(home.changes_dir()).recover());
     }
 
-    /// Who makes the calls of this command. Without `toolsets` every tool may
-    /// be called that the settings do not switch off.
+    fn warn_about_recovered(&self, changes: &[RecoveredChange]) {
+        for change in changes {
+            let files = change.files.len();
+            self.terminal.warn(&format!("rolled back an interrupted change of {files} files"));
+            for path in &change.not_restored {
+                let path = path.display();
+                self.terminal.warn(&format!("{path} was modified since and is left unchanged"));
+            }
+        }
+    }
+
+    /// Returns the caller for this command. Without `toolsets`, it may call
+    /// every tool that the settings do not disable.
     pub(crate) fn caller(
         &self,
         ready: &AppServices,
@@ -276,8 +251,8 @@ impl AppContext {
         self.caller_at(ready, options, toolsets, place.as_deref())
     }
 
-    /// The same also if the place where commands run cannot be opened, or not
-    /// within `limit`: what needs it says so, and it may come up later.
+    /// Like [`Self::caller`], but also if the backend cannot be opened within
+    /// `limit`. Calls that need it fail, and it may become available later.
     pub(crate) fn caller_even_if_closed(
         &self,
         ready: &AppServices,
@@ -298,8 +273,8 @@ impl AppContext {
         Ok(caller)
     }
 
-    /// Where a caller will be, once the place is reached; the permissions of
-    /// there count from then on.
+    /// Returns the workplace of a caller, set once the backend opens; its
+    /// permissions apply from then on.
     fn workplace_when_open(
         &self,
         ready: &AppServices,
@@ -321,8 +296,8 @@ impl AppContext {
         late
     }
 
-    /// The same in a place that was opened; none is this machine, or one that
-    /// is not open yet.
+    /// Returns the caller on an opened backend; `None` is this machine, or a
+    /// backend that is not open yet.
     fn caller_at(
         &self,
         ready: &AppServices,
@@ -330,22 +305,17 @@ impl AppContext {
         toolsets: &[String],
         place: Option<&HostFacts>,
     ) -> Result<Caller, CommandError> {
-        ready.secrets.check()?;
+        ready.secrets().check()?;
         let mut caller = Caller::new("/");
         self.place_caller(&mut caller, ready, options, place)?;
         caller.dry_run = options.dry_run;
         caller.deadline = options.deadline();
-        let (id, store): (_, Box<dyn SessionStore>) = match options.session_id()? {
-            Some(id) => (id.into(), Box::new(ready.sessions.clone())),
-            None => (Arc::from(caller.session.id()), Box::new(MemorySessionStore::default())),
-        };
-        let store = RedactingStore::new(store, Arc::clone(&ready.secrets));
-        caller.session = Session::new(id, Arc::new(store));
+        caller.session = ready.session(options.session_id()?);
         let choice = ToolsetFilter { toolsets: toolsets.to_vec(), without: Vec::new() };
         let selection = ready.selection(&choice);
         if selection.enabled.is_some() || !selection.disabled.is_empty() {
             let chosen = runtime::block_on_current_thread(
-                ready.engine.definitions(&selection, ready.deferral(None)),
+                ready.engine().definitions(&selection, ready.deferral(None)),
             )?;
             caller.scope =
                 Some(Arc::clone(&chosen.map_err(|e| ready.unknown_toolset_error(e))?.scope));
@@ -356,7 +326,7 @@ impl AppContext {
         Ok(caller)
     }
 
-    /// Puts a caller where commands run, with the permissions of there.
+    /// Sets the working directory of a caller and the matching permissions.
     fn place_caller(
         &self,
         caller: &mut Caller,
@@ -367,21 +337,21 @@ impl AppContext {
         let named = options.cwd.as_deref();
         let (cwd, home) = match place {
             None if ready.exec_target.is_local() => (working_dir(named)?, std::env::home_dir()),
-            // Nothing runs there before it is known.
+            // Nothing runs there until the directory is known.
             None => ("/".into(), None),
             Some(place) => start_dirs(place, named),
         };
         let is_known = place.is_some() || ready.exec_target.is_local();
         let workspace = if is_known { cwd.as_path() } else { Path::new(NONEXISTENT_DIR) };
         let mode = options.mode.chosen();
-        ready.engine.set_policy(self.permissions(ready, &options.profile, workspace, mode)?);
+        ready.engine().set_policy(self.permissions(ready, &options.profile, workspace, mode)?);
         caller.cwd = cwd;
         caller.home = home.filter(|home| home.is_absolute());
         Ok(())
     }
 }
 
-/// The folder that somebody begins in there, and the home.
+/// Returns the initial directory and the home directory on a backend.
 fn start_dirs(place: &HostFacts, named: Option<&Path>) -> (PathBuf, Option<PathBuf>) {
     let cwd = named.map_or_else(|| place.directory.clone(), |cwd| place.directory.join(cwd));
     let home = place.home().filter(|home| home.is_absolute());
@@ -389,93 +359,80 @@ fn start_dirs(place: &HostFacts, named: Option<&Path>) -> (PathBuf, Option<PathB
 }
 
 impl CallOptions {
-    /// How long a request may take, if somebody has said so.
+    /// Time limit of a request, if one is set.
     pub(crate) fn timeout(&self) -> Option<Duration> {
         self.timeout.map(Duration::from_secs_f64)
     }
 
-    /// When the time of a request is up that begins now.
+    /// Deadline of a request that starts now.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.timeout.map(|seconds| Instant::now() + Duration::from_secs_f64(seconds))
     }
 
-    /// An empty variable is one that is not set; an empty option is a slip.
+    /// Returns the session id. An empty variable counts as unset; an empty
+    /// option is an error.
     fn session_id(&self) -> Result<Option<&str>, CommandError> {
         match self.session.as_deref() {
             Some("") if std::env::var_os("HERMES_SESSION").is_some_and(|v| v.is_empty()) => {
                 Ok(None)
             }
-            Some("") => Err(CommandError::usage("--session needs an id")
-                .hint("Any text will do; calls with the same one share a session.")),
+            Some("") => Err(CommandError::usage("--session requires an id")
+                .hint("Any text works; calls with the same id share a session.")),
             other => Ok(other),
         }
     }
 }
 
-/// The folder that a command works in.
+/// Returns the working directory of a command.
 pub(crate) fn working_dir(named: Option<&Path>) -> Result<PathBuf, CommandError> {
     let Some(dir) = named else {
         return std::env::current_dir().map_err(|e| {
-            CommandError::usage(format!("The current folder cannot be used: {e}"))
-                .hint("Go to a folder that exists, or give --cwd DIR.")
+            CommandError::usage(format!("The current directory cannot be used: {e}"))
+                .hint("Change to an existing directory, or pass --cwd DIR.")
         });
     };
     let cannot = |why: &str| {
         CommandError::usage(format!("--cwd {}: {why}", dir.display()))
-            .hint("Name a folder that exists.")
+            .hint("Name an existing directory.")
     };
     let folder = std::path::absolute(dir).map_err(|e| cannot(&e.to_string()))?;
     match std::fs::metadata(&folder) {
         Ok(found) if found.is_dir() => Ok(folder),
-        Ok(_) => Err(cannot("it is not a folder")),
+        Ok(_) => Err(cannot("not a directory")),
         Err(error) => Err(cannot(&error.to_string())),
     }
 }
 
-fn build_engine(
+/// Applies the settings to the engine.
+fn engine_settings(
     home: &HermesHome,
     settings: &HermesSettings,
-    secrets: &Arc<SecretsProvider>,
-    records: &Arc<AuditRecorder>,
-    ports: Ports,
-    checkpoints: Option<Arc<FileKeeper>>,
-    tools: Vec<Arc<dyn DynTool>>,
-) -> Result<Engine, CommandError> {
-    let defect =
-        |e: &dyn std::fmt::Display| CommandError::failed(ErrorKind::Internal, e.to_string());
+) -> impl FnOnce(EngineBuilder) -> EngineBuilder + 'static {
     let variables = env_file_variables(home);
-    let mut builder = Engine::builder();
-    if let Some(keeper) = checkpoints {
-        builder = builder.checkpoints(keeper);
+    let guard = limits::guard_settings(settings);
+    let result_limits = ResultSizeLimits::for_window(settings.model.context_length);
+    let search_limits = limits::search_limits(settings);
+    let approval_timeout = Duration::from_secs(settings.approvals.timeout);
+    move |builder| {
+        builder
+            .guard(guard)
+            .limits(result_limits)
+            .search_limits(search_limits)
+            .approval_timeout(approval_timeout)
+            .env_lookup(Arc::new(move |name| {
+                std::env::var(name).ok().or_else(|| variables.get(name).cloned())
+            }))
     }
-    let engine = builder
-        .tools(tools)
-        .guard(limits::guard_settings(settings))
-        .limits(ResultSizeLimits::for_window(settings.model.context_length))
-        .search_limits(limits::search_limits(settings))
-        .spill_to(home.cache_dir().join("results"))
-        .ports(ports)
-        .secrets(Arc::clone(secrets) as Arc<dyn hermes::engine::SecretSource>)
-        .approval_timeout(Duration::from_secs(settings.approvals.timeout))
-        .recorder(Arc::clone(records) as Arc<dyn hermes::engine::CallRecorder>)
-        .env_lookup(Arc::new(move |name| {
-            std::env::var(name).ok().or_else(|| variables.get(name).cloned())
-        }))
-        .build()
-        .map_err(|e| defect(&e))?;
-    let custom = load_toolsets(home, &engine.snapshot())?;
-    engine.set_toolsets(custom);
-    Ok(engine)
 }
 
-/// Who does parts of the work, by the settings.
+/// Creates the sub-agent pool from the settings.
 fn subagent_pool(
     stock: &Arc<SubagentServices>,
     config: &ResolvedConfig,
 ) -> Result<Arc<SubagentPool>, CommandError> {
-    let wrong = |why: String| CommandError::usage(why).hint("Mend it in config.yaml.");
+    let wrong = |why: String| CommandError::usage(why).hint("Fix it in config.yaml.");
     let delegation = Delegation::read(&config.settings.delegation).map_err(wrong)?;
-    // What is written there as nothing is not what is usual.
+    // An explicit null in the file differs from the default.
     let mut mixture = config.settings.moa.clone();
     let said = config.document.value().get("moa").and_then(Value::as_object);
     for (name, _) in said.into_iter().flatten().filter(|(_, value)| value.is_null()) {
@@ -485,12 +442,12 @@ fn subagent_pool(
     Ok(SubagentPool::new(Arc::clone(stock) as Arc<dyn SubagentHost>, delegation, mixture))
 }
 
-/// The variables of the home's `.env` file.
+/// Reads the variables of the `.env` file in the home.
 fn env_file_variables(home: &HermesHome) -> indexmap::IndexMap<String, String> {
     hermes_store::dotenv::DotenvFile::load(&home.env_file()).vars
 }
 
-/// The user's own toolsets.
+/// Loads the user's custom toolsets.
 fn load_toolsets(
     home: &HermesHome,
     snapshot: &RegistrySnapshot,
@@ -500,7 +457,7 @@ fn load_toolsets(
         Ok(text) => parse_toolsets(&path, &text, snapshot),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(ToolsetCatalog::default()),
         Err(e) => Err(CommandError::usage(format!("{} cannot be read: {e}", path.display()))
-            .hint(format!("Mend {} or move it away.", path.display()))),
+            .hint(format!("Fix {} or move it away.", path.display()))),
     }
 }
 
@@ -517,55 +474,56 @@ fn parse_toolsets(
         .and_then(|custom| ToolsetCatalog::load(custom, snapshot, &lookup))
         .map_err(|e| {
             CommandError::usage(format!("{}: {e}", path.display()))
-                .hint(format!("Mend {} or move it away.", path.display()))
+                .hint(format!("Fix {} or move it away.", path.display()))
         })
 }
 
-/// How long the program waits at its end for records to reach the disk.
+/// How long the program waits on exit for records to reach the disk.
 const RECORD_FLUSH_TIMEOUT: Duration = Duration::from_secs(3);
 
 impl AppServices {
-    /// What permissions are made from.
+    /// Returns the inputs of the permission policy.
     pub(crate) fn policy_inputs(&self) -> PolicyInputs {
         PolicyInputs {
-            home: self.home.clone(),
+            home: self.home().clone(),
             config: Arc::clone(&self.config),
-            engine: self.engine.clone(),
-            secrets: Arc::clone(&self.secrets),
+            engine: self.engine().clone(),
+            secrets: Arc::clone(self.secrets()),
         }
     }
 
-    /// Waits for the records of the calls, and tells if they cannot be kept.
+    /// Waits until the records are written, and warns if they cannot be kept.
     pub(crate) fn flush_records(&self, app: &AppContext) {
-        let flushed = self.records.flush(RECORD_FLUSH_TIMEOUT).err().map(|error| error.to_string());
-        if let Some(problem) = flushed.or_else(|| self.records.problem()) {
-            app.terminal.warn(&format!("The audit log is not complete: {problem}"));
+        let records = self.records();
+        let flushed = records.flush(RECORD_FLUSH_TIMEOUT).err().map(|error| error.to_string());
+        if let Some(problem) = flushed.or_else(|| records.problem()) {
+            app.terminal.warn(&format!("The audit log is incomplete: {problem}"));
         }
-        if let Some(problem) = self.checkpoints.as_ref().and_then(|keeper| keeper.problem()) {
+        if let Some(problem) = self.checkpoints().and_then(|checkpoints| checkpoints.problem()) {
             app.terminal.warn(&format!("Some changes cannot be undone: {problem}"));
         }
-        if let Some(problem) = self.sessions.last_problem() {
+        if let Some(problem) = self.sessions().last_problem() {
             app.terminal.warn(&format!(
-                "What was read and done in this session is known to no other process: {problem}"
+                "Session state could not be saved; other processes will not see it: {problem}"
             ));
         }
     }
 
-    /// Changes the user's own toolsets, alone among all processes that do the
-    /// same: what another one has written meanwhile stays.
+    /// Changes the custom toolsets under a lock, so concurrent changes by other
+    /// processes are kept.
     pub(crate) fn change_toolsets<T>(
         &self,
         change: impl FnOnce(&mut ToolsetCatalog, &RegistrySnapshot) -> Result<T, ToolsetError>,
     ) -> Result<T, CommandError> {
-        let path = self.home.toolsets_file();
-        let snapshot = self.engine.snapshot();
+        let path = self.home().toolsets_file();
+        let snapshot = self.engine().snapshot();
         let mut outcome = None;
         save::update(&path, |text| -> Result<String, ConfigError> {
             let changed = parse_toolsets(&path, text, &snapshot).and_then(|mut toolsets| {
                 let answer = change(&mut toolsets, &snapshot)?;
                 Ok((answer, toolsets))
             });
-            // A text that is the same is not written.
+            // Unchanged text is not written.
             let new =
                 changed.as_ref().map_or_else(|_| text.to_owned(), |(_, t)| t.custom().to_json());
             outcome = Some(changed);
@@ -573,11 +531,11 @@ impl AppServices {
         })?;
         let defect = || CommandError::failed(ErrorKind::Internal, "The toolsets were not changed");
         let (answer, toolsets) = outcome.unwrap_or_else(|| Err(defect()))?;
-        self.engine.set_toolsets(toolsets);
+        self.engine().set_toolsets(toolsets);
         Ok(answer)
     }
 
-    /// A toolset that does not exist, with the place that names it if that is
+    /// Returns the error for an unknown toolset, naming its source if that is
     /// not the command line.
     pub(crate) fn unknown_toolset_error(&self, error: ToolsetError) -> CommandError {
         let named =
@@ -585,8 +543,9 @@ impl AppServices {
         let off = self.config.settings.agent.disabled_toolsets.iter().any(named);
         let unasked = self.unqueried_servers();
         if let Some(server) = unasked.iter().find(|it| named(&names::toolset(it))) {
-            let text = format!("The MCP server '{server}' has not been asked yet for its tools");
-            return CommandError::usage(text).hint(format!("`hermes mcp test {server}` asks it."));
+            let text = format!("The tools of the MCP server '{server}' are not known yet");
+            return CommandError::usage(text)
+                .hint(format!("Run `hermes mcp test {server}` to fetch them."));
         }
         let failure = CommandError::from(error).into_usage();
         if off {
@@ -596,15 +555,15 @@ impl AppServices {
         failure
     }
 
-    /// What was chosen, less what the settings switch off.
+    /// Returns the selection without the toolsets that the settings disable.
     pub(crate) fn selection(&self, choice: &ToolsetFilter) -> ToolSelection {
         let mut selection = choice.selection();
         selection.disabled.extend(self.config.settings.agent.disabled_toolsets.iter().cloned());
         selection
     }
 
-    /// How definitions are deferred, by the settings and by what the model's server
-    /// says of its window.
+    /// Returns how definitions are deferred, based on the settings and the
+    /// context window that the model's server reports.
     pub(crate) fn deferral(&self, window: Option<u64>) -> DeferralSettings {
         let search = &self.config.settings.tool_search;
         DeferralSettings {
@@ -620,7 +579,7 @@ impl AppServices {
 }
 
 impl ToolsetFilter {
-    /// The selection that was asked for; everything if nothing was.
+    /// Returns the requested selection; everything if none was requested.
     pub(crate) fn selection(&self) -> ToolSelection {
         ToolSelection {
             enabled: (!self.toolsets.is_empty()).then(|| self.toolsets.clone()),

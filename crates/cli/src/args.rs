@@ -1,5 +1,5 @@
-//! The command line: what can be said, in one place. Help, completions and
-//! the reference in docs/ all come from here.
+//! Definition of the command line. Help, completions and the reference in docs/
+//! are generated from it.
 
 use std::path::PathBuf;
 
@@ -7,12 +7,12 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::mode::ModeFlags;
 
-/// What `hermes` does when no command is named.
+/// Describes what `hermes` does without a command.
 const DEFAULT_COMMAND_HELP: &str = "\
 Without a command, hermes starts a conversation and takes the options of `hermes chat`, such as
 --model, --resume, and the modes --auto, --ask, --plan and --yolo.";
 
-/// Hands for an AI agent: tools behind one pipeline.
+/// Tools for AI agents, behind one pipeline.
 #[derive(Debug, Parser)]
 #[command(name = "hermes", version, max_term_width = 100, after_help = DEFAULT_COMMAND_HELP)]
 pub(crate) struct CliArgs {
@@ -22,103 +22,107 @@ pub(crate) struct CliArgs {
     pub(crate) command: Option<CliCommand>,
 }
 
-/// What every command understands.
+/// Options of every command.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct GlobalOptions {
-    /// Print JSON for programs
+    /// Print machine-readable JSON
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// Print nothing on standard error but errors
+    /// Print only errors on standard error
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CliCommand {
-    /// Talk with the agent (the same as no command at all)
+    /// Chat with the agent (default command)
     Chat(crate::commands::chat::ChatArgs),
-    /// Give the agent one task and see it through
+    /// Run the agent on a single task
     Run(crate::commands::run::RunArgs),
-    /// Make one tool call
+    /// Call a tool
     Call(CallArgs),
-    /// Answer tool calls in any of the known dialects, from a file or standard input
+    /// Answer tool calls in any known dialect, read from a file or standard
+    /// input
     Exec(ExecArgs),
-    /// Look at the tools
+    /// List, inspect and check tools
     #[command(subcommand)]
     Tools(ToolsCommand),
-    /// Look at groups of tools, and make your own
+    /// List toolsets and create custom ones
     #[command(subcommand)]
     Toolsets(ToolsetsCommand),
-    /// Look at the settings, and change them
+    /// Show and change settings
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// Look at what is allowed, check calls against it, answer held-back calls
+    /// Show permissions, check calls against them, and answer pending approvals
     #[command(subcommand)]
     Permissions(crate::commands::permissions::PermissionsCommand),
-    /// Keep values that tools may use and nobody sees
+    /// Manage secrets that tools can use without revealing them
     #[command(subcommand)]
     Secrets(crate::commands::secrets::SecretsCommand),
-    /// Look at the record of every call
+    /// Show and verify the audit log
     #[command(subcommand)]
     Audit(crate::commands::audit::AuditCommand),
-    /// Undo the file changes of the last turn, or of several
+    /// Undo the file changes of one or more turns
     Undo(crate::commands::undo::UndoArgs),
-    /// Take the last undo back
+    /// Redo the changes that were last undone
     Redo(crate::commands::undo::RedoArgs),
-    /// Look at what files were before tools changed them, and bring them back
+    /// List checkpoints and restore files from them
     #[command(subcommand)]
     Checkpoints(crate::commands::checkpoints::CheckpointsCommand),
-    /// Look at conversations that were kept, find what was said, delete them
+    /// List, search and delete saved sessions
     #[command(subcommand)]
     Sessions(crate::commands::sessions::SessionsCommand),
-    /// Look at the notes that outlast a session, change them, bring earlier versions back
+    /// Show and edit notes that persist across sessions, or restore earlier
+    /// versions
     #[command(subcommand)]
     Memory(crate::commands::memory::MemoryCommand),
-    /// Look at the skills: instructions that the agent is given when they are called for
+    /// List and show skills: instructions that the agent loads on demand
     #[command(subcommand)]
     Skills(crate::commands::skills::SkillsCommand),
-    /// Offer tools to other programs by the Model Context Protocol
+    /// Serve tools over the Model Context Protocol, and manage MCP servers
     #[command(subcommand)]
     Mcp(crate::commands::mcp::McpCommand),
-    /// Plan tasks that run by themselves at set times, and run them
+    /// Schedule tasks and run them
     #[command(subcommand)]
     Cron(crate::commands::cron::CronCommand),
-    /// Have many conversations, and write them down for training
+    /// Run many prompts and record the conversations for training
     #[command(subcommand)]
     Batch(crate::commands::batch::BatchCommand),
-    /// Look at processes that an earlier hermes has left running, and end them
+    /// List and end processes left running by an earlier hermes
     #[command(subcommand)]
     Processes(crate::commands::processes::ProcessesCommand),
-    /// List the ports that processes of sessions listen on, and publish one on this machine
+    /// List the ports that session processes listen on, or publish one on this
+    /// machine
     Ports(crate::commands::ports::PortsArgs),
-    /// Look at what commands changed in package caches, and keep or discard it
+    /// Review changes to package caches, and apply or discard them
     #[command(subcommand)]
     Sandbox(crate::commands::sandbox::SandboxCommand),
-    /// Tell what works here and what is missing
+    /// Check what works on this machine and what is missing
     Doctor(crate::commands::doctor::DoctorArgs),
-    /// Serve file tools to another hermes, on standard input and output
+    /// Serve file tools to another hermes over standard input and output
     #[command(hide = true)]
     Hands,
-    /// Print a completion script for a shell
+    /// Print a shell completion script
     Completions {
-        /// The shell
+        /// Shell to generate the script for
         shell: clap_complete::Shell,
     },
 }
 
-/// Where and for whom calls are made.
+/// Context and limits of tool calls.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct CallOptions {
-    /// Share the working folder, environment and lists with other calls of this session
+    /// ID of the session; its calls share working directory, environment and
+    /// lists
     #[arg(long, value_name = "ID", env = "HERMES_SESSION")]
     pub(crate) session: Option<String>,
-    /// Work in this folder
+    /// Working directory
     #[arg(long, short = 'C', value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
-    /// Give up on a request after this many seconds
+    /// Time limit of a request in seconds
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub(crate) timeout: Option<f64>,
-    /// Go through every stage but the run, and tell what would happen
+    /// Run every stage except the call itself, and report what would happen
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
@@ -127,23 +131,24 @@ pub(crate) struct CallOptions {
     pub(crate) profile: ProfileOptions,
 }
 
-/// Which permissions hold.
+/// Which permissions apply.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ProfileOptions {
-    /// Use this permission profile
+    /// Permission profile to use
     #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<String>,
-    /// Read permission profiles from this file instead of HERMES_HOME/hermes_permissions.yaml
+    /// File to read permission profiles from, instead of
+    /// HERMES_HOME/hermes_permissions.yaml
     #[arg(long, value_name = "FILE")]
     pub(crate) permissions: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CallArgs {
-    /// The tool's name
+    /// Name of the tool
     pub(crate) tool: String,
-    /// A JSON object, `-` for one on standard input, or key=value pairs (key=@FILE reads a file,
-    /// key:=JSON is literal)
+    /// A JSON object, `-` to read one from standard input, or key=value pairs
+    /// (key=@FILE reads a file, key:=JSON is literal)
     #[arg(value_name = "ARGUMENTS")]
     pub(crate) arguments: Vec<String>,
     #[command(flatten)]
@@ -152,23 +157,24 @@ pub(crate) struct CallArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExecArgs {
-    /// A file with one JSON document or JSON lines; `-` or nothing for standard input
+    /// File with one JSON document or JSON lines; `-` or omitted for standard
+    /// input
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// Read the calls as this dialect instead of recognising it
+    /// Dialect of the calls, instead of detecting it
     #[arg(long, value_name = "NAME")]
     pub(crate) dialect: Option<String>,
-    /// Answer only calls to tools of these toolsets
+    /// Allow only tools from these toolsets
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) toolsets: Vec<String>,
     #[command(flatten)]
     pub(crate) options: CallOptions,
 }
 
-/// Which tools are meant.
+/// Selection of tools.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ToolsetFilter {
-    /// Only the tools of these toolsets
+    /// Include only tools from these toolsets
     #[arg(
         long = "toolset",
         visible_alias = "toolsets",
@@ -176,7 +182,7 @@ pub(crate) struct ToolsetFilter {
         value_delimiter = ','
     )]
     pub(crate) toolsets: Vec<String>,
-    /// Without the tools of these toolsets
+    /// Exclude tools from these toolsets
     #[arg(long = "without", value_name = "NAMES", value_delimiter = ',')]
     pub(crate) without: Vec<String>,
 }
@@ -187,30 +193,30 @@ pub(crate) enum ToolsCommand {
     List {
         #[command(flatten)]
         choice: ToolsetFilter,
-        /// Show how many tokens each definition costs a model
+        /// Show the token cost of each definition
         #[arg(long)]
         cost: bool,
-        /// Leave out tools that cannot work here
+        /// Hide tools that are unavailable here
         #[arg(long)]
         available: bool,
     },
-    /// Show one tool: what it does, its parameters, examples
+    /// Show what a tool does, its parameters and examples
     Show {
-        /// Its name or an alias
+        /// Name or alias of the tool
         name: String,
     },
-    /// Find tools by what they do
+    /// Search tools by what they do
     Search {
-        /// A few words
+        /// Search terms
         #[arg(required = true)]
         query: Vec<String>,
-        /// How many to show
+        /// Maximum number of tools to show
         #[arg(long, default_value_t = 10)]
         limit: usize,
     },
-    /// Print the definitions for a model's provider
+    /// Print tool definitions in the format of a model provider
     Export {
-        /// The provider's format
+        /// Format of the provider
         #[arg(long, value_enum, default_value_t = ExportFormat::Openai)]
         format: ExportFormat,
         #[command(flatten)]
@@ -218,39 +224,39 @@ pub(crate) enum ToolsCommand {
         /// Tools to export, instead of whole toolsets
         names: Vec<String>,
     },
-    /// Tell whether a tool can work here, and why not
+    /// Show whether a tool is available here, and why not
     Why {
-        /// Its name or an alias
+        /// Name or alias of the tool
         name: String,
     },
-    /// Fit arguments to any JSON Schema, and show what was changed
+    /// Coerce arguments to a JSON Schema, and show what changed
     Coerce {
-        /// A file with a JSON Schema
+        /// File with the JSON Schema
         #[arg(long, value_name = "FILE")]
         schema: PathBuf,
-        /// The arguments, as JSON text; `-` for standard input
+        /// Arguments as JSON text; `-` for standard input
         arguments: String,
     },
-    /// Check tools against the rules for tools
+    /// Check tools against the tool guidelines
     Check {
-        /// Their names; all if none are given
+        /// Names of the tools; defaults to all
         names: Vec<String>,
     },
-    /// Write the source file of a new tool
+    /// Create the source file of a new tool
     New {
-        /// The tool's name
+        /// Name of the tool
         name: String,
-        /// The folder to write it to
+        /// Output directory
         #[arg(long, value_name = "DIR", default_value = ".")]
         out: PathBuf,
-        /// The toolset that owns it
+        /// Toolset that the tool belongs to
         #[arg(long, value_name = "NAME", default_value = "system")]
         toolset: String,
     },
     /// Print the reference of all tools as Markdown
     #[command(hide = true)]
     Reference,
-    /// Print the table of token counts that is compiled in
+    /// Print the compiled-in table of token counts
     #[command(hide = true)]
     Tokens,
 }
@@ -276,41 +282,42 @@ pub(crate) enum ExportFormat {
 pub(crate) enum ToolsetsCommand {
     /// List the toolsets
     List,
-    /// Show what a toolset holds
+    /// Show the contents of a toolset
     Show {
-        /// Its name
+        /// Name of the toolset
         name: String,
     },
-    /// Make a toolset of your own
+    /// Create a custom toolset
     Create {
-        /// Its name
+        /// Name of the toolset
         name: String,
-        /// What it is for
+        /// Purpose of the toolset
         #[arg(long, default_value = "")]
         description: String,
-        /// Tools in it
+        /// Tools to include
         #[arg(long, value_delimiter = ',', value_name = "NAMES")]
         tools: Vec<String>,
-        /// Toolsets in it
+        /// Toolsets to include
         #[arg(long, value_delimiter = ',', value_name = "NAMES")]
         includes: Vec<String>,
-        /// Replace one of the same name
+        /// Replace an existing toolset of the same name
         #[arg(long)]
         replace: bool,
     },
-    /// Delete a toolset of your own
+    /// Delete a custom toolset
     Delete {
-        /// Its name
+        /// Name of the toolset
         name: String,
     },
-    /// Draw toolsets at random by a distribution
+    /// Draw random toolsets from a distribution
     Sample {
-        /// A distribution's name, or your own such as `web=50,file=20`; none lists them
+        /// Name of a distribution, or a custom one such as `web=50,file=20`;
+        /// lists all if omitted
         distribution: Option<String>,
-        /// The same seed draws the same toolsets
+        /// Random seed; the same seed draws the same toolsets
         #[arg(long)]
         seed: Option<u64>,
-        /// How many times to draw
+        /// Number of draws
         #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
         count: u32,
     },
@@ -318,30 +325,30 @@ pub(crate) enum ToolsetsCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Print a setting; all of them if none is named
+    /// Print a setting, or all settings
     Get {
-        /// The setting, such as `tools.tool_search.enabled`
+        /// Setting, such as `tools.tool_search.enabled`
         key: Option<String>,
     },
-    /// Change a setting in config.yaml; comments and unknown keys stay
+    /// Change a setting in config.yaml, keeping comments and unknown keys
     Set {
-        /// The setting
+        /// Name of the setting
         key: String,
-        /// Its value, as in YAML
+        /// Value, in YAML syntax
         #[arg(allow_negative_numbers = true)]
         value: String,
     },
-    /// Take a setting out of config.yaml
+    /// Remove a setting from config.yaml
     Unset {
-        /// The setting
+        /// Name of the setting
         key: String,
     },
-    /// Tell what a setting does, its default, and where its value comes from
+    /// Show what a setting does, its default, and where its value comes from
     Explain {
-        /// The setting; all of them if none is named
+        /// Name of the setting; defaults to all
         key: Option<String>,
     },
-    /// Print where the settings are
+    /// Print the path of the settings file
     Path,
     /// Print all settings as Markdown
     #[command(hide = true)]
@@ -351,7 +358,7 @@ pub(crate) enum ConfigCommand {
 fn parse_seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(n) if n > 0.0 && n <= 86_400.0 => Ok(n),
-        Ok(_) => Err("must be more than 0 and at most 86400".into()),
-        Err(_) => Err("is not a number".into()),
+        Ok(_) => Err("must be greater than 0 and at most 86400".into()),
+        Err(_) => Err("not a number".into()),
     }
 }

@@ -1,5 +1,5 @@
-//! Models that help beside the conversation: one looks at questions first, in
-//! approval mode `smart`; one sums up what a search has found.
+//! Auxiliary models: one reviews approval requests in approval mode `smart`,
+//! one summarizes search results.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,12 +14,12 @@ use tokio::sync::OnceCell;
 
 use crate::models::{ModelFinder, SelectedModel};
 
-/// How long it may take; after that the person is asked.
+/// Timeout of a review; afterwards the user is asked.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
-/// One word is wanted, but some models think before they say it.
+/// Only one word is needed, but some models reason first.
 const MAX_REPLY_TOKENS: u64 = 2_048;
 
-/// Asks the model of a task in `auxiliary`, or the usual one.
+/// The model of a task in `auxiliary`, or the default model.
 pub(crate) struct AuxiliaryModel {
     models: ModelFinder,
     model_name: Option<String>,
@@ -27,7 +27,7 @@ pub(crate) struct AuxiliaryModel {
 }
 
 impl AuxiliaryModel {
-    /// For that task, such as `approval`.
+    /// Creates the model for a task such as `approval`.
     pub(crate) fn new(models: ModelFinder, config: &ResolvedConfig, task: &str) -> Self {
         let said = |name: &str| {
             let path = format!("/auxiliary/{task}/{name}");

@@ -1,4 +1,4 @@
-//! `key=value` arguments, read by the tool's schema.
+//! Parses `key=value` arguments by the schema of the tool.
 
 use std::io::Read as _;
 
@@ -6,19 +6,19 @@ use serde_json::{Map, Value};
 
 use crate::command_error::CommandError;
 
-const ARGUMENT_FORMS_HINT: &str = "Write key=value pairs, or one JSON object in quotes.";
+const ARGUMENT_FORMS_HINT: &str = "Pass key=value pairs, or one quoted JSON object.";
 
-/// What is known of a tool's parameters.
+/// Known parameters of a tool.
 #[derive(Debug, Clone)]
 pub(crate) struct ToolParameters<'a> {
-    /// The schema; null for a tool that nobody knows.
+    /// The schema; null for an unknown tool.
     pub(crate) schema: &'a Value,
-    /// Other names of parameters, each with the one in the schema.
+    /// Aliases of parameters, each with the name in the schema.
     pub(crate) aliases: Vec<(&'a str, &'a str)>,
 }
 
 impl ToolParameters<'_> {
-    /// The schema of one parameter, by any of its names.
+    /// Returns the schema of a parameter, by name or alias.
     fn find(&self, key: &str) -> Option<&Value> {
         let properties = self.schema.get("properties")?;
         properties.get(key).or_else(|| {
@@ -27,7 +27,7 @@ impl ToolParameters<'_> {
         })
     }
 
-    /// The parameter that a lone value is most likely meant for.
+    /// Returns the parameter that a single bare value is most likely meant for.
     fn only_required(&self) -> Option<&str> {
         match self.schema.get("required")?.as_array()?.as_slice() {
             [name] => name.as_str(),
@@ -43,7 +43,7 @@ pub(crate) fn read_arguments(
 ) -> Result<Value, CommandError> {
     match words {
         [] => Ok(Value::Object(Map::new())),
-        // The pipeline reads the text, and mends it where it can.
+        // The pipeline parses the text and repairs it if possible.
         [one] if one == "-" => Ok(Value::String(read_stdin()?)),
         [one] if one.trim_start().starts_with(['{', '[', '"']) || one.trim().is_empty() => {
             Ok(Value::String(one.clone()))
@@ -52,7 +52,7 @@ pub(crate) fn read_arguments(
     }
 }
 
-/// All of standard input, which must be text.
+/// Reads standard input, which must be UTF-8.
 pub(crate) fn read_stdin() -> Result<String, CommandError> {
     let mut bytes = Vec::new();
     std::io::stdin()
@@ -60,10 +60,8 @@ pub(crate) fn read_stdin() -> Result<String, CommandError> {
         .map_err(|e| CommandError::usage(format!("Standard input cannot be read: {e}")))?;
     String::from_utf8(bytes).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
-        CommandError::usage(format!(
-            "Standard input is not UTF-8: byte {at} begins no valid character"
-        ))
-        .hint("Encode it as UTF-8; write other bytes as \\u escapes or base64.")
+        CommandError::usage(format!("Standard input is not UTF-8: invalid byte at offset {at}"))
+            .hint("Encode it as UTF-8; write other bytes as \\u escapes or base64.")
     })
 }
 
@@ -88,14 +86,14 @@ fn read_pairs(pairs: &[String], parameters: &ToolParameters<'_>) -> Result<Value
 
 fn not_a_pair_error(word: &str, alone: bool, parameters: &ToolParameters<'_>) -> CommandError {
     let hint = match parameters.only_required().filter(|_| alone) {
-        Some(name) => format!("Write {name}={word}, or one JSON object in quotes."),
+        Some(name) => format!("Pass {name}={word}, or one quoted JSON object."),
         None => ARGUMENT_FORMS_HINT.to_owned(),
     };
     CommandError::usage(format!("'{word}' is neither a key=value pair nor a JSON object"))
         .hint(hint)
 }
 
-/// A key that is given again makes a list.
+/// Inserts a value; a repeated key becomes a list.
 fn insert_or_append(fields: &mut Map<String, Value>, key: &str, value: Value) {
     match (fields.get_mut(key), value) {
         (None, value) => {
@@ -136,8 +134,8 @@ fn parse_by_schema(
     Ok(property.map_or_else(|| Value::String(text.clone()), |p| parse_typed(p, &text)))
 }
 
-/// The text as the type that the schema asks for, if it can be read so; the
-/// pipeline says what is wrong otherwise.
+/// Parses the text as the type in the schema, if possible; otherwise the
+/// pipeline reports the error.
 fn parse_typed(property: &Value, text: &str) -> Value {
     let kinds: Vec<&str> = match property.get("type") {
         Some(Value::String(kind)) => vec![kind],

@@ -1,4 +1,4 @@
-//! A call in a few words, as people see it.
+//! Short summaries of calls for the user.
 
 use hermes::core::text::excerpt;
 use hermes::core::{CallStatus, ErrorKind, ProcessEvent, ProcessNotice, ToolResult};
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::terminal::one_line;
 
-/// What says most about a call, the best first.
+/// Arguments that describe a call best, in order of preference.
 const SUMMARY_ARGUMENTS: [&str; 14] = [
     "command",
     "path",
@@ -24,12 +24,12 @@ const SUMMARY_ARGUMENTS: [&str; 14] = [
     "prompt",
 ];
 const MAX_SUMMARY_CHARS: usize = 72;
-/// Of a failure, so many characters are shown.
+/// Maximum length of an error note, in characters.
 const MAX_NOTE_CHARS: usize = 100;
-/// Longer answers of calls that went well are not looked into.
+/// Longer results of successful calls are not inspected.
 const MAX_INSPECTED_BYTES: usize = 100_000;
 
-/// The arguments of a call in one line.
+/// Summarizes the arguments of a call in one line.
 pub(crate) fn summarize_arguments(arguments: &Value) -> String {
     let Some(fields) = arguments.as_object() else { return String::new() };
     let telling =
@@ -50,7 +50,7 @@ fn value_text(value: &Value) -> Option<String> {
     }
 }
 
-/// Why a call failed, or what is odd about it, in a few words.
+/// Summarizes why a call failed, or its nonzero exit code.
 pub(crate) fn result_note(result: &ToolResult) -> String {
     if result.is_success() && result.content.len() > MAX_INSPECTED_BYTES {
         return String::new();
@@ -68,15 +68,13 @@ pub(crate) fn result_note(result: &ToolResult) -> String {
         Some(Value::Object(error)) => {
             error.get("message").and_then(Value::as_str).unwrap_or_default().to_owned()
         }
-        _ if result.status == CallStatus::Error(ErrorKind::Cancelled) => {
-            "It was stopped".to_owned()
-        }
+        _ if result.status == CallStatus::Error(ErrorKind::Cancelled) => "Cancelled".to_owned(),
         _ => String::new(),
     };
     excerpt(&one_line(&told), MAX_NOTE_CHARS).into_owned()
 }
 
-/// How long something took.
+/// Formats a duration.
 pub(crate) fn format_duration(time: std::time::Duration) -> String {
     let seconds = time.as_secs_f64();
     match seconds {
@@ -87,7 +85,7 @@ pub(crate) fn format_duration(time: std::time::Duration) -> String {
     }
 }
 
-/// Something that has happened meanwhile, in a line.
+/// Formats a notice in one line.
 pub(crate) fn notice_line(notice: &ProcessNotice) -> String {
     let ProcessNotice { session_id, command, event } = notice;
     let command = excerpt(&one_line(command), MAX_SUMMARY_CHARS).into_owned();

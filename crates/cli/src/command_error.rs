@@ -1,16 +1,16 @@
-//! How a command ends when it cannot do what was asked.
+//! Errors and exit codes of commands.
 
 use hermes::core::{ErrorKind, ToolError};
 use hermes_config::{ConfigError, EditError};
 use serde_json::json;
 
-/// The exit codes that scripts rely on.
+/// Exit codes, which scripts rely on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CliExitCode {
     Ok,
     Failed,
     Usage,
-    /// As the kind of the error says.
+    /// The exit code of this kind of error.
     Kind(ErrorKind),
 }
 
@@ -25,7 +25,7 @@ impl CliExitCode {
     }
 }
 
-/// An error that ends the command: the cause, the next step, the exit code.
+/// An error that ends the command: cause, next step and exit code.
 #[derive(Debug)]
 pub(crate) struct CommandError {
     pub(crate) message: String,
@@ -35,7 +35,7 @@ pub(crate) struct CommandError {
 }
 
 impl CommandError {
-    /// What was asked for makes no sense.
+    /// Creates an error for an invalid request.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -45,12 +45,12 @@ impl CommandError {
         }
     }
 
-    /// It was tried and went wrong.
+    /// Creates an error for an operation that failed.
     pub(crate) fn failed(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self { message: message.into(), hint: None, kind, exit: CliExitCode::Kind(kind) }
     }
 
-    /// Something that was named does not exist.
+    /// Creates an error for something that does not exist.
     pub(crate) fn not_found(message: impl Into<String>) -> Self {
         Self::failed(ErrorKind::NotFound, message)
     }
@@ -60,19 +60,19 @@ impl CommandError {
         self
     }
 
-    /// The hint, unless there is one already.
+    /// Sets the hint unless there is one already.
     pub(crate) fn or_hint(self, hint: impl Into<String>) -> Self {
         if self.hint.is_some() { self } else { self.hint(hint) }
     }
 
-    /// The same as a mistake on the command line.
+    /// Turns the error into a usage error.
     pub(crate) fn into_usage(mut self) -> Self {
         self.exit = CliExitCode::Usage;
         self
     }
 
-    /// Moves a suggestion at the end of the message to the hint, where
-    /// people and programs look for it.
+    /// Moves a suggestion from the end of the message to the hint, where users
+    /// and programs expect it.
     pub(crate) fn lift_suggestion(mut self) -> Self {
         const SUGGESTION_PREFIX: &str = "; did you mean ";
         let Some(at) = self.message.rfind(SUGGESTION_PREFIX) else { return self };
@@ -81,7 +81,7 @@ impl CommandError {
         self.hint(format!("Did you mean {names}"))
     }
 
-    /// A hint made of suggestions, if there are any.
+    /// Adds the first suggestion as a hint, if there is one.
     pub(crate) fn did_you_mean(self, names: &[String]) -> Self {
         match names.first() {
             Some(name) => self.hint(format!("Did you mean '{name}'?")),
@@ -99,20 +99,19 @@ impl From<ToolError> for CommandError {
     fn from(error: ToolError) -> Self {
         let mut message = error.message().to_owned();
         if let Some(words) = error.details().get("stderr").and_then(|it| it.as_str()) {
-            message.push_str(&format!("\nIt said last:\n{}", words.trim_end()));
+            message.push_str(&format!("\nLast output:\n{}", words.trim_end()));
         }
         CommandError::failed(error.kind(), message).hint(error.hint())
     }
 }
 
-/// Only an answer that cannot be written comes this way; whatever else can go
-/// wrong names the file.
+/// Only for output that cannot be written; all other I/O errors name the file.
 impl From<std::io::Error> for CommandError {
     fn from(error: std::io::Error) -> Self {
         let kind = ToolError::io("", &error).kind();
         let message = format!("The output cannot be written: {error}");
         CommandError { exit: CliExitCode::Failed, ..CommandError::failed(kind, message) }
-            .hint("Make room there, or send the output elsewhere.")
+            .hint("Free up space there, or redirect the output.")
     }
 }
 
@@ -120,7 +119,7 @@ impl From<ConfigError> for CommandError {
     fn from(error: ConfigError) -> Self {
         let text = error.to_string();
         let failure = match text.rsplit_once("\nhint: ") {
-            // With several faults each keeps its hint beside it.
+            // With several errors, each one keeps its hint.
             Some((message, hint)) if !message.contains("\nhint: ") => {
                 CommandError::usage(message).hint(hint)
             }
@@ -132,7 +131,7 @@ impl From<ConfigError> for CommandError {
             }
             ConfigError::Write { .. } => (
                 ErrorKind::Unavailable,
-                "Give that folder to your user, or set HERMES_HOME to another.",
+                "Make that directory writable for your user, or set HERMES_HOME to another one.",
             ),
             ConfigError::Locked { .. } | ConfigError::Changed { .. } => (ErrorKind::Conflict, ""),
             _ => return failure,
@@ -142,8 +141,8 @@ impl From<ConfigError> for CommandError {
     }
 }
 
-/// A command line that cannot be read, for programs: the sentence and the tip
-/// without the usage text.
+/// An invalid command line, for programs: the message and the tip without the
+/// usage text.
 impl From<&clap::Error> for CommandError {
     fn from(error: &clap::Error) -> Self {
         let text = error.to_string();
@@ -156,3 +155,12 @@ impl From<&clap::Error> for CommandError {
 }
 
 pub(crate) type CommandResult = Result<CliExitCode, CommandError>;
+
+impl From<hermes::HermesError> for CommandError {
+    fn from(error: hermes::HermesError) -> Self {
+        match error {
+            hermes::HermesError::Policy(error) => error.into(),
+            other => CommandError::failed(ErrorKind::Internal, other.to_string()),
+        }
+    }
+}

@@ -1,10 +1,10 @@
-//! A question at the terminal that is answered with yes or no.
+//! Yes/no questions at the terminal.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
 use crate::app::AppContext;
 
-/// What the person answers; none if nobody is there to ask.
+/// Asks the user to confirm; `None` if no user is at the terminal.
 pub(crate) fn confirm(app: &AppContext, question: &str) -> Option<bool> {
     let is_there = io::stdin().is_terminal() && app.terminal.stderr_is_person && !app.json;
     if !is_there {

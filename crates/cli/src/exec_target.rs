@@ -1,4 +1,4 @@
-//! Where commands run and files are, by the settings.
+//! The configured backend, where commands run and files are.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hermes::core::{DynTool, ErrorKind};
+use hermes::{FAMILIES, ToolFamily};
 use hermes_config::{HermesHome, HermesSettings, TerminalConfig};
 use hermes_exec::docker::{self, DockerTransport};
 use hermes_exec::singularity::{self, SingularityTransport};
@@ -17,7 +18,7 @@ use hermes_remote_tools::{RemoteToolHost, remote_tool};
 use crate::command_error::CommandError;
 use crate::commands::runtime;
 
-/// The place that the settings name. Nothing is opened yet.
+/// Returns the configured backend without opening it.
 pub(crate) fn configured_backend(
     settings: &HermesSettings,
     home: &HermesHome,
@@ -78,8 +79,8 @@ fn ssh_settings(
 ) -> Result<ssh::SshSettings, CommandError> {
     let given = &terminal.ssh;
     let host = given.host.clone().ok_or_else(|| {
-        CommandError::usage("Commands are to run on another host, but terminal.ssh_host is not set")
-            .hint("`hermes config set terminal.ssh_host HOST`, or set TERMINAL_SSH_HOST.")
+        CommandError::usage("terminal.backend is ssh, but terminal.ssh_host is not set")
+            .hint("Run `hermes config set terminal.ssh_host HOST`, or set TERMINAL_SSH_HOST.")
     })?;
     Ok(ssh::SshSettings {
         host,
@@ -105,8 +106,8 @@ fn parse_synced(
 ) -> Result<Vec<SyncMapping>, CommandError> {
     let read = |pair: &String| {
         let (first, second) = pair.split_once(':').ok_or_else(|| {
-            CommandError::usage(format!("{key}: `{pair}` names one place, not two"))
-                .hint("Write it as LOCAL:REMOTE for terminal.sync, REMOTE:LOCAL for sync_back.")
+            CommandError::usage(format!("{key}: `{pair}` is not a pair of paths"))
+                .hint("Use LOCAL:REMOTE for terminal.sync, REMOTE:LOCAL for sync_back.")
         })?;
         let (local, remote) = order(first.to_owned(), second.to_owned());
         Ok(SyncMapping { local: local.into(), remote })
@@ -120,8 +121,10 @@ fn singularity_settings(
 ) -> Result<singularity::SingularitySettings, CommandError> {
     let given = &terminal.singularity;
     let image = given.image.clone().ok_or_else(|| {
-        CommandError::usage("Commands are to run in Singularity, but there is no image")
-            .hint("`hermes config set terminal.singularity_image IMAGE`: a .sif file, a folder, or docker://NAME.")
+        CommandError::usage("terminal.backend is singularity, but no image is set").hint(
+            "Run `hermes config set terminal.singularity_image IMAGE`: a .sif file, a \
+                directory, or docker://NAME.",
+        )
     })?;
     Ok(singularity::SingularitySettings {
         image,
@@ -138,18 +141,18 @@ fn singularity_settings(
     })
 }
 
-/// Where commands run and files are, for one run of the program.
+/// The backend of one run of the program.
 #[derive(Debug, Clone)]
 pub(crate) struct ExecTarget(Arc<ExecTargetState>);
 
 #[derive(Debug)]
 struct ExecTargetState {
     backend: Arc<dyn ExecBackend>,
-    /// The same, if it is not this machine.
+    /// The same backend, if it is remote.
     lazy: Option<Arc<LazyBackend>>,
-    /// What the file tools work with elsewhere.
+    /// Runs the file tools on a remote backend.
     remote_tools: Option<Arc<RemoteToolHost>>,
-    /// Whether something may be kept going there.
+    /// Whether the backend may hold open connections or containers.
     is_open: AtomicBool,
 }
 
@@ -176,24 +179,26 @@ impl ExecTarget {
         Arc::clone(&self.0.backend)
     }
 
-    /// The file tools, working there.
-    pub(crate) fn file_tools(&self) -> Vec<Arc<dyn DynTool>> {
-        let tools = hermes_tools_file::tools();
-        match &self.0.remote_tools {
-            None => tools,
-            Some(hands) => {
-                tools.into_iter().map(|tool| remote_tool(tool, Arc::clone(hands))).collect()
+    /// Returns the tools of all families; file tools work on the backend's
+    /// host.
+    pub(crate) fn family_tools(&self) -> Vec<Arc<dyn DynTool>> {
+        let place = |family: &ToolFamily| match &self.0.remote_tools {
+            Some(host) if family.follows_backend => {
+                let tools = (family.tools)().into_iter();
+                tools.map(|tool| remote_tool(tool, Arc::clone(host))).collect()
             }
-        }
+            _ => (family.tools)(),
+        };
+        FAMILIES.iter().flat_map(place).collect()
     }
 
-    /// Whether that is this machine.
+    /// Whether the backend is this machine.
     pub(crate) fn is_local(&self) -> bool {
         self.0.backend.is_local()
     }
 
-    /// What is found there; none if that is here. Whoever waits no longer than
-    /// that finds it still being opened.
+    /// Opens the backend and returns facts about its host; `None` if it is
+    /// local. After `limit` the call fails, while the backend keeps opening.
     pub(crate) fn open(
         &self,
         limit: Option<Duration>,
@@ -211,26 +216,26 @@ impl ExecTarget {
             let name = self.0.backend.name();
             Err(CommandError::failed(
                 ErrorKind::Unavailable,
-                format!("{name} does not answer so far"),
+                format!("{name} does not respond yet"),
             )
-            .hint("`hermes doctor --backend` tells more."))
+            .hint("Run `hermes doctor --backend` for details."))
         };
         runtime::block_on_workers(reached)?.unwrap_or_else(late).map(Some)
     }
 
-    /// Has something done when the place is reached that could not be reached.
+    /// Registers a callback for when a backend becomes reachable later.
     pub(crate) fn on_open(&self, arrival: impl FnOnce(&HostFacts) + Send + 'static) {
         if let Some(patient) = &self.0.lazy {
             patient.on_ready(arrival);
         }
     }
 
-    /// Whether somebody waits for the place who does not know it yet.
+    /// Whether an `on_open` callback is pending.
     pub(crate) fn is_awaited(&self) -> bool {
         self.0.lazy.as_ref().is_some_and(|patient| patient.has_ready_callback())
     }
 
-    /// What is found there.
+    /// Opens the backend and returns facts about its host.
     pub(crate) async fn connect(&self) -> Result<Arc<HostFacts>, CommandError> {
         self.0.is_open.store(true, Ordering::Relaxed);
         let opened = match &self.0.lazy {
@@ -240,13 +245,13 @@ impl ExecTarget {
         opened.map_err(|error| {
             let failure = CommandError::failed(ErrorKind::Unavailable, error.message().to_owned());
             match error.hint() {
-                "" => failure.hint("`hermes doctor --backend` tells more."),
+                "" => failure.hint("Run `hermes doctor --backend` for details."),
                 hint => failure.hint(hint.to_owned()),
             }
         })
     }
 
-    /// Ends what was kept going there.
+    /// Closes connections and containers.
     pub(crate) async fn close(&self) {
         self.0.close().await;
     }
@@ -259,7 +264,7 @@ impl ExecTargetState {
             hands.close().await;
         }
         self.backend.cleanup().await;
-        // No answer is to come any more that could tell it.
+        // No further result can carry the notice.
         if let Some(news) = self.backend.take_notice() {
             let _ = writeln!(std::io::stderr(), "warning: {news}");
         }
@@ -267,8 +272,9 @@ impl ExecTargetState {
 }
 
 impl Drop for ExecTargetState {
-    /// A command that fails before it has made a call leaves nothing open: no
-    /// connection to a host that lacks the folder, no container without a shell.
+    /// Cleans up after a command that fails before its first call: no
+    /// connection to a host without the directory, no container without a
+    /// shell.
     fn drop(&mut self) {
         let is_outside = tokio::runtime::Handle::try_current().is_err();
         if self.is_open.load(Ordering::Relaxed) && is_outside {

@@ -1,4 +1,5 @@
-//! The measures of the settings, in the words of those who keep them.
+//! Converts limits from the settings to the types of the crates that enforce
+//! them.
 
 use std::time::Duration;
 
@@ -58,6 +59,7 @@ pub(crate) fn output_retention(settings: &HermesSettings) -> RetentionPolicy {
     }
 }
 
+#[cfg(feature = "code")]
 pub(crate) fn script_limits(settings: &HermesSettings) -> hermes_scripts::ScriptLimits {
     let given = &settings.code_execution;
     let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);

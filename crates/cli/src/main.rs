@@ -12,6 +12,7 @@ mod confirmation;
 mod exec_target;
 mod limits;
 mod mcp_servers;
+#[cfg(feature = "agent")]
 mod messaging;
 mod mode;
 mod models;
@@ -19,7 +20,6 @@ mod progress;
 mod prompter;
 mod question;
 mod reduced_sandbox;
-mod sandbox_support;
 mod security;
 mod stderr_approver;
 mod subagent_services;
@@ -36,14 +36,14 @@ use crate::app::AppContext;
 use crate::args::{CliArgs, CliCommand};
 use crate::command_error::{CliExitCode, CommandResult};
 
-/// A call allocates much and briefly, and a megabyte that is given back to the
-/// system between two calls has to be had anew, page by page.
+/// Calls make many short-lived allocations. mimalloc keeps freed memory between
+/// calls instead of returning it to the system and faulting it in again.
 #[global_allocator]
 static GLOBAL_ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     if wants_version() {
-        // As clap has it; a reader that is gone wants nothing more.
+        // Same output as clap; a closed pipe is ignored.
         let _ = writeln!(io::stdout(), concat!("hermes ", env!("CARGO_PKG_VERSION")));
         return ExitCode::SUCCESS;
     }
@@ -61,7 +61,7 @@ fn main() -> ExitCode {
     let outcome = run_command(&app, command);
     let exit = outcome.unwrap_or_else(|failure| {
         let failure = app.without_secrets(failure);
-        // Programs look for the answer where the answer would have been.
+        // Programs expect the error on standard output, in place of the result.
         let told = answers_json && app.terminal.print_line(&failure.to_json()).is_ok();
         if !(told && app.json) {
             app.terminal.error(&failure.message, failure.hint.as_deref());
@@ -71,21 +71,21 @@ fn main() -> ExitCode {
     ExitCode::from(exit.code())
 }
 
-/// Scripts ask for the version to see whether the program is there: all that
-/// can be said to it need not be made ready for that.
+/// Whether only the version is requested. Scripts use it to detect the program,
+/// so it skips building the whole clap command.
 fn wants_version() -> bool {
     let mut words = std::env::args_os().skip(1);
     let is_version = words.next().is_some_and(|word| word == "--version" || word == "-V");
     is_version && words.next().is_none()
 }
 
-/// Whoever names no command, but says how to talk, wants to talk.
+/// Parses the arguments as `hermes chat` options if no command was given.
 fn or_chat(error: clap::Error) -> Result<CliArgs, clap::Error> {
     if error.kind() != clap::error::ErrorKind::UnknownArgument {
         return Err(error);
     }
     let mut words: Vec<_> = std::env::args_os().collect();
-    // A conversation has no JSON form, which is told to who asks for it.
+    // Chat has no JSON output, so `--json` is an error.
     if words.iter().any(|word| word == "--json") {
         return Err(error);
     }
@@ -96,12 +96,12 @@ fn or_chat(error: clap::Error) -> Result<CliArgs, clap::Error> {
     })
 }
 
-/// Whoever says nothing wants to talk.
+/// Returns the default command, `chat`.
 fn chat_command(for_programs: bool) -> Result<CliCommand, clap::Error> {
     if for_programs {
         return Err(CliArgs::command().error(
             clap::error::ErrorKind::MissingSubcommand,
-            "a conversation has no JSON form; `hermes run --json TASK` has",
+            "a chat has no JSON output; use `hermes run --json TASK`",
         ));
     }
     let cli = CliArgs::try_parse_from(["hermes", "chat"])?;
@@ -144,7 +144,7 @@ fn run_command(app: &AppContext, command: CliCommand) -> CommandResult {
     }
 }
 
-/// Help and version are answers; anything else is a mistake of the caller.
+/// Prints help, version or a usage error, and returns the exit code.
 fn report_usage(error: &clap::Error) -> ExitCode {
     use clap::error::ErrorKind as Kind;
     let wants_json = std::env::args_os().any(|arg| arg == "--json");

@@ -1,4 +1,4 @@
-//! The tools of other programs (MCP), as a part of this one.
+//! Connects configured MCP servers and registers their tools.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,28 +15,28 @@ use crate::commands::runtime;
 use crate::exec_target::ExecTarget;
 use crate::subagent_services::SubagentServices;
 
-/// How long that is if nothing else is set.
+/// Default of `mcp_discovery_timeout`.
 const SERVER_START_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// After that time it is said who is waited for.
+/// Delay before a note says which servers are pending.
 const WAIT_NOTE_DELAY: Duration = Duration::from_secs(1);
 
-/// How many problems of a server are told without being asked for.
+/// Maximum number of warnings shown per server.
 const MAX_SHOWN_PROBLEMS: usize = 3;
 
-/// Whose tools are wanted.
+/// Servers whose tools are needed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ServerSelection<'a> {
-    /// Those of every server.
+    /// All servers.
     All,
-    /// This one, which may be no server's.
+    /// The server of this tool, which may not be an MCP tool.
     Tool(&'a str),
-    /// None; but nothing begins without the servers that are required.
+    /// Only servers marked as required.
     RequiredOnly,
 }
 
 impl ServerSelection<'_> {
-    /// Whether something about that server is of interest.
+    /// Whether to report the status of that server.
     fn includes(self, server: &str) -> bool {
         match self {
             Self::All => true,
@@ -47,10 +47,10 @@ impl ServerSelection<'_> {
 }
 
 impl AppServices {
-    /// Offers the tools of the servers that are set down: what is known of them
-    /// at once. Those of which nothing is known are started if their tools are
-    /// wanted, and waited for: the one whose tool it is until it is there, all
-    /// of them for a short while.
+    /// Registers the tools of the configured servers, from the cache if
+    /// possible. Starts servers without cached tools if they are selected, and
+    /// waits: for the server of a single tool until it is ready, for all
+    /// servers up to a timeout.
     pub(crate) fn connect_servers(
         &self,
         app: &AppContext,
@@ -83,7 +83,7 @@ impl AppServices {
             joined.wait_required().await
         })??;
         for status in joined.status().iter().filter(|status| wanted.includes(&status.name)) {
-            // Whoever calls one of its tools is told by the answer.
+            // For a single tool, the result of the call reports the error.
             if let (ServerSelection::All, Some(error)) = (wanted, &status.error) {
                 app.terminal.warn(&format!("MCP server {}: {error}", status.name));
             }
@@ -92,7 +92,8 @@ impl AppServices {
         Ok(())
     }
 
-    /// Offers what is known of the tools of servers, for who looks at tools.
+    /// Registers cached tools without starting a server, for commands that
+    /// inspect tools.
     pub(crate) fn offer_cached_tools(&self) {
         let entries = self.mcp_settings();
         if entries.as_object().is_some_and(|entries| !entries.is_empty()) {
@@ -100,26 +101,26 @@ impl AppServices {
         }
     }
 
-    /// The same, and tells of servers that have never been asked: a list without
-    /// their tools looks as if there were none.
+    /// Registers cached tools, and notes which servers have no cached tools: a
+    /// list without them would look complete.
     pub(crate) fn offer_cached_tools_and_note(&self, app: &AppContext) {
         self.offer_cached_tools();
         let unasked = self.unqueried_servers();
         if let Some(first) = unasked.first() {
             app.terminal.note(&format!(
-                "Nothing is known yet of the tools of the MCP server {}; `hermes mcp test {first}` \
-                 asks it.",
+                "The tools of the MCP server {} are not known yet; run `hermes mcp test \
+                 {first}` to query it.",
                 unasked.join(", ")
             ));
         }
     }
 
-    /// The servers of which nothing is known.
+    /// Returns the servers without known tools.
     pub(crate) fn unqueried_servers(&self) -> Vec<&str> {
         self.servers.get().map(|servers| servers.pending()).unwrap_or_default()
     }
 
-    /// Waits a short while for the servers of which nothing is known.
+    /// Waits up to the start timeout for servers without known tools.
     async fn await_servers(&self, app: &AppContext, servers: &McpServers) {
         let patience = self.server_start_timeout();
         servers.wait_settled(patience.min(WAIT_NOTE_DELAY)).await;
@@ -127,7 +128,7 @@ impl AppServices {
         let rest = patience.saturating_sub(WAIT_NOTE_DELAY);
         if !awaited.is_empty() && !rest.is_zero() {
             app.terminal.note(&format!(
-                "Waiting for the MCP server {}, at most {} s more.",
+                "Waiting for the MCP server {}, up to {} s more.",
                 awaited.join(", "),
                 rest.as_secs_f64()
             ));
@@ -137,7 +138,7 @@ impl AppServices {
         *self.lock_late_servers() = late.iter().map(|name| (*name).to_owned()).collect();
         for server in late {
             app.terminal.warn(&format!(
-                "MCP server {server}: it is not there yet; its tools join a chat when it is"
+                "MCP server {server}: not ready yet; its tools join a chat once it is"
             ));
         }
     }
@@ -146,7 +147,7 @@ impl AppServices {
         self.late_servers.lock()
     }
 
-    /// The servers that were late and are there now. Each is told once.
+    /// Returns late servers that are ready now, each only once.
     pub(crate) fn take_arrived_servers(&self) -> Vec<String> {
         let Some(servers) = self.servers.get() else { return Vec::new() };
         let is_here =
@@ -154,12 +155,12 @@ impl AppServices {
         self.lock_late_servers().extract_if(.., is_here).collect()
     }
 
-    /// From now on nobody waits for those that are late.
+    /// Stops tracking late servers.
     pub(crate) fn forget_late_servers(&self) {
         self.lock_late_servers().clear();
     }
 
-    /// How long servers are waited for of which nothing is known yet.
+    /// Returns how long to wait for servers without known tools.
     pub(crate) fn server_start_timeout(&self) -> Duration {
         let set =
             KeyPath::from_names(["mcp_discovery_timeout"]).and_then(|path| self.config.get(&path));
@@ -167,7 +168,7 @@ impl AppServices {
         set.and_then(|it| Duration::try_from_secs_f64(it).ok()).unwrap_or(SERVER_START_TIMEOUT)
     }
 
-    /// What is to be left when all calls are made.
+    /// Returns the resources to close after the last call.
     pub(crate) fn teardown(&self) -> SessionTeardown {
         SessionTeardown {
             exec_target: self.exec_target.clone(),
@@ -190,8 +191,7 @@ fn warn_problems(app: &AppContext, status: &ServerStatus) {
     }
 }
 
-/// What is to be left when all calls are made: the place where commands run,
-/// and the servers of others.
+/// Resources to close after the last call: the backend and the MCP servers.
 pub(crate) struct SessionTeardown {
     exec_target: ExecTarget,
     servers: Option<Arc<McpServers>>,

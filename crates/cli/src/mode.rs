@@ -1,5 +1,5 @@
 //! Modes: how much the agent does without asking. A mode narrows the chosen
-//! permission profile; none of them widens it.
+//! permission profile and never widens it.
 
 use clap::Args;
 use hermes::core::ToolSpec;
@@ -9,11 +9,11 @@ use serde_json::{Map, Value, json};
 
 use crate::command_error::CommandError;
 
-/// The toolsets whose tools start programs. What those programs write is held by
-/// the sandbox, whose trees must stay open for a command that was approved.
+/// Toolsets whose tools start programs. The sandbox confines the writes of
+/// those programs; its writable paths must stay open for approved commands.
 const PROGRAM_TOOLSETS: [&str; 3] = ["terminal", "code", "code_execution"];
 
-/// Scopes that plan mode denies beside writing and deleting files.
+/// Scopes that plan mode denies in addition to writing and deleting files.
 const PLAN_DENIES: [&str; 12] = [
     "git:write",
     "network:send",
@@ -31,44 +31,45 @@ const PLAN_DENIES: [&str; 12] = [
 
 const PLAN_REASON: &str = "Plan mode is read-only: nothing is changed until the user leaves it";
 
-/// What the model is told in plan mode.
+/// Instruction for the model in plan mode.
 const PLAN_INSTRUCTION: &str = "\n\nPlan mode is on: read, search and run read-only commands, \
     change nothing, and end with a plan that the user can approve.";
 
 /// How much the agent does without asking.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum AgentMode {
-    /// What the profile allows is done in the sandbox without a question.
+    /// Does what the profile allows in the sandbox, without asking.
     #[default]
     Auto,
-    /// Each file change and each command is asked about.
+    /// Asks before each file change and each command.
     Ask,
-    /// Nothing is changed.
+    /// Changes nothing.
     Plan,
-    /// Every question counts as answered with yes.
+    /// Approves every question.
     Yolo,
 }
 
-/// A mode on the command line.
+/// Mode flags of the command line.
 #[derive(Debug, Clone, Default, Args)]
 #[group(id = "mode", multiple = false)]
 pub(crate) struct ModeFlags {
-    /// Work in the sandbox without asking, as far as the profile allows (the default)
+    /// Work in the sandbox without asking, as far as the profile allows
+    /// (default)
     #[arg(long)]
     auto: bool,
     /// Ask before each file change and each command
     #[arg(long)]
     ask: bool,
-    /// Read only: change nothing, and work out a plan
+    /// Change nothing and work out a plan
     #[arg(long)]
     plan: bool,
-    /// Approve every question automatically; what is denied stays denied
+    /// Approve every question automatically; denied calls stay denied
     #[arg(long)]
     yolo: bool,
 }
 
 impl ModeFlags {
-    /// As if this mode had been named.
+    /// Returns the flags that select this mode.
     pub(crate) fn for_mode(mode: AgentMode) -> Self {
         Self {
             auto: mode == AgentMode::Auto,
@@ -78,7 +79,7 @@ impl ModeFlags {
         }
     }
 
-    /// The mode that was named, if one was.
+    /// Returns the selected mode, if any.
     pub(crate) fn chosen(&self) -> Option<AgentMode> {
         let flags = [
             (self.auto, AgentMode::Auto),
@@ -91,10 +92,10 @@ impl ModeFlags {
 }
 
 impl AgentMode {
-    /// Those that are switched between without a flag.
+    /// Modes that Shift-Tab cycles through.
     pub(crate) const CYCLED_MODES: [Self; 3] = [Self::Auto, Self::Ask, Self::Plan];
 
-    /// The word for it on the command line.
+    /// Returns the name of the mode on the command line.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -104,18 +105,18 @@ impl AgentMode {
         }
     }
 
-    /// What it means, in a sentence.
+    /// Returns a one-line description.
     pub(crate) fn about(self) -> &'static str {
         match self {
             Self::Auto => "works in the sandbox without asking, as far as the profile allows",
             Self::Ask => "asks before each file change and each command",
-            Self::Plan => "reads only, changes nothing",
-            Self::Yolo => "approves every question automatically; what is denied stays denied",
+            Self::Plan => "read-only, changes nothing",
+            Self::Yolo => "approves every question automatically; denied calls stay denied",
         }
     }
 
-    /// The mode of that name. Automatic approval is never switched on in passing:
-    /// it has a command of its own.
+    /// Parses the name of a mode. Rejects `yolo`, which has its own command, to
+    /// keep it from being switched on by accident.
     pub(crate) fn parse(name: &str) -> Result<Self, CommandError> {
         let known = Self::CYCLED_MODES.into_iter().find(|mode| mode.name() == name);
         known.ok_or_else(|| {
@@ -123,11 +124,11 @@ impl AgentMode {
                 "yolo" => "/yolo switches automatic approval on and off.",
                 _ => "The modes are auto, ask and plan.",
             };
-            CommandError::usage(format!("There is no mode '{name}'")).hint(hint)
+            CommandError::usage(format!("No mode named '{name}'")).hint(hint)
         })
     }
 
-    /// The mode that Shift-Tab leads to.
+    /// Returns the mode after this one in the Shift-Tab cycle.
     pub(crate) fn next(self) -> Self {
         match self {
             Self::Auto => Self::Ask,
@@ -136,23 +137,23 @@ impl AgentMode {
         }
     }
 
-    /// The status line's words for it.
+    /// Returns the label for the status line.
     pub(crate) fn label(self) -> String {
         format!("{} mode", self.name())
     }
 
-    /// What becomes of questions, with this mode chosen and that configured.
+    /// Combines this mode with the configured approval mode.
     pub(crate) fn approvals(self, configured: ApprovalMode) -> ApprovalMode {
         match (self, configured) {
             (Self::Yolo, _) => ApprovalMode::Off,
-            // Whoever wants to be asked is not represented by a model.
+            // Ask mode asks the user, never an approval model.
             (Self::Ask, _) | (_, ApprovalMode::Off) => ApprovalMode::Manual,
             (_, configured) => configured,
         }
     }
 
-    /// Puts what the model is told of the mode at the end of its instructions, in
-    /// place of what was said of another one.
+    /// Sets the instruction of this mode at the end of the system prompt,
+    /// replacing that of another mode.
     pub(crate) fn instruct(self, system: &mut String) {
         if let Some(without) = system.strip_suffix(PLAN_INSTRUCTION) {
             system.truncate(without.len());
@@ -162,19 +163,19 @@ impl AgentMode {
         }
     }
 
-    /// The rules that it adds to every profile, for these tools.
+    /// Returns the rules that the mode adds to every profile, for these tools.
     pub(crate) fn rules<'a>(self, tools: impl Iterator<Item = &'a ToolEntry>) -> Option<Value> {
         let rules = match self {
             Self::Auto | Self::Yolo => return None,
             Self::Ask => json!({
                 "approval_required": [
                     rule("terminal:execute", "Ask mode asks before each command"),
-                    rule("code:execute", "Ask mode asks before code is run"),
+                    rule("code:execute", "Ask mode asks before running code"),
                 ],
                 "tools": file_change_rules(tools, "approval_required", "Ask mode asks before each file change"),
             }),
             Self::Plan => {
-                // Programs may need somewhere to put a temporary file.
+                // Programs may need temporary files.
                 let writes = json!({ "allowed_paths": ["${tmp}/**"] });
                 let in_workspace = ["file:write", "file:delete"].map(|scope| {
                     json!({ "scope": scope, "paths": ["${workspace}/**"], "reason": PLAN_REASON })
@@ -183,8 +184,8 @@ impl AgentMode {
                 let deny: Vec<Value> = in_workspace.into_iter().chain(others).collect();
                 json!({
                     "deny": deny,
-                    // Nobody here knows what the tools of a server do.
-                    "approval_required": [rule("mcp:*", "Plan mode asks before each call of a server")],
+                    // The effects of MCP tools are unknown.
+                    "approval_required": [rule("mcp:*", "Plan mode asks before each call to an MCP server")],
                     "restrictions": { "file:write": writes, "file:delete": writes },
                     "tools": file_change_rules(tools, "deny", PLAN_REASON),
                     "sandbox": { "enabled": true },
@@ -204,7 +205,8 @@ pub(crate) fn runs_programs(spec: &ToolSpec) -> bool {
     PROGRAM_TOOLSETS.contains(&&*spec.toolset)
 }
 
-/// A rule about changes of files for each tool that makes them itself.
+/// Returns a file-change rule for each tool that changes files itself, not
+/// through a program.
 fn file_change_rules<'a>(
     tools: impl Iterator<Item = &'a ToolEntry>,
     list: &str,

@@ -1,4 +1,4 @@
-//! The models of this program: found by the settings and the environment.
+//! Model selection from the settings and the environment.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::command_error::CommandError;
 
-/// Where models are looked for.
+/// Finds models in the settings and the environment.
 #[derive(Debug, Clone)]
 pub(crate) struct ModelFinder {
     http: Arc<HttpClients>,
@@ -20,7 +20,7 @@ pub(crate) struct ModelFinder {
     max_tokens: Option<u64>,
 }
 
-/// A model, and how it is asked.
+/// A model and its request parameters.
 #[derive(Debug)]
 pub(crate) struct SelectedModel {
     pub(crate) found: discovery::DiscoveredModel,
@@ -34,7 +34,8 @@ impl ModelFinder {
         if !settings.is_object() {
             settings = json!({});
         }
-        // What the environment says counts more than the file.
+        // `config.settings` has the environment applied, so it overrides the
+        // file.
         if !settings["model"].is_object() {
             settings["model"] = json!({});
         }
@@ -52,8 +53,8 @@ impl ModelFinder {
         }
     }
 
-    /// Finds the model that is wanted, or the usual one. `PROVIDER:MODEL` names
-    /// who runs it.
+    /// Finds the given model, or the default one. `PROVIDER:MODEL` also selects
+    /// the provider.
     pub(crate) async fn find(
         &self,
         wanted: Option<&str>,
@@ -62,7 +63,7 @@ impl ModelFinder {
         let mut settings = Value::clone(&self.settings);
         let variables = hermes_store::dotenv::DotenvFile::load(&self.home.env_file()).vars;
         let lookup = |name: &str| {
-            // Whoever names a model means that one, whatever is usual.
+            // An explicit model overrides `HERMES_MODEL`.
             let counts = wanted.is_none() || name != "HERMES_MODEL";
             let found = || std::env::var(name).ok().or_else(|| variables.get(name).cloned());
             counts.then(found).flatten()
@@ -75,8 +76,8 @@ impl ModelFinder {
                 usual["provider"].as_str().is_some_and(|usual| usual.to_lowercase() == *name)
             };
             match provider.filter(|provider| !is_at(provider)) {
-                // Another server is told nothing of what is said of the usual one: not its
-                // key, above all.
+                // Another provider gets none of the default model's settings,
+                // above all not its API key.
                 Some(provider) => {
                     settings["model"] = json!({"default": model, "provider": provider});
                 }

@@ -1,4 +1,5 @@
-//! Progress on standard error, for calls that take longer than a moment.
+//! Progress line on standard error, for calls that take more than half a
+//! second.
 
 use std::io::Write as _;
 use std::time::{Duration, Instant};
@@ -7,7 +8,7 @@ use hermes::core::ProgressUpdate;
 use hermes::engine::CallObserver;
 use parking_lot::Mutex;
 
-/// One line that is written over and over, and wiped at the end.
+/// One line, rewritten in place and cleared at the end.
 #[derive(Debug)]
 pub(crate) struct ProgressLine {
     started: Instant,

@@ -1,4 +1,5 @@
-//! Passwords: from the settings, or from a person at the terminal.
+//! Passwords, from the environment, the `.env` file, or the user at the
+//! terminal.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::PathBuf;
@@ -10,18 +11,18 @@ use hermes_chat::{ChatScreen, QuestionAnswer, UserQuestion};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio::sync::{Mutex, oneshot};
 
-use crate::security::SecretsProvider;
 use crate::terminal::OpenQuestion;
+use hermes::SecretsProvider;
 
-/// Asks on standard error, and reads what is typed without showing it.
+/// Prompts on standard error and reads the answer, passwords without echo.
 pub(crate) struct TerminalPrompter {
     env_file: PathBuf,
-    /// Who must know what is not to be shown.
+    /// Redacts typed passwords.
     secrets: Arc<SecretsProvider>,
     may_ask: AtomicBool,
-    /// Who shows questions, in a chat.
+    /// The screen that shows questions, in a chat.
     screen: OnceLock<ChatScreen>,
-    /// One question at a time.
+    /// Serializes questions.
     turn: Mutex<()>,
 }
 
@@ -36,7 +37,7 @@ impl TerminalPrompter {
         }
     }
 
-    /// Waits until nothing else is asked; none if nobody may be.
+    /// Waits for other questions to finish; `None` if asking is not allowed.
     pub(crate) async fn wait_turn(&self) -> Option<tokio::sync::MutexGuard<'_, ()>> {
         if !self.may_ask.load(Ordering::Relaxed) {
             return None;
@@ -44,17 +45,17 @@ impl TerminalPrompter {
         Some(self.turn.lock().await)
     }
 
-    /// From now on questions are put on this screen.
+    /// Routes questions to this screen.
     pub(crate) fn set_screen(&self, screen: ChatScreen) {
         let _ = self.screen.set(screen);
     }
 
-    /// The screen that shows questions, in a chat.
+    /// Returns the screen that shows questions, in a chat.
     pub(crate) fn screen(&self) -> Option<&ChatScreen> {
         self.screen.get()
     }
 
-    /// From now on a person may be asked, if there is one.
+    /// Allows questions if a user is at the terminal.
     pub(crate) fn allow_questions(&self) {
         let is_there = io::stdin().is_terminal() && io::stderr().is_terminal();
         self.may_ask.store(is_there, Ordering::Relaxed);
@@ -93,8 +94,7 @@ impl PasswordPrompter for TerminalPrompter {
             let _ = write!(io::stderr(), "\n{question}: ");
             let _ = io::stderr().flush();
             let (send, typed) = oneshot::channel();
-            // A thread of its own: a question that is given up must not keep
-            // the program from ending.
+            // A separate thread, so an abandoned question does not block exit.
             std::thread::spawn(move || {
                 let mut line = String::new();
                 let read = io::stdin().lock().read_line(&mut line);
@@ -108,7 +108,7 @@ impl PasswordPrompter for TerminalPrompter {
     }
 }
 
-/// A terminal that does not show what is typed, until this is dropped.
+/// Turns terminal echo off until dropped.
 struct PasswordEchoGuard(Termios);
 
 impl PasswordEchoGuard {

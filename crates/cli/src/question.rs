@@ -1,4 +1,4 @@
-//! Questions of tools, put to a person at the terminal.
+//! Questions from tools to the user at the terminal.
 
 use std::io::{self, BufRead as _, Write as _};
 
@@ -21,7 +21,7 @@ impl UserPrompter for TerminalPrompter {
                     Some(QuestionAnswer::Text(text)) => Some(parse_choice(&text, choices)),
                     Some(QuestionAnswer::Key(key)) => Some(parse_choice(&key.to_string(), choices)),
                     None if screen.mode() == ScreenMode::Piped => None,
-                    // Somebody is there, who has put the question aside.
+                    // The user is present but dismissed the question.
                     None => Some(String::new()),
                 };
             }
@@ -35,8 +35,7 @@ impl UserPrompter for TerminalPrompter {
 }
 
 impl TerminalPrompter {
-    /// Puts a question that is answered by one of its choices; none if nobody
-    /// answers so.
+    /// Asks a multiple-choice question; `None` without a valid choice.
     pub(crate) async fn choose(&self, question: UserQuestion) -> Option<char> {
         if let Some(screen) = self.screen() {
             return match screen.ask(question).await? {
@@ -52,11 +51,10 @@ impl TerminalPrompter {
     }
 }
 
-/// A line from the keyboard; none if there will be no more.
+/// Reads a line from the keyboard; `None` at end of input.
 async fn typed_line() -> Option<String> {
     let (send, typed) = oneshot::channel();
-    // A thread of its own: a question that is given up must not keep the program
-    // from ending.
+    // A separate thread, so an abandoned question does not block exit.
     std::thread::spawn(move || {
         let mut line = String::new();
         let read = io::stdin().lock().read_line(&mut line);
@@ -65,7 +63,7 @@ async fn typed_line() -> Option<String> {
     typed.await.ok().flatten()
 }
 
-/// A question with choices as a person sees it: an empty line is the first one.
+/// Formats a multiple-choice question; an empty line selects the first choice.
 fn choice_question_text(question: &UserQuestion) -> String {
     let mut text = String::from("\n");
     for line in &question.body {
@@ -80,7 +78,7 @@ fn choice_question_text(question: &UserQuestion) -> String {
     text
 }
 
-/// The question as a chat shows it: choices by their numbers.
+/// Returns the question for a chat screen, with numbered choices.
 fn screen_question(question: &str, choices: &[String]) -> UserQuestion {
     let mut lines = question.lines().map(one_line);
     let title = lines.next().unwrap_or_default();
@@ -94,7 +92,7 @@ fn screen_question(question: &str, choices: &[String]) -> UserQuestion {
     }
 }
 
-/// The question as a person sees it.
+/// Formats a question for the terminal.
 fn question_text(question: &str, choices: &[String]) -> String {
     let mut text = String::from("\n");
     for line in question.lines() {
@@ -103,11 +101,11 @@ fn question_text(question: &str, choices: &[String]) -> String {
     for (at, choice) in choices.iter().enumerate() {
         text.push_str(&format!("  {}) {}\n", at + 1, one_line(choice)));
     }
-    text.push_str(if choices.is_empty() { "> " } else { "A number, or an answer of your own: " });
+    text.push_str(if choices.is_empty() { "> " } else { "Number, or your own answer: " });
     text
 }
 
-/// The choice of a number, or the words themselves.
+/// Returns the choice with that number, or the line itself.
 fn parse_choice(line: &str, choices: &[String]) -> String {
     let line = line.trim();
     let number = line.trim_end_matches([')', '.']).parse::<usize>().ok();

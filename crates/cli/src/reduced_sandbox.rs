@@ -1,5 +1,5 @@
-//! The question whether commands may run in the reduced sandbox, where the system
-//! cannot hold the whole one. It is asked once.
+//! Asks once whether commands may run in the reduced sandbox, where the system
+//! does not support the full one.
 
 use std::sync::Arc;
 
@@ -12,36 +12,36 @@ use tokio::sync::Mutex;
 use crate::app::{AppContext, AppServices};
 use crate::commands::config;
 use crate::prompter::TerminalPrompter;
-use crate::sandbox_support::{self, NamespaceObstacle, REDUCED_GAPS};
+use hermes::sandbox_support::{self, NamespaceObstacle, REDUCED_GAPS};
 
-/// The rule by which a call is asked about that the system cannot hold.
+/// The rule of calls whose confinement the system cannot enforce.
 const MISSING_RULE: &str = "sandbox: missing";
 
-/// What stands between the rules of a question.
+/// Separates the rules of an approval request.
 const RULE_SEPARATOR: &str = "; ";
 
-/// The setting that keeps the answer.
+/// The setting that stores the answer.
 const MISSING_SETTING: &str = "sandbox.missing";
 
-/// What the person has said of the reduced sandbox since the program started.
+/// The user's answer about the reduced sandbox in this run.
 pub(crate) type ReducedSandboxAnswer = Arc<Mutex<Option<bool>>>;
 
-/// Asks about the reduced sandbox before anything else is asked about a call.
+/// Asks about the reduced sandbox before any other question about a call.
 pub(crate) struct ReducedSandboxApprover {
     app: AppContext,
     home: HermesHome,
     keyboard: Arc<TerminalPrompter>,
-    /// Who answers everything else.
+    /// Answers all other questions.
     inner: Arc<dyn Approver>,
 }
 
 impl ReducedSandboxApprover {
     pub(crate) fn new(app: &AppContext, ready: &AppServices, person: Arc<dyn Approver>) -> Self {
-        let (home, keyboard) = (ready.home.clone(), Arc::clone(&ready.prompter));
+        let (home, keyboard) = (ready.home().clone(), Arc::clone(&ready.prompter));
         Self { app: app.clone(), home, keyboard, inner: person }
     }
 
-    /// Whether commands may run so. The first answer counts until the program ends.
+    /// Whether the user accepts the reduced sandbox. Asks once per run.
     async fn is_accepted(&self) -> bool {
         let mut known = self.app.reduced.lock().await;
         if let Some(answer) = *known {
@@ -53,7 +53,7 @@ impl ReducedSandboxApprover {
             if let Err(failure) =
                 config::save_setting(&self.app, &self.home, MISSING_SETTING, &reduced)
             {
-                let told = format!("{MISSING_SETTING} could not be kept: {}", failure.message);
+                let told = format!("{MISSING_SETTING} could not be saved: {}", failure.message);
                 self.app.terminal.warn(&told);
             }
         }
@@ -75,10 +75,10 @@ impl Approver for ReducedSandboxApprover {
             }
             if !self.is_accepted().await {
                 return ApprovalDecision::Refused(Some(
-                    "The user does not want commands to run in the reduced sandbox".to_owned(),
+                    "The user does not allow commands in the reduced sandbox".to_owned(),
                 ));
             }
-            // The call may have been asked about for more than that.
+            // Other rules of the request still need an answer.
             if request.rule.split(RULE_SEPARATOR).any(|rule| rule != MISSING_RULE) {
                 return self.inner.ask(request).await;
             }
@@ -95,15 +95,15 @@ fn reduced_sandbox_question() -> UserQuestion {
     let obstacle = NamespaceObstacle::find();
     let why = obstacle.map_or_else(sandbox_support::summary, |obstacle| obstacle.detail);
     UserQuestion {
-        title: "Run commands with the reduced sandbox?".to_owned(),
+        title: "Run commands in the reduced sandbox?".to_owned(),
         body: vec![
             format!("This system has no user namespaces ({why})."),
             REDUCED_GAPS.to_owned(),
-            "`hermes doctor` lists the ways to have the whole sandbox.".to_owned(),
+            "`hermes doctor` shows how to enable the full sandbox.".to_owned(),
         ],
         choices: vec![
             QuestionChoice::new('n', "no").with_aliases(&["d", "deny"]),
-            QuestionChoice::new('y', "yes, until hermes ends").with_aliases(&["yes"]),
+            QuestionChoice::new('y', "yes, until hermes exits").with_aliases(&["yes"]),
             QuestionChoice::new('a', "always").with_aliases(&["always"]),
         ],
         free_text: false,

@@ -1,20 +1,17 @@
-//! How permission, approval and secrecy are put together for this program.
+//! Builds the permission policy, the approver and redaction from the settings.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::path::Path;
+use std::sync::Arc;
 
-use hermes::core::{Approver, NetworkMode, SessionError, SessionStore};
+use hermes::SecretsProvider;
+use hermes::core::{Approver, NetworkMode};
 use hermes::engine::{SecretSource, ToolEntry};
 use hermes::policy::{
-    ApprovalMode, EnforcementMode, EnforcementSettings, MissingSandbox, PathVariables,
-    PermissionPolicy, PolicyError, PolicySources, RegistryLookup, SandboxDefaults, SavedRules,
-    SmartApprover, TicketStore,
+    ApprovalMode, EnforcementMode, EnforcementSettings, MissingSandbox, PermissionPolicy,
+    PolicyError, PolicySources, SandboxDefaults, SavedRules, SmartApprover, TicketStore,
 };
-use hermes::secrets::{Redactor, Secret, Vault, is_secret};
 use hermes_config::{HermesHome, ResolvedConfig, vars};
-use hermes_exec::network::registries::UserRegistries;
-use parking_lot::{Mutex, RwLock};
+
 use serde_json::{Map, Value, json};
 
 use crate::app::{AppContext, AppServices, PolicyInputs};
@@ -23,11 +20,7 @@ use crate::auxiliary_model::AuxiliaryModel;
 use crate::command_error::CommandError;
 use crate::mode::AgentMode;
 use crate::reduced_sandbox::ReducedSandboxApprover;
-use crate::sandbox_support;
 use crate::stderr_approver::StderrApprover;
-
-/// The profile of somebody who has chosen none.
-const DEFAULT_PROFILE: &str = "default";
 
 impl From<PolicyError> for CommandError {
     fn from(error: PolicyError) -> Self {
@@ -35,14 +28,14 @@ impl From<PolicyError> for CommandError {
         match error.hint {
             Some(hint) => failure.hint(hint),
             None => failure.hint(
-                "Mend the file or move it away; until then nothing runs that it might restrict.",
+                "Fix the file or move it away; until then calls it might restrict do not run.",
             ),
         }
     }
 }
 
 impl AppContext {
-    /// The failure as it may be shown: what was typed may hold a secret.
+    /// Redacts secrets in an error; its text may quote user input.
     pub(crate) fn without_secrets(&self, failure: CommandError) -> CommandError {
         let Ok(home) = self.home() else { return failure };
         let redactor = SecretsProvider::new(&home).redactor();
@@ -50,26 +43,7 @@ impl AppContext {
         CommandError { message: clean(failure.message), hint: failure.hint.map(clean), ..failure }
     }
 
-    /// What the names in permission patterns stand for.
-    pub(crate) fn policy_places(&self, home: &HermesHome, workspace: &Path) -> PathVariables {
-        let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let workspace = real(workspace);
-        let mut temp = vec![real(&std::env::temp_dir())];
-        for folder in ["/tmp", "/var/tmp"].map(Path::new).into_iter().filter(|f| f.is_dir()) {
-            if !temp.contains(&real(folder)) {
-                temp.push(real(folder));
-            }
-        }
-        PathVariables {
-            // Whoever starts at the root of the file system has no workspace.
-            workspace: (workspace != Path::new("/")).then_some(workspace),
-            home: std::env::home_dir().filter(|h| h.is_absolute()).map(|h| real(&h)),
-            hermes: real(home.root()),
-            temp,
-        }
-    }
-
-    /// The files that say what is permitted.
+    /// Loads the files with permission profiles.
     pub(crate) fn policy_sources(
         &self,
         home: &HermesHome,
@@ -79,20 +53,20 @@ impl AppContext {
         let own = match &options.permissions {
             Some(file) if !file.exists() => {
                 return Err(CommandError::usage(format!(
-                    "--permissions {}: there is no such file",
+                    "--permissions {}: no such file",
                     file.display()
                 ))
-                .hint("Name a YAML file with permission profiles."));
+                .hint("Pass a YAML file with permission profiles."));
             }
             Some(file) => file.clone(),
             None => home.permissions_file(),
         };
-        let places = self.policy_places(home, workspace);
-        let project = project_policy_file(&places);
+        let places = hermes::path_variables(home, workspace);
+        let project = hermes::project_policy_file(&places);
         Ok(PolicySources::load(&own, project.as_deref(), places)?)
     }
 
-    /// What the settings, the environment and the mode forbid besides.
+    /// Adds the restrictions from the settings, the environment and the mode.
     fn restrict_sources(
         &self,
         sources: &mut PolicySources,
@@ -121,15 +95,15 @@ impl AppContext {
         Ok(())
     }
 
-    /// The name of the chosen profile.
+    /// Returns the name of the selected profile.
     pub(crate) fn profile_name(&self, config: &ResolvedConfig, options: &ProfileOptions) -> String {
         let chosen = options.profile.clone();
         let chosen = chosen.or_else(|| config.settings.permissions.profile.clone());
-        chosen.unwrap_or_else(|| DEFAULT_PROFILE.to_owned())
+        chosen.unwrap_or_else(|| hermes::DEFAULT_PROFILE.to_owned())
     }
 
-    /// The permissions of this command's calls, in the mode that was chosen; none
-    /// means that the settings decide.
+    /// Returns the permission policy for this command's calls. Without a mode,
+    /// the settings decide.
     pub(crate) fn permissions(
         &self,
         ready: &AppServices,
@@ -140,7 +114,8 @@ impl AppContext {
         self.permissions_from(&ready.policy_inputs(), options, workspace, mode)
     }
 
-    /// The same for who has no more than this.
+    /// Like [`permissions`](Self::permissions), for callers without
+    /// [`AppServices`].
     pub(crate) fn permissions_from(
         &self,
         ready: &PolicyInputs,
@@ -160,7 +135,7 @@ impl AppContext {
         self.restrict_sources(&mut sources, &ready.config, chosen.unwrap_or_default(), &entries)?;
         let approvals = self.effective_approvals(&ready.config, chosen);
         let mut defaults = sandbox_defaults(&ready.config);
-        // Whoever is there is asked before everything is refused.
+        // Asks before refusing a call when the user is present.
         if approvals == ApprovalMode::Off || self.is_interactive() {
             defaults.missing = defaults.missing.or(Some(MissingSandbox::Ask));
         }
@@ -170,19 +145,19 @@ impl AppContext {
         let settings = EnforcementSettings {
             mode: enforcement_mode(&ready.config),
             approvals,
-            sandbox: Some(Arc::new(sandbox_support::can_hold)),
+            sandbox: Some(Arc::new(hermes::sandbox_support::can_enforce)),
             redact: Some(Arc::new(move |text| keeper.redactor().redact(text).into_owned())),
-            registries: Some(registry_lookup(&ready.home)),
+            registries: Some(hermes::registry_lookup(&ready.home)),
         };
         let saved = SavedRules::load(ready.home.saved_rules_file()).map_err(|problem| {
-            CommandError::usage(problem).hint("Mend the file or move it away.")
+            CommandError::usage(problem).hint("Fix the file or move it away.")
         })?;
         let tickets = TicketStore::new(ready.home.tickets_dir());
         Ok(Arc::new(sources.permissions(&name, settings, saved, tickets)?))
     }
 
-    /// The mode that is in force: the one that was chosen, or what the settings
-    /// come to.
+    /// Returns the effective mode: the chosen one, or the one that the settings
+    /// amount to.
     pub(crate) fn effective_mode(
         &self,
         config: &ResolvedConfig,
@@ -199,7 +174,8 @@ impl AppContext {
         config: &ResolvedConfig,
         chosen: Option<AgentMode>,
     ) -> ApprovalMode {
-        // A task that runs by itself has nobody who could have meant it so.
+        // A scheduled task has no user who could have chosen automatic
+        // approval.
         if std::env::var_os("HERMES_CRON_RUN").is_some() {
             return ApprovalMode::Manual;
         }
@@ -207,7 +183,7 @@ impl AppContext {
         chosen.map_or(configured, |mode| mode.approvals(configured))
     }
 
-    /// `HERMES_YOLO` counts as it was when the program started.
+    /// Reads `HERMES_YOLO` as it was at startup.
     fn configured_approvals(&self, config: &ResolvedConfig) -> ApprovalMode {
         let yolo = self.env.text(&vars::HERMES_YOLO);
         if yolo.is_some_and(|value| matches!(value.as_str(), "1" | "true" | "yes" | "on")) {
@@ -220,8 +196,8 @@ impl AppContext {
         }
     }
 
-    /// Who can be asked here: a person at the terminal, if there is one; before
-    /// them a model, if the settings want it.
+    /// Returns the approver: the user at the terminal, if present, after an
+    /// approval model, if configured.
     pub(crate) fn approver(
         &self,
         ready: &AppServices,
@@ -236,8 +212,7 @@ impl AppContext {
         self.with_reviewer(ready, options.mode.chosen(), person)
     }
 
-    /// A model looks at questions before this person does, if the settings want
-    /// it.
+    /// Puts the approval model, if configured, before this approver.
     pub(crate) fn with_reviewer(
         &self,
         ready: &AppServices,
@@ -254,44 +229,14 @@ impl AppContext {
         Some(Arc::new(ReducedSandboxApprover::new(self, ready, approver)))
     }
 
-    /// Whether somebody sits at this terminal who can be asked.
+    /// Whether a user is at this terminal.
     pub(crate) fn is_interactive(&self) -> bool {
         use std::io::IsTerminal as _;
         std::io::stdin().is_terminal() && self.terminal.stderr_is_person
     }
 }
 
-/// Asks package managers for their registries, and keeps what they answer.
-fn registry_lookup(home: &HermesHome) -> RegistryLookup {
-    static REGISTRY_LOOKUP: OnceLock<UserRegistries> = OnceLock::new();
-    let file = home.root().join("sandbox/registries.json");
-    Arc::new(move |manager| {
-        REGISTRY_LOOKUP.get_or_init(|| UserRegistries::new(file.clone())).hosts_for(manager)
-    })
-}
-
-/// The rules of the project that the workspace is in: the nearest file above,
-/// but not our own home's.
-fn project_policy_file(places: &PathVariables) -> Option<PathBuf> {
-    let workspace = places.workspace.as_deref()?;
-    let stop = places.home.as_deref();
-    for folder in workspace.ancestors() {
-        let ours = folder.join(".hermes");
-        let file = ours.join("hermes_permissions.yaml");
-        // A link that leads nowhere is found, and told of.
-        if file.symlink_metadata().is_ok()
-            && std::fs::canonicalize(&ours).ok().as_ref() != Some(&places.hermes)
-        {
-            return Some(file);
-        }
-        if Some(folder) == stop {
-            break;
-        }
-    }
-    None
-}
-
-/// What the settings say of the sandbox, under every profile.
+/// Returns the sandbox settings, which apply under every profile.
 fn sandbox_defaults(config: &ResolvedConfig) -> SandboxDefaults {
     let said = &config.settings.sandbox;
     let missing = said.missing.as_deref().map(|word| match word {
@@ -309,143 +254,5 @@ fn enforcement_mode(config: &ResolvedConfig) -> EnforcementMode {
     match config.settings.permissions.mode.as_str() {
         "audit" => EnforcementMode::Audit,
         _ => EnforcementMode::Enforce,
-    }
-}
-
-/// The secrets of this user: variables that look secret, the home's `.env`
-/// file, and the vault.
-pub(crate) struct SecretsProvider {
-    env_file: PathBuf,
-    vault: Vault,
-    /// Values that sessions have been given since.
-    learned: Mutex<BTreeMap<String, String>>,
-    redactor: RwLock<Option<Arc<Redactor>>>,
-}
-
-impl SecretsProvider {
-    pub(crate) fn new(home: &HermesHome) -> Self {
-        Self {
-            env_file: home.env_file(),
-            vault: Vault::new(home.secrets_file()),
-            learned: Mutex::default(),
-            redactor: RwLock::default(),
-        }
-    }
-
-    /// An error if the vault cannot be read: then nobody knows what to hide.
-    pub(crate) fn check(&self) -> Result<(), CommandError> {
-        self.vault.values_for_redaction()?;
-        Ok(())
-    }
-
-    fn known_secrets(&self) -> Vec<(String, String)> {
-        let dotenv = hermes_store::dotenv::DotenvFile::load(&self.env_file).vars;
-        let mut known: Vec<(String, String)> = std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-            .chain(dotenv)
-            .filter(|(name, value)| is_secret(name, value))
-            .collect();
-        let kept = self.vault.values_for_redaction().unwrap_or_default();
-        known.extend(kept.into_iter().map(|(name, secret)| (name, secret.expose().to_owned())));
-        known.extend(self.learned.lock().clone());
-        known
-    }
-
-    /// Takes in what among the variables of a session is secret.
-    fn learn_variables(&self, variables: &Value) {
-        let Some(variables) = variables.as_object() else { return };
-        let secret = |(name, value): (&String, &Value)| {
-            let value = value.as_str().filter(|value| is_secret(name, value))?;
-            Some((name.clone(), value.to_owned()))
-        };
-        for (name, value) in variables.iter().filter_map(secret) {
-            self.learn_secret(&name, &value);
-        }
-    }
-
-    /// Takes in a secret.
-    pub(crate) fn learn_secret(&self, name: &str, value: &str) {
-        let mut learned = self.learned.lock();
-        if learned.get(name).map(String::as_str) != Some(value) {
-            learned.insert(name.to_owned(), value.to_owned());
-            *self.redactor.write() = None;
-        }
-    }
-}
-
-impl std::fmt::Debug for SecretsProvider {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Keeper").field("env_file", &self.env_file).finish_non_exhaustive()
-    }
-}
-
-impl hermes_exec::output::OutputMask for SecretsProvider {
-    fn mask(&self, bytes: &mut [u8]) {
-        self.redactor().mask(bytes);
-    }
-}
-
-impl SecretSource for SecretsProvider {
-    fn redactor(&self) -> Arc<Redactor> {
-        let built = self.redactor.read().clone();
-        built.unwrap_or_else(|| {
-            let made = Arc::new(Redactor::new(self.known_secrets()).unwrap_or_default());
-            let mut kept = self.redactor.write();
-            Arc::clone(kept.insert(made))
-        })
-    }
-
-    fn lookup(&self, name: &str) -> Result<Option<Secret>, String> {
-        if let Some(secret) = self.vault.get(name).map_err(|error| error.to_string())? {
-            return Ok(Some(secret));
-        }
-        let from_file =
-            || hermes_store::dotenv::DotenvFile::load(&self.env_file).vars.get(name).cloned();
-        Ok(std::env::var(name).ok().or_else(from_file).map(Secret::new))
-    }
-}
-
-/// Session documents without secrets in them, but for the variables that
-/// programs must be given.
-pub(crate) struct RedactingStore {
-    store: Box<dyn SessionStore>,
-    secrets: Arc<SecretsProvider>,
-}
-
-impl RedactingStore {
-    pub(crate) fn new(store: Box<dyn SessionStore>, secrets: Arc<SecretsProvider>) -> Self {
-        Self { store, secrets }
-    }
-}
-
-impl SessionStore for RedactingStore {
-    fn read(&self, session: &str, key: &str) -> Result<Value, SessionError> {
-        let found = self.store.read(session, key)?;
-        if key == "env" {
-            self.secrets.learn_variables(&found);
-        }
-        Ok(found)
-    }
-
-    fn update(
-        &self,
-        session: &str,
-        key: &str,
-        change: &mut dyn FnMut(Value) -> Result<Value, SessionError>,
-    ) -> Result<(), SessionError> {
-        self.store.update(session, key, &mut |old| {
-            let new = change(old)?;
-            if key == "env" {
-                self.secrets.learn_variables(&new);
-                return Ok(new);
-            }
-            let mut text = new.to_string();
-            self.secrets.redactor().redact_json(&mut text);
-            Ok(serde_json::from_str(&text).unwrap_or(new))
-        })
-    }
-
-    fn may_block(&self) -> bool {
-        self.store.may_block()
     }
 }

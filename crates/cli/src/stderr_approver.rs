@@ -1,4 +1,4 @@
-//! A person at the terminal, asked about a call.
+//! Approval questions to the user at the terminal.
 
 use std::io::{self, BufRead as _, Write as _};
 
@@ -9,15 +9,15 @@ use tokio::sync::{Mutex, oneshot};
 
 use crate::terminal::{OpenQuestion, TerminalOutput, one_line};
 
-/// How many effects a question shows.
+/// Maximum number of effects shown in a question.
 const MAX_SHOWN_EFFECTS: usize = 8;
 
-/// Asks on standard error, and reads the answer from the keyboard.
+/// Asks on standard error and reads the answer from the keyboard.
 pub(crate) struct StderrApprover {
     terminal: TerminalOutput,
-    /// Whether there will be more calls in this session.
+    /// Whether the session can have more calls.
     has_session: bool,
-    /// One question at a time.
+    /// Serializes questions.
     turn: Mutex<()>,
 }
 
@@ -36,8 +36,7 @@ impl Approver for StderrApprover {
             let can_keep = !request.offered_rules.is_empty();
             let has_session = self.has_session && can_keep;
             let (send, answer) = oneshot::channel();
-            // A thread of its own: a question that is given up must not keep
-            // the program from ending.
+            // A separate thread, so an abandoned question does not block exit.
             std::thread::spawn(move || {
                 let _ = send.send(ask_until_decided(&question, has_session, can_keep));
             });
@@ -49,8 +48,7 @@ impl Approver for StderrApprover {
     }
 }
 
-/// A question that is given up leaves its line open; what follows must not be
-/// glued to it.
+/// Ends the line of an abandoned question, to keep later output off it.
 struct OpenLineGuard(bool);
 
 impl Drop for OpenLineGuard {
@@ -61,7 +59,7 @@ impl Drop for OpenLineGuard {
     }
 }
 
-/// What the person sees.
+/// Formats the question for the terminal.
 fn question_text(terminal: &TerminalOutput, request: &ApprovalRequest) -> String {
     let mark = terminal.message_prefix("asks");
     let mut text = format!("\n{mark} may {} run?\n", request.tool);
@@ -107,12 +105,13 @@ fn ask_until_decided(question: &str, has_session: bool, can_keep: bool) -> Appro
         if let Some(decision) = parse_decision(&line, has_session, can_keep) {
             return decision;
         }
-        let _ = writeln!(io::stderr(), "Please answer with one of the letters.");
+        let _ = writeln!(io::stderr(), "Answer with one of the letters.");
     }
     ApprovalDecision::Refused(None)
 }
 
-/// What a line decides. Only a whole line agrees: “yes, but not there” is no yes.
+/// Parses an answer. Approval must be the whole line: “yes, but not there” does
+/// not approve.
 fn parse_decision(line: &str, has_session: bool, can_keep: bool) -> Option<ApprovalDecision> {
     let line = line.trim();
     match line.to_lowercase().as_str() {
@@ -127,7 +126,7 @@ fn parse_decision(line: &str, has_session: bool, can_keep: bool) -> Option<Appro
         _ => {}
     }
     let (word, rest) = line.split_once(|c: char| !c.is_alphanumeric()).unwrap_or((line, ""));
-    // `d use git rm instead`: the model is told.
+    // `d use git rm instead`: the reason goes to the model.
     let rest = rest.trim();
     let told = (!rest.is_empty()).then(|| format!("The user refused: {rest}"));
     let is_no = matches!(word.to_lowercase().as_str(), "d" | "deny" | "n" | "no");

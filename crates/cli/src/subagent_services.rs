@@ -1,4 +1,4 @@
-//! What sub-agents need of this program: models, sessions, somebody to ask.
+//! Services for sub-agents: models, sessions, approvers.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use hermes::Hermes;
 use hermes::core::{Approver, Availability, BoxFuture, NoticeQueue};
 use hermes_agent::{
     ConversationJournal, ProjectGuidance, ReadGate, SessionJournal, SessionReminder,
@@ -20,42 +21,38 @@ use parking_lot::Mutex;
 use crate::agent_session::{notice_reminder, todo_reminder};
 use crate::models::ModelFinder;
 
-/// How long a process of a sub-agent that is through may take to end.
+/// Grace period for a finished sub-agent's processes to exit.
 const KILL_GRACE: Duration = Duration::from_secs(2);
 
-/// What sub-agents are given.
+/// Implements the host of sub-agents.
 pub(crate) struct SubagentServices {
     models: ModelFinder,
     history: HomeHistory,
-    jobs: OnceLock<Arc<JobRegistry>>,
-    notices: Arc<NoticeQueue>,
+    /// Jobs and notices of the session, once they exist.
+    attached: OnceLock<(Arc<JobRegistry>, Arc<NoticeQueue>)>,
     /// Whether an agent has found a model.
     has_model: AtomicBool,
     approvers: Mutex<HashMap<String, Arc<dyn Approver>>>,
 }
 
 impl SubagentServices {
-    pub(crate) fn new(
-        home: &HermesHome,
-        models: ModelFinder,
-        notices: &Arc<NoticeQueue>,
-    ) -> Arc<Self> {
+    pub(crate) fn new(home: &HermesHome, models: ModelFinder) -> Arc<Self> {
         Arc::new(Self {
             models,
             history: HomeHistory::for_home(home.root()),
-            jobs: OnceLock::new(),
-            notices: Arc::clone(notices),
+            attached: OnceLock::new(),
             has_model: AtomicBool::new(false),
             approvers: Mutex::default(),
         })
     }
 
-    /// Whose processes sub-agents leave behind.
-    pub(crate) fn set_jobs(&self, jobs: Arc<JobRegistry>) {
-        let _ = self.jobs.set(jobs);
+    /// Sets the jobs and notices that sub-agents share with the session.
+    pub(crate) fn attach(&self, hermes: &Hermes) {
+        let _ = self.attached.set((Arc::clone(hermes.jobs()), Arc::clone(hermes.notices())));
     }
 
-    /// An agent has begun: there is a model, and its session has this person.
+    /// Registers the approver of an agent's session, and that a model is
+    /// available.
     pub(crate) fn begin_session(&self, session: &str, approver: Option<Arc<dyn Approver>>) {
         self.has_model.store(true, Ordering::Relaxed);
         let mut approvers = self.approvers.lock();
@@ -82,7 +79,7 @@ impl SubagentHost for SubagentServices {
         if self.has_model.load(Ordering::Relaxed) || self.models.is_configured() {
             return Availability::Ready;
         }
-        Availability::missing("no model is set up", SETUP_HINT)
+        Availability::missing("no model is configured", SETUP_HINT)
     }
 
     fn journal(&self, child: &SubagentSpec<'_>) -> Result<Arc<dyn ConversationJournal>, String> {
@@ -108,11 +105,11 @@ impl SubagentHost for SubagentServices {
     }
 
     fn reminder(&self) -> Option<SessionReminder> {
-        Some(todo_reminder())
+        todo_reminder()
     }
 
     fn event_reminder(&self) -> Option<SessionReminder> {
-        Some(notice_reminder(&self.notices))
+        self.attached.get().map(|(_, notices)| notice_reminder(notices))
     }
 
     fn guidance(&self, cwd: &Path, gate: ReadGate) -> ProjectGuidance {
@@ -124,13 +121,14 @@ impl SubagentHost for SubagentServices {
             if let Ok(store) = self.history.store() {
                 let _ = store.end(child, status);
             }
-            for listed in self.jobs.get().map(|jobs| jobs.session_jobs(child)).unwrap_or_default() {
+            let Some((jobs, notices)) = self.attached.get() else { return };
+            for listed in jobs.session_jobs(child) {
                 if !listed.detached {
                     listed.job.terminate(KILL_GRACE).await;
                 }
             }
-            // Nobody is left whom it could be told to.
-            self.notices.drain(child, usize::MAX);
+            // The sub-agent is gone, so no one reads its notices.
+            notices.drain(child, usize::MAX);
         })
     }
 }

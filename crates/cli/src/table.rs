@@ -1,8 +1,8 @@
-//! Columns of text for people.
+//! Text tables for the terminal.
 
 use crate::terminal::{OutputStyle, TerminalOutput, show_control_chars};
 
-/// Rows of cells; the last column takes the room that is left.
+/// Rows of cells; the last column takes the remaining width.
 #[derive(Debug, Default)]
 pub(crate) struct TextTable {
     rows: Vec<Vec<(String, Option<OutputStyle>)>>,
@@ -14,7 +14,7 @@ impl TextTable {
         self.rows.push(cells.into());
     }
 
-    /// The rows as lines, cells aligned, the last one cut to fit.
+    /// Renders the rows as aligned lines, with the last cell truncated to fit.
     pub(crate) fn render(&self, terminal: &TerminalOutput) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let widths: Vec<usize> = (0..columns)
@@ -54,7 +54,7 @@ impl TextTable {
     }
 }
 
-/// How many columns a text takes on a terminal; emoji and wide scripts take two.
+/// Returns the terminal columns of a text; emoji and wide scripts take two.
 pub(crate) fn display_width(text: &str) -> usize {
     text.chars()
         .map(|c| match u32::from(c) {
@@ -72,7 +72,7 @@ pub(crate) fn display_width(text: &str) -> usize {
         .sum()
 }
 
-/// The first line of a text, cut to fit.
+/// Returns the first line of a text, truncated to fit.
 pub(crate) fn clip(text: &str, room: usize) -> String {
     let text = text.lines().next().unwrap_or_default();
     if display_width(text) <= room {

@@ -1,23 +1,23 @@
-//! Where words go: data to standard output, messages to standard error, and
-//! no complaint when nobody reads on.
+//! Terminal output: data to standard output, messages to standard error. A
+//! closed pipe is not an error.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How output looks here.
+/// Output settings of the terminal.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TerminalOutput {
-    /// Whether results are read by a person.
+    /// Whether standard output is a terminal.
     pub(crate) stdout_is_person: bool,
-    /// Whether messages are read by a person.
+    /// Whether standard error is a terminal.
     pub(crate) stderr_is_person: bool,
     colour: bool,
     stderr_colour: bool,
     pub(crate) quiet: bool,
 }
 
-/// A way to make words stand out. Nothing is said by colour alone.
+/// Text style. Colour never carries meaning on its own.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum OutputStyle {
     Bold,
@@ -56,12 +56,12 @@ impl TerminalOutput {
         }
     }
 
-    /// A terminal that shows no styles.
+    /// Returns an output without styles.
     pub(crate) fn plain() -> Self {
         Self { colour: false, ..Self::new(true) }
     }
 
-    /// The text in that style, where styles are shown.
+    /// Styles a text for standard output.
     pub(crate) fn paint(&self, style: OutputStyle, text: &str) -> String {
         if self.colour && !text.is_empty() {
             format!("\x1b[{}m{text}\x1b[0m", style.code())
@@ -70,7 +70,7 @@ impl TerminalOutput {
         }
     }
 
-    /// The text in that style, where messages are shown.
+    /// Styles a text for standard error.
     pub(crate) fn paint_message(&self, style: OutputStyle, text: &str) -> String {
         if self.stderr_colour {
             format!("\x1b[{}m{text}\x1b[0m", style.code())
@@ -79,12 +79,12 @@ impl TerminalOutput {
         }
     }
 
-    /// A word that begins a message and stands out.
+    /// Returns a highlighted prefix for a message.
     pub(crate) fn message_prefix(&self, word: &str) -> String {
         self.paint_message(OutputStyle::Yellow, &format!("{word}:"))
     }
 
-    /// How many columns there are for a table.
+    /// Returns the width for tables, in columns.
     pub(crate) fn width(&self) -> usize {
         if !self.stdout_is_person {
             return 1000;
@@ -94,14 +94,14 @@ impl TerminalOutput {
             .max(40)
     }
 
-    /// Prints data and a line's end. A reader that has gone away (`| head -1`)
-    /// ends the program quietly.
+    /// Prints a line of data. Exits quietly if the pipe is closed (`| head
+    /// -1`).
     pub(crate) fn print_line(&self, text: &str) -> io::Result<()> {
         exit_on_closed_pipe(self.try_print_line(text))
     }
 
-    /// The same for who has something to end first: that the reader has gone
-    /// away is an error like any other.
+    /// Prints a line of data, and returns a closed pipe as an error, for
+    /// callers that must clean up first.
     pub(crate) fn try_print_line(&self, text: &str) -> io::Result<()> {
         let mut out = io::stdout().lock();
         out.write_all(text.as_bytes())?;
@@ -109,14 +109,14 @@ impl TerminalOutput {
         out.flush()
     }
 
-    /// A message for people.
+    /// Prints a message, unless quiet.
     pub(crate) fn note(&self, text: &str) {
         if !self.quiet {
             let _ = writeln!(io::stderr(), "{}", self.for_messages(text));
         }
     }
 
-    /// A message for people behind a mark that stands out.
+    /// Prints a message after a styled mark, unless quiet.
     pub(crate) fn note_marked(&self, style: OutputStyle, mark: &str, text: &str) {
         if !self.quiet {
             let mark = self.paint_message(style, mark);
@@ -124,7 +124,7 @@ impl TerminalOutput {
         }
     }
 
-    /// A message that something is not as it should be.
+    /// Prints a warning, unless quiet.
     pub(crate) fn warn(&self, text: &str) {
         if !self.quiet {
             let mark = self.paint_message(OutputStyle::Yellow, "warning:");
@@ -132,7 +132,7 @@ impl TerminalOutput {
         }
     }
 
-    /// An error and what to do about it.
+    /// Prints an error and its hint.
     pub(crate) fn error(&self, text: &str, hint: Option<&str>) {
         let mark = self.paint_message(OutputStyle::Red, "error:");
         let mut err = io::stderr().lock();
@@ -148,11 +148,11 @@ impl TerminalOutput {
     }
 }
 
-/// How many questions wait for an answer.
+/// Number of questions waiting for an answer.
 static OPEN_QUESTIONS: AtomicUsize = AtomicUsize::new(0);
 
-/// While it lives, a question waits for its answer: nothing else may be written
-/// where it stands.
+/// Marks a question as open until dropped; no other output may be written
+/// meanwhile.
 pub(crate) struct OpenQuestion(());
 
 impl OpenQuestion {
@@ -161,7 +161,7 @@ impl OpenQuestion {
         Self(())
     }
 
-    /// Whether a question waits for its answer.
+    /// Whether any question is open.
     pub(crate) fn is_any_open() -> bool {
         OPEN_QUESTIONS.load(Ordering::SeqCst) > 0
     }
@@ -173,9 +173,8 @@ impl Drop for OpenQuestion {
     }
 }
 
-/// The text with its control characters shown as symbols, and without those
-/// that turn the direction of writing: a file that is looked at must not steer
-/// the terminal.
+/// Replaces control characters and bidirectional overrides with symbols, so
+/// displayed content cannot control the terminal.
 pub(crate) fn show_control_chars(text: &str) -> Cow<'_, str> {
     let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let steers = |c: char| turns(c) || c.is_control() && c != '\n' && c != '\t';
@@ -191,8 +190,8 @@ pub(crate) fn show_control_chars(text: &str) -> Cow<'_, str> {
     text.chars().map(symbol).collect::<String>().into()
 }
 
-/// The text on one line, with nothing in it that hides, turns or breaks: what
-/// a stranger wrote must not look like a line of ours.
+/// Escapes line breaks, invisible and bidirectional characters, so untrusted
+/// text cannot imitate a line of our output.
 pub(crate) fn one_line(text: &str) -> String {
     let shown = |c: char| {
         let is_odd = c.is_control()
@@ -203,16 +202,16 @@ pub(crate) fn one_line(text: &str) -> String {
     text.chars().map(shown).collect()
 }
 
-/// Passes errors on, but for a closed pipe: then there is nobody to tell.
+/// Exits on a closed pipe and returns other errors.
 fn exit_on_closed_pipe(result: io::Result<()>) -> io::Result<()> {
     match result {
-        #[expect(clippy::disallowed_methods, reason = "there is nobody left to answer")]
+        #[expect(clippy::disallowed_methods, reason = "the reader has closed the pipe")]
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
         other => other,
     }
 }
 
-/// While it lives, what is typed is not shown.
+/// Turns terminal echo off until dropped.
 pub(crate) struct HiddenInputGuard(Option<rustix::termios::Termios>);
 
 impl HiddenInputGuard {

@@ -1,26 +1,25 @@
-//! How many tokens a definition costs. The built-in tools' counts are
-//! compiled in, because loading a tokenizer takes longer than everything else
-//! that `hermes tools list` does; a definition that is not in the table is
-//! counted when asked for.
+//! Token counts of definitions. The counts of built-in tools are compiled in,
+//! because loading a tokenizer takes longer than the rest of `hermes tools
+//! list`; other definitions are counted on demand.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use serde_json::value::RawValue;
 
-/// One line a definition: its hash, its count, the tool's name.
+/// One line per definition: its hash, its count, the tool's name.
 const TOKEN_TABLE: &str = include_str!("../data/tokens.tsv");
 
-/// The count for a definition from the table, else by the tokenizer of
-/// current OpenAI models (o200k).
+/// Returns the token count of a definition, from the table or else from the
+/// tokenizer of current OpenAI models (o200k).
 pub(crate) fn count(definition: &str) -> usize {
     lookup(definition).unwrap_or_else(|| measure(definition))
 }
 
-/// About what a list of definitions costs, without a tokenizer, whose table
-/// would fill tens of megabytes of a program that stays.
+/// Estimates the tokens of a list of definitions without the tokenizer, whose
+/// table would take tens of megabytes in a long-running process.
 pub(crate) fn estimate(definitions: &str) -> usize {
-    // What English in JSON takes by the table.
+    // Average for English text in JSON, measured on the table.
     const BYTES_PER_TOKEN: usize = 4;
     let Ok(each) = serde_json::from_str::<Vec<&RawValue>>(definitions) else {
         return definitions.len() / BYTES_PER_TOKEN;
@@ -30,7 +29,7 @@ pub(crate) fn estimate(definitions: &str) -> usize {
         .sum()
 }
 
-/// The count from the table.
+/// Returns the count from the table.
 pub(crate) fn lookup(definition: &str) -> Option<usize> {
     static TOKEN_COUNTS: OnceLock<HashMap<u64, usize>> = OnceLock::new();
     let counts = TOKEN_COUNTS.get_or_init(|| {
@@ -46,12 +45,12 @@ pub(crate) fn lookup(definition: &str) -> Option<usize> {
     counts.get(&hash(definition)).copied()
 }
 
-/// Counts for real.
+/// Counts with the tokenizer.
 pub(crate) fn measure(text: &str) -> usize {
     tiktoken_rs::o200k_base_singleton().encode_ordinary(text).len()
 }
 
-/// A line of the table.
+/// Returns a line of the table.
 pub(crate) fn table_row(name: &str, definition: &str) -> String {
     format!("{:016x}\t{}\t{name}", hash(definition), measure(definition))
 }

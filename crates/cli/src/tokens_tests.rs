@@ -3,10 +3,7 @@ use hermes::engine::Engine;
 
 #[test]
 fn the_table_knows_every_built_in_tool() {
-    let engine = Engine::builder()
-        .tools(crate::app::all_tools(hermes_tools_file::tools()))
-        .build()
-        .expect("an engine");
+    let engine = Engine::builder().tools(hermes::all_tools()).build().expect("an engine");
     let unknown: Vec<String> = engine
         .snapshot()
         .entries()

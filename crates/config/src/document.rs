@@ -1,4 +1,5 @@
-//! config.yaml as it was written: every key in its order, known or not, with the place it was said at.
+//! A parsed config.yaml: every key in its order, known or not, with its
+//! position.
 
 use std::fmt;
 use std::io::ErrorKind;
@@ -14,12 +15,12 @@ use crate::scalar::resolve_plain;
 use crate::source::{SourceText, SpannedProblem};
 use crate::tree::{self, CommentMode, NodeId, YamlNodeKind, YamlTree};
 
-/// The most bytes a configuration may have.
+/// Maximum size of a configuration file.
 pub const MAX_CONFIG_BYTES: usize = 8 * 1024 * 1024;
 
 /// A parsed configuration document; its top level is always a mapping.
 ///
-/// `Debug` shows no contents: the file may hold keys and passwords.
+/// `Debug` omits the contents: the file may hold keys and passwords.
 pub struct ConfigDocument {
     source: SourceText,
     tree: YamlTree,
@@ -27,12 +28,12 @@ pub struct ConfigDocument {
 }
 
 impl ConfigDocument {
-    /// Reads a file; one that does not exist is an empty document.
+    /// Reads a file; a missing file is an empty document.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
         Self::parse(path, read_text(path)?.unwrap_or_default())
     }
 
-    /// Parses a text; `name` is what errors call it.
+    /// Parses a text; errors refer to it as `name`.
     pub fn parse(name: impl Into<PathBuf>, text: impl Into<String>) -> Result<Self, ConfigError> {
         let source = SourceText::new(name.into(), text.into());
         if source.text.len() > MAX_CONFIG_BYTES {
@@ -44,33 +45,34 @@ impl ConfigDocument {
         }
     }
 
-    /// The whole document, an object.
+    /// Returns the whole document, an object.
     pub fn value(&self) -> &Value {
         &self.value
     }
 
-    /// The text it was parsed from.
+    /// Returns the text it was parsed from.
     pub fn text(&self) -> &str {
         &self.source.text
     }
 
-    /// The name it was read under.
+    /// Returns the name it was read under.
     pub fn name(&self) -> &Path {
         &self.source.name
     }
 
-    /// The value at a path; a number addresses an item of a list.
+    /// Returns the value at a path; a number addresses a list item.
     pub fn get(&self, path: &KeyPath) -> Option<&Value> {
         get(&self.value, path.names())
     }
 
-    /// Where the value at a path was given.
+    /// Returns the position of the value at a path.
     pub fn position(&self, path: &KeyPath) -> Option<FilePosition> {
         let (start, _) = self.find(path.names())?;
         Some(self.source.position(start))
     }
 
-    /// A fault with the value at a path, shown with its line if it has one.
+    /// Returns a diagnostic for the value at a path, with its line if it has
+    /// one.
     pub(crate) fn diagnose(
         &self,
         names: &[String],
@@ -96,7 +98,7 @@ impl ConfigDocument {
         }
     }
 
-    /// The offset at which an entry starts, and the node that is its value.
+    /// Returns the offset of an entry and the node of its value.
     fn find(&self, names: &[String]) -> Option<(usize, NodeId)> {
         let mut node = self.tree.root?;
         let mut start = self.tree.node(node).start;
@@ -116,7 +118,7 @@ impl fmt::Debug for ConfigDocument {
     }
 }
 
-/// One step down, through aliases and `<<`.
+/// Resolves one path segment, through aliases and `<<`.
 fn descend(tree: &YamlTree, node: NodeId, name: &str, depth: usize) -> Option<(usize, NodeId)> {
     match &tree.node(tree.target(node)).kind {
         YamlNodeKind::Map { entries, .. } => {
@@ -138,7 +140,7 @@ fn descend(tree: &YamlTree, node: NodeId, name: &str, depth: usize) -> Option<(u
     }
 }
 
-/// The value at a path below `value`.
+/// Returns the value at a path below `value`.
 pub(crate) fn get<'v>(value: &'v Value, names: &[String]) -> Option<&'v Value> {
     names.iter().try_fold(value, |value, name| match value {
         Value::Object(map) => map.get(name),
@@ -147,7 +149,7 @@ pub(crate) fn get<'v>(value: &'v Value, names: &[String]) -> Option<&'v Value> {
     })
 }
 
-/// Parses a configuration; nothing at all is an empty one.
+/// Parses a configuration; an empty text is an empty document.
 pub(crate) fn parse_document(text: &str) -> Result<(YamlTree, Value), SpannedProblem> {
     parse_document_with(text, CommentMode::Skip)
 }
@@ -177,13 +179,13 @@ fn not_a_mapping(value: &Value, at: std::ops::Range<usize>) -> SpannedProblem {
         Value::String(text) if text.contains(':') => {
             "write `key: value`, with a space after the colon"
         }
-        _ => "the top level holds `key: value` lines",
+        _ => "the top level must be `key: value` lines",
     };
     let found = describe(value);
     SpannedProblem::new(at, format!("the configuration must be a mapping, not {found}")).hint(hint)
 }
 
-/// What a value is, in words.
+/// Describes a value in words.
 pub(crate) fn describe(value: &Value) -> String {
     match value {
         Value::Null => "nothing".to_owned(),
@@ -199,7 +201,7 @@ pub(crate) fn describe(value: &Value) -> String {
     }
 }
 
-/// The text of a file, `None` if it does not exist; size and encoding checked.
+/// Reads a file and checks its size and encoding; `None` if it does not exist.
 pub(crate) fn read_text(path: &Path) -> Result<Option<String>, ConfigError> {
     let fail = |source| ConfigError::Read { path: path.to_owned(), source };
     let bytes = match regular_file::read_at_most(path, MAX_CONFIG_BYTES as u64 + 1) {
@@ -222,8 +224,8 @@ pub(crate) fn read_text(path: &Path) -> Result<Option<String>, ConfigError> {
     })
 }
 
-/// The value that a text on the command line stands for: `true`, `3`, `2.5`, `[a, b]`, `{k: v}`, a quoted
-/// text, or else the text itself.
+/// Parses a command-line value: `true`, `3`, `2.5`, `[a, b]`, `{k: v}`, a
+/// quoted string, or else the text itself.
 pub fn parse_value(text: &str) -> Value {
     let trimmed = text.trim();
     let as_text = || Value::String(text.to_owned());
@@ -246,7 +248,9 @@ pub fn parse_value(text: &str) -> Value {
     }
 }
 
-/// `"a": b` starts like a quoted text and `[a]: b` like a list, but they are mappings without brackets.
+/// Whether a parsed value is complete in itself, not a mapping without braces.
+/// `"a": b` starts like a quoted string and `[a]: b` like a list, but both are
+/// such mappings.
 fn is_bare_mapping(kind: &YamlNodeKind) -> bool {
     match kind {
         YamlNodeKind::Map { flow, .. } | YamlNodeKind::List { flow, .. } => *flow,

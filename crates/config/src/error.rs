@@ -1,4 +1,4 @@
-//! What can go wrong, in words a person can act on: where, what, and what to do next.
+//! Errors and diagnostics: where, what, and what to do next.
 
 use std::fmt;
 use std::io;
@@ -9,7 +9,7 @@ use crate::edit::EditError;
 /// A position in a file; line and column count from 1, the column in characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilePosition {
-    /// The file as it was named when it was read.
+    /// The file, as named when it was read.
     pub file: PathBuf,
     /// The line, from 1.
     pub line: usize,
@@ -23,18 +23,19 @@ impl fmt::Display for FilePosition {
     }
 }
 
-/// One fault with its place, the offending line and a way out.
+/// One problem with its position, the source line and a hint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigDiagnostic {
     /// What is wrong.
     pub message: String,
-    /// Where; absent for values that came from the environment.
+    /// Position; `None` for values from the environment.
     pub position: Option<FilePosition>,
-    /// The line with a caret under the fault, ready to print; empty without a place.
+    /// The line with a caret under the problem, ready to print; empty without a
+    /// position.
     pub excerpt: String,
-    /// The other place involved, as with a key given twice.
+    /// The other position involved, for example of a duplicate key.
     pub related: Option<FilePosition>,
-    /// What to do about it.
+    /// How to fix it.
     pub hint: Option<String>,
 }
 
@@ -48,7 +49,7 @@ impl fmt::Display for ConfigDiagnostic {
             write!(f, "\n{}", self.excerpt)?;
         }
         if let Some(first) = &self.related {
-            write!(f, "\nfirst given at {first}")?;
+            write!(f, "\nfirst defined at {first}")?;
         }
         if let Some(hint) = &self.hint {
             write!(f, "\nhint: {hint}")?;
@@ -57,15 +58,16 @@ impl fmt::Display for ConfigDiagnostic {
     }
 }
 
-/// Why the configuration could not be found, read, understood or written.
+/// Reason why the configuration could not be found, read, parsed or written.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// Neither `HERMES_HOME` nor the user's home folder is known.
+    /// Neither `HERMES_HOME` nor the user's home directory is known.
     #[error(
-        "there is no home folder: neither HERMES_HOME nor {variable} is set\nhint: set HERMES_HOME to the folder that holds config.yaml"
+        "no home directory: neither HERMES_HOME nor {variable} is set\nhint: set HERMES_HOME \
+         to the directory that holds config.yaml"
     )]
     NoHome {
-        /// The variable that usually names the user's home folder.
+        /// The variable that usually holds the user's home directory.
         variable: &'static str,
     },
     /// The file exists but cannot be read.
@@ -76,9 +78,10 @@ pub enum ConfigError {
         /// The reason.
         source: io::Error,
     },
-    /// The file is larger than any configuration should be.
+    /// The file exceeds the maximum size of a configuration.
     #[error(
-        "{} is larger than {} bytes, the most a configuration may have\nhint: is this the right file?", path.display(), crate::MAX_CONFIG_BYTES
+        "{} is larger than {} bytes, the maximum for a configuration\nhint: check that this is \
+         the right file", path.display(), crate::MAX_CONFIG_BYTES
     )]
     TooLarge {
         /// The file.
@@ -101,13 +104,13 @@ pub enum ConfigError {
     /// The text is not a configuration document.
     #[error("{0}")]
     Syntax(Box<ConfigDiagnostic>),
-    /// Settings have values they cannot have; every one of them is listed.
+    /// Settings with invalid values, all of them.
     #[error("{}", join(.0))]
     Settings(Vec<ConfigDiagnostic>),
-    /// An edit could not be made.
+    /// An edit failed.
     #[error(transparent)]
     Edit(#[from] EditError),
-    /// The file could not be replaced; the old one is as it was.
+    /// The file could not be replaced; the old one is unchanged.
     #[error("cannot write {}: {source}", path.display())]
     Write {
         /// The file.
@@ -115,17 +118,18 @@ pub enum ConfigError {
         /// The reason.
         source: io::Error,
     },
-    /// Another process has held the lock for too long.
+    /// Another process held the lock past the timeout.
     #[error(
-        "{} is locked by another process\nhint: wait until it has finished, then try again", path.display()
+        "{} is locked by another process\nhint: wait until it has finished, then retry", path.display()
     )]
     Locked {
         /// The lock file.
         path: PathBuf,
     },
-    /// Somebody changed the file between reading and writing it.
+    /// Another process changed the file between reading and writing it.
     #[error(
-        "{} was changed by somebody else while it was being edited; nothing was written\nhint: try again", path.display()
+        "{} was changed by another process while it was being edited; nothing was \
+         written\nhint: retry", path.display()
     )]
     Changed {
         /// The file.

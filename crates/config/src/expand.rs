@@ -1,4 +1,5 @@
-//! From the tree to plain values: aliases written out, `<<` carried out, within limits that no alias can blow up.
+//! Expands a tree to plain values: resolves aliases and `<<`, with limits
+//! against exponential expansion.
 
 use serde_json::{Map, Value};
 
@@ -7,10 +8,10 @@ use crate::tree::{
     MAX_DEPTH, MAX_NODES, MapEntry, NodeId, YamlNodeKind, YamlTree, too_deep, too_many,
 };
 
-/// How much text the values may hold with aliases written out.
+/// Maximum size of all text with aliases expanded.
 const MAX_EXPANDED_BYTES: usize = 64 * 1024 * 1024;
 
-/// The value of a node.
+/// Returns the expanded value of a node.
 pub(crate) fn expand(tree: &YamlTree, node: NodeId) -> Result<Value, SpannedProblem> {
     AliasExpander { tree, nodes: 0, text: 0 }.value(node, 0)
 }
@@ -46,7 +47,7 @@ impl AliasExpander<'_> {
         }
     }
 
-    /// Adds what is not there yet: the mapping's own entries, then those it takes over.
+    /// Adds entries that are not set yet: the mapping's own, then merged ones.
     fn merge_entries(
         &mut self,
         map: &mut Map<String, Value>,
@@ -65,7 +66,7 @@ impl AliasExpander<'_> {
             let YamlNodeKind::Map { entries, .. } = &node.kind else {
                 return Err(SpannedProblem::new(
                     node.range(),
-                    "`<<` takes a mapping or a list of mappings",
+                    "`<<` requires a mapping or a list of mappings",
                 )
                 .hint("refer to an anchored mapping, as in `<<: *name`, or quote the key"));
             };

@@ -1,22 +1,27 @@
-//! The home folder: where everything of the user lives. Looking a path up never creates anything.
+//! The Hermes home directory, which holds all of the user's data. Path lookups
+//! never create anything.
 
 use std::path::{Path, PathBuf};
 
 use crate::error::ConfigError;
 use crate::vars::{EnvSnapshot, EnvVar, HERMES_HOME, HOME};
 
-/// The user's variable on Windows, where `HOME` is not customary.
-const USERPROFILE_VAR: EnvVar =
-    EnvVar { name: "USERPROFILE", meaning: "The user's home folder on Windows.", default: "none" };
+/// The home variable on Windows, where `HOME` is usually not set.
+const USERPROFILE_VAR: EnvVar = EnvVar {
+    name: "USERPROFILE",
+    meaning: "The user's home directory on Windows.",
+    default: "none",
+};
 
-/// The resolved home folder.
+/// The resolved home directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HermesHome {
     root: PathBuf,
 }
 
 impl HermesHome {
-    /// `HERMES_HOME`, else `.hermes` in the user's home folder. A leading `~/` and a relative path are resolved.
+    /// Resolves `HERMES_HOME`, else `.hermes` in the user's home directory.
+    /// Expands a leading `~/` and makes relative paths absolute.
     pub fn from_env(env: &EnvSnapshot) -> Result<Self, ConfigError> {
         let user_var = if cfg!(windows) { &USERPROFILE_VAR } else { &HOME };
         let user_home = env.get(user_var).map(PathBuf::from);
@@ -33,12 +38,12 @@ impl HermesHome {
         Ok(Self { root })
     }
 
-    /// A home at a given folder.
+    /// Returns a home at the given directory.
     pub fn at(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
     }
 
-    /// The folder itself.
+    /// Returns the directory itself.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -53,7 +58,7 @@ impl HermesHome {
         self.root.join(".env")
     }
 
-    /// `toolsets.json`: the user's own toolsets.
+    /// `toolsets.json`: custom toolsets.
     pub fn toolsets_file(&self) -> PathBuf {
         self.root.join("toolsets.json")
     }
@@ -63,12 +68,12 @@ impl HermesHome {
         self.root.join("hermes_permissions.yaml")
     }
 
-    /// `approvals.json`: what was answered with "always".
+    /// `approvals.json`: calls approved with "always".
     pub fn saved_rules_file(&self) -> PathBuf {
         self.root.join("approvals.json")
     }
 
-    /// `approvals/`: questions that nobody was there to answer.
+    /// `approvals/`: questions without an approver to answer them.
     pub fn tickets_dir(&self) -> PathBuf {
         self.root.join("approvals")
     }
@@ -78,9 +83,14 @@ impl HermesHome {
         self.root.join("secrets.json")
     }
 
-    /// `logs/`.
+    /// `logs/`: log files.
     pub fn logs_dir(&self) -> PathBuf {
         self.root.join("logs")
+    }
+
+    /// The directory of the audit log.
+    pub fn audit_dir(&self) -> PathBuf {
+        self.logs_dir().join("audit")
     }
 
     /// `cache/`: safe to delete.
@@ -88,23 +98,23 @@ impl HermesHome {
         self.root.join("cache")
     }
 
-    /// `checkpoints/files/`: what files were before they were changed. Hermes
-    /// Agent keeps its own beside it.
+    /// `checkpoints/files/`: the contents of files before they were changed.
+    /// Hermes Agent keeps its own checkpoints beside it.
     pub fn checkpoints_dir(&self) -> PathBuf {
         self.root.join("checkpoints").join("files")
     }
 
-    /// `checkpoints/changes/`: changes of several files that are being made.
+    /// `checkpoints/changes/`: multi-file changes in progress.
     pub fn changes_dir(&self) -> PathBuf {
         self.root.join("checkpoints").join("changes")
     }
 
-    /// `sandbox/overlays/`: what child processes changed in the user's caches.
+    /// `sandbox/overlays/`: changes of child processes to the user's caches.
     pub fn overlays_dir(&self) -> PathBuf {
         self.root.join("sandbox").join("overlays")
     }
 
-    /// `session-state/`: what separate processes of one session share.
+    /// `session-state/`: state shared by the processes of one session.
     pub fn session_state_dir(&self) -> PathBuf {
         self.root.join("session-state")
     }

@@ -1,4 +1,5 @@
-//! The table of known settings. Name, type, default and description are said here and nowhere else.
+//! The table of known settings: the only definition of their names, types,
+//! defaults and descriptions.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -16,50 +17,50 @@ use crate::vars::{
 /// A known setting.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SettingKey {
-    /// Its dotted name.
+    /// The dotted name.
     pub name: &'static str,
-    /// What values it takes.
+    /// The values it accepts.
     pub kind: SettingKind,
-    /// What holds when it is not set.
+    /// The value if it is not set.
     pub default: DefaultValue,
-    /// Environment variables that win over the file, the first one set.
+    /// Environment variables that override the file; the first one set applies.
     pub variables: &'static [EnvVar],
-    /// What it does, in a sentence.
+    /// Description, in a sentence.
     pub about: &'static str,
 }
 
-/// What values a setting takes.
+/// The values that a setting accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SettingKind {
     /// `true` or `false`.
     Flag,
-    /// A whole number between two bounds, both included.
+    /// An integer between two inclusive bounds.
     Count {
-        /// The least.
+        /// The lower bound.
         min: u64,
-        /// The most.
+        /// The upper bound.
         max: u64,
     },
     /// A number from 0 to 100.
     Percent,
-    /// A number of at least 0.
+    /// A number, 0 or greater.
     Number,
-    /// `auto`, `on` or `off`; `true` and `false` are `on` and `off`.
+    /// `auto`, `on` or `off`; `true` and `false` mean `on` and `off`.
     Switch,
-    /// One of these words, of which the first is usual. `true` stands for the
-    /// first and `false` for `off`, where that is one of them.
+    /// One of these words, the usual one first. If `off` is among them, `true`
+    /// means the first and `false` means `off`.
     Choice(&'static [&'static str]),
-    /// A text.
+    /// A string.
     Text,
-    /// A list of texts.
+    /// A list of strings.
     TextList,
     /// A list of port numbers.
     PortList,
-    /// A model: its name, or its name and its provider.
+    /// A model: a name, or a name and a provider.
     Model,
-    /// A list of those.
+    /// A list of models.
     Models,
-    /// Names of the user's own, each with what it stands for.
+    /// A mapping with user-defined names.
     Map,
 }
 
@@ -70,11 +71,11 @@ pub enum DefaultValue {
     Unset,
     /// A flag.
     Flag(bool),
-    /// A whole number.
+    /// An integer.
     Count(u64),
     /// A number.
     Percent(f64),
-    /// A text.
+    /// A string.
     Text(&'static str),
     /// Texts.
     TextList(&'static [&'static str]),
@@ -86,7 +87,7 @@ const BACKEND_CHOICE: SettingKind = SettingKind::Choice(&["local", "docker", "ss
 const UP_TO_A_DAY: SettingKind = SettingKind::Count { min: 1, max: 86_400 };
 const UP_TO_50: SettingKind = SettingKind::Count { min: 1, max: 50 };
 
-/// A key together with the Rust type its value is read as.
+/// A key and the Rust type that its value is read as.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TypedKey<T> {
     pub(crate) key: SettingKey,
@@ -107,233 +108,267 @@ macro_rules! keys {
                 of: PhantomData,
             };
         )+
-        /// Every known setting, in the order in which they are documented.
+        /// Every known setting, in documentation order.
         pub const KEYS: &[SettingKey] = &[$($id.key),+];
     };
 }
 
 keys! {
     TOOLSETS: Vec<String> = "toolsets", SettingKind::TextList, DefaultValue::TextList(&["hermes-cli"]);
-        "The toolsets that are offered when none are named on the command line."
+        "Toolsets to enable when the command line names none."
     DISABLED_TOOLSETS: Vec<String> = "agent.disabled_toolsets", SettingKind::TextList, DefaultValue::TextList(&[]);
-        "Toolsets that are never offered, whoever asks for them."
+        "Toolsets that are never enabled, even if requested."
     MAX_TURNS: u64 = "agent.max_turns", SettingKind::Count { min: 1, max: 100_000 }, DefaultValue::Count(90);
-        "How often the model is asked in one task when the command does not say."
+        "Maximum number of model requests per task, unless the command specifies one."
     MAX_BYTES: u64 = "tool_output.max_bytes", POSITIVE_COUNT, DefaultValue::Count(50_000);
-        "The most bytes of a command's output that a result shows; the rest is spilled to a file."
+        "Maximum bytes of command output in a result; longer output is spilled to a file."
     MAX_LINES: u64 = "tool_output.max_lines", POSITIVE_COUNT, DefaultValue::Count(2_000);
-        "The most lines that one read returns."
+        "Maximum number of lines that one read returns."
     MAX_LINE_LENGTH: u64 = "tool_output.max_line_length", POSITIVE_COUNT, DefaultValue::Count(2_000);
-        "The most characters of one line that are shown."
+        "Maximum characters of a line; longer lines are truncated."
     FILE_READ_MAX_CHARS: u64 = "file_read_max_chars", POSITIVE_COUNT, DefaultValue::Count(100_000);
-        "The most characters that one read of a file returns."
+        "Maximum characters that one read of a file returns."
     SEARCH_ENABLED: ToolSearchMode = "tools.tool_search.enabled", SettingKind::Switch, DefaultValue::Text("auto");
-        "Whether tools are found by search instead of all being shown to the model; auto decides by their size."
+        "Whether the model finds tools by search instead of seeing all definitions; `auto` \
+         decides by their total size."
     SEARCH_THRESHOLD: f64 = "tools.tool_search.threshold_pct", SettingKind::Percent, DefaultValue::Percent(10.0);
-        "With auto: the share of the context window, in percent, above which tool definitions are deferred."
+        "For `auto`: share of the context window, in percent, above which tool definitions are \
+         deferred."
     SEARCH_DEFAULT_LIMIT: u64 = "tools.tool_search.search_default_limit", UP_TO_50, DefaultValue::Count(5);
-        "How many tools a search returns when it does not say."
+        "Number of tools that a search returns if the call sets no limit."
     SEARCH_MAX_LIMIT: u64 = "tools.tool_search.max_search_limit", UP_TO_50, DefaultValue::Count(20);
-        "The most tools that a search may ask for."
+        "Maximum number of tools that a search can request."
     LOOP_WARNINGS: bool = "tool_loop_guardrails.warnings_enabled", SettingKind::Flag, DefaultValue::Flag(true);
-        "Whether the model is told when it repeats itself."
+        "Whether to warn the model when it repeats calls without progress."
     LOOP_HARD_STOP: bool = "tool_loop_guardrails.hard_stop_enabled", SettingKind::Flag, DefaultValue::Flag(false);
-        "Whether calls are refused when the model keeps repeating itself."
+        "Whether to refuse calls when the model keeps repeating them without progress."
     WARN_EXACT: u64 = "tool_loop_guardrails.warn_after.exact_failure", POSITIVE_COUNT, DefaultValue::Count(2);
-        "Warn after so many failures of one tool with the same arguments."
+        "Number of failures of one tool with the same arguments before a warning."
     WARN_SAME: u64 = "tool_loop_guardrails.warn_after.same_tool_failure", POSITIVE_COUNT, DefaultValue::Count(3);
-        "Warn after so many failures of one tool with any arguments."
+        "Number of failures of one tool with any arguments before a warning."
     WARN_IDEMPOTENT: u64 = "tool_loop_guardrails.warn_after.idempotent_no_progress", POSITIVE_COUNT, DefaultValue::Count(2);
-        "Warn after so many identical results of one read-only call."
+        "Number of identical results of one read-only call before a warning."
     STOP_EXACT: u64 = "tool_loop_guardrails.hard_stop_after.exact_failure", POSITIVE_COUNT, DefaultValue::Count(5);
-        "Refuse after so many failures of one tool with the same arguments."
+        "Number of failures of one tool with the same arguments before calls are refused."
     STOP_SAME: u64 = "tool_loop_guardrails.hard_stop_after.same_tool_failure", POSITIVE_COUNT, DefaultValue::Count(8);
-        "Refuse after so many failures of one tool with any arguments."
+        "Number of failures of one tool with any arguments before calls are refused."
     STOP_IDEMPOTENT: u64 = "tool_loop_guardrails.hard_stop_after.idempotent_no_progress", POSITIVE_COUNT, DefaultValue::Count(5);
-        "Refuse after so many identical results of one read-only call."
+        "Number of identical results of one read-only call before calls are refused."
     MODEL_DEFAULT: Option<String> = "model.default", SettingKind::Text, DefaultValue::Unset, or HERMES_MODEL;
-        "The model, as its server names it; unset means what the provider or the server on this machine has."
+        "The model, by the name that its server uses. If unset, the default of the provider or \
+         of the local server."
     MODEL_PROVIDER: Option<String> = "model.provider", SettingKind::Text, DefaultValue::Unset, or HERMES_INFERENCE_PROVIDER;
-        "Who runs the model: openrouter, anthropic, openai, gemini, ollama, …, or a name from `providers`; unset or `auto` means whoever there is a key for."
+        "The model provider: openrouter, anthropic, openai, gemini, ollama, … or a name from \
+         `providers`. If unset or `auto`, a provider for which an API key is set."
     MODEL_BASE_URL: Option<String> = "model.base_url", SettingKind::Text, DefaultValue::Unset;
-        "The address of the model's server, such as http://127.0.0.1:8080/v1; unset means the provider's own."
+        "Base URL of the model server, such as http://127.0.0.1:8080/v1. If unset, the \
+         provider's URL."
     MODEL_API_MODE: Option<String> = "model.api_mode", SettingKind::Choice(&["chat_completions", "codex_responses", "responses", "anthropic_messages", "gemini", "bedrock_converse", "codex_app_server"]), DefaultValue::Unset;
-        "The language of the server: chat_completions, responses, anthropic_messages or gemini; unset means that the address decides."
+        "API of the model server: chat_completions, responses, anthropic_messages or gemini. \
+         If unset, derived from the URL."
     MODEL_MAX_TOKENS: Option<u64> = "model.max_tokens", POSITIVE_COUNT, DefaultValue::Unset;
-        "The most tokens of one answer; unset means what the server allows."
+        "Maximum tokens per reply. If unset, the server's limit."
     MODEL_PATIENCE: Option<u64> = "model.patience", POSITIVE_COUNT, DefaultValue::Unset;
-        "How many seconds the model may be silent before it is asked again; unset means 600 before an answer begins (1800 on this machine) and 180 in it."
+        "Seconds without data from the model before the request is retried. If unset, 600 \
+         before the reply starts (1800 for a local server) and 180 within it."
     MODEL_TOOL_CALLS: String = "model.tool_calls", SettingKind::Choice(&["auto", "native", "text"]), DefaultValue::Text("auto");
-        "How the model asks for tools: `native`, in its `text`, or `auto` to use text if the server says that it cannot do otherwise."
+        "How the model calls tools: `native` (the API's tool calls), `text` (calls written in \
+         the reply), or `auto` (native, with text as the fallback if the server does not \
+         support tools)."
     CONTEXT_LENGTH: Option<u64> = "model.context_length", POSITIVE_COUNT, DefaultValue::Unset;
-        "The model's context window in tokens, by which budgets are scaled; unset means that the model is asked."
+        "Context window of the model in tokens; budgets scale with it. If unset, the server is \
+         queried."
     PROFILE: Option<String> = "permissions.profile", SettingKind::Text, DefaultValue::Unset, or HERMES_PERMISSION_PROFILE;
-        "The permission profile; unset means `default`."
+        "The permission profile. If unset, `default`."
     PERMISSION_MODE: String = "permissions.mode", SettingKind::Choice(&["enforce", "audit"]), DefaultValue::Text("enforce");
-        "`enforce`, or `audit` to refuse nothing but hard blocks and record what would have been refused."
+        "`enforce`, or `audit` to refuse only hard blocks and record what would have been \
+         refused."
     APPROVAL_MODE: String = "approvals.mode", SettingKind::Choice(&["manual", "smart", "off"]), DefaultValue::Text("manual");
-        "Who answers what must be asked: `manual` for you, `smart` for a model first, `off` to let it through."
+        "Who answers approval requests: `manual` (the user), `smart` (a model first, then the \
+         user) or `off` (approve everything)."
     APPROVAL_DENY: Vec<String> = "approvals.deny", SettingKind::TextList, DefaultValue::TextList(&[]);
-        "Commands that are never run, by program and subcommand, such as `git push`; nothing overrides it."
+        "Commands that are always refused, by program and subcommand, such as `git push`. \
+         Nothing overrides this list."
     APPROVAL_TIMEOUT: u64 = "approvals.timeout", SettingKind::Count { min: 1, max: 86_400 }, DefaultValue::Count(60);
-        "How many seconds a question waits for an answer. Silence is no."
+        "Seconds to wait for an answer to an approval request; no answer means no."
     SANDBOX_MISSING: Option<String> = "sandbox.missing", SettingKind::Choice(&["refuse", "ask", "reduced"]), DefaultValue::Unset;
-        "What becomes of commands where the system cannot hold the whole sandbox: `refuse` them, `ask`, or run them in the `reduced` sandbox of what is there; a profile's own word wins, unset means `refuse`."
+        "What to do with commands if the system does not support the full sandbox: `refuse` \
+         them, `ask`, or run them in a `reduced` sandbox with the available mechanisms. A \
+         profile overrides it. If unset, `refuse`."
     SANDBOX_NETWORK: Option<String> = "sandbox.network", SettingKind::Choice(&["isolated", "host", "off"]), DefaultValue::Unset;
-        "How commands reach the network: `isolated` (each host is judged), `host` (this machine's own network, unjudged) or `off`; a profile's own word wins, unset means `isolated`."
+        "How commands reach the network: `isolated` (each host is checked), `host` (the host's \
+         network, unchecked) or `off`. A profile overrides it. If unset, `isolated`."
     SANDBOX_HOST_PORTS: Option<Vec<u16>> = "sandbox.host_ports", SettingKind::PortList, DefaultValue::Unset;
-        "Ports of services on this machine's loopback that commands may use, such as 5432; a profile's own list wins, unset means none."
+        "Loopback ports of this machine that commands can use, such as 5432. A profile \
+         overrides it. If unset, none."
     CHECKPOINTS_ENABLED: bool = "checkpoints.enabled", SettingKind::Flag, DefaultValue::Flag(true);
-        "Whether files are kept before a tool changes them, so that `hermes undo` can bring them back."
+        "Whether to save files before a tool changes them, for `hermes undo`."
     CHECKPOINTS_MAX_SNAPSHOTS: u64 = "checkpoints.max_snapshots", POSITIVE_COUNT, DefaultValue::Count(20);
-        "How many checkpoints of one workspace are kept; the oldest go."
+        "Maximum number of checkpoints per workspace; the oldest are removed."
     CHECKPOINTS_MAX_TOTAL: u64 = "checkpoints.max_total_size_mb", ANY_COUNT, DefaultValue::Count(500);
-        "How many megabytes all checkpoints may take on the disk, 0 for any; the oldest go."
+        "Maximum size of all checkpoints in megabytes; the oldest are removed. 0 means no limit."
     CHECKPOINTS_MAX_FILE: u64 = "checkpoints.max_file_size_mb", ANY_COUNT, DefaultValue::Count(10);
-        "A file of more megabytes than this is not kept, and so cannot be brought back; 0 for no bound."
+        "Maximum size of a saved file in megabytes; larger files cannot be restored. 0 means \
+         no limit."
     CHECKPOINTS_RETENTION: u64 = "checkpoints.retention_days", ANY_COUNT, DefaultValue::Count(7);
-        "How many days a checkpoint is kept; 0 for no bound."
+        "Days before a checkpoint is removed. 0 means no limit."
     SCRIPT_MODE: String = "code_execution.mode", SettingKind::Choice(&["project", "strict"]), DefaultValue::Text("project");
-        "How execute_code runs a script: `project` in the session's folder with its virtualenv, `strict` in a folder of its own with a clean interpreter."
+        "How execute_code runs a script: `project` (in the session's directory, with its \
+         virtualenv) or `strict` (in a temporary directory, with a clean interpreter)."
     SCRIPT_TIMEOUT: u64 = "code_execution.timeout", POSITIVE_COUNT, DefaultValue::Count(300);
-        "How many seconds a script of execute_code may take."
+        "Timeout of an execute_code script in seconds."
     SCRIPT_CALLS: u64 = "code_execution.max_tool_calls", ANY_COUNT, DefaultValue::Count(50);
-        "How many tools a script may call."
+        "Maximum number of tool calls per script."
     SCRIPT_STDOUT: u64 = "code_execution.max_stdout_bytes", POSITIVE_COUNT, DefaultValue::Count(50_000);
-        "How many bytes of a script's output are shown, head and tail."
+        "Maximum bytes of a script's stdout in the result; the middle of longer output is \
+         omitted."
     SCRIPT_STDERR: u64 = "code_execution.max_stderr_bytes", POSITIVE_COUNT, DefaultValue::Count(10_000);
-        "How many bytes of a script's errors are shown: the end."
+        "Maximum bytes of a script's stderr in the result; only the end of longer output is kept."
     SCRIPT_TOOLS: Vec<String> = "code_execution.tools", SettingKind::TextList, DefaultValue::TextList(&[]);
-        "Tools that a script may call beside the usual ones for files, search, the terminal and the web."
+        "Additional tools that a script can call, besides those for files, search, the \
+         terminal and the web."
     TERMINAL_BACKEND: Option<String> = "terminal.backend", BACKEND_CHOICE, DefaultValue::Unset, or TERMINAL_ENV;
-        "Where commands run and files are: `local` (which unset means), `docker`, `ssh` or `singularity`. It is never replaced by another one."
+        "Where commands run and files are: `local`, `docker`, `ssh` or `singularity`. If \
+         unset, `local`. An unavailable backend is an error; there is no fallback."
     TERMINAL_ENV_TYPE: Option<String> = "terminal.env_type", BACKEND_CHOICE, DefaultValue::Unset;
-        "The older name of terminal.backend, which counts when that is not set."
+        "Older name of terminal.backend, used if that is not set."
     COMMAND_TIMEOUT: u64 = "terminal.timeout", UP_TO_A_DAY, DefaultValue::Count(180), or TERMINAL_TIMEOUT;
-        "How many seconds a command is waited for when the call does not say; then it is ended."
+        "Default timeout of a command in seconds, after which it is terminated."
     COMMAND_LONGEST: u64 = "terminal.max_foreground_timeout", UP_TO_A_DAY, DefaultValue::Count(600), or TERMINAL_MAX_FOREGROUND_TIMEOUT;
-        "The most seconds that a call may wait for a command; in the background there is no limit."
+        "Maximum seconds that a call can wait for a command; background commands have no limit."
     COMMAND_SILENCE: u64 = "terminal.inactivity_timeout", SettingKind::Count { min: 0, max: 86_400 }, DefaultValue::Count(0);
-        "After how many seconds without output a command is ended; 0 for never."
+        "Seconds without output after which a command is terminated. 0 means never."
     OUTPUT_DAYS: u64 = "terminal.output_days", SettingKind::Count { min: 0, max: 36_500 }, DefaultValue::Count(7);
-        "For how many days long outputs, pictures of repl and files of detached processes are kept; 0 for ever."
+        "Days to keep spilled output, repl images and files of detached processes. 0 means \
+         forever."
     OUTPUT_SIZE: u64 = "terminal.output_megabytes", ANY_COUNT, DefaultValue::Count(4096);
-        "How many megabytes of long outputs and pictures are kept, the newest first; 0 for any number."
+        "Maximum megabytes of spilled output and images; the oldest are removed. 0 means no \
+         limit."
     TERMINAL_FOLDER: Option<String> = "terminal.cwd", SettingKind::Text, DefaultValue::Unset, or TERMINAL_CWD;
-        "The folder that a session begins in when commands run elsewhere; unset means that the place decides."
+        "Initial working directory of a session on a backend other than `local`. If unset, the \
+         backend's default."
     CONTAINER_CPU: f64 = "terminal.container_cpu", SettingKind::Percent, DefaultValue::Percent(1.0);
-        "How many processors a container may use; 0 for all."
+        "Number of CPUs that a container can use. 0 means no limit."
     CONTAINER_MEMORY: u64 = "terminal.container_memory", ANY_COUNT, DefaultValue::Count(5120);
-        "How many megabytes of memory a container may use; 0 for all."
+        "Megabytes of memory that a container can use. 0 means no limit."
     CONTAINER_DISK: u64 = "terminal.container_disk", ANY_COUNT, DefaultValue::Count(51_200);
-        "How many megabytes a container may write, where its engine can hold it to that; 0 for any."
+        "Megabytes of disk that a container can use, if the container engine supports it. 0 \
+         means no limit."
     CONTAINER_PERSISTENT: bool = "terminal.container_persistent", SettingKind::Flag, DefaultValue::Flag(true);
-        "Whether what is in a container's home and workspace is there again the next time."
+        "Whether a container's home and workspace persist between sessions."
     DOCKER_IMAGE: String = "terminal.docker_image", SettingKind::Text, DefaultValue::Text("nikolaik/python-nodejs:python3.11-nodejs20"), or TERMINAL_DOCKER_IMAGE;
-        "The image of the container."
+        "The container image."
     DOCKER_PROGRAM: Option<String> = "terminal.docker_program", SettingKind::Text, DefaultValue::Unset;
-        "The program that runs containers; unset means `docker`, or `podman` if only that is there."
+        "The container program. If unset, `docker`, or `podman` if only that is installed."
     DOCKER_VOLUMES: Vec<String> = "terminal.docker_volumes", SettingKind::TextList, DefaultValue::TextList(&[]);
-        "What of this machine a container sees, as HOST:CONTAINER or HOST:CONTAINER:ro; nothing else is."
+        "Paths of this machine to mount in the container, as HOST:CONTAINER or \
+         HOST:CONTAINER:ro. No others are mounted."
     DOCKER_MOUNT_CWD: bool = "terminal.docker_mount_cwd_to_workspace", SettingKind::Flag, DefaultValue::Flag(false);
-        "Whether the folder that hermes is started in is the container's /workspace."
+        "Whether to mount the directory in which hermes was started as the container's \
+         /workspace."
     DOCKER_ENV: Vec<String> = "terminal.docker_env", SettingKind::TextList, DefaultValue::TextList(&[]);
-        "Variables of the container, as NAME=VALUE."
+        "Environment variables of the container, as NAME=VALUE."
     DOCKER_FORWARD_ENV: Vec<String> = "terminal.docker_forward_env", SettingKind::TextList, DefaultValue::TextList(&[]);
-        "Names of variables that a container gets from the environment of hermes."
+        "Names of environment variables to pass from hermes to the container."
     DOCKER_NETWORK: bool = "terminal.docker_network", SettingKind::Flag, DefaultValue::Flag(true);
-        "Whether a container reaches the network."
+        "Whether a container has network access."
     DOCKER_HOST_USER: bool = "terminal.docker_run_as_host_user", SettingKind::Flag, DefaultValue::Flag(false);
-        "Whether commands in a container run as the user of hermes, by number."
+        "Whether commands in a container run with the user and group id of hermes."
     DOCKER_EXTRA_ARGS: Vec<String> = "terminal.docker_extra_args", SettingKind::TextList, DefaultValue::TextList(&[]);
-        "Arguments more for `docker run`."
+        "Additional arguments for `docker run`."
     DOCKER_GLOBAL_ARGS: Vec<String> = "terminal.docker_global_args", SettingKind::TextList, DefaultValue::TextList(&[]);
-        "Arguments in front of every subcommand of docker or podman, such as `--root DIR`."
+        "Arguments before every docker or podman subcommand, such as `--root DIR`."
     SSH_HOST: Option<String> = "terminal.ssh_host", SettingKind::Text, DefaultValue::Unset, or TERMINAL_SSH_HOST;
-        "The host that commands run on, as ssh knows it."
+        "The host on which commands run: a name, an address or an alias of the ssh configuration."
     SSH_USER: Option<String> = "terminal.ssh_user", SettingKind::Text, DefaultValue::Unset, or TERMINAL_SSH_USER;
-        "The user there; unset means what ssh decides."
+        "The remote user. If unset, ssh decides."
     SSH_PORT: Option<u64> = "terminal.ssh_port", SettingKind::Count { min: 1, max: 65_535 }, DefaultValue::Unset, or TERMINAL_SSH_PORT;
-        "The port there; unset means what ssh decides."
+        "The remote port. If unset, ssh decides."
     SSH_KEY: Option<String> = "terminal.ssh_key", SettingKind::Text, DefaultValue::Unset, or TERMINAL_SSH_KEY;
-        "The file of the private key; unset means the agent and what ssh decides."
+        "Path of the private key. If unset, ssh uses its agent and its default keys."
     SSH_HOST_KEY: String = "terminal.ssh_host_key", SettingKind::Choice(&["accept-new", "strict", "off"]), DefaultValue::Text("accept-new");
-        "Which hosts are trusted: new ones as well, only known ones, or any. A key that has changed is refused but with `off`."
+        "Which host keys to accept: `accept-new` (known and new hosts), `strict` (known hosts \
+         only) or `off` (any). A changed key is refused unless `off`."
     SSH_CONFIG: Option<String> = "terminal.ssh_config", SettingKind::Text, DefaultValue::Unset;
-        "An ssh configuration file in place of your own."
+        "An ssh configuration file to use instead of the user's."
     SYNC: Vec<String> = "terminal.sync", SettingKind::TextList, DefaultValue::TextList(&[]);
-        "What is copied to the other host before commands run there and when it changes, as LOCAL:REMOTE; nothing else is."
+        "Files to copy to the remote host before commands run and when they change, as \
+         LOCAL:REMOTE. No others are copied."
     SYNC_BACK: Vec<String> = "terminal.sync_back", SettingKind::TextList, DefaultValue::TextList(&[]);
-        "What is copied back from the other host at the end, as REMOTE:LOCAL."
+        "Files to copy back from the remote host when the session ends, as REMOTE:LOCAL."
     SINGULARITY_IMAGE: Option<String> = "terminal.singularity_image", SettingKind::Text, DefaultValue::Unset, or TERMINAL_SINGULARITY_IMAGE;
-        "The image for Singularity or Apptainer: a .sif file, a folder, or docker://NAME."
+        "The Singularity or Apptainer image: a .sif file, a directory, or docker://NAME."
     SINGULARITY_BINDS: Vec<String> = "terminal.singularity_binds", SettingKind::TextList, DefaultValue::TextList(&[]);
-        "What of this machine it sees, as HOST:CONTAINER or HOST:CONTAINER:ro; nothing else is."
+        "Paths of this machine to bind in the container, as HOST:CONTAINER or \
+         HOST:CONTAINER:ro. No others are bound."
     SINGULARITY_PROGRAM: Option<String> = "terminal.singularity_program", SettingKind::Text, DefaultValue::Unset;
-        "The program; unset means `apptainer`, or `singularity` if only that is there."
+        "The Singularity program. If unset, `apptainer`, or `singularity` if only that is \
+         installed."
     MEMORY_ENABLED: bool = "memory.memory_enabled", SettingKind::Flag, DefaultValue::Flag(true);
-        "Whether notes on the work are kept, and shown to the model."
+        "Whether to keep notes about the work and show them to the model."
     USER_ENABLED: bool = "memory.user_profile_enabled", SettingKind::Flag, DefaultValue::Flag(true);
-        "Whether what is known of the user is kept, and shown to the model."
+        "Whether to keep notes about the user and show them to the model."
     MEMORY_LIMIT: u64 = "memory.memory_char_limit", POSITIVE_COUNT, DefaultValue::Count(2_200);
-        "How many characters the notes may have; the oldest beyond them are archived."
+        "Maximum characters of the notes about the work; the oldest are archived."
     USER_LIMIT: u64 = "memory.user_char_limit", POSITIVE_COUNT, DefaultValue::Count(1_375);
-        "How many characters the list about the user may have; the oldest beyond them are archived."
+        "Maximum characters of the notes about the user; the oldest are archived."
     MESSAGE_TARGETS: Value = "messaging.targets", SettingKind::Map, DefaultValue::Unset;
-        "Where messages may go: a name each, with its kind (webhook, slack, discord, telegram, ntfy, email) and address."
+        "Message targets by name, each with a kind (webhook, slack, discord, telegram, ntfy, \
+         email) and an address."
     CRON_PARALLEL: u64 = "cron.max_parallel_jobs", SettingKind::Count { min: 1, max: 64 }, DefaultValue::Count(4), or HERMES_CRON_MAX_PARALLEL;
-        "How many scheduled jobs run at once."
+        "Maximum number of scheduled jobs that run at the same time."
     CRON_KEPT: u64 = "cron.output_retention", POSITIVE_COUNT, DefaultValue::Count(50);
-        "How many answers of a scheduled job are kept."
+        "Number of outputs to keep per scheduled job."
     CRON_TIME: u64 = "cron.timeout_seconds", POSITIVE_COUNT, DefaultValue::Count(3_600);
-        "How many seconds a run of a scheduled job may take when the job does not say."
+        "Default timeout of a scheduled job in seconds."
     TIMEZONE: Option<String> = "timezone", SettingKind::Text, DefaultValue::Unset;
-        "The time zone of schedules that name none, such as Europe/Berlin; unset means the system's."
+        "Default time zone of schedules, such as Europe/Berlin. If unset, the system's time zone."
     CHILD_MODEL: Value = "delegation.model", SettingKind::Text, DefaultValue::Unset;
-        "The model of sub-agents; unset means that of their parent."
+        "The model of sub-agents. If unset, the parent's model."
     CHILD_PROVIDER: Value = "delegation.provider", SettingKind::Text, DefaultValue::Unset;
-        "Who runs the model of sub-agents; unset means whoever runs that of their parent."
+        "The model provider of sub-agents. If unset, the parent's provider."
     CHILDREN: Value = "delegation.max_concurrent_children", POSITIVE_COUNT, DefaultValue::Count(3);
-        "How many sub-agents one agent has at work at a time; more wait."
+        "Maximum number of concurrent sub-agents per agent; more are queued."
     CHILD_DEPTH: Value = "delegation.max_spawn_depth", SettingKind::Count { min: 0, max: 255 }, DefaultValue::Count(2);
-        "How many agents may stand below the first one, one under the other; 0 for none."
+        "Maximum depth of nested sub-agents. 0 disables sub-agents."
     CHILD_ORCHESTRATORS: Value = "delegation.orchestrator_enabled", SettingKind::Flag, DefaultValue::Flag(true);
-        "Whether a sub-agent may have sub-agents, where the depth allows it."
+        "Whether a sub-agent can start sub-agents, within the maximum depth."
     CHILD_ROUNDS: Value = "delegation.max_iterations", SettingKind::Count { min: 1, max: 4_294_967_295 }, DefaultValue::Count(50);
-        "How often a sub-agent asks its model at most."
+        "Maximum number of model requests per sub-agent."
     CHILD_TIME: Value = "delegation.child_timeout_seconds", SettingKind::Number, DefaultValue::Count(0);
-        "How many seconds a sub-agent takes at most; 0 for as long as its parent has."
+        "Timeout of a sub-agent in seconds. 0 means the parent's remaining time."
     CHILD_SUMMARY: Value = "delegation.max_summary_chars", POSITIVE_COUNT, DefaultValue::Count(24_000);
-        "The most characters of the report of one sub-agent."
+        "Maximum characters of a sub-agent's report."
     CHILD_BACKGROUND: Value = "delegation.max_background", ANY_COUNT, DefaultValue::Count(8);
-        "How many delegations may be at work in the background."
+        "Maximum number of background delegations."
     CHILD_BLOCKED: Value = "delegation.blocked_tools", SettingKind::TextList, DefaultValue::TextList(&["delegate_task", "clarify", "memory", "send_message", "execute_code", "repl", "cronjob"]);
-        "Tools that sub-agents do not get."
+        "Tools that sub-agents cannot use."
     MOA_REFERENCES: Value = "moa.reference_models", SettingKind::Models, DefaultValue::Unset;
-        "The models that mixture_of_agents asks, each as MODEL, PROVIDER:MODEL or {provider, model}; unset means the session's own at several temperatures."
+        "The models that mixture_of_agents queries, each as MODEL, PROVIDER:MODEL or \
+         {provider, model}. If unset, the session's model at several temperatures."
     MOA_AGGREGATOR: Value = "moa.aggregator", SettingKind::Model, DefaultValue::Unset;
-        "The model that makes one answer of theirs; unset means the session's own."
+        "The model that combines the replies into one. If unset, the session's model."
     MOA_LAYERS: Value = "moa.layers", POSITIVE_COUNT, DefaultValue::Count(1);
-        "How often the models are asked; from the second time on they see the answers of the time before."
+        "Number of rounds; from the second on, the models see the replies of the previous round."
     MOA_LEAST: Value = "moa.min_successful_references", POSITIVE_COUNT, DefaultValue::Count(1);
-        "How many of the models must have answered."
+        "Minimum number of models that must reply."
     MOA_REFERENCE_TEMPERATURE: Value = "moa.reference_temperature", SettingKind::Number, DefaultValue::Percent(0.6);
-        "How freely the models choose their words; written down as nothing, each decides."
+        "Sampling temperature of the reference models; null means each model's default."
     MOA_AGGREGATOR_TEMPERATURE: Value = "moa.aggregator_temperature", SettingKind::Number, DefaultValue::Percent(0.4);
-        "The same for the model that makes one answer of theirs."
+        "Sampling temperature of the aggregator; null means the model's default."
     MOA_MAX_TOKENS: Value = "moa.max_tokens", POSITIVE_COUNT, DefaultValue::Count(4_096);
-        "The most tokens of each answer."
+        "Maximum tokens per reply."
     MOA_TIME: Value = "moa.timeout_seconds", SettingKind::Number, DefaultValue::Count(180);
-        "How many seconds one answer may take."
+        "Timeout of one reply in seconds."
     MOA_PRESETS: Value = "moa.presets", SettingKind::Map, DefaultValue::Unset;
-        "Several such mixtures, each under a name of its own."
+        "Named mixtures, each with these settings."
     MOA_ACTIVE: Value = "moa.active_preset", SettingKind::Text, DefaultValue::Unset;
-        "Which of the presets counts."
+        "The preset to use."
     MOA_DEFAULT: Value = "moa.default_preset", SettingKind::Text, DefaultValue::Unset;
-        "Which of the presets counts where moa.active_preset names none."
+        "The preset to use if moa.active_preset is not set."
 }
 
-/// What `delegation` holds, in the order of the table.
+/// The settings of `delegation`, in table order.
 pub(crate) const DELEGATION_KEYS: &[TypedKey<Value>] = &[
     CHILD_MODEL,
     CHILD_PROVIDER,
@@ -347,7 +382,7 @@ pub(crate) const DELEGATION_KEYS: &[TypedKey<Value>] = &[
     CHILD_BLOCKED,
 ];
 
-/// The same for `moa`.
+/// The settings of `moa`, in table order.
 pub(crate) const MOA_KEYS: &[TypedKey<Value>] = &[
     MOA_REFERENCES,
     MOA_AGGREGATOR,
@@ -362,7 +397,8 @@ pub(crate) const MOA_KEYS: &[TypedKey<Value>] = &[
     MOA_DEFAULT,
 ];
 
-/// Sections of a shared configuration that other programs read. They are no slips of known names.
+/// Sections that other programs read from the shared file, so they are not
+/// reported as misspelled.
 pub(crate) const OTHER_SECTIONS: &[&str] = &[
     "_config_version",
     "auxiliary",
@@ -400,19 +436,20 @@ pub(crate) const OTHER_SECTIONS: &[&str] = &[
 ];
 
 impl SettingKey {
-    /// The names from the top of the document down to the setting.
+    /// Returns the parts of the dotted name.
     pub fn names(&self) -> Vec<String> {
         self.name.split('.').map(str::to_owned).collect()
     }
 
-    /// The setting of a dotted name.
+    /// Returns the setting with a dotted name.
     pub fn find(name: &str) -> Option<&'static Self> {
         KEYS.iter().find(|key| key.name == name)
     }
 }
 
 impl SettingKind {
-    /// The value in its normal form, or `None` if the setting cannot have it.
+    /// Returns the normalized value, or `None` if the setting does not accept
+    /// it.
     pub(crate) fn normalize(self, value: &Value) -> Option<Value> {
         let fits = match self {
             Self::Flag => value.is_boolean(),
@@ -442,7 +479,8 @@ fn is_model(value: &Value) -> bool {
     value.is_string() || value.get("model").is_some_and(Value::is_string)
 }
 
-/// An unquoted `on` is read as `true` before it gets here, so the two must mean the same.
+/// Unquoted `on` is parsed as `true` before it gets here, so the two must mean
+/// the same.
 fn normalize_switch(value: &Value) -> Option<Value> {
     let word = match value {
         Value::Bool(true) => "on",
@@ -474,18 +512,18 @@ impl fmt::Display for SettingKind {
             Self::Number => f.write_str("a number of at least 0"),
             Self::Switch => f.write_str("auto, on or off"),
             Self::Choice(words) => f.write_str(&words.join(" or ")),
-            Self::Text => f.write_str("a text"),
-            Self::TextList => f.write_str("a list of texts"),
+            Self::Text => f.write_str("a string"),
+            Self::TextList => f.write_str("a list of strings"),
             Self::PortList => f.write_str("a list of ports from 1 to 65535"),
-            Self::Model => f.write_str("a model, or {provider, model}"),
+            Self::Model => f.write_str("a model name, or {provider, model}"),
             Self::Models => f.write_str("a list of models, each a name or {provider, model}"),
-            Self::Map => f.write_str("a mapping of names"),
+            Self::Map => f.write_str("a mapping with names as keys"),
         }
     }
 }
 
 impl DefaultValue {
-    /// The default as a value, null when there is none.
+    /// Returns the default as a value; null if there is none.
     pub fn to_value(self) -> Value {
         match self {
             Self::Unset => Value::Null,

@@ -1,13 +1,16 @@
-//! Settings: the home folder, config.yaml, environment variables, and edits that keep what they do not touch.
+//! Settings: the home directory, config.yaml, environment variables, and edits
+//! that preserve the rest of the file.
 //!
-//! Reading goes [`HermesHome`] → [`RawConfig`] (what was said: the document and the environment) → [`ResolvedConfig`]
-//! (what holds: typed [`HermesSettings`], each with its [`SettingOrigin`], and [`ConfigWarning`]s). Writing goes through
-//! [`edit`], which changes one value in the text, and [`save`], which puts the text on disk in one step.
+//! Reading goes from [`HermesHome`] to [`RawConfig`] (the document and the
+//! environment) to [`ResolvedConfig`] (the typed [`HermesSettings`], the
+//! [`SettingOrigin`] of each value, and [`ConfigWarning`]s). Writing goes
+//! through [`edit`], which changes one value in the text, and [`save`], which
+//! replaces the file atomically.
 //!
 //! ```
-//! use hermes_config::{Env, RawConfig};
+//! use hermes_config::{EnvSnapshot, RawConfig};
 //!
-//! let raw = RawConfig::parse("config.yaml", "tool_output:\n  max_lines: 500\n", Env::default())?;
+//! let raw = RawConfig::parse("config.yaml", "tool_output:\n  max_lines: 500\n", EnvSnapshot::default())?;
 //! let config = raw.resolve()?;
 //! assert_eq!(config.settings.tool_output.max_lines, 500);
 //! assert_eq!(config.settings.toolsets, ["hermes-cli"]);

@@ -1,40 +1,44 @@
-//! The address of a value: `tool_output.max_bytes`, with quotes around a name that has a dot in it.
+//! Paths of values, such as `tool_output.max_bytes`; a name that contains a dot
+//! is quoted.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Names from the top of the document down to one value.
+/// The names from the top of the document to one value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct KeyPath(Vec<String>);
 
-/// Why a text is not a [`KeyPath`].
+/// Why a string is not a [`KeyPath`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyPathError {
-    /// Nothing, or nothing between two dots.
+    /// An empty path, or an empty name between two dots.
     #[error(
-        "`{0}` has an empty name in it\nhint: write names separated by single dots, as in tool_output.max_bytes"
+        "`{0}` contains an empty name\nhint: separate names with single dots, as in \
+         tool_output.max_bytes"
     )]
     EmptyName(String),
-    /// A quote that is not closed, or followed by something else than a dot.
+    /// A quote that is not closed, or is followed by something other than a
+    /// dot.
     #[error(
-        "`{0}` has a quote in the wrong place\nhint: quote whole names, as in mcp_servers.\"my.server\".command"
+        "`{0}` has a misplaced quote\nhint: quote whole names, as in \
+         mcp_servers.\"my.server\".command"
     )]
     BadQuote(String),
 }
 
 impl KeyPath {
-    /// A path of the given names; `None` when there are none.
+    /// Creates a path from names; `None` if there are none.
     pub fn from_names<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Option<Self> {
         let names: Vec<String> = names.into_iter().map(Into::into).collect();
         (!names.is_empty()).then_some(Self(names))
     }
 
-    /// The names, from the top; never empty.
+    /// Returns the names, top level first; never empty.
     pub fn names(&self) -> &[String] {
         &self.0
     }
 
-    /// The path of the first `count` names, to speak of a part of the way.
+    /// Returns the path of the first `count` names.
     pub(crate) fn prefix(&self, count: usize) -> Self {
         Self(self.0.iter().take(count.max(1)).cloned().collect())
     }

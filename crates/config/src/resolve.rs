@@ -1,5 +1,5 @@
-//! From what was said to what holds: the file and the environment are read key by key, every fault is
-//! collected, and every value remembers where it came from.
+//! Resolves settings: reads the file and the environment key by key, collects
+//! all errors, and records the origin of every value.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -17,12 +17,12 @@ use crate::settings::{HermesSettings, SettingSource, SettingValue};
 use crate::suggest::nearest;
 use crate::vars::EnvSnapshot;
 
-/// The section that may be a bare flag instead of a mapping.
+/// The section that can be a boolean instead of a mapping.
 const TOOL_SEARCH_SECTION: [&str; 2] = ["tools", "tool_search"];
-/// The section that may be a bare name.
+/// The section that can be a model name instead of a mapping.
 const MODEL_SECTION: [&str; 1] = ["model"];
 
-/// What the user said: the document and the environment, not judged yet.
+/// The unchecked configuration: the document and the environment.
 #[derive(Debug)]
 pub struct RawConfig {
     /// config.yaml.
@@ -31,36 +31,36 @@ pub struct RawConfig {
     pub env: EnvSnapshot,
 }
 
-/// What holds.
+/// The checked configuration.
 #[derive(Debug)]
 pub struct ResolvedConfig {
     /// The settings.
     pub settings: HermesSettings,
-    /// The same, one by one, with their origins, in the order of [`KEYS`].
+    /// Each setting with its origin, in the order of [`KEYS`].
     pub resolved: Vec<ResolvedSetting>,
-    /// What looks like a mistake but is not an error.
+    /// Probable mistakes that are not errors.
     pub warnings: Vec<ConfigWarning>,
-    /// config.yaml, with all the keys that this program does not know.
+    /// config.yaml, including unknown keys.
     pub document: ConfigDocument,
 }
 
-/// A setting's value and where it came from.
+/// A setting's value and its origin.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResolvedSetting {
     /// The setting.
     pub key: &'static SettingKey,
-    /// Its value; null when it is not set and has no default.
+    /// Its value; null if it is not set and has no default.
     pub value: Value,
-    /// Where the value came from.
+    /// The origin of the value.
     pub origin: SettingOrigin,
 }
 
-/// Where a value came from.
+/// The origin of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SettingOrigin {
-    /// Nobody said anything.
+    /// Not set.
     Default,
-    /// A line of the configuration.
+    /// A position in the configuration file.
     File(FilePosition),
     /// An environment variable.
     Variable(&'static str),
@@ -76,7 +76,7 @@ impl fmt::Display for SettingOrigin {
     }
 }
 
-/// Something that looks like a mistake but is not an error.
+/// A probable mistake that is not an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigWarning(pub ConfigDiagnostic);
 
@@ -87,13 +87,13 @@ impl fmt::Display for ConfigWarning {
 }
 
 impl RawConfig {
-    /// Reads the home's config.yaml; a missing one is empty.
+    /// Reads config.yaml of the home directory; a missing file counts as empty.
     pub fn load(home: &HermesHome, env: EnvSnapshot) -> Result<Self, ConfigError> {
         let document = ConfigDocument::load(&home.config_file())?;
         Ok(Self { document, env })
     }
 
-    /// The same from a text; `name` is what errors call it.
+    /// Parses a text; `name` is the file name in errors.
     pub fn parse(
         name: impl Into<PathBuf>,
         text: impl Into<String>,
@@ -103,7 +103,7 @@ impl RawConfig {
         Ok(Self { document, env })
     }
 
-    /// Checks every known setting. All faults are reported at once.
+    /// Checks every known setting, and reports all errors at once.
     pub fn resolve(self) -> Result<ResolvedConfig, ConfigError> {
         let mut reader = SettingsReader {
             raw: &self,
@@ -131,12 +131,13 @@ impl RawConfig {
 }
 
 impl ResolvedConfig {
-    /// One known setting.
+    /// Returns a known setting.
     pub fn setting(&self, name: &str) -> Option<&ResolvedSetting> {
         self.resolved.iter().find(|resolved| resolved.key.name == name)
     }
 
-    /// The value at any path, known or not, with defaults filled in; a section is a mapping.
+    /// Returns the value at any path, known or not, with defaults filled in; a
+    /// section is a mapping.
     pub fn get(&self, path: &KeyPath) -> Option<(Value, SettingOrigin)> {
         let dotted = path.names().join(".");
         if let Some(resolved) = self.setting(&dotted) {
@@ -150,7 +151,7 @@ impl ResolvedConfig {
         Some((value, origin))
     }
 
-    /// The document with the value of every known setting put in.
+    /// Returns the document with the value of every known setting filled in.
     fn effective(&self) -> Value {
         let mut value = self.document.value().clone();
         for resolved in self.resolved.iter().filter(|one| !one.value.is_null()) {
@@ -159,7 +160,8 @@ impl ResolvedConfig {
                 if !at.is_object() {
                     *at = Value::Object(Map::new());
                 }
-                // The line above has made it a mapping; indexing adds the name.
+                // It is a mapping after the line above; indexing inserts the
+                // name.
                 at = &mut at[name];
             }
             *at = resolved.value.clone();
@@ -172,7 +174,7 @@ struct SettingsReader<'r> {
     raw: &'r RawConfig,
     resolved: Vec<ResolvedSetting>,
     problems: Vec<ConfigDiagnostic>,
-    /// Sections already reported as not being mappings.
+    /// Sections already reported as not mappings.
     reported_sections: Vec<Vec<String>>,
 }
 
@@ -227,7 +229,8 @@ impl SettingsReader<'_> {
         (value, place.map_or(SettingOrigin::Default, SettingOrigin::File))
     }
 
-    /// The value in the file and the path it was said at; null is as good as not said.
+    /// Returns the value in the file and the path at which it was found; null
+    /// counts as not set.
     fn file_value(&mut self, names: &[String]) -> Option<(Vec<String>, Value)> {
         let mut at = self.raw.document.value();
         for (depth, name) in names.iter().enumerate() {
@@ -239,7 +242,7 @@ impl SettingsReader<'_> {
                     let word = if *flag { "auto" } else { "off" };
                     return (name == "enabled").then(|| (section.to_vec(), Value::from(word)));
                 }
-                // The model alone may stand in the place of its section.
+                // A model name can replace the whole section.
                 Value::String(model) if section == MODEL_SECTION => {
                     let said = name == "default" && !model.is_empty();
                     return said.then(|| (section.to_vec(), at.clone()));
@@ -277,7 +280,7 @@ fn mismatch_hint(key: &SettingKey, found: &Value) -> String {
     match (key.kind, found) {
         (SettingKind::TextList, Value::String(text)) => format!("write `{leaf}: [{text}]`"),
         (SettingKind::TextList, Value::Array(_)) => {
-            "put quotes around the items that are not texts".to_owned()
+            "put quotes around the items that are not strings".to_owned()
         }
         (SettingKind::Text, Value::Number(_) | Value::Bool(_)) => {
             "put the value in quotes".to_owned()
@@ -293,7 +296,7 @@ fn mismatch_hint(key: &SettingKey, found: &Value) -> String {
     }
 }
 
-/// The names that follow `section` in the names of known settings.
+/// Returns the direct children of `section` among the known settings.
 fn known_children(section: &[String]) -> Vec<&'static str> {
     let mut names: Vec<&str> = Vec::new();
     for key in KEYS {
@@ -308,7 +311,7 @@ fn known_children(section: &[String]) -> Vec<&'static str> {
     names
 }
 
-/// Unknown keys that look like known ones of the same section.
+/// Warns about unknown keys that resemble known keys of the same section.
 fn misspelled_keys(document: &ConfigDocument) -> Vec<ConfigWarning> {
     let mut warnings = Vec::new();
     let mut sections: Vec<Vec<String>> = vec![Vec::new()];
@@ -341,7 +344,8 @@ fn misspelled_keys(document: &ConfigDocument) -> Vec<ConfigWarning> {
     warnings
 }
 
-/// A search cannot return more than it may ask for; worth a word only if the user said both.
+/// Clamps the default limit of searches to the maximum; warns only if the user
+/// set it.
 fn clamp_default_limit(
     document: &ConfigDocument,
     resolved: &mut [ResolvedSetting],
@@ -354,7 +358,7 @@ fn clamp_default_limit(
     if entry.origin == SettingOrigin::Default {
         return None;
     }
-    let message = format!("`{name}` is above `{most}`; {limit} is used");
+    let message = format!("`{name}` exceeds `{most}`; using {limit}");
     let hint = format!("lower `{name}` or raise `{most}`");
     Some(ConfigWarning(document.diagnose(&entry.key.names(), message, hint)))
 }

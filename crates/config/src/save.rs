@@ -1,4 +1,5 @@
-//! Putting a text on disk in one step: the file is either the old one or the new one, never something between.
+//! Atomic file replacement: readers see the old content or the new, never a
+//! mix.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -10,14 +11,16 @@ use hermes_store::atomic::write_atomic;
 use crate::document::read_text;
 use crate::error::ConfigError;
 
-/// How long to wait for a process that is writing the same file.
+/// How long to wait for another process that is writing the same file.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Reads a file, changes its text and replaces it, alone among all processes that do the same.
+/// Reads a file, changes its text and replaces it, under a lock against other
+/// processes that do the same.
 ///
-/// A missing file is an empty text. When `change` returns an error or the same text, nothing is written.
-/// A change made meanwhile by a program that knows nothing of the lock is found and not overwritten.
+/// A missing file counts as empty. If `change` returns an error or the same
+/// text, nothing is written. A concurrent change by a program that ignores the
+/// lock is detected and not overwritten.
 pub fn update<E: Into<ConfigError>>(
     path: &Path,
     change: impl FnOnce(&str) -> Result<String, E>,
@@ -37,8 +40,8 @@ pub fn update<E: Into<ConfigError>>(
     Ok(())
 }
 
-/// Replaces a file in one step. A symbolic link stays and its target is replaced; the mode stays; a new file
-/// is readable by its owner only.
+/// Replaces a file atomically. A symlink is kept and its target replaced; the
+/// mode is kept; a new file is readable only by its owner.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), ConfigError> {
     create_private_dir(parent_dir(path))
         .and_then(|()| write_atomic(path, bytes, 0o600))
@@ -67,8 +70,9 @@ fn create_private_dir(folder: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
-/// The lock beside the file; it is released when the handle is dropped. The lock file itself stays, because
-/// removing it would let two processes hold two different locks.
+/// Locks the lock file beside the file; dropping the handle releases the lock.
+/// The lock file is never removed, because then two processes could hold
+/// different locks.
 fn lock_for(path: &Path, patience: Duration) -> Result<File, ConfigError> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".lock");

@@ -1,14 +1,15 @@
-//! What an unquoted scalar means.
+//! Resolves scalars to values.
 //!
-//! The home is shared with a program that reads YAML 1.1, while most tools write YAML 1.2, so the rules are
-//! those on which a reader of either kind loses nothing: the words of 1.1 (`yes`, `off`) are booleans, and a
-//! number that one of them would read differently or that does not fit (`0600`, 30 digits, `.inf`) stays the
-//! text it is.
+//! The home directory is shared with a program that reads YAML 1.1, while most
+//! tools write YAML 1.2, so the rules lose nothing for either reader: the words
+//! of 1.1 (`yes`, `off`) are booleans, and a number that the two read
+//! differently or that does not fit (`0600`, 30 digits, `.inf`) stays a string.
 
 use granit_parser::{ScalarStyle, Tag};
 use serde_json::{Number, Value};
 
-/// The value of a scalar, or the type its tag asks for when the text is not of that type.
+/// Returns the value of a scalar, or the type that its tag requires if the text
+/// does not have that type.
 pub(crate) fn resolve(
     text: &str,
     style: ScalarStyle,
@@ -40,7 +41,7 @@ pub(crate) fn resolve(
     }
 }
 
-/// The value of a scalar written without quotes.
+/// Returns the value of an unquoted scalar.
 pub(crate) fn resolve_plain(text: &str) -> Value {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Value::Null,
@@ -52,7 +53,7 @@ pub(crate) fn resolve_plain(text: &str) -> Value {
         }
         _ => {}
     }
-    // Most scalars are words; they need no closer look.
+    // Fast path: most scalars are words.
     if !text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.')) {
         return Value::String(text.to_owned());
     }
@@ -67,7 +68,7 @@ fn integer(text: &str) -> Option<Number> {
         [b'0', b'x' | b'X', ..] => (16, unsigned.get(2..)?),
         [b'0', b'o' | b'O', ..] => (8, unsigned.get(2..)?),
         [b'0', b'b' | b'B', ..] => (2, unsigned.get(2..)?),
-        // 0600 is 384 to one reader and 600 to another.
+        // Readers disagree on 0600: 384 or 600.
         [b'0', _, ..] => return None,
         _ => (10, unsigned),
     };
@@ -105,7 +106,7 @@ fn float(text: &str) -> Option<Number> {
     if !well_formed {
         return None;
     }
-    // `from_f64` refuses what is too large, so 1e999 stays text.
+    // `from_f64` rejects infinity, so 1e999 stays a string.
     text.parse().ok().and_then(Number::from_f64)
 }
 

@@ -1,15 +1,16 @@
-//! The settings as the rest of the program uses them: typed, complete, every default filled in.
+//! The settings as the rest of the program uses them: typed, with every default
+//! filled in.
 
 use serde_json::Value;
 
 use crate::keys::{self, TypedKey};
 
-/// Everything that today's code reads from the configuration.
+/// All settings that the program reads from the configuration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HermesSettings {
-    /// Toolsets offered when none are named.
+    /// Toolsets to enable if none are named.
     pub toolsets: Vec<String>,
-    /// Characters that one read of a file returns at most.
+    /// Maximum characters that one read of a file returns.
     pub file_read_max_chars: u64,
     /// `agent`.
     pub agent: AgentConfig,
@@ -35,79 +36,80 @@ pub struct HermesSettings {
     pub terminal: TerminalConfig,
     /// `memory`.
     pub memory: MemoryConfig,
-    /// `messaging.targets`, as it stands there; null if it does not.
+    /// `messaging.targets`, unparsed; null if not set.
     pub message_targets: Value,
     /// `cron`.
     pub cron: CronConfig,
-    /// The time zone of schedules, if it was given.
+    /// The default time zone of schedules, if set.
     pub timezone: Option<String>,
-    /// `delegation`, as whoever makes sub-agents reads it.
+    /// `delegation`, unparsed; read by the delegation crate.
     pub delegation: Value,
-    /// `moa`, as whoever asks several models reads it.
+    /// `moa`, unparsed; read by the delegation crate.
     pub moa: Value,
 }
 
 /// `agent`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentConfig {
-    /// Toolsets that are never offered.
+    /// Toolsets that are never enabled.
     pub disabled_toolsets: Vec<String>,
-    /// How often the model is asked in one task.
+    /// Maximum number of model requests per task.
     pub max_turns: u64,
 }
 
-/// `memory`: what outlasts a session.
+/// `memory`: notes that outlive a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryConfig {
-    /// Whether notes on the work are kept.
+    /// Whether to keep notes about the work.
     pub memory_enabled: bool,
-    /// Whether what is known of the user is kept.
+    /// Whether to keep notes about the user.
     pub user_profile_enabled: bool,
-    /// Characters of the notes.
+    /// Maximum characters of the notes about the work.
     pub memory_char_limit: u64,
-    /// Characters of what is known of the user.
+    /// Maximum characters of the notes about the user.
     pub user_char_limit: u64,
 }
 
-/// `cron`: how scheduled jobs are run.
+/// `cron`: limits of scheduled jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CronConfig {
-    /// At once.
+    /// Maximum number of concurrent jobs.
     pub max_parallel_jobs: u64,
-    /// Answers of one job that are kept.
+    /// Outputs to keep per job.
     pub output_retention: u64,
-    /// Seconds of one run.
+    /// Default timeout of a job in seconds.
     pub timeout_seconds: u64,
 }
 
-/// `tool_output`: how much of a result is shown.
+/// `tool_output`: limits of what a result shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToolOutputConfig {
-    /// Bytes of a command's output.
+    /// Maximum bytes of a command's output.
     pub max_bytes: u64,
-    /// Lines of one read.
+    /// Maximum lines of one read.
     pub max_lines: u64,
-    /// Characters of one line.
+    /// Maximum characters of one line.
     pub max_line_length: u64,
 }
 
-/// `tools.tool_search`: when tools are found by search.
+/// `tools.tool_search`: when the model finds tools by search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ToolSearchConfig {
-    /// Whether at all.
+    /// Whether search is enabled.
     pub enabled: ToolSearchMode,
-    /// With `auto`: the share of the context window above which definitions are deferred.
+    /// For `auto`: the share of the context window above which definitions are
+    /// deferred.
     pub threshold_pct: f64,
-    /// Results of a search that does not say how many.
+    /// Number of results if a search sets no limit.
     pub search_default_limit: u64,
-    /// Results that a search may ask for.
+    /// Maximum number of results that a search can request.
     pub max_search_limit: u64,
 }
 
-/// Whether tools are found by search.
+/// Whether the model finds tools by search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ToolSearchMode {
-    /// When their definitions are large.
+    /// If the definitions are large.
     #[default]
     Auto,
     /// Always.
@@ -116,20 +118,20 @@ pub enum ToolSearchMode {
     Off,
 }
 
-/// `tool_loop_guardrails`: what happens when the model repeats itself.
+/// `tool_loop_guardrails`: what to do when the model repeats itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoopGuardConfig {
-    /// Whether the model is told.
+    /// Whether to warn the model.
     pub warnings_enabled: bool,
-    /// Whether calls are refused.
+    /// Whether to refuse calls.
     pub hard_stop_enabled: bool,
-    /// When it is told.
+    /// When to warn.
     pub warn_after: LoopGuardThresholds,
-    /// When calls are refused.
+    /// When to refuse calls.
     pub hard_stop_after: LoopGuardThresholds,
 }
 
-/// How often is too often.
+/// Number of repetitions that trigger an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoopGuardThresholds {
     /// Failures of one tool with the same arguments.
@@ -143,28 +145,28 @@ pub struct LoopGuardThresholds {
 /// `model`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelConfig {
-    /// The model, if it was named.
+    /// The model, if set.
     pub default: Option<String>,
-    /// Who runs it, if that was said.
+    /// The model provider, if set.
     pub provider: Option<String>,
-    /// The address of its server, if it was given.
+    /// The base URL of the server, if set.
     pub base_url: Option<String>,
-    /// The language of its server, if it was given.
+    /// The API of the server, if set.
     pub api_mode: Option<String>,
-    /// The most tokens of an answer, if that is bounded.
+    /// Maximum tokens per reply, if limited.
     pub max_tokens: Option<u64>,
-    /// How many seconds it may be silent, if that was said.
+    /// Seconds without data before a retry, if set.
     pub patience: Option<u64>,
     /// `auto`, `native` or `text`.
     pub tool_calls: String,
-    /// The context window in tokens, if it was given.
+    /// The context window in tokens, if set.
     pub context_length: Option<u64>,
 }
 
 /// `permissions`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PermissionConfig {
-    /// The profile, if one was chosen.
+    /// The profile, if set.
     pub profile: Option<String>,
     /// `enforce` or `audit`.
     pub mode: String,
@@ -175,52 +177,52 @@ pub struct PermissionConfig {
 pub struct ApprovalConfig {
     /// `manual`, `smart` or `off`.
     pub mode: String,
-    /// Commands that are never run.
+    /// Commands that are always refused.
     pub deny: Vec<String>,
-    /// How many seconds a question waits.
+    /// Seconds to wait for an approval.
     pub timeout: u64,
 }
 
-/// `sandbox`: what holds where a permission profile says nothing of it.
+/// `sandbox`: defaults for what a permission profile does not set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SandboxConfig {
-    /// `refuse`, `ask` or `reduced`, if it was said.
+    /// `refuse`, `ask` or `reduced`, if set.
     pub missing: Option<String>,
-    /// `isolated`, `host` or `off`, if it was said.
+    /// `isolated`, `host` or `off`, if set.
     pub network: Option<String>,
-    /// Ports of this machine's loopback that commands may use, if they were named.
+    /// Loopback ports of this machine that commands can use, if set.
     pub host_ports: Option<Vec<u16>>,
 }
 
-/// `checkpoints`: what is kept of files before they are changed.
+/// `checkpoints`: what to save of files before they change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CheckpointConfig {
-    /// Whether anything is.
+    /// Whether checkpoints are enabled.
     pub enabled: bool,
-    /// Checkpoints of one workspace.
+    /// Maximum number of checkpoints per workspace.
     pub max_snapshots: u64,
-    /// Megabytes of all of them.
+    /// Maximum megabytes of all checkpoints.
     pub max_total_size_mb: u64,
-    /// Megabytes of one file.
+    /// Maximum megabytes of one file.
     pub max_file_size_mb: u64,
-    /// Days that they are kept.
+    /// Days to keep a checkpoint.
     pub retention_days: u64,
 }
 
-/// `code_execution`: the bounds of scripts that call tools.
+/// `code_execution`: limits of scripts that call tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CodeExecutionConfig {
     /// `project` or `strict`.
     pub mode: String,
     /// Seconds.
     pub timeout: u64,
-    /// Calls of tools.
+    /// Maximum number of tool calls.
     pub max_tool_calls: u64,
-    /// Bytes of output that are shown.
+    /// Maximum bytes of stdout in the result.
     pub max_stdout_bytes: u64,
-    /// Bytes of errors that are shown.
+    /// Maximum bytes of stderr in the result.
     pub max_stderr_bytes: u64,
-    /// Tools beside the usual ones.
+    /// Tools in addition to the default ones.
     pub tools: Vec<String>,
 }
 
@@ -229,19 +231,19 @@ pub struct CodeExecutionConfig {
 pub struct TerminalConfig {
     /// `local`, `docker`, `ssh` or `singularity`.
     pub backend: String,
-    /// Seconds that a command is waited for.
+    /// Default timeout of a command in seconds.
     pub timeout: u64,
-    /// Seconds that a call may ask for.
+    /// Maximum timeout in seconds that a call can request.
     pub max_foreground_timeout: u64,
-    /// Seconds without output, if that is bounded.
+    /// Seconds without output before a command is terminated, if limited.
     pub inactivity_timeout: Option<u64>,
-    /// Days that long outputs are kept, if that is bounded.
+    /// Days to keep spilled output, if limited.
     pub output_days: Option<u64>,
-    /// Megabytes of them, if that is bounded.
+    /// Maximum megabytes of spilled output, if limited.
     pub output_mb: Option<u64>,
-    /// The folder that a session begins in elsewhere.
+    /// Initial working directory of a session on a remote backend.
     pub cwd: Option<String>,
-    /// Bounds of a container.
+    /// Container settings.
     pub container: ContainerConfig,
     /// `terminal.docker_*`.
     pub docker: DockerConfig,
@@ -251,16 +253,16 @@ pub struct TerminalConfig {
     pub singularity: SingularityConfig,
 }
 
-/// Bounds of a container.
+/// Container settings.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ContainerConfig {
     /// Processors.
     pub cpu: f64,
     /// Megabytes of memory.
     pub memory_mb: u64,
-    /// Megabytes on the disk.
+    /// Megabytes of disk.
     pub disk_mb: u64,
-    /// Whether it is there again the next time.
+    /// Whether its home and workspace persist between sessions.
     pub persistent: bool,
 }
 
@@ -269,23 +271,23 @@ pub struct ContainerConfig {
 pub struct DockerConfig {
     /// The image.
     pub image: String,
-    /// The program, if it was chosen.
+    /// The container program, if set.
     pub program: Option<String>,
-    /// What it sees of this machine.
+    /// Mounts from this machine.
     pub volumes: Vec<String>,
-    /// Whether it sees the folder that hermes was started in.
+    /// Whether to mount the directory in which hermes was started.
     pub mounts_cwd: bool,
-    /// Its variables.
+    /// Environment variables.
     pub env: Vec<String>,
-    /// Names of variables that it gets from here.
+    /// Names of environment variables to pass from hermes.
     pub forward_env: Vec<String>,
-    /// Whether it reaches the network.
+    /// Whether it has network access.
     pub network: bool,
-    /// Whether its commands run as the user of hermes.
+    /// Whether commands run with the user id of hermes.
     pub as_host_user: bool,
-    /// Arguments more for `run`.
+    /// Additional arguments for `run`.
     pub extra_args: Vec<String>,
-    /// Arguments in front of every subcommand.
+    /// Arguments before every subcommand.
     pub global_args: Vec<String>,
 }
 
@@ -294,19 +296,19 @@ pub struct DockerConfig {
 pub struct SshConfig {
     /// The host.
     pub host: Option<String>,
-    /// The user there.
+    /// The remote user.
     pub user: Option<String>,
-    /// The port there.
+    /// The remote port.
     pub port: Option<u64>,
-    /// The private key.
+    /// Path of the private key.
     pub key: Option<String>,
     /// `accept-new`, `strict` or `off`.
     pub host_key: String,
-    /// A configuration file in place of the user's own.
+    /// A configuration file to use instead of the user's.
     pub config: Option<String>,
-    /// What is copied there.
+    /// Files to copy to the host.
     pub sync: Vec<String>,
-    /// What is copied back.
+    /// Files to copy back.
     pub sync_back: Vec<String>,
 }
 
@@ -315,13 +317,13 @@ pub struct SshConfig {
 pub struct SingularityConfig {
     /// The image.
     pub image: Option<String>,
-    /// What it sees of this machine.
+    /// Mounts from this machine.
     pub binds: Vec<String>,
-    /// The program, if it was chosen.
+    /// The program, if set.
     pub program: Option<String>,
 }
 
-/// Something that answers for every key of the table.
+/// A source of values for every key of the table.
 pub(crate) trait SettingSource {
     fn read<T: SettingValue>(&mut self, typed: TypedKey<T>) -> T;
 }
@@ -419,8 +421,8 @@ impl HermesSettings {
     }
 }
 
-/// The settings of a section by the last part of their names, without those
-/// that are unset.
+/// Returns the settings of a section, keyed by the last part of their names;
+/// unset ones are omitted.
 fn section(from: &mut impl SettingSource, keys: &[TypedKey<Value>]) -> Value {
     let mut fields = serde_json::Map::new();
     for typed in keys {

@@ -1,16 +1,17 @@
-//! A named text that can say where an offset is and show the line with a caret.
+//! A named text that maps offsets to positions and renders excerpts with a
+//! caret.
 
 use std::ops::Range;
 use std::path::PathBuf;
 
 use crate::error::{ConfigDiagnostic, FilePosition};
 
-/// As much of a long line as fits a terminal beside its number.
+/// Maximum excerpt length: what fits in a terminal beside the line number.
 const MAX_EXCERPT_CHARS: usize = 100;
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// A fault at a byte range of a text, not yet tied to a file.
+/// A problem at a byte range of a text, not yet tied to a file.
 #[derive(Debug, Clone)]
 pub(crate) struct SpannedProblem {
     pub(crate) at: Range<usize>,
@@ -39,7 +40,7 @@ impl SpannedProblem {
 pub(crate) struct SourceText {
     pub(crate) name: PathBuf,
     pub(crate) text: String,
-    /// The offset at which every line starts.
+    /// The start offset of every line.
     lines: Vec<usize>,
 }
 
@@ -94,7 +95,8 @@ impl SourceText {
         let covered = self.text.get(at.start..at.end.min(end).max(at.start));
         let width = covered.map_or(0, |covered| covered.trim_end().chars().count());
 
-        // A long line is shown around the fault, so that the caret has something to stand under.
+        // Show the part of a long line around the problem, to keep the caret in
+        // view.
         let skip = column.saturating_sub(MAX_EXCERPT_CHARS / 2);
         let shown: String = text
             .chars()

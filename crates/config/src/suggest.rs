@@ -1,16 +1,17 @@
-//! Finding what somebody probably meant to write.
+//! Suggestions for misspelled names.
 
 use hermes_core::similar;
 
-/// How alike a key must be to be taken for a slip of the pen.
+/// Minimum similarity of a misspelled key to a known one.
 const MIN_SIMILARITY: f64 = 0.8;
 
-/// The candidate nearest to `word`, if it is near enough to be a slip of the pen.
+/// Returns the candidate most similar to `word`, if it is similar enough to be
+/// a misspelling.
 pub(crate) fn nearest<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    // A short word is near to too many others.
+    // Short words resemble too many others.
     if word.chars().count() < 4 {
         return None;
     }
@@ -20,7 +21,7 @@ pub(crate) fn nearest<'a>(
     same.or_else(|| similar::nearest(word, candidates.into_iter(), MIN_SIMILARITY))
 }
 
-/// `toolOutput`, `tool-output` and `tool_output` are the same word.
+/// Makes `toolOutput`, `tool-output` and `tool_output` equal.
 fn normalize(word: &str) -> String {
     word.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase).collect()
 }

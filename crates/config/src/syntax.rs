@@ -1,4 +1,4 @@
-//! The parser's complaints, with a suggestion for each that people run into.
+//! Syntax errors of the parser, with hints for the common ones.
 
 use granit_parser::{ErrorKind, ScanError};
 
@@ -7,7 +7,7 @@ use crate::tree::MAX_DEPTH;
 
 pub(crate) fn explain_scan_error(error: &ScanError, text: &str) -> SpannedProblem {
     let mut offset = error.marker().byte_offset().unwrap_or(text.len());
-    // The parser has already stepped over a tab when it complains of it.
+    // The parser reports a tab at the position after it.
     if is_tab(error.kind()) && text.get(..offset).is_some_and(|before| before.ends_with('\t')) {
         offset -= 1;
     }

@@ -1,4 +1,4 @@
-//! The document as the parser saw it: every node with its place in the text.
+//! The parsed document: every node with its position in the text.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -10,9 +10,10 @@ use crate::scalar;
 use crate::source::SpannedProblem;
 use crate::syntax;
 
-/// How deeply values may be nested, aliases followed.
+/// Maximum nesting depth, including values reached through aliases.
 pub(crate) const MAX_DEPTH: usize = 128;
-/// How many values a document may have, aliases followed.
+/// Maximum number of values in a document, including those reached through
+/// aliases.
 pub(crate) const MAX_NODES: usize = 250_000;
 
 pub(crate) type NodeId = usize;
@@ -21,9 +22,10 @@ pub(crate) type NodeId = usize;
 pub(crate) struct YamlTree {
     pub(crate) nodes: Vec<YamlNode>,
     pub(crate) root: Option<NodeId>,
-    /// Every comment, when they were asked for.
+    /// Every comment, if requested.
     pub(crate) comments: Vec<Range<usize>>,
-    /// Where the document's content must stop: at an explicit end marker or the end of the text.
+    /// Where the document's content ends: at an explicit end marker or the end
+    /// of the text.
     pub(crate) end: usize,
 }
 
@@ -31,11 +33,13 @@ pub(crate) struct YamlTree {
 pub(crate) struct YamlNode {
     pub(crate) kind: YamlNodeKind,
     pub(crate) start: usize,
-    /// The end of scalars and of bracketed collections; for the others the parser knows no exact end.
+    /// The end of scalars and bracketed collections; for other nodes the parser
+    /// reports no exact end.
     pub(crate) end: usize,
     pub(crate) anchor: Option<Range<usize>>,
     pub(crate) tag: Option<Range<usize>>,
-    /// An alias to a node that is still open would contain itself.
+    /// Whether the node is still being built; an alias to it would contain
+    /// itself.
     open: bool,
 }
 
@@ -50,7 +54,7 @@ pub(crate) enum YamlNodeKind {
 #[derive(Debug)]
 pub(crate) struct MapEntry {
     pub(crate) name: String,
-    /// `<<`, which takes over the entries of other mappings.
+    /// `<<`, which merges the entries of other mappings.
     pub(crate) merge: bool,
     pub(crate) key: NodeId,
     pub(crate) value: NodeId,
@@ -75,7 +79,7 @@ pub(crate) fn parse(text: &str, comments: CommentMode) -> Result<YamlTree, Spann
         let (event, span) = event.map_err(|error| syntax::explain_scan_error(&error, text))?;
         builder.on_event(event, &span)?;
     }
-    // The comment of a `|` line is reported after the text below it.
+    // The parser reports the comment of a `|` line after the text below it.
     builder.tree.comments.sort_by_key(|comment| comment.start);
     Ok(builder.tree)
 }
@@ -85,7 +89,7 @@ impl YamlTree {
         &self.nodes[id]
     }
 
-    /// The node an alias stands for, or the node itself.
+    /// Returns the target of an alias, or the node itself.
     pub(crate) fn target(&self, id: NodeId) -> NodeId {
         match self.node(id).kind {
             YamlNodeKind::Alias(target) => target,
@@ -93,7 +97,7 @@ impl YamlTree {
         }
     }
 
-    /// The mappings whose entries a mapping takes over, the strongest first.
+    /// Returns the mappings that a mapping merges, highest precedence first.
     pub(crate) fn merge_sources(&self, entries: &[MapEntry]) -> Vec<NodeId> {
         let mut sources = Vec::new();
         for entry in entries.iter().filter(|entry| entry.merge) {
@@ -110,7 +114,7 @@ impl YamlTree {
 }
 
 impl YamlNode {
-    /// Where the node starts with its anchor and tag.
+    /// Returns the start of the node, including its anchor and tag.
     pub(crate) fn full_start(&self) -> usize {
         let properties = [&self.anchor, &self.tag];
         let starts = properties.into_iter().flatten().map(|range| range.start);
@@ -131,9 +135,9 @@ struct TreeBuilder {
 
 struct OpenNode {
     node: NodeId,
-    /// The key that waits for its value.
+    /// The key whose value comes next.
     key: Option<PendingKey>,
-    /// Where each name was given, to refuse it a second time.
+    /// Where each name was defined, to reject duplicates.
     names: HashMap<String, usize>,
 }
 
@@ -172,7 +176,7 @@ impl TreeBuilder {
             }
             Event::Scalar(text, style, anchor, tag) => {
                 let value = scalar::resolve(&text, style, tag.as_deref()).map_err(|expected| {
-                    SpannedProblem::new(at.clone(), format!("the tag asks for {expected}"))
+                    SpannedProblem::new(at.clone(), format!("the tag requires {expected}"))
                         .hint("remove the tag, or change the value")
                 })?;
                 let merge = text == "<<" && style == ScalarStyle::Plain && tag.is_none();
@@ -206,7 +210,7 @@ impl TreeBuilder {
     fn on_alias(&mut self, id: usize, span: &Span) -> Result<(), SpannedProblem> {
         let at = span.byte_range().unwrap_or(0..0);
         let Some(&target) = self.anchors.get(&id) else {
-            return Err(SpannedProblem::new(at, "this alias refers to nothing"));
+            return Err(SpannedProblem::new(at, "this alias refers to an undefined anchor"));
         };
         let target_node = self.tree.node(target);
         if target_node.open {
@@ -263,7 +267,8 @@ impl TreeBuilder {
         Ok(node)
     }
 
-    /// Puts a finished or opening node where its parent expects one; `name` is what it reads as if it is a key.
+    /// Adds a finished or opened node where its parent expects one; `name` is
+    /// its name if it is a key.
     fn attach(&mut self, node: NodeId, name: Option<(String, bool)>) -> Result<(), SpannedProblem> {
         let Some(frame) = self.stack.last_mut() else {
             self.tree.root = Some(node);
@@ -309,9 +314,9 @@ pub(crate) fn too_deep(at: Range<usize>) -> SpannedProblem {
 pub(crate) fn too_many(at: Range<usize>) -> SpannedProblem {
     SpannedProblem::new(
         at,
-        format!("the document has more than {MAX_NODES} values, aliases written out"),
+        format!("the document has more than {MAX_NODES} values, with aliases expanded"),
     )
-    .hint("write fewer aliases, or check that this is the right file")
+    .hint("use fewer aliases, or check that this is the right file")
 }
 
 fn plain_text(value: &Value) -> String {

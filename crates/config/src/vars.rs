@@ -1,17 +1,18 @@
-//! Every environment variable the project reads, in one table, and the snapshot they are read from.
+//! The table of environment variables that the project reads, and the snapshot
+//! that they are read from.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 
-/// An environment variable the project reads.
+/// An environment variable that the project reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EnvVar {
     /// Its name.
     pub name: &'static str,
     /// What it does.
     pub meaning: &'static str,
-    /// What holds when it is not set.
+    /// What applies if it is not set.
     pub default: &'static str,
 }
 
@@ -25,66 +26,72 @@ macro_rules! vars {
                 default: $default,
             };
         )+
-        /// All of them, in the order in which they are documented.
+        /// All variables, in documentation order.
         pub const VARS: &[EnvVar] = &[$($name),+];
     };
 }
 
 vars! {
-    HERMES_HOME: "The folder that holds config.yaml, .env, skills, memories and state.", default "~/.hermes";
-    HERMES_PERMISSION_PROFILE: "The permission profile to use; --profile wins over it, it wins over permissions.profile.", default "the setting permissions.profile";
-    HERMES_YOLO: "Set to 1, every question counts as answered with yes; hard blocks and denials stay. Read once, at the start.", default "questions are asked";
-    HERMES_WRITE_SAFE_ROOT: "Folders, separated by colons, outside of which nothing is written or deleted.", default "the permission profile alone decides";
-    HERMES_SAFE_MODE: "Set to 1, no MCP server of the settings is used.", default "all that are enabled are";
-    HERMES_SESSION: "The session that call and exec join when --session is not given.", default "a new session";
-    TERMINAL_ENV: "Where commands run: local, docker, ssh or singularity; it wins over terminal.backend.", default "the setting terminal.backend";
-    TERMINAL_TIMEOUT: "How many seconds a command is waited for when the call does not say.", default "the setting terminal.timeout";
-    TERMINAL_MAX_FOREGROUND_TIMEOUT: "The most seconds that a call may wait for a command.", default "the setting terminal.max_foreground_timeout";
-    TERMINAL_CWD: "The folder that a session begins in when commands run elsewhere.", default "the setting terminal.cwd";
-    TERMINAL_DOCKER_IMAGE: "The image of the container.", default "the setting terminal.docker_image";
-    TERMINAL_SSH_HOST: "The host that commands run on.", default "the setting terminal.ssh_host";
-    TERMINAL_SSH_USER: "The user there.", default "the setting terminal.ssh_user";
-    TERMINAL_SSH_PORT: "The port there.", default "the setting terminal.ssh_port";
-    TERMINAL_SSH_KEY: "The file of the private key.", default "the setting terminal.ssh_key";
-    TERMINAL_SINGULARITY_IMAGE: "The image for Singularity or Apptainer.", default "the setting terminal.singularity_image";
-    HERMES_CRON_MAX_PARALLEL: "How many scheduled jobs run at once.", default "the setting cron.max_parallel_jobs";
-    HERMES_MODEL: "The model, as its server names it; it wins over model.default.", default "the setting model.default";
-    HERMES_INFERENCE_PROVIDER: "Who runs the model, if model.provider does not say.", default "the setting model.provider, else whoever there is a key for";
-    OPENROUTER_API_KEY: "A key of OpenRouter, or several with commas between them, like every key; also in the .env file.", default "none";
-    ANTHROPIC_API_KEY: "A key of Anthropic.", default "none";
-    OPENAI_API_KEY: "A key of OpenAI, or of the server at OPENAI_BASE_URL.", default "none";
-    OPENAI_BASE_URL: "The address of a server that speaks as OpenAI's does.", default "OpenAI's own";
-    GEMINI_API_KEY: "A key of Google's Gemini; GOOGLE_API_KEY is the same.", default "none";
-    GOOGLE_API_KEY: "A key of Google's Gemini.", default "none";
-    HERMES_LOG: "What is written to the log: off, error, warn, info, debug or trace, or target=level pairs.", default "warn";
-    SUDO_PASSWORD: "The password for sudo in commands, also in the .env file; no command sees it.", default "somebody at the terminal is asked";
-    NO_COLOR: "No colour in output, whatever the value.", default "colour when the output is a terminal";
-    HOME: "The user's home folder, where .hermes is looked for.", default "none";
+    HERMES_HOME: "The directory with config.yaml, .env, skills, memories and state.", default "~/.hermes";
+    HERMES_PERMISSION_PROFILE: "The permission profile. Overrides permissions.profile; \
+        --profile overrides it.", default "the setting permissions.profile";
+    HERMES_YOLO: "If 1, every approval request is approved; hard blocks and denials still \
+        apply. Read once, at startup.", default "approval is requested";
+    HERMES_WRITE_SAFE_ROOT: "Directories, separated by colons; writes and deletions outside \
+        them are refused.", default "only the permission profile applies";
+    HERMES_SAFE_MODE: "If 1, no configured MCP server is used.", default "enabled servers are used";
+    HERMES_SESSION: "The session that call and exec join if --session is not given.", default "a new session";
+    TERMINAL_ENV: "Where commands run: local, docker, ssh or singularity. Overrides \
+        terminal.backend.", default "the setting terminal.backend";
+    TERMINAL_TIMEOUT: "Default timeout of a command in seconds.", default "the setting terminal.timeout";
+    TERMINAL_MAX_FOREGROUND_TIMEOUT: "Maximum seconds that a call can wait for a command.", default "the setting terminal.max_foreground_timeout";
+    TERMINAL_CWD: "Initial working directory of a session on a backend other than local.", default "the setting terminal.cwd";
+    TERMINAL_DOCKER_IMAGE: "The container image.", default "the setting terminal.docker_image";
+    TERMINAL_SSH_HOST: "The host on which commands run.", default "the setting terminal.ssh_host";
+    TERMINAL_SSH_USER: "The remote user.", default "the setting terminal.ssh_user";
+    TERMINAL_SSH_PORT: "The remote port.", default "the setting terminal.ssh_port";
+    TERMINAL_SSH_KEY: "Path of the private key.", default "the setting terminal.ssh_key";
+    TERMINAL_SINGULARITY_IMAGE: "The Singularity or Apptainer image.", default "the setting terminal.singularity_image";
+    HERMES_CRON_MAX_PARALLEL: "Maximum number of scheduled jobs that run at the same time.", default "the setting cron.max_parallel_jobs";
+    HERMES_MODEL: "The model, by the name that its server uses. Overrides model.default.", default "the setting model.default";
+    HERMES_INFERENCE_PROVIDER: "The model provider. Overrides model.provider.", default "the setting model.provider, else a provider for which an API key is set";
+    OPENROUTER_API_KEY: "OpenRouter API key. Like every key variable, it can hold several keys \
+        separated by commas and can be set in .env.", default "none";
+    ANTHROPIC_API_KEY: "Anthropic API key.", default "none";
+    OPENAI_API_KEY: "API key for OpenAI, or for the server at OPENAI_BASE_URL.", default "none";
+    OPENAI_BASE_URL: "Base URL of an OpenAI-compatible server.", default "OpenAI's URL";
+    GEMINI_API_KEY: "Google Gemini API key; same as GOOGLE_API_KEY.", default "none";
+    GOOGLE_API_KEY: "Google Gemini API key.", default "none";
+    HERMES_LOG: "Log level: off, error, warn, info, debug or trace, or target=level pairs.", default "warn";
+    SUDO_PASSWORD: "Password for sudo in commands; can be set in .env. Commands cannot read it.", default "the user is asked at the terminal";
+    NO_COLOR: "Disables colour in output if not empty.", default "colour if the output is a terminal";
+    HOME: "The user's home directory, which contains .hermes.", default "none";
 }
 
-/// A snapshot of the environment, so that nothing below the composition root reads process-global state.
+/// A snapshot of the environment, so nothing below the composition root reads
+/// process-global state.
 ///
 /// Values may be secrets: `Debug` shows names only.
 #[derive(Clone, Default)]
 pub struct EnvSnapshot(BTreeMap<OsString, OsString>);
 
 impl EnvSnapshot {
-    /// The variables of this process.
+    /// Captures the environment of this process.
     pub fn from_process() -> Self {
         Self(std::env::vars_os().collect())
     }
 
-    /// The value of a variable; one that is set to nothing counts as not set.
+    /// Returns the value of a variable; an empty value counts as not set.
     pub fn get(&self, var: &EnvVar) -> Option<&OsStr> {
         self.get_named(var.name)
     }
 
-    /// The value of a variable as text.
+    /// Returns the value of a variable as text.
     pub fn text(&self, var: &EnvVar) -> Option<String> {
         Some(self.get(var)?.to_string_lossy().into_owned())
     }
 
-    /// Adds variables that are not set yet, as a `.env` file does.
+    /// Adds variables that are not set, as a `.env` file does.
     pub fn fill_missing<K, V>(&mut self, vars: impl IntoIterator<Item = (K, V)>)
     where
         K: Into<OsString>,

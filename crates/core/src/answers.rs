@@ -1,15 +1,15 @@
-//! Schemas of tool answers, for programs that rely on their form.
+//! JSON schemas of tool results, for programs that depend on their structure.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-/// Returns the schema of an answer: an object whose fields are all optional.
-/// An answer that is too long is shortened, and each variant of an enum has
-/// only its own fields.
+/// Returns the schema of a result: an object whose fields are all optional. A
+/// long result is truncated, and each variant of an enum has only its own
+/// fields.
 ///
-/// `T` must not have a field `result`: that is where a hook's replacement of
-/// the answer goes.
+/// `T` must not have a field `result`: that holds a hook's replacement of the
+/// result.
 pub fn answer_schema<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().for_serialize().with(|s| {
         s.inline_subschemas = true;
@@ -53,8 +53,7 @@ fn merge_properties(kind: &Value, into: &mut Map<String, Value>) {
     }
 }
 
-/// Removes the width of numbers: no reader of JSON needs it, and some reject
-/// it.
+/// Removes number formats: no JSON reader needs them, and some reject them.
 fn strip_formats(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {

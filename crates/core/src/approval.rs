@@ -18,7 +18,7 @@ pub const UNRESOLVABLE_PATH_RULE: &str = "unresolvable path";
 pub struct CallProposal<'a> {
     /// The canonical name of the tool.
     pub tool: &'a str,
-    /// The toolset that owns it.
+    /// The toolset that contains it.
     pub toolset: &'a str,
     /// The arguments, coerced and valid.
     pub arguments: &'a Value,
@@ -26,7 +26,7 @@ pub struct CallProposal<'a> {
     pub effects: &'a [Effect],
     /// The tool's annotations.
     pub annotations: ToolAnnotations,
-    /// Where the call would run.
+    /// Where the call runs.
     pub working_dir: &'a WorkingDir,
     /// The caller's id for the call.
     pub call_id: &'a str,
@@ -34,7 +34,7 @@ pub struct CallProposal<'a> {
     pub session: &'a Session,
     /// The task that it belongs to.
     pub task_id: &'a str,
-    /// Nesting depth inside other calls.
+    /// Nesting depth within other calls.
     pub depth: u8,
 }
 
@@ -45,14 +45,14 @@ pub enum Verdict {
     Allow,
     /// The call may run if the user approves it.
     Ask {
-        /// Why, in a sentence.
+        /// The reason, in a sentence.
         reason: String,
         /// The rule that applies.
         rule: String,
     },
     /// The call must not run.
     Deny {
-        /// Why, in a sentence.
+        /// The reason, in a sentence.
         reason: String,
         /// The rule that applies.
         rule: String,
@@ -61,7 +61,7 @@ pub enum Verdict {
 
 impl Verdict {
     /// Returns the stricter of the two. Two of equal strictness are joined, so
-    /// that the user sees every reason before approving.
+    /// the user sees every reason before approving.
     #[must_use]
     pub fn and(self, other: Verdict) -> Verdict {
         let join = |a: String, b: String| if a == b { a } else { format!("{a}; {b}") };
@@ -88,9 +88,9 @@ pub struct Ruling {
     pub grants: Grants,
     /// The limits of its child processes.
     pub confinement: Option<Arc<Confinement>>,
-    /// The rules that answering "always" would add, in words.
+    /// The rules that answering "always" would add, as readable text.
     pub offered_rules: Vec<String>,
-    /// What the verdict would have been, if the policy only audits.
+    /// The verdict that enforcement would give, if the policy only audits.
     pub audit_verdict: Option<Verdict>,
     /// The name of the profile that was applied, for the record.
     pub profile: Option<Arc<str>>,
@@ -178,19 +178,19 @@ pub struct ApprovalRequest {
     pub reason: String,
     /// The rule that requires it.
     pub rule: String,
-    /// The rules that "always" would add, in words; empty if the answer cannot
-    /// be remembered.
+    /// The rules that "always" would add, as readable text; empty if the answer
+    /// cannot be remembered.
     pub offered_rules: Vec<String>,
 }
 
-/// The answer.
+/// The answer to a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ApprovalDecision {
     /// The call may run.
     Approved(ApprovalScope),
     /// The call must not run; optionally with a message for the model.
     Refused(Option<String>),
-    /// No approver was available after all.
+    /// No approver was available.
     NoApprover,
 }
 
@@ -199,7 +199,7 @@ pub trait Approver: Send + Sync {
     /// Asks, and waits for the answer.
     fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, ApprovalDecision>;
 
-    /// Who answers, for the record: `user`, `smart`, …
+    /// Who answers, for the audit log: `user`, `smart`, …
     fn name(&self) -> &'static str {
         "user"
     }

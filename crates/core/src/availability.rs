@@ -15,7 +15,7 @@ pub enum Availability {
 }
 
 impl Availability {
-    /// Cannot run because of `reason`; `fix` says what to do about it.
+    /// Creates the result for a tool that cannot run; `fix` says what to do.
     pub fn missing(reason: impl Into<String>, fix: impl Into<String>) -> Self {
         Self::Missing { reason: reason.into(), fix: fix.into() }
     }

@@ -1,4 +1,4 @@
-//! A call on its way in and its result on the way out.
+//! Calls and their results.
 
 use std::time::Duration;
 
@@ -6,33 +6,33 @@ use serde_json::Value;
 
 use crate::{Attachment, ErrorKind, ToolError};
 
-/// Arguments as they came: already parsed, or as the text that a model wrote.
+/// Arguments of a call: parsed, or as the text that a model wrote.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CallArguments {
-    /// Parsed by whoever read the request.
+    /// Parsed by the caller.
     Json(Value),
-    /// Still text; the pipeline parses it and mends what can be mended.
+    /// Unparsed; the pipeline parses and repairs it.
     Text(String),
 }
 
-/// One call that somebody wants made.
+/// One call of a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolCall {
-    /// The caller's name for this call; the result carries it back.
+    /// The caller's id for this call; the result carries it.
     pub id: String,
     /// The tool's name, as the caller wrote it.
     pub name: String,
-    /// Its arguments.
+    /// The arguments.
     pub arguments: CallArguments,
 }
 
 impl ToolCall {
-    /// A call with parsed arguments.
+    /// Creates a call with parsed arguments.
     pub fn new(id: impl Into<String>, name: impl Into<String>, arguments: Value) -> Self {
         Self { id: id.into(), name: name.into(), arguments: CallArguments::Json(arguments) }
     }
 
-    /// A call whose arguments are still text.
+    /// Creates a call with unparsed arguments.
     pub fn from_text(
         id: impl Into<String>,
         name: impl Into<String>,
@@ -45,32 +45,32 @@ impl ToolCall {
 /// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallStatus {
-    /// The tool did what was asked.
+    /// The tool succeeded.
     Success,
-    /// It did not, for this kind of reason.
+    /// The call failed with this kind of error.
     Error(ErrorKind),
 }
 
 impl CallStatus {
-    /// Whether it went well.
+    /// Whether the call succeeded.
     pub fn is_success(self) -> bool {
         self == Self::Success
     }
 }
 
-/// What a failed call may have left behind.
+/// Whether the effects of a failed call may have happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EffectDisposition {
-    /// It never started.
+    /// The call did not start.
     NotRun,
-    /// It ran to its end.
+    /// The call ran to its end.
     Complete,
-    /// It started and was cut off.
+    /// The call started and was interrupted.
     Unknown,
 }
 
 impl EffectDisposition {
-    /// The name on the wire.
+    /// Returns the name used in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::NotRun => "none",
@@ -80,33 +80,33 @@ impl EffectDisposition {
     }
 }
 
-/// The one answer to a call.
+/// The result of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolResult {
     /// The id of the call.
     pub tool_call_id: String,
-    /// The tool that ran, by its canonical name; the caller's where none did.
+    /// The canonical name of the tool; the caller's name if no tool ran.
     pub name: String,
-    /// The answer: one JSON document, always.
+    /// The result, always one JSON document.
     pub content: String,
-    /// How it ended.
+    /// How the call ended.
     pub status: CallStatus,
-    /// What it may have left behind.
+    /// Whether its effects may have happened.
     pub disposition: EffectDisposition,
-    /// What was changed in the arguments to make them fit, one line each.
+    /// Repairs of the arguments, one line each.
     pub coercions: Vec<String>,
-    /// What comes with the text.
+    /// Attachments to the text.
     pub attachments: Vec<Attachment>,
-    /// Where the whole answer lies, if only a preview is in `content`.
+    /// The path of the full result, if `content` is only a preview.
     pub spill_path: Option<std::path::PathBuf>,
-    /// Whether it was brought in from outside and is labelled so.
+    /// Whether the content comes from an untrusted source and is labelled so.
     pub untrusted: bool,
-    /// How long it took, all stages together.
+    /// Duration of all stages.
     pub duration: Duration,
 }
 
 impl ToolResult {
-    /// The answer to a call that failed before or while it ran.
+    /// Creates the result of a call that failed before or while it ran.
     pub fn error(
         call_id: &str,
         name: &str,
@@ -132,7 +132,7 @@ impl ToolResult {
         }
     }
 
-    /// Whether it went well.
+    /// Whether the call succeeded.
     pub fn is_success(&self) -> bool {
         self.status.is_success()
     }

@@ -1,5 +1,5 @@
-//! What files were before calls changed them: who keeps it, and who can look
-//! it up.
+//! Checkpoints: interfaces for saving files before calls change them, and for
+//! reading the saved content.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -9,56 +9,59 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{ToolError, WorkingDir};
 
-/// The name of a checkpoint.
+/// The id of a checkpoint.
 pub type CheckpointId = String;
 
 /// A call that may change files and is about to run, or has just run.
 #[derive(Debug, Clone, Copy)]
 pub struct PendingChange<'a> {
-    /// On whose behalf.
+    /// The session that makes the call.
     pub session: &'a str,
-    /// The turn that it is part of: what is undone as one.
+    /// The turn that the call belongs to; a turn is undone as a whole.
     pub turn: &'a str,
-    /// For which task.
+    /// The task that the call belongs to.
     pub task: &'a str,
     /// The caller's id for the call.
     pub call_id: &'a str,
     /// The canonical name of the tool.
     pub tool: &'a str,
-    /// The files and folders that it writes or deletes, where they really are.
+    /// The real paths of the files and directories that it writes or deletes.
     pub paths: &'a [PathBuf],
-    /// Folders in which it makes and replaces files that nobody can name
-    /// before.
+    /// Directories in which it creates and replaces files whose names are not
+    /// known in advance.
     pub output_dirs: &'a [PathBuf],
-    /// Whether it may write anywhere below the working folder, as a command or
+    /// Whether it may write anywhere in the working directory, as a command or
     /// a script can.
     pub open_ended: bool,
-    /// What an open-ended call cannot write, and so is not kept for it.
+    /// Paths that an open-ended call cannot write, which are therefore not
+    /// saved.
     pub unwritable_paths: &'a [PathBuf],
-    /// Where it happens.
+    /// Where the call runs.
     pub working_dir: &'a WorkingDir,
-    /// The folder that the turn works in, for all that is told of the call.
+    /// The workspace of the turn, determined once per call.
     pub workspace: &'a OnceLock<PathBuf>,
-    /// When its time is up.
+    /// The deadline of the call.
     pub deadline: Option<Instant>,
-    /// Becomes set when the call must stop.
+    /// Cancelled when the call must stop.
     pub cancel: &'a CancellationToken,
 }
 
-/// Keeps what a call is about to change, so that it can be undone.
+/// Saves what a call is about to change, so it can be undone.
 ///
-/// Called from threads that may wait. Of a call, either `before` and `after`
-/// are called, or, if its tool announces its changes, `replacing` and
-/// `replaced` around each of them, and `after` if it was cut off in between.
+/// Called on threads that may block. For a call, either `before_call` and
+/// `after_call` are called, or, if its tool reports its changes,
+/// `before_change` and `after_change` around each change, and `after_call` if
+/// the call was interrupted between them.
 pub trait CheckpointHooks: Send + Sync {
-    /// Before the call runs. None if there is nothing to keep. An error says
-    /// that the call cannot be undone.
+    /// Called before the call runs. Returns none if there is nothing to save.
+    /// An error means that the call cannot be undone.
     fn before_call(&self, change: &PendingChange<'_>) -> Result<Option<CheckpointId>, ToolError>;
 
-    /// After it ran, however it ended: what it made of the files.
+    /// Called after the call, however it ended, to record the changed files.
     fn after_call(&self, change: &PendingChange<'_>) -> Result<(), ToolError>;
 
-    /// While it runs: it is about to change these places, and holds them.
+    /// Called while the call runs, before it changes these paths, which it has
+    /// locked.
     fn before_change(
         &self,
         _change: &PendingChange<'_>,
@@ -67,11 +70,10 @@ pub trait CheckpointHooks: Send + Sync {
         Ok(())
     }
 
-    /// While it runs, and waits for something: old checkpoints may be cleared
-    /// away.
+    /// Called while the call runs and waits; may remove old checkpoints.
     fn prune(&self, _change: &PendingChange<'_>) {}
 
-    /// While it runs: it has changed these places.
+    /// Called while the call runs, after it changed these paths.
     fn after_change(
         &self,
         _change: &PendingChange<'_>,
@@ -81,74 +83,74 @@ pub trait CheckpointHooks: Send + Sync {
     }
 }
 
-/// What a call has left at a place.
+/// The state in which a call left a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileWritten<'a> {
-    /// The place.
+    /// The path.
     pub path: &'a Path,
-    /// What is there.
+    /// Its state.
     pub state: PathState<'a>,
 }
 
-/// What is at a place that a call has changed. Others may be at it again
-/// before anybody can look.
+/// The state of a path that a call changed. Another process may change it again
+/// before it can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathState<'a> {
     /// Nothing.
     Absent,
     /// A file with this content.
     File {
-        /// How many bytes.
+        /// The size in bytes.
         len: u64,
-        /// Their BLAKE3 hash.
+        /// The BLAKE3 hash of the content.
         hash: [u8; 32],
     },
-    /// What was at another place before.
+    /// The entry that was moved here from another path.
     MovedFrom(&'a Path),
-    /// Whatever is found there.
+    /// Unknown; to be read from the file system.
     Unspecified,
 }
 
-/// Tells whoever keeps files what a call really changes. A port (`cx.ports`)
-/// of the calls of tools that announce their changes, and of each its own.
+/// Receives the changes that a call makes. A port (`cx.ports`), separate for
+/// each call, of tools that report their changes.
 ///
-/// Such a tool is believed: what it does not tell, it has not changed.
+/// Such a tool is trusted: paths that it does not report count as unchanged.
 pub trait ChangeReporter: Send + Sync {
-    /// Before these places are changed, while nobody else changes them.
+    /// Called before these paths are changed, while they are locked.
     fn before_change(&self, places: &[PathBuf]);
 
-    /// After [`Self::before`], when there is time: old checkpoints are cleared
-    /// away.
+    /// Called after [`Self::before_change`], when there is time to remove old
+    /// checkpoints.
     fn prune(&self);
 
-    /// After they were changed.
+    /// Called after the paths were changed.
     fn after_change(&self, made: &[FileWritten<'_>]);
 }
 
-/// A checkpoint in brief.
+/// Summary of a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckpointSummary {
-    /// Its name.
+    /// The checkpoint's id.
     pub id: CheckpointId,
-    /// The folder that the turn worked in.
+    /// The workspace of the turn.
     pub workspace: PathBuf,
     /// The session that made the changes.
     pub session: String,
-    /// When the turn first changed something.
+    /// When the turn made its first change.
     pub created_at: SystemTime,
     /// What changed the files: the tools, or `undo`, `redo`, `restore`.
     pub changed_by: Vec<String>,
-    /// How many files and folders it is about.
+    /// Number of files and directories in it.
     pub files: usize,
 }
 
-/// Reads what files were at a checkpoint. A port (`cx.ports`).
+/// Reads files as of a checkpoint. A port (`cx.ports`).
 pub trait CheckpointReader: Send + Sync {
-    /// The content of a file when the checkpoint was made; none if it did not
-    /// exist. `latest` stands for the newest checkpoint that knows the path.
-    /// A path of which the checkpoint knows nothing is `not_found`.
+    /// Returns the content of a file at the time of the checkpoint; none if it
+    /// did not exist. `latest` is the newest checkpoint that includes the path.
+    /// The error is `not_found` if the checkpoint does not include the path.
     fn file_content(&self, checkpoint: &str, path: &Path) -> Result<Option<Vec<u8>>, ToolError>;
 
-    /// The checkpoints, the newest first.
+    /// Returns the checkpoints, newest first.
     fn list(&self, limit: usize) -> Result<Vec<CheckpointSummary>, ToolError>;
 }

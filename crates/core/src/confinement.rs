@@ -1,5 +1,5 @@
 //! The limits of a child process, as plain data: derived by the policy from the
-//! rules that judge the call, enforced by the operating system.
+//! rules for the call, enforced by the operating system.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,14 +28,14 @@ pub struct Confinement {
     #[serde(rename = "nested")]
     pub frozen_nested: Vec<PathBuf>,
     /// Missing paths that must not be created: an empty placeholder is mounted
-    /// there where the system supports that.
+    /// there if the system supports that.
     #[serde(rename = "absent")]
     pub masked_missing: Vec<PathBuf>,
     /// Missing paths that no placeholder can cover: what a child creates there
     /// is moved aside at once, and again when the child has ended.
     #[serde(rename = "unwelcome")]
     pub quarantined: Vec<PathBuf>,
-    /// Can neither be read nor written, wherever it is.
+    /// Paths that can be neither read nor written, wherever they are.
     pub hidden: Vec<PathBuf>,
     /// Secrets that do not exist yet: hidden as soon as they do.
     #[serde(skip)]
@@ -48,18 +48,18 @@ pub struct Confinement {
     pub delete: Option<Vec<PathBuf>>,
     /// How the child reaches the network.
     pub network: NetworkMode,
-    /// The session whose network namespace it shares; empty for one of its own.
+    /// The session whose network namespace it shares; empty for a separate one.
     pub session: String,
     /// Loopback ports of this machine that the session may use.
     pub host_ports: Vec<u16>,
-    /// Files of the user that the child sees with credentials removed.
+    /// Files of the user that the child sees with credentials redacted.
     pub redacted: Vec<PathBuf>,
     /// Directories of the user that the child sees through a writable overlay.
     pub overlays: Vec<OverlayMount>,
     /// The services of the host that the child may reach through their sockets.
     pub services: Vec<HostService>,
-    /// Services that a part of the command needs but that are denied because of
-    /// the rest; used to explain failures.
+    /// Services that one part of the command needs but that are denied because
+    /// of the rest; used to explain failures.
     #[serde(rename = "withheld")]
     pub denied_services: Vec<HostService>,
     /// Further sockets of host programs, or directories of sockets, that the
@@ -69,7 +69,7 @@ pub struct Confinement {
     pub limits: ChildLimits,
     /// Requires bubblewrap to create the namespaces; without it the child is not started.
     pub bubblewrap: bool,
-    /// Where namespaces are unavailable, uses the remaining mechanisms.
+    /// If namespaces are unavailable, uses the remaining mechanisms.
     pub reduced: bool,
 }
 
@@ -82,12 +82,12 @@ pub struct PendingSecrets {
     pub dirs: Vec<PathBuf>,
     /// Names of secrets; one `*` matches anything.
     pub name_patterns: Vec<String>,
-    /// Names that match a pattern but are no secrets.
+    /// Names that match a pattern but are not secrets.
     pub excluded_patterns: Vec<String>,
 }
 
 impl PendingSecrets {
-    /// Whether a file at this path would be such a secret.
+    /// Whether a file at this path would be one of the secrets.
     pub fn contains(&self, path: &Path) -> bool {
         if self.paths.iter().any(|own| own == path) {
             return true;
@@ -96,7 +96,8 @@ impl PendingSecrets {
         is_here && path.file_name().is_some_and(|name| self.matches_name(&name.to_string_lossy()))
     }
 
-    /// Whether a file of that name in one of the directories would be such a secret.
+    /// Whether a file with this name in one of the directories would be one of
+    /// the secrets.
     pub fn matches_name(&self, name: &str) -> bool {
         let name = name.to_lowercase();
         let fits = |pattern: &String| match pattern.split_once('*') {
@@ -111,11 +112,11 @@ impl PendingSecrets {
     }
 }
 
-/// A directory under an overlay: changes go elsewhere, the user's own directory
-/// stays as it is.
+/// A directory under an overlay: changes are stored elsewhere, and the user's
+/// directory stays unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct OverlayMount {
-    /// The directory, whether or not it exists. It is below the home directory.
+    /// The directory, which may not exist. It is below the home directory.
     pub target: PathBuf,
     /// The user's home directory.
     pub home: PathBuf,
@@ -146,7 +147,7 @@ pub enum HostService {
     Containers,
     /// Database servers.
     Databases,
-    /// Not a program, but granted like one: the settings of a repository, which
+    /// Not a service, but granted like one: the settings of a repository, which
     /// git writes.
     Settings,
 }

@@ -1,4 +1,4 @@
-//! What a tool is handed while it runs.
+//! The context of a running call.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{Confinement, EngineHandle, Grants, Ports, Resource, Scope, Session, ToolError};
 
-/// Where a call happens: what relative paths are relative to.
+/// The directories of a call: the base of relative paths, and the home.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkingDir {
     cwd: PathBuf,
@@ -20,23 +20,24 @@ pub struct WorkingDir {
 }
 
 impl WorkingDir {
-    /// A workplace; `cwd` is absolute.
+    /// Creates a working directory; `cwd` must be absolute.
     pub fn new(cwd: impl Into<PathBuf>, home: Option<PathBuf>) -> Self {
         Self { cwd: cwd.into(), home }
     }
 
-    /// The working folder.
+    /// Returns the current directory.
     pub fn cwd(&self) -> &Path {
         &self.cwd
     }
 
-    /// The user's home folder.
+    /// Returns the user's home directory.
     pub fn home(&self) -> Option<&Path> {
         self.home.as_deref()
     }
 
-    /// The absolute form of a path as a caller wrote it: `~` expanded, joined
-    /// to the working folder, `.` and `..` folded. Nothing is looked up.
+    /// Returns the absolute form of a path from a caller: `~` expanded, joined
+    /// to the working directory, `.` and `..` resolved. Does not access the
+    /// file system.
     pub fn resolve(&self, path: &str) -> PathBuf {
         let written = match (path.strip_prefix('~'), &self.home) {
             (Some(""), Some(home)) => home.clone(),
@@ -48,8 +49,8 @@ impl WorkingDir {
         self.normalize(&written)
     }
 
-    /// The absolute form of a path: joined to the working folder, `.` and `..`
-    /// folded. Nothing is looked up.
+    /// Returns the absolute form of a path: joined to the working directory,
+    /// `.` and `..` resolved. Does not access the file system.
     pub fn normalize(&self, path: &Path) -> PathBuf {
         let joined: Cow<'_, Path> =
             if path.is_absolute() { path.into() } else { self.cwd.join(path).into() };
@@ -79,11 +80,12 @@ impl WorkingDir {
     }
 }
 
-/// Whether a path has no part that says nothing or climbs, at a glance.
+/// Whether a path is certainly normalized. A fast check, also false for hidden
+/// names such as `/a/.b`.
 pub fn is_normalized(path: &Path) -> bool {
     let bytes = path.as_os_str().as_encoded_bytes();
     let pairs = bytes.iter().zip(bytes.get(1..).unwrap_or_default());
-    // Every pair is looked at, which a processor does many at a time.
+    // No early exit, so the compiler can vectorize the loop.
     let is_plain = |plain: bool, (byte, next): (&u8, &u8)| {
         plain & ((*byte != b'/') | ((*next != b'/') & (*next != b'.')))
     };
@@ -92,56 +94,56 @@ pub fn is_normalized(path: &Path) -> bool {
         && (bytes.len() == 1 || bytes.last() != Some(&b'/'))
 }
 
-/// A sign of life from a tool that takes its time.
+/// A progress report of a running tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProgressUpdate {
     /// From 0 to 1, if known.
     pub fraction: Option<f64>,
-    /// What it is doing.
+    /// The current activity.
     pub message: String,
 }
 
-/// Somebody who wants to see progress.
+/// A receiver of progress reports.
 pub trait ProgressSink: Send + Sync {
-    /// Called from any thread, as often as the tool likes.
+    /// Called from any thread, any number of times.
     fn report(&self, tool: &str, progress: &ProgressUpdate);
 }
 
-/// Everything that a running call may use.
+/// The services and limits of a running call.
 #[derive(Clone)]
 pub struct ToolContext {
     /// The id of this call.
     pub call_id: Arc<str>,
     /// The canonical name of the tool.
     pub tool: Arc<str>,
-    /// The task on whose behalf it runs; a sub-agent has its own.
+    /// The task that it belongs to; each sub-agent has a separate one.
     pub task_id: Arc<str>,
     /// The session's documents.
     pub session: Session,
-    /// Where it happens.
+    /// Where the call runs.
     pub working_dir: Arc<WorkingDir>,
-    /// Becomes set when the call must stop.
+    /// Cancelled when the call must stop.
     pub cancel: CancellationToken,
-    /// When its time is up.
+    /// The deadline of the call.
     pub deadline: Option<Instant>,
-    /// What it declared and was allowed to touch. Ports hold it to that.
+    /// What the call declared and may touch; enforced by the ports.
     pub grants: Arc<Grants>,
-    /// What its child processes must be held to.
+    /// The limits of its child processes.
     pub confinement: Option<Arc<Confinement>>,
-    /// What else it may reach.
+    /// Services that it may use.
     pub ports: Arc<Ports>,
-    /// Who wants to see progress.
+    /// Receives progress reports.
     pub progress: Option<Arc<dyn ProgressSink>>,
     /// The engine that runs it.
     pub engine: Option<Arc<dyn EngineHandle>>,
-    /// Whether another tool makes this call and gets the answer, such as a
-    /// script. Whoever called that one does not see it.
+    /// Whether another tool, such as a script, makes this call. The outer
+    /// caller does not see the result.
     pub is_nested: bool,
 }
 
 impl ToolContext {
-    /// A context for the working folder `cwd` and nothing else, for tests and
-    /// for programs that call a tool by hand.
+    /// Creates a context with only the working directory `cwd`, for tests and
+    /// for programs that call a tool directly.
     pub fn bare(cwd: impl Into<PathBuf>) -> Self {
         Self {
             call_id: "call".into(),
@@ -160,25 +162,25 @@ impl ToolContext {
         }
     }
 
-    /// An error unless the call declared this and was allowed to; for what has
-    /// no port of its own.
+    /// Returns an error unless the call declared this effect and was granted
+    /// it; for effects without a port.
     pub fn check_grant(&self, scope: &Scope, resource: &Resource) -> Result<(), ToolError> {
         self.grants.check(scope, resource)
     }
 
-    /// Shows progress to whoever wants to see it.
+    /// Reports progress to the sink, if any.
     pub fn report_progress(&self, fraction: Option<f64>, message: impl Into<String>) {
         if let Some(sink) = &self.progress {
             sink.report(&self.tool, &ProgressUpdate { fraction, message: message.into() });
         }
     }
 
-    /// How much time is left.
+    /// Returns the time left until the deadline.
     pub fn remaining(&self) -> Option<Duration> {
         self.deadline.map(|at| at.saturating_duration_since(Instant::now()))
     }
 
-    /// An error if the call must stop; for loops that do not await.
+    /// Returns an error if the call must stop; for loops that do not await.
     pub fn check_cancelled(&self) -> Result<(), ToolError> {
         if self.cancel.is_cancelled() { Err(ToolError::cancelled()) } else { Ok(()) }
     }

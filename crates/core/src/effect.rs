@@ -1,6 +1,6 @@
-//! What a call is going to do, said before it does it. Permission rules match
-//! on effects, and calls of one batch run side by side only where their
-//! effects cannot meet.
+//! Effects: what a call will do, declared before it runs. Permission rules
+//! match on effects, and calls of one batch run concurrently only if their
+//! effects do not conflict.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-/// `family:verb`, the unit in which permission is given.
+/// `family:verb`, the class of effects that a permission is about.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
 pub struct Scope(Cow<'static, str>);
@@ -66,47 +66,48 @@ scopes! {
 }
 
 impl Scope {
-    /// A scope that is not in the table, such as `mcp:github`.
+    /// Creates a scope that is not in the table, such as `mcp:github`.
     pub fn named(name: impl Into<String>) -> Self {
         Self(Cow::Owned(name.into()))
     }
 
-    /// The whole name.
+    /// Returns the full name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The part before the colon.
+    /// Returns the part before the colon.
     pub fn family(&self) -> &str {
         match self.colon_position().and_then(|at| self.0.get(..at)) {
-            // One server has nothing to do with another.
+            // Servers are independent of each other.
             None | Some("mcp") => &self.0,
             Some(family) => family,
         }
     }
 
-    /// The part after the colon.
+    /// Returns the part after the colon.
     pub fn verb(&self) -> &str {
         self.colon_position().and_then(|at| self.0.get(at + 1..)).unwrap_or("")
     }
 
-    /// Asked for every effect of every command: a search made for long texts
-    /// takes longer than these few letters do.
+    /// Called for every effect of every command: for such short names a byte
+    /// loop is faster than a substring search.
     fn colon_position(&self) -> Option<usize> {
         self.0.bytes().position(|byte| byte == b':')
     }
 
-    /// Whether two calls with this effect may touch the same thing at once.
+    /// Whether two calls with this effect may touch the same resource
+    /// concurrently.
     pub fn access(&self) -> AccessMode {
         match self.verb() {
-            // The second part is the name of a server, whatever it is called.
+            // The second part is a server name, not a verb.
             _ if self.is_mcp() => AccessMode::Exclusive,
             "read" | "search" | "fetch" => AccessMode::Shared,
             _ => AccessMode::Exclusive,
         }
     }
 
-    /// Whether it is done by another program's server, such as `mcp:github`.
+    /// Whether an MCP server has the effect, as in `mcp:github`.
     pub fn is_mcp(&self) -> bool {
         self.0.starts_with("mcp:")
     }
@@ -124,25 +125,25 @@ impl fmt::Debug for Scope {
     }
 }
 
-/// Whether an effect leaves its resource as it was.
+/// Whether an effect leaves its resource unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AccessMode {
-    /// Any number at a time.
+    /// Any number of concurrent effects.
     Shared,
-    /// Nothing else on the same resource meanwhile.
+    /// No other concurrent effect on the same resource.
     Exclusive,
 }
 
 /// What an effect acts on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Resource {
-    /// Nothing in particular: the whole family.
+    /// The whole family.
     Any,
-    /// A file or folder. Absolute; a folder stands for all that is below it.
+    /// An absolute path. A directory includes everything below it.
     Path(PathBuf),
-    /// A command of the session's shell.
+    /// A command for the session's shell.
     Command(String),
-    /// Shell code that runs in another way.
+    /// Shell code that runs elsewhere.
     Script(Box<ShellScript>),
     /// A host name or address.
     Host(String),
@@ -151,7 +152,7 @@ pub enum Resource {
 }
 
 impl Resource {
-    /// Whether two resources of one family can be the same thing.
+    /// Whether two resources of one family can be the same.
     pub fn overlaps(&self, other: &Resource) -> bool {
         match (self, other) {
             (Resource::Any, _) | (_, Resource::Any) => true,
@@ -160,7 +161,7 @@ impl Resource {
         }
     }
 
-    /// The resource as text.
+    /// Returns the resource as text.
     pub fn as_text(&self) -> Cow<'_, str> {
         match self {
             Resource::Any => "*".into(),
@@ -170,7 +171,7 @@ impl Resource {
         }
     }
 
-    /// The path, if it is one.
+    /// Returns the path, if the resource is one.
     pub fn as_path(&self) -> Option<&Path> {
         match self {
             Resource::Path(path) => Some(path),
@@ -193,27 +194,27 @@ impl fmt::Display for Resource {
     }
 }
 
-/// The part of a text that an approval request shows.
+/// Returns the part of a text that an approval request shows.
 pub fn approval_excerpt(text: &str) -> Cow<'_, str> {
     const MAX_EXCERPT_CHARS: usize = 2000;
     match text.char_indices().nth(MAX_EXCERPT_CHARS).and_then(|(end, _)| text.split_at_checked(end))
     {
-        Some((begin, rest)) => format!("{begin}… and {} bytes more", rest.len()).into(),
+        Some((begin, rest)) => format!("{begin}… and {} more bytes", rest.len()).into(),
         None => text.into(),
     }
 }
 
-/// Shell code, and what is known of how it runs.
+/// Shell code, and what is known about how it runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct ShellScript {
     /// The code.
     pub text: String,
-    /// Where it runs, if not in the session's folder.
+    /// Where it runs, if not in the session's directory.
     pub cwd: Option<PathBuf>,
-    /// What it reads, if that is given to it.
+    /// Its standard input, if given.
     pub stdin: Option<String>,
-    /// Whether it runs in a shell of its own, which knows nothing of what
-    /// earlier commands have left in the session's.
+    /// Whether it runs in a separate shell, without the state that earlier
+    /// commands left in the session's shell.
     pub fresh_shell: bool,
 }
 
@@ -223,52 +224,53 @@ impl Serialize for Resource {
     }
 }
 
-/// One thing that a call does to one resource.
+/// One action of a call on one resource.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct Effect {
-    /// What kind of doing.
+    /// The kind of action.
     pub scope: Scope,
-    /// To what.
+    /// What it acts on.
     pub resource: Resource,
 }
 
 impl Effect {
-    /// An effect on a whole family.
+    /// Creates an effect on a whole family.
     pub fn any(scope: Scope) -> Self {
         Self { scope, resource: Resource::Any }
     }
 
-    /// An effect on a path, which must be absolute.
+    /// Creates an effect on a path, which must be absolute.
     pub fn path(scope: Scope, path: impl Into<PathBuf>) -> Self {
         Self { scope, resource: Resource::Path(path.into()) }
     }
 
-    /// An effect on something that has a name.
+    /// Creates an effect on a named resource.
     pub fn name(scope: Scope, name: impl Into<String>) -> Self {
         Self { scope, resource: Resource::Name(name.into()) }
     }
 
-    /// Whether the two must not happen at the same time. A write conflicts
-    /// with anything that touches the same thing; reads never conflict.
+    /// Whether the two must not happen concurrently. A write conflicts with
+    /// anything that touches the same resource; reads never conflict.
     pub fn conflicts_with(&self, other: &Effect) -> bool {
         if self.reaches_anything() || other.reaches_anything() {
             return true;
         }
         let exclusive = self.scope.access() == AccessMode::Exclusive
             || other.scope.access() == AccessMode::Exclusive;
-        // A path is the same path, whoever touches it.
+        // Paths are shared between families.
         let same_ground = self.scope.family() == other.scope.family()
             || (self.resource.as_path().is_some() && other.resource.as_path().is_some());
         exclusive && same_ground && self.touched_resource().overlaps(other.touched_resource())
     }
 
-    /// What it may touch. A name at a server is that of a tool, which says
-    /// nothing of what the tool touches there.
+    /// Returns what the effect may touch. For an MCP server the resource is
+    /// only the tool's name, so it may touch anything there.
     pub fn touched_resource(&self) -> &Resource {
         if self.scope.is_mcp() { &Resource::Any } else { &self.resource }
     }
 
-    /// A shell command or a script may touch any file, process or peer.
+    /// Whether it may touch any file, process or peer, as a shell command or a
+    /// script can.
     fn reaches_anything(&self) -> bool {
         matches!(self.scope.as_str(), "terminal:execute" | "code:execute")
     }

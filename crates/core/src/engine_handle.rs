@@ -10,7 +10,7 @@ use crate::{BoxFuture, Effect, ToolCall, ToolResult};
 pub struct ToolMatch {
     /// Its name.
     pub name: String,
-    /// The toolset that owns it.
+    /// The toolset that contains it.
     pub toolset: String,
     /// What it does, shortened.
     pub description: String,
@@ -18,27 +18,28 @@ pub struct ToolMatch {
 
 /// The engine, as seen from inside a call. It knows the session's tools only.
 pub trait EngineHandle: Send + Sync {
-    /// The best matches for a query, best first, and how many tools there are.
-    /// How many matches it gives unless asked, and at most, is a setting.
+    /// Returns the best matches for a query, best first, and the number of
+    /// tools. The default and maximum of `limit` are settings.
     fn search_tools(&self, query: &str, limit: Option<usize>) -> (Vec<ToolMatch>, usize);
 
-    /// A tool's name, description and parameters, as a model would see them.
+    /// Returns a tool's name, description and parameters, as a model sees them.
     fn describe_tool(&self, name: &str) -> Option<Value>;
 
-    /// The names of the session's tools that resemble this one.
+    /// Returns the names of the session's tools that resemble this one.
     fn similar_names(&self, name: &str) -> Vec<String>;
 
-    /// The names of the session's tools, sorted.
+    /// Returns the names of the session's tools, sorted.
     fn tool_names(&self) -> Vec<String>;
 
-    /// Makes a call, through every stage. It ends with the call that makes it.
+    /// Makes a call through the whole pipeline. It is cancelled with the
+    /// calling call.
     fn call(&self, call: ToolCall) -> BoxFuture<'_, ToolResult>;
 
-    /// Makes several calls, side by side where they cannot meet.
+    /// Makes several calls, concurrently where their effects do not conflict.
     fn call_all(&self, calls: Vec<ToolCall>) -> BoxFuture<'_, Vec<ToolResult>>;
 
-    /// Asks the person who can be asked whether the running call may have these
-    /// effects as well; no if nobody is there, or a rule forbids one of them.
+    /// Asks the approver whether the running call may also have these effects;
+    /// false if there is no approver or a rule forbids one of them.
     fn request_approval(&self, _effects: Vec<Effect>, _reason: String) -> BoxFuture<'_, bool> {
         Box::pin(async { false })
     }

@@ -1,45 +1,45 @@
-//! Why a call failed, in a form that a program can branch on and a model can
-//! act on.
+//! Errors of calls, in a form that a program can branch on and a model can act
+//! on.
 
 use std::fmt;
 
 use serde_json::{Map, Value};
 
-/// One row per kind: its name on the wire, the exit code of the command line,
-/// whether the same call may succeed later, and what to do about it. A kind
-/// cannot be half-added.
+/// One row per kind: its name in results, the exit code of the command line,
+/// whether the same call may succeed later, and a default hint. The macro keeps
+/// all parts of a kind together.
 macro_rules! error_kinds {
     ($( $(#[$doc:meta])* $variant:ident, $name:literal, exit $exit:literal, retry $retry:literal, $advice:literal; )+) => {
-        /// The closed set of reasons for which a call can fail.
+        /// The closed set of reasons why a call can fail.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[non_exhaustive]
         pub enum ErrorKind { $( $(#[$doc])* $variant, )+ }
 
         impl ErrorKind {
-            /// Every kind, in the order of the table.
+            /// Every kind, in table order.
             pub const ALL: &'static [ErrorKind] = &[ $( ErrorKind::$variant, )+ ];
 
-            /// The name in results, logs and scripts.
+            /// Returns the name used in results, logs and scripts.
             pub const fn name(self) -> &'static str {
                 match self { $( ErrorKind::$variant => $name, )+ }
             }
 
-            /// The exit code with which `hermes call` reports it.
+            /// Returns the exit code of `hermes call` for this kind.
             pub const fn exit_code(self) -> u8 {
                 match self { $( ErrorKind::$variant => $exit, )+ }
             }
 
-            /// Whether the identical call can succeed later on.
+            /// Whether the identical call may succeed later.
             pub const fn is_retryable(self) -> bool {
                 match self { $( ErrorKind::$variant => $retry, )+ }
             }
 
-            /// What to do when the error itself carries no better hint.
+            /// Returns the hint to use if the error has none.
             pub const fn advice(self) -> &'static str {
                 match self { $( ErrorKind::$variant => $advice, )+ }
             }
 
-            /// The kind of that name.
+            /// Returns the kind with that name.
             pub fn from_name(name: &str) -> Option<Self> {
                 match name { $( $name => Some(ErrorKind::$variant), )+ _ => None }
             }
@@ -48,39 +48,41 @@ macro_rules! error_kinds {
 }
 
 error_kinds! {
-    /// The arguments do not fit the tool's schema, or make no sense together.
+    /// The arguments do not match the tool's schema, or contradict each other.
     InvalidArguments, "invalid_arguments", exit 1, retry false,
         "Correct the arguments and call again.";
-    /// The thing named by the arguments (or the tool itself) does not exist.
+    /// The resource named by the arguments (or the tool itself) does not exist.
     NotFound, "not_found", exit 1, retry false,
         "Check the name.";
-    /// A rule forbids it.
+    /// A rule forbids the call.
     Denied, "denied", exit 3, retry false,
-        "Do not try to get around the rule; choose another way or ask the user to change it.";
-    /// A person must agree, and nobody could be asked.
+        "Do not try to bypass the rule; choose another approach or ask the user to change it.";
+    /// The call needs approval, and no approver was available.
     ApprovalRequired, "approval_required", exit 3, retry true,
-        "Ask the user to approve, or run where somebody can be asked.";
-    /// Something that the tool needs is not installed, not set, or switched off.
+        "Ask the user to approve the call, or run where an approver is available.";
+    /// Something that the tool needs is not installed, not configured, or
+    /// disabled.
     Unavailable, "unavailable", exit 4, retry false,
-        "Install or configure what is missing; `hermes tools why NAME` tells.";
-    /// It did not finish in time; its effects may or may not have happened.
+        "Install or configure what is missing; `hermes tools why NAME` shows the reason.";
+    /// The call did not finish in time; its effects may or may not have
+    /// happened.
     Timeout, "timeout", exit 1, retry true,
-        "Check what happened before trying again, or allow more time.";
-    /// The user or the caller stopped it.
+        "Check what happened before retrying, or increase the timeout.";
+    /// The user or the caller cancelled the call.
     Cancelled, "cancelled", exit 130, retry true,
-        "Nothing to mend: call again if it is still wanted.";
-    /// The world is not in the state that the call relied on.
+        "Retry if the result is still needed.";
+    /// The state is not the one that the call relied on.
     Conflict, "conflict", exit 1, retry false,
-        "Look at the current state, then decide again.";
-    /// A network peer could not be reached or answered badly.
+        "Check the current state before retrying.";
+    /// A network peer was unreachable or sent an invalid response.
     Network, "network", exit 1, retry true,
-        "Try again later, or check the address.";
-    /// A bound was exceeded: size, count, rate, budget.
+        "Retry later, or check the address.";
+    /// A limit was exceeded: size, count, rate, budget.
     Limit, "limit", exit 1, retry false,
-        "Ask for less at a time.";
-    /// A defect of the tool or of hermes.
+        "Request less at a time.";
+    /// A bug in the tool or in hermes.
     Internal, "internal", exit 1, retry false,
-        "This is a defect; another tool may do the same job.";
+        "This is a bug; another tool may do the same job.";
 }
 
 impl fmt::Display for ErrorKind {
@@ -90,10 +92,10 @@ impl fmt::Display for ErrorKind {
 }
 
 /// A failed call: the kind, the cause in a sentence, the next step, and
-/// whatever else a program may want to read.
+/// additional fields for programs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolError {
-    // Behind a pointer, so that a `Result` of the common case stays small.
+    // Boxed to keep `Result` small.
     inner: Box<ToolErrorInner>,
 }
 
@@ -106,54 +108,54 @@ struct ToolErrorInner {
 }
 
 impl ToolError {
-    /// An error of this kind. The message names the cause.
+    /// Creates an error of this kind. The message names the cause.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         let report =
             ToolErrorInner { kind, message: message.into(), hint: None, details: Map::new() };
         Self { inner: Box::new(report) }
     }
 
-    /// The arguments are wrong.
+    /// Creates an error for invalid arguments.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::InvalidArguments, message)
     }
 
-    /// What was named does not exist.
+    /// Creates an error for something that does not exist.
     pub fn not_found(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::NotFound, message)
     }
 
-    /// A rule forbids it.
+    /// Creates an error for a call that a rule forbids.
     pub fn denied(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Denied, message)
     }
 
-    /// Something needed is missing.
+    /// Creates an error for a missing prerequisite.
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Unavailable, message)
     }
 
-    /// A bound was exceeded.
+    /// Creates an error for an exceeded limit.
     pub fn limit(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Limit, message)
     }
 
-    /// The state is not what the call relied on.
+    /// Creates an error for a state other than the call relied on.
     pub fn conflict(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Conflict, message)
     }
 
-    /// The call was stopped.
+    /// Creates an error for a cancelled call.
     pub fn cancelled() -> Self {
         Self::new(ErrorKind::Cancelled, "The call was cancelled")
     }
 
-    /// A defect.
+    /// Creates an error for a bug.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Internal, message)
     }
 
-    /// An operating-system error met while doing `what`.
+    /// Creates an error from an operating-system error in `what`.
     pub fn io(what: impl fmt::Display, error: &std::io::Error) -> Self {
         use std::io::ErrorKind as Io;
         let kind = match error.kind() {
@@ -162,20 +164,20 @@ impl ToolError {
             Io::StorageFull | Io::QuotaExceeded | Io::FileTooLarge => ErrorKind::Limit,
             Io::TimedOut => ErrorKind::Timeout,
             Io::InvalidInput | Io::IsADirectory | Io::NotADirectory => ErrorKind::InvalidArguments,
-            // A symbolic link that leads back to itself (ELOOP on Linux).
+            // A symlink loop (ELOOP on Linux).
             _ if error.raw_os_error() == Some(40) => ErrorKind::InvalidArguments,
             _ => ErrorKind::Internal,
         };
         let failed = Self::new(kind, format!("{what}: {error}"));
         match error.kind() {
             Io::PermissionDenied => failed.with_hint(
-                "The operating system refuses it, not a rule of hermes; check owner and mode.",
+                "The operating system refused this, not a rule of hermes; check owner and mode.",
             ),
             _ => failed,
         }
     }
 
-    /// Adds the next step, in words for whoever reads the error.
+    /// Sets the next step, in words for the reader of the error.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.inner.hint = Some(hint.into());
@@ -189,29 +191,29 @@ impl ToolError {
         self
     }
 
-    /// The kind.
+    /// Returns the kind.
     pub fn kind(&self) -> ErrorKind {
         self.inner.kind
     }
 
-    /// The cause.
+    /// Returns the cause.
     pub fn message(&self) -> &str {
         &self.inner.message
     }
 
-    /// The next step: the error's own, or its kind's.
+    /// Returns the next step: the error's hint, or that of its kind.
     pub fn hint(&self) -> &str {
         self.inner.hint.as_deref().unwrap_or_else(|| self.inner.kind.advice())
     }
 
-    /// The extra fields.
+    /// Returns the additional fields.
     pub fn details(&self) -> &Map<String, Value> {
         &self.inner.details
     }
 
-    /// The same error with its texts passed through `change`, those in the
-    /// details as well (but for keys); used to strip what must not reach a
-    /// model. What is nested too deep becomes text.
+    /// Returns the error with its texts passed through `change`, including
+    /// those in the details (except keys); used to remove what must not reach a
+    /// model. Values nested too deeply become text.
     #[must_use]
     pub fn map_text(mut self, change: impl Fn(&str) -> String) -> Self {
         fn map_value(value: &mut Value, change: &dyn Fn(&str) -> String, levels: usize) {
@@ -235,14 +237,14 @@ impl ToolError {
         self
     }
 
-    /// The same error in other words.
+    /// Returns the error with another message.
     #[must_use]
     pub fn with_message(mut self, message: impl Into<String>) -> Self {
         self.inner.message = message.into();
         self
     }
 
-    /// The JSON object that a model and a script see.
+    /// Returns the JSON object that a model or a script sees.
     pub fn to_value(&self) -> Value {
         let mut object = Map::new();
         object.insert("error".into(), self.inner.message.clone().into());
@@ -254,7 +256,7 @@ impl ToolError {
         Value::Object(object)
     }
 
-    /// [`Self::to_value`] as text.
+    /// Returns [`Self::to_value`] as text.
     pub fn to_json(&self) -> String {
         self.to_value().to_string()
     }

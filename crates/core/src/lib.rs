@@ -29,6 +29,7 @@ pub mod protected_places;
 mod session;
 pub mod similar;
 mod spec;
+pub mod surrogates;
 mod taint;
 pub mod text;
 mod tool;

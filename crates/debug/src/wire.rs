@@ -42,7 +42,7 @@ impl MessageDecoder {
             let header = window.get(..end).unwrap_or_default();
             let size = content_length(header).ok_or_else(|| protocol_error(header))?;
             let Some(body) = rest.get(end + 4..end + 4 + size) else { return Ok(None) };
-            let message = hermes_exec::surrogates::from_slice_lossy(body);
+            let message = hermes_core::surrogates::from_slice_lossy(body);
             self.consumed += end + 4 + size;
             if let Ok(message) = message {
                 return Ok(Some(message));

@@ -90,5 +90,5 @@ fn packed_streams_are_measured_first() {
 #[test]
 fn a_page_without_text_is_said_to_be_a_picture() {
     let notes = text(&pdf_pages(&[""])).unwrap().notes;
-    assert_eq!(notes, ["It holds no text; its pages may be pictures."]);
+    assert_eq!(notes, ["It contains no text; its pages may be images."]);
 }

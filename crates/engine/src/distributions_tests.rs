@@ -211,12 +211,12 @@ fn wrong_text_is_told_by_its_column() {
         ("web", 1, "expected TOOLSET=PERCENT"),
         ("web=50,", 8, "expected TOOLSET=PERCENT"),
         ("web=50, =3", 9, "the toolset is missing"),
-        ("web=101", 1, "the chance must be a whole percentage from 0 to 100"),
-        ("é=1, web=0.5", 6, "the chance must be a whole percentage from 0 to 100"),
-        ("web=-1", 1, "the chance must be a whole percentage from 0 to 100"),
-        ("web=", 1, "the chance must be a whole percentage from 0 to 100"),
-        ("web=1=2", 1, "the chance must be a whole percentage from 0 to 100"),
-        ("web=99999999999999999999", 1, "the chance must be a whole percentage from 0 to 100"),
+        ("web=101", 1, "the percentage must be a whole number from 0 to 100"),
+        ("é=1, web=0.5", 6, "the percentage must be a whole number from 0 to 100"),
+        ("web=-1", 1, "the percentage must be a whole number from 0 to 100"),
+        ("web=", 1, "the percentage must be a whole number from 0 to 100"),
+        ("web=1=2", 1, "the percentage must be a whole number from 0 to 100"),
+        ("web=99999999999999999999", 1, "the percentage must be a whole number from 0 to 100"),
         ("web=1,file=2,web=3", 14, "this toolset is given twice"),
     ] {
         match ToolsetDistribution::parse(text) {

@@ -46,6 +46,20 @@ impl Policy for AllowAll {
     }
 }
 
+/// A policy that denies everything, for an engine whose rules are not loaded yet.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct DenyAll;
+
+impl Policy for DenyAll {
+    fn judge(&self, proposal: &CallProposal<'_>) -> Ruling {
+        let verdict = Verdict::Deny {
+            reason: "no permissions are loaded".to_owned(),
+            rule: "deny all".to_owned(),
+        };
+        Ruling::for_effects(verdict, proposal.effects)
+    }
+}
+
 /// Limits on the matches of a tool search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SearchLimits {

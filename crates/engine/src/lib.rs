@@ -37,8 +37,8 @@ pub use availability::{
 pub use caller::Caller;
 pub use definitions::{DeferMode, DeferralSettings, ToolDefinitions, ToolScope};
 pub use engine::{
-    AllowAll, CallPreview, DEFAULT_APPROVAL_TIMEOUT, DEFAULT_TIMEOUT, Engine, EngineBuilder,
-    SearchLimits,
+    AllowAll, CallPreview, DEFAULT_APPROVAL_TIMEOUT, DEFAULT_TIMEOUT, DenyAll, Engine,
+    EngineBuilder, SearchLimits,
 };
 pub use entry::ToolEntry;
 pub use hooks::{CallView, Hook, HookDecision, Hooks, ResultView};

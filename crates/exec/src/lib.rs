@@ -39,7 +39,6 @@ mod shutdown;
 pub mod singularity;
 pub mod ssh;
 pub mod state;
-pub mod surrogates;
 pub mod tree;
 pub mod watch;
 

@@ -3,9 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hermes_core::{Confinement, EnvOverrides, ToolContext, ToolError};
+use hermes_sandbox::create_private_dir;
 use serde::{Deserialize, Serialize};
 
 use crate::backend::HostFacts;
@@ -141,13 +144,13 @@ impl ShellEnv {
 }
 
 /// Returns cache locations for when the user's caches cannot be overlaid:
-/// package managers need a writable directory.
+/// package managers need a writable directory. Returns none if there is no
+/// private directory: then a package manager reports that it cannot write its
+/// own cache.
 fn cache_variables(confinement: &Confinement) -> Vec<(OsString, OsString)> {
     let workspace = confinement.overlays.first().map(|overlay| overlay.workspace.as_path());
     let Some(workspace) = workspace else { return Vec::new() };
-    let key = blake3::hash(workspace.as_os_str().as_encoded_bytes()).to_hex();
-    let user = rustix::process::geteuid().as_raw();
-    let folder = std::env::temp_dir().join(format!("hermes-cache-{user}")).join(&key[..12]);
+    let Ok(folder) = cache_dir(&std::env::temp_dir(), workspace) else { return Vec::new() };
     let mut variables: Vec<(OsString, OsString)> = CACHE_VARIABLES
         .iter()
         .map(|(name, place)| (name.into(), folder.join(place).into()))
@@ -155,6 +158,17 @@ fn cache_variables(confinement: &Confinement) -> Vec<(OsString, OsString)> {
     let repository = format!("-Dmaven.repo.local={}", folder.join("m2").display());
     variables.push(("MAVEN_ARGS".into(), repository.into()));
     variables
+}
+
+/// Returns the cache directory of a workspace. Its parent has a predictable name
+/// in a shared directory, so another user may have created it, with a
+/// configuration that runs their programs.
+fn cache_dir(shared: &Path, workspace: &Path) -> io::Result<PathBuf> {
+    let user = rustix::process::geteuid().as_raw();
+    let parent = shared.join(format!("hermes-cache-{user}"));
+    create_private_dir(&parent)?;
+    let key = blake3::hash(workspace.as_os_str().as_encoded_bytes()).to_hex();
+    Ok(parent.join(&key[..12]))
 }
 
 fn prepare_environment(
@@ -174,3 +188,7 @@ fn prepare_environment(
         };
     }
 }
+
+#[cfg(test)]
+#[path = "shell_env_tests.rs"]
+mod tests;

@@ -1,19 +1,19 @@
-//! What a file shall hold.
+//! New content of a file.
 
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// All that a file shall hold. Cheap to clone.
+/// Complete content of a file. Cheap to clone.
 #[derive(Debug, Clone)]
 pub enum FileContent {
-    /// Text in UTF-8, which nobody needs to check again.
+    /// Valid UTF-8 text, which needs no further check.
     Text(Arc<String>),
-    /// Any bytes.
+    /// Arbitrary bytes.
     Bytes(Arc<Vec<u8>>),
 }
 
 impl FileContent {
-    /// The text, if it is known to be one.
+    /// Returns the text, if it is known to be UTF-8.
     pub fn text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),

@@ -1,5 +1,5 @@
-//! An open folder, and what is in it and below it. It stays this folder,
-//! whatever happens to the path that led to it; links are never followed.
+//! An open directory and its contents. The handle refers to the same directory
+//! whatever happens to its path; symlinks are never followed.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -16,30 +16,30 @@ use rustix::fs::{AtFlags, Dir, FileType, OFlags};
 use crate::metadata::{FileKind, FileMetadata};
 use crate::open::{AnchoredName, WalkMode};
 
-/// An open folder. Paths below it are relative and made of plain names.
+/// An open directory. Paths below it are relative and made of plain names.
 pub struct OpenDir {
     handle: OwnedFd,
     walk: WalkMode,
-    /// What stays closed in it, and where it is.
+    /// Paths denied within it, and its real path.
     exceptions: Option<(Arc<dyn GrantExceptions>, PathBuf)>,
 }
 
 impl fmt::Debug for OpenDir {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Folder").field("handle", &self.handle).finish_non_exhaustive()
+        f.debug_struct("OpenDir").field("handle", &self.handle).finish_non_exhaustive()
     }
 }
 
-/// One entry of a folder.
+/// One entry of a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirEntry {
     /// Its name.
     pub name: OsString,
-    /// What it is; a link is a link.
+    /// Its kind; symlinks are not followed.
     pub kind: FileKind,
 }
 
-/// The entries of a folder, in no particular order; `.` and `..` are left out.
+/// The entries of a directory, in no particular order, without `.` and `..`.
 #[derive(Debug)]
 pub struct DirEntries {
     listing: Dir,
@@ -50,7 +50,8 @@ impl OpenDir {
         Self { handle, walk, exceptions: None }
     }
 
-    /// The same folder at that real place, in which these stay closed.
+    /// Returns the same directory with its real path and the paths denied in
+    /// it.
     pub(crate) fn with_exceptions(
         self,
         exceptions: Option<&Arc<dyn GrantExceptions>>,
@@ -63,7 +64,7 @@ impl OpenDir {
         &self.handle
     }
 
-    /// A second handle of the same folder.
+    /// Returns a second handle of the same directory.
     pub fn try_clone(&self) -> io::Result<Self> {
         Ok(Self {
             handle: self.handle.try_clone()?,
@@ -72,23 +73,23 @@ impl OpenDir {
         })
     }
 
-    /// What is in it.
+    /// Returns its entries.
     pub fn entries(&self) -> io::Result<DirEntries> {
         Ok(DirEntries { listing: Dir::read_from(&self.handle)? })
     }
 
-    /// What is at a path below.
+    /// Returns the metadata of a path below; symlinks are not followed.
     pub fn metadata(&self, relative: &Path) -> io::Result<FileMetadata> {
         self.anchor(relative)?.metadata()
     }
 
-    /// Where the link at a path below leads, as it is written; none if it is
-    /// no link.
+    /// Returns the target of the symlink at a path below as written; `None` if
+    /// it is not a symlink.
     pub fn read_link(&self, relative: &Path) -> io::Result<Option<PathBuf>> {
         self.anchor(relative)?.read_link()
     }
 
-    /// Opens a folder below.
+    /// Opens a directory below.
     pub fn open_dir(&self, relative: &Path) -> io::Result<OpenDir> {
         let folder = self.anchor(relative)?.open_dir(self.walk)?;
         let closed =
@@ -111,7 +112,7 @@ impl OpenDir {
         };
         match self.exceptions.as_ref().and_then(shared) {
             Some(true) => {
-                let what = "it is another name of a protected file";
+                let what = "it is a hard link to a protected file";
                 Err(io::Error::new(io::ErrorKind::PermissionDenied, what))
             }
             _ => Ok(file),
@@ -138,7 +139,7 @@ impl Iterator for DirEntries {
             }
             let name = OsStr::from_bytes(name).to_owned();
             let kind = match entry.file_type() {
-                // Not every file system tells at once.
+                // Not every file system reports the type here.
                 FileType::Unknown => match self.look(&name) {
                     Ok(kind) => kind,
                     Err(error) => return Some(Err(error)),
@@ -157,7 +158,7 @@ impl DirEntries {
     }
 }
 
-/// Which file it is, if it has several names.
+/// Returns the identity of a file that has several hard links.
 pub(crate) fn hard_linked_id(file: &File) -> Option<(u64, u64)> {
     let found = rustix::fs::fstat(file).ok()?;
     let identity = FileMetadata::from_stat(&found).identity;

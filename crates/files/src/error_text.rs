@@ -1,4 +1,4 @@
-//! Errors of the operating system in words that say what to do.
+//! Converts operating system errors to messages with a hint.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::metadata::{FileKind, WrongFileKind};
 use crate::resolve::trace_links;
 use crate::traps::{TrapError, trap_error};
 
-/// Why `verb`, such as `open`, could not be done to `path`.
+/// Returns the error for a failed `verb`, such as `open`, on `path`.
 pub fn explain_error(verb: &str, path: &Path, error: &io::Error) -> ToolError {
     use io::ErrorKind as Io;
     if let Some(wrong) = WrongFileKind::from_error(error) {
@@ -24,41 +24,41 @@ pub fn explain_error(verb: &str, path: &Path, error: &io::Error) -> ToolError {
     }
     let what = format!("Cannot {verb} {}", path.display());
     match error.kind() {
-        // Without a number it is a refusal of our own, which has said why.
+        // Without an errno it is our own refusal, which states its reason.
         Io::PermissionDenied if error.raw_os_error().is_none() => ToolError::io(what, error)
-            .with_hint("Whoever owns it wants it unchanged; ask the user before going on."),
+            .with_hint("The file is protected on purpose; ask the user before continuing."),
         Io::PermissionDenied => ToolError::io(what, error).with_hint(
-            "The account that hermes runs under lacks the permission; ask the user to grant it.",
+            "The account that hermes runs under lacks permission; ask the user to grant it.",
         ),
         Io::StorageFull => ToolError::io(what, error).with_hint("Free space on the disk."),
-        Io::QuotaExceeded => {
-            ToolError::io(what, error).with_hint("Free space: the account has used up its share.")
-        }
+        Io::QuotaExceeded => ToolError::io(what, error)
+            .with_hint("Free space: the account has exceeded its disk quota."),
         Io::ReadOnlyFilesystem => ToolError::denied(format!("{what}: {error}"))
-            .with_hint("Nothing can be changed on that file system; choose another place."),
+            .with_hint("That file system is read-only; choose another path."),
         Io::InvalidFilename => {
             ToolError::new(ErrorKind::InvalidArguments, format!("{what}: the name is too long"))
         }
         Io::NotADirectory => {
-            ToolError::not_found(format!("{what}: a part of the path is not a folder"))
+            ToolError::not_found(format!("{what}: a component of the path is not a directory"))
         }
-        Io::AlreadyExists => ToolError::conflict(format!("{what}: it exists already"))
-            .with_hint("Look at what is there; choose another name, or say that it may go."),
-        Io::DirectoryNotEmpty => ToolError::conflict(format!("{what}: the folder is not empty")),
-        Io::ResourceBusy => ToolError::conflict(format!("{what}: the system uses it")).with_hint(
-            "A file that is mounted in its place cannot be replaced. Write to it with a \
-                        command, or change what was mounted there.",
-        ),
+        Io::AlreadyExists => ToolError::conflict(format!("{what}: it already exists"))
+            .with_hint("Check what exists there; choose another name, or allow replacing it."),
+        Io::DirectoryNotEmpty => ToolError::conflict(format!("{what}: the directory is not empty")),
+        Io::ResourceBusy => ToolError::conflict(format!("{what}: it is in use by the system"))
+            .with_hint(
+                "A mounted file cannot be replaced. Write to it in place with a command, or change \
+                        the mount.",
+            ),
         Io::CrossesDevices => {
-            ToolError::invalid(format!("{what}: the two places are on different file systems"))
+            ToolError::invalid(format!("{what}: the two paths are on different file systems"))
                 .with_hint("Copy it, then remove the original.")
         }
         _ => ToolError::io(what, error),
     }
 }
 
-/// The words for an error met on the way to a place that was free of links
-/// when it was looked up.
+/// Returns the error for a failure on a path that contained no symlinks when it
+/// was resolved.
 pub(crate) fn explain_path_error(verb: &str, path: &Path, error: &io::Error) -> ToolError {
     let again = Errno::AGAIN.raw_os_error();
     if is_loop(error) || error.raw_os_error() == Some(again) {
@@ -67,16 +67,13 @@ pub(crate) fn explain_path_error(verb: &str, path: &Path, error: &io::Error) -> 
     explain_error(verb, path, error)
 }
 
-/// The path leads elsewhere than it did when it was judged.
+/// The path no longer leads where it did when the policy checked it.
 pub(crate) fn path_changed_error(path: &Path) -> ToolError {
-    ToolError::conflict(format!(
-        "{} changed while the call was on its way; nothing was done",
-        path.display()
-    ))
-    .with_hint("A link took the place of something on the path. Try again.")
+    ToolError::conflict(format!("{} changed during the call; nothing was done", path.display()))
+        .with_hint("A component of the path became a symlink. Retry.")
 }
 
-/// Whether the system met too many links, or one where none may be.
+/// Whether the system met too many symlinks, or one where none is allowed.
 pub fn is_loop(error: &io::Error) -> bool {
     error.raw_os_error() == Some(Errno::LOOP.raw_os_error())
 }
@@ -86,14 +83,13 @@ fn explain_kind(path: &Path, wrong: WrongFileKind) -> ToolError {
     let wanted = if wanted == FileKind::File { "a regular file" } else { wanted.describe() };
     ToolError::invalid(format!("{} is {}, not {wanted}", path.display(), found.describe()))
         .with_hint(match found {
-            FileKind::Directory => "Name a file in it.",
-            FileKind::File => "Name a folder.",
-            _ => "Only regular files and folders can be used.",
+            FileKind::Directory => "Specify a file in it.",
+            FileKind::File => "Specify a directory.",
+            _ => "Only regular files and directories can be used.",
         })
 }
 
-/// The answer to a path whose links go round: it names the first of them that
-/// comes up again.
+/// Returns the error for a symlink loop, naming the first link that repeats.
 fn explain_loop(path: &Path) -> ToolError {
     let mut met: Vec<PathBuf> = Vec::new();
     let _ = trace_links(path, &mut |link| met.push(link.to_path_buf()));
@@ -102,6 +98,6 @@ fn explain_loop(path: &Path) -> ToolError {
         Some((_, link)) => link,
         None => met.first().map_or(path, PathBuf::as_path),
     };
-    ToolError::invalid(format!("{} is a link that leads back to itself", link.display()))
-        .with_hint("Mend the link, or name another path.")
+    ToolError::invalid(format!("{} is a symlink that leads back to itself", link.display()))
+        .with_hint("Fix the symlink, or use another path.")
 }

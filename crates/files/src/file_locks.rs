@@ -1,9 +1,9 @@
-//! Files that one call has for itself for a while: across threads, and across
-//! processes that ask in the same way.
+//! Exclusive locks on files, across threads and across processes that use the
+//! same scheme.
 //!
-//! The lock is on the folder, by its handle. That leaves no lock files among
-//! the user's, and it holds for names that do not exist yet and for files that
-//! are replaced meanwhile. A process that dies lets go of it.
+//! The lock is an flock on the directory. That leaves no lock files among the
+//! user's files, and covers names that do not exist yet and files that are
+//! replaced meanwhile. The lock of a process ends with it.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -29,39 +29,39 @@ use crate::open::{AnchoredName, WalkMode};
 use crate::scratch::{sweep_locked, sweep_scratch};
 use crate::whole::read_whole;
 
-/// The first and the longest pause between two looks at a lock.
+/// Initial and maximum pause between two lock attempts.
 const LOCK_POLL_INTERVALS: (Duration, Duration) =
     (Duration::from_micros(200), Duration::from_millis(20));
-/// For how long a folder need not be swept again, and how many are known.
+/// How long a directory need not be swept again, and how many are remembered.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 const MAX_SWEPT_DIRS: usize = 256;
-/// The longest file that is changed as a whole.
+/// Maximum size of a file that is changed as a whole.
 const MAX_CHANGE_BYTES: u64 = 256 * 1024 * 1024;
-/// How many times as long one waits in the queue of this process.
+/// Timeout multiplier while the lock is held by this process.
 const OWN_QUEUE_WAIT_FACTOR: u32 = 10;
-/// How often a file is read anew that changes while it is read.
+/// How often a file that changes while being read is read again.
 const MAX_READ_ATTEMPTS: usize = 3;
 
-/// Files that are held. Let go when dropped.
+/// Locked files. Released when dropped.
 #[derive(Debug)]
 pub struct FileLocks<'a> {
     pub(crate) files: FileAccess<'a>,
     pub(crate) dirs: Vec<LockedDir>,
     deadline: LockDeadline,
-    /// What was at a path when it was read.
+    /// Metadata of a path when it was read.
     read_metadata: RefCell<HashMap<PathBuf, Option<FileMetadata>>>,
-    /// Where changes of several files are written down.
+    /// Journals of multi-file changes.
     pub(crate) journals: Option<Arc<JournalDir>>,
-    /// The files that shall be programs when they are written, or none.
+    /// Whether files become executable when written.
     pub(crate) executables: HashMap<PathBuf, bool>,
 }
 
-/// A folder that is held.
+/// A locked directory.
 #[derive(Debug)]
 pub(crate) struct LockedDir {
     id: (u64, u64),
     handle: OwnedFd,
-    /// Some file systems know no locks.
+    /// Some file systems do not support locks.
     is_locked: bool,
 }
 
@@ -71,8 +71,8 @@ impl LockedDir {
         Self { id, handle, is_locked }
     }
 
-    /// Removes what dead processes have left in the folder, unless that was done
-    /// a moment ago: a folder may be long, and many files in it be written.
+    /// Removes the leftovers of dead processes from the directory, unless that
+    /// happened a moment ago: a directory may be large and written often.
     pub(crate) fn sweep(&self) {
         if !is_sweep_due(self.id) {
             return;
@@ -90,7 +90,7 @@ impl Drop for LockedDir {
     }
 }
 
-/// Whether a folder was not swept for a while, for somebody who does it now.
+/// Whether a directory is due for a sweep, and records that it is swept now.
 fn is_sweep_due(folder: (u64, u64)) -> bool {
     static LAST_SWEEPS: LazyLock<Mutex<HashMap<(u64, u64), Instant>>> =
         LazyLock::new(Mutex::default);
@@ -106,27 +106,27 @@ fn is_sweep_due(folder: (u64, u64)) -> bool {
     true
 }
 
-/// The folders that this process holds.
+/// Returns the directories that this process has locked.
 fn held_dirs() -> MutexGuard<'static, HashSet<(u64, u64)>> {
     static HELD_DIRS: LazyLock<Mutex<HashSet<(u64, u64)>>> = LazyLock::new(Mutex::default);
     HELD_DIRS.lock()
 }
 
-/// How long one waits, and who may put an end to it.
+/// Wait limit for a lock, and its cancellation.
 #[derive(Debug, Clone)]
 struct LockDeadline {
     until: Instant,
-    /// With others of this process, which are sure to go on.
+    /// Limit while this process holds the lock, which is sure to be released.
     until_in_process: Instant,
     cancel: CancellationToken,
 }
 
 impl<'a> FileAccess<'a> {
-    /// Holds the files at these paths, which need not exist, and waits for
-    /// whoever holds one of them.
+    /// Locks the files at these paths, which need not exist, and waits for
+    /// current holders.
     ///
-    /// A folder that cannot be locked (some file systems know no locks, and a
-    /// folder may not be readable) is used without.
+    /// A directory that cannot be locked (the file system does not support
+    /// locks, or the directory is unreadable) is used without a lock.
     pub fn lock(
         self,
         paths: &[&Path],
@@ -153,13 +153,14 @@ impl<'a> FileAccess<'a> {
                     .and_then(|spot| spot.map_or(Ok(None), |spot| lockable_parent(&spot)));
                 found.extend(nearest.map_err(|error| explain_path_error("lock", path, &error))?);
             }
-            // Everybody takes them in the same order, so nobody waits in a circle.
+            // All callers lock in the same order, which prevents deadlock.
             found.sort_by_key(|(id, _)| *id);
             found.dedup_by_key(|(id, _)| *id);
             for (id, handle) in found {
                 hold.lock_dir(id, handle)?;
             }
-            // They may have been moved, removed or made while we waited.
+            // The directories may have been moved, removed or created
+            // meanwhile.
             let still = |place: &PathBuf| match nearest_existing(place, self.walk()) {
                 Ok(Some(spot)) => {
                     hold.has_parent_of(&spot) || !matches!(lockable_parent(&spot), Ok(Some(_)))
@@ -174,8 +175,8 @@ impl<'a> FileAccess<'a> {
         }
     }
 
-    /// The real place of a path that the call may change in one way or other,
-    /// or at least read.
+    /// Returns the real path of a path that the call may write, delete or at
+    /// least read.
     fn locate_for_lock(&self, path: &Path) -> Result<PathBuf, ToolError> {
         let as_written = self.locate("lock", &Scope::FILE_WRITE, path, LinkMode::Follow);
         as_written
@@ -185,23 +186,23 @@ impl<'a> FileAccess<'a> {
 }
 
 impl FileLocks<'_> {
-    /// Has changes of several files written down there, so that they can be
-    /// taken back if we are killed on the way.
+    /// Sets the journal directory, so multi-file changes can be rolled back
+    /// after a crash.
     #[must_use]
     pub fn with_journals(mut self, journals: Option<Arc<JournalDir>>) -> Self {
         self.journals = journals;
         self
     }
 
-    /// Those of the files that are written shall be programs, or none; the
-    /// others stay what they are.
+    /// Sets which written files become executable and which do not; the others
+    /// keep their mode.
     #[must_use]
     pub fn with_executables(mut self, programs: HashMap<PathBuf, bool>) -> Self {
         self.executables = programs;
         self
     }
 
-    /// What a file holds now; none if there is no file.
+    /// Returns the current content of a file; `None` if it does not exist.
     pub fn read(&self, path: &Path) -> Result<Option<Vec<u8>>, ToolError> {
         let mut last = None;
         for _ in 0..MAX_READ_ATTEMPTS {
@@ -228,11 +229,11 @@ impl FileLocks<'_> {
     fn read_content(&self, path: &Path, file: fs::File, len: u64) -> Result<Vec<u8>, ToolError> {
         if len > MAX_CHANGE_BYTES {
             return Err(ToolError::limit(format!(
-                "{} has {len} bytes, which is too much to change as a whole",
+                "{} has {len} bytes, which is too large to change as a whole",
                 path.display()
             ))
             .with("file_size", len)
-            .with_hint("Use a program that works on streams, such as sed, or another file."));
+            .with_hint("Use a stream editor such as sed, or another file."));
         }
         let bytes = read_whole(&file, len, MAX_CHANGE_BYTES)
             .map_err(|error| explain_path_error("read", path, &error))?;
@@ -242,12 +243,13 @@ impl FileLocks<'_> {
         Ok(bytes)
     }
 
-    /// What was at a path when it was read; none if it was not read.
+    /// Returns the metadata of a path when it was read; `None` if it was not
+    /// read.
     pub(crate) fn metadata_when_read(&self, path: &Path) -> Option<Option<FileMetadata>> {
         self.read_metadata.borrow().get(path).copied()
     }
 
-    /// Holds the folder of a spot as well: one that was made meanwhile.
+    /// Also locks the parent directory of a name, which may be newly created.
     pub(crate) fn lock_parent(
         &mut self,
         spot: &AnchoredName,
@@ -271,14 +273,14 @@ impl FileLocks<'_> {
         loop {
             match rustix::fs::flock(&handle, FlockOperation::NonBlockingLockExclusive) {
                 Err(Errno::WOULDBLOCK | Errno::INTR) => {}
-                // Here it is locked, or cannot be.
+                // It is locked now, or does not support locks.
                 locked => {
                     self.dirs.push(LockedDir::new(id, handle, locked.is_ok()));
                     return Ok(());
                 }
             }
             if held_dirs().contains(&id) {
-                // Time in our own queue does not count.
+                // Waiting for this process's own locks does not count.
                 let now = Instant::now();
                 if now < self.deadline.until_in_process {
                     self.deadline.until = self.deadline.until.max(now + LOCK_POLL_INTERVALS.1 * 2);
@@ -299,12 +301,12 @@ impl LockDeadline {
         if Instant::now() < self.until {
             return Ok(());
         }
-        Err(ToolError::conflict("Somebody else is changing files in the same folder")
-            .with_hint("Nothing was changed. Try again in a moment."))
+        Err(ToolError::conflict("Another process is changing files in the same directory")
+            .with_hint("Nothing was changed. Retry in a moment."))
     }
 }
 
-/// A spot in the deepest folder above a place that exists.
+/// Resolves the deepest ancestor of a path whose parent directory exists.
 fn nearest_existing(place: &Path, walk: WalkMode) -> io::Result<Option<AnchoredName>> {
     for part in place.ancestors() {
         match AnchoredName::resolve(part, walk) {
@@ -320,8 +322,8 @@ fn nearest_existing(place: &Path, walk: WalkMode) -> io::Result<Option<AnchoredN
     Ok(None)
 }
 
-/// The folder of a spot: its identity, and a handle to lock it by, if there can
-/// be one.
+/// Returns the parent directory of a name: its identity and a handle to lock,
+/// if it can be opened.
 fn lockable_parent(spot: &AnchoredName) -> io::Result<Option<((u64, u64), OwnedFd)>> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     match rustix::fs::openat(&spot.dir, ".", flags, Mode::empty()) {
@@ -337,7 +339,7 @@ fn dir_id(folder: &OwnedFd) -> io::Result<(u64, u64)> {
     Ok((dev, ino))
 }
 
-/// Adds who holds the lock, as far as the system tells.
+/// Adds the lock holder to the error, if the system reports it.
 fn with_holder(error: ToolError, (_, ino): (u64, u64)) -> ToolError {
     let Some(process) = lock_holder(ino) else { return error };
     let name = fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
@@ -345,7 +347,7 @@ fn with_holder(error: ToolError, (_, ino): (u64, u64)) -> ToolError {
     error.with_message(message).with("held_by", process)
 }
 
-/// The process that has a lock on a file of that number.
+/// Returns the process that holds a lock on this inode.
 fn lock_holder(ino: u64) -> Option<u32> {
     let locks = fs::read_to_string("/proc/locks").ok()?;
     let line = locks.lines().find_map(|line| {

@@ -1,6 +1,5 @@
-//! A tree that grew in a folder of our own, and comes into the folder around it
-//! name by name. Written down before the first of them, it can be taken back if
-//! its maker is killed on the way.
+//! A staged tree that moves into its parent directory name by name. Journaled
+//! before the first move, it can be rolled back if the process is killed.
 
 use std::ffi::OsStr;
 use std::io;
@@ -13,20 +12,20 @@ use crate::journal::{
 use crate::metadata::FileMetadata;
 use crate::open::AnchoredName;
 
-/// What is about to come into a folder.
+/// Files about to move into a directory.
 #[derive(Debug)]
 pub struct IncomingTree {
-    /// The tree, in the folder.
+    /// The staged tree, in the target directory.
     tree: AnchoredName,
-    /// Where that is.
+    /// The path of the target directory.
     target_dir: PathBuf,
     entries: Vec<RollbackEntry>,
     created_dirs: Vec<PathBuf>,
 }
 
 impl IncomingTree {
-    /// From the tree of this name into the folder that it is in. None where
-    /// the system does not tell where a folder is.
+    /// Creates a move from the tree of this name into its parent directory.
+    /// `None` if the system does not report the path of a directory.
     pub fn new(folder: impl AsFd, tree: &OsStr) -> io::Result<Option<Self>> {
         let folder = folder.as_fd().try_clone_to_owned()?;
         let Ok(place) = dir_path(&folder) else { return Ok(None) };
@@ -34,8 +33,8 @@ impl IncomingTree {
         Ok(Some(Self { tree, target_dir: place, entries: Vec::new(), created_dirs: Vec::new() }))
     }
 
-    /// A file or a link comes from a path in the tree to one in the folder, in
-    /// the place of `old`, which goes the other way.
+    /// Adds a file or symlink that moves from a path in the tree to one in the
+    /// directory and swaps places with `old`.
     pub fn add_file(
         &mut self,
         from: &Path,
@@ -51,14 +50,14 @@ impl IncomingTree {
         });
     }
 
-    /// A folder comes that was not there; those above it were told before.
+    /// Adds a directory to be created; its parents must be added first.
     pub fn add_dir(&mut self, to: &Path) {
         self.created_dirs.push(self.target_dir.join(to));
     }
 }
 
 impl JournalDir {
-    /// Writes down what is about to come.
+    /// Writes the journal of the moves.
     pub fn record_incoming(&self, arrival: IncomingTree) -> io::Result<ChangeJournal> {
         self.write(arrival.entries, &arrival.created_dirs, &[&arrival.tree])
     }

@@ -1,12 +1,12 @@
-//! A change of several files, written down before the first of them changes.
-//! If its maker is killed on the way, whoever looks next takes it back: all of
+//! Journals of multi-file changes, written before the first file changes. If
+//! the process is killed, the next one to look rolls the change back: all of
 //! the files, or none.
 //!
-//! It is written where only we write: what a folder of the user's says could
-//! have been put there by a command, and would have us move what that cannot
-//! reach. There a mark stands for it, so that nobody sweeps away what was put
-//! aside. Files are known by their identity, so that nothing is done to one
-//! that somebody has changed since; that is told.
+//! Journals are in a private directory. One in a user's directory could be
+//! planted by a command and make us move files that the command cannot reach.
+//! There, a marker file represents the journal and keeps the parked files from
+//! being swept. Files are identified by inode, so a file that another process
+//! has changed since is not touched, but reported.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -27,21 +27,21 @@ use crate::scratch::{ScratchKind, is_abandoned, is_old, sweep_scratch};
 use crate::temp_file::move_entry;
 use crate::write::{ExistingFile, PRIVATE_FILE_MODE};
 
-/// Times of folders are this coarse.
+/// Assumed resolution of directory mtimes.
 const DIR_MTIME_GRANULARITY: Duration = Duration::from_millis(20);
 
-/// How long one look at the journals counts.
+/// Minimum time between two checks for journals.
 const RECOVERY_CHECK_INTERVAL: Duration = Duration::from_millis(50);
-/// The ending of a journal whose change is complete.
+/// Extension of the journal of a complete change.
 const DONE_EXTENSION: &str = "done";
-/// The ending of a process's note of the one folder in which it is about to
+/// Extension of a process's note of the one directory in which it is about to
 /// rename a file.
 const NOTE_EXTENSION: &str = "note";
-/// Bytes of a journal that are read.
+/// Maximum size of a journal.
 const MAX_JOURNAL_BYTES: u64 = 256 * 1024 * 1024;
 
-/// A path, byte by byte. One that is text is written as text: there may be many
-/// of them.
+/// Path bytes. A UTF-8 path is serialized as text, because a journal may hold
+/// many paths.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "PathEncoding", into = "PathEncoding")]
 pub(crate) struct PathBytes(Vec<u8>);
@@ -68,14 +68,14 @@ impl From<PathBytes> for PathEncoding {
     }
 }
 
-/// Which file it is.
+/// Identity of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct InodeId {
     dev: u64,
     ino: u64,
 }
 
-/// A file that the change makes, as it was made.
+/// State of a file created by the change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct NewFileStamp {
     id: InodeId,
@@ -83,9 +83,10 @@ pub(crate) struct NewFileStamp {
     modified: Option<SystemTime>,
 }
 
-/// One name that changes. What was there has the name `aside` meanwhile, in
-/// the same folder; its identity is not known if the same change made it. What
-/// arrives comes from a tree of ours, and what was there goes to its name there.
+/// One name that changes. The old file is parked as `aside` in the same
+/// directory; its identity is unknown if the same change created it. An
+/// arriving file comes from a staged tree, and the old file takes its name
+/// there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum RollbackEntry {
     Write { path: PathBytes, aside: String, old: Option<InodeId>, new: NewFileStamp, is_new: bool },
@@ -97,37 +98,36 @@ pub(crate) enum RollbackEntry {
 #[derive(Debug, Serialize, Deserialize)]
 struct JournalPlan {
     entries: Vec<RollbackEntry>,
-    /// Folders that were made, from the top down.
+    /// Created directories, from the top down.
     made: Vec<PathBytes>,
-    /// What stands for the journal in the folders.
+    /// Marker files of the journal.
     marks: Vec<PathBytes>,
 }
 
-/// Where changes are written down. Nobody else may write there.
+/// The directory of the journals. No other program may write to it.
 #[derive(Debug)]
 pub struct JournalDir {
     dir: PathBuf,
-    /// When somebody looked last.
+    /// When the journals were last checked.
     last_recovery: Mutex<Option<Instant>>,
-    /// The last change of the folder, if there was nothing in it of others. As
-    /// long as it is the last one, there is nothing.
+    /// The mtime of the directory when it held no journals of other processes.
+    /// While it is unchanged, there are none.
     clean_mtime: Mutex<Option<SystemTime>>,
     note: Mutex<Option<NoteFile>>,
 }
 
-/// A file that is there as long as this process.
+/// A file that exists as long as this process.
 #[derive(Debug)]
 struct NoteFile {
     path: PathBuf,
-    /// Shows that its maker lives.
+    /// Its lock shows that the process is alive.
     file: File,
-    /// How much was ever written in it.
+    /// Maximum length written so far.
     len: usize,
 }
 
-/// A folder that is noted, until this is dropped. That it stands there for
-/// longer does no harm: whoever reads it looks for what is left, and finds
-/// nothing.
+/// A noted directory, until dropped. A note that stays longer is harmless: its
+/// reader looks for leftovers and finds none.
 #[derive(Debug)]
 pub(crate) struct NoteGuard<'a> {
     _note: MutexGuard<'a, Option<NoteFile>>,
@@ -139,21 +139,22 @@ impl Drop for NoteFile {
     }
 }
 
-/// A change that is written down, until this is dropped.
+/// The journal of a change, until dropped.
 #[derive(Debug)]
 pub struct ChangeJournal {
     path: PathBuf,
     marks: Vec<(OwnedFd, OsString)>,
-    /// Shows that its maker lives.
+    /// Its lock shows that the process is alive.
     file: File,
 }
 
-/// A change that was cut off, and taken back.
+/// An interrupted change that was rolled back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecoveredChange {
-    /// The files that it was about.
+    /// The files of the change.
     pub files: Vec<PathBuf>,
-    /// What was not put back, since somebody has changed it in the meantime.
+    /// Files that were not restored because another process has changed them
+    /// since.
     pub not_restored: Vec<PathBuf>,
 }
 
@@ -169,18 +170,18 @@ impl NewFileStamp {
     }
 }
 
-/// The path of a spot, as far as the system tells.
+/// Returns the path of an anchored name, if the system reports it.
 pub(crate) fn anchored_path_bytes(spot: &AnchoredName) -> io::Result<PathBytes> {
     Ok(path_bytes(&dir_path(&spot.dir)?.join(&spot.name)))
 }
 
-/// The path of an open folder, as far as the system tells.
+/// Returns the path of an open directory, if the system reports it.
 pub(crate) fn dir_path(folder: &OwnedFd) -> io::Result<PathBuf> {
     fs::read_link(format!("/proc/self/fd/{}", folder.as_raw_fd()))
 }
 
 impl JournalDir {
-    /// Those in this folder, which is made when it is needed.
+    /// Creates journals in this directory, which is created when needed.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self {
             dir: folder.into(),
@@ -190,7 +191,7 @@ impl JournalDir {
         }
     }
 
-    /// Takes back what somebody was killed at. Says what that was.
+    /// Rolls back changes interrupted by a crash, and returns them.
     pub fn recover(&self) -> Vec<RecoveredChange> {
         *self.last_recovery.lock() = Some(Instant::now());
         let changed = fs::metadata(&self.dir).and_then(|found| found.modified()).ok();
@@ -214,7 +215,7 @@ impl JournalDir {
         self.clean_mtime.lock()
     }
 
-    /// [`Self::recover`], unless somebody has looked at this very moment.
+    /// Calls [`Self::recover`], unless that happened a moment ago.
     pub(crate) fn recover_if_due(&self) {
         let mut looked = self.last_recovery.lock();
         if looked.is_none_or(|at| at.elapsed() > RECOVERY_CHECK_INTERVAL) {
@@ -224,9 +225,10 @@ impl JournalDir {
         }
     }
 
-    /// Notes the folder of a single file that is about to be replaced: for a
-    /// moment the new one has a name of ours there. It takes two short system
-    /// calls, since every write has them. Nothing if it cannot be noted.
+    /// Notes the directory of a single file that is about to be replaced: for a
+    /// moment the new file has a scratch name there. It takes only two short
+    /// system calls, since every write pays for them. `None` if it cannot be
+    /// noted.
     pub(crate) fn note_parent(&self, spot: &AnchoredName) -> Option<NoteGuard<'_>> {
         let mut note = self.note.lock();
         if note.is_none() {
@@ -245,14 +247,15 @@ impl JournalDir {
         let plan = JournalPlan { entries: Vec::new(), made: Vec::new(), marks };
         let mut text = serde_json::to_vec(&plan).ok()?;
         let made = note.as_mut()?;
-        // Over what stood there, to its end.
+        // Overwrite the previous note completely.
         text.resize(text.len().max(made.len), b' ');
         made.len = text.len();
         made.file.write_all_at(&text, 0).ok()?;
         Some(NoteGuard { _note: note })
     }
 
-    /// Writes down what is about to be done, and marks these folders.
+    /// Writes a journal of these entries and places markers in these
+    /// directories.
     pub(crate) fn write(
         &self,
         entries: Vec<RollbackEntry>,
@@ -281,7 +284,7 @@ impl JournalDir {
         let made = made.iter().map(|path| path_bytes(path)).collect();
         let text = serde_json::to_vec(&JournalPlan { entries, made, marks })?;
         if text.len() as u64 > MAX_JOURNAL_BYTES {
-            let what = "there is too much of it to be written down";
+            let what = "the change has too many entries for its journal";
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, what));
         }
         let mut file = &journal.file;
@@ -296,8 +299,8 @@ impl JournalDir {
 }
 
 impl ChangeJournal {
-    /// The change is made: from here on nobody takes it back, but what was put
-    /// aside for it is still there.
+    /// Marks the change as complete: it is no longer rolled back, but its
+    /// parked files still exist.
     pub fn complete(&mut self) {
         let done = self.path.with_extension(DONE_EXTENSION);
         if fs::rename(&self.path, &done).is_ok() {
@@ -318,7 +321,7 @@ impl Drop for ChangeJournal {
     }
 }
 
-/// Takes back what this journal tells, if its maker is dead.
+/// Rolls back the change in this journal, if its process is dead.
 fn recover_journal(at: &Path) -> Option<RecoveredChange> {
     let is_done = at.extension() == Some(OsStr::new(DONE_EXTENSION));
     let name = at.with_extension("tmp");
@@ -327,15 +330,15 @@ fn recover_journal(at: &Path) -> Option<RecoveredChange> {
     }
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let file = rustix::fs::open(at, flags, Mode::empty()).ok()?;
-    // As long as it is locked, nobody else does the same.
+    // The lock keeps other processes from doing the same.
     if !is_abandoned(&file) || !at.exists() {
         return None;
     }
     let mut text = Vec::new();
     File::from(file.try_clone().ok()?).take(MAX_JOURNAL_BYTES).read_to_end(&mut text).ok()?;
     let Ok(plan) = serde_json::from_slice::<JournalPlan>(&text) else {
-        // It was cut off itself, before anything was done; or is being made. An
-        // empty note has nothing to say.
+        // The journal is incomplete: its process died before any change, or is
+        // still writing it. An empty note has no content.
         if is_old(&file) || at.extension() == Some(OsStr::new(NOTE_EXTENSION)) {
             let _ = fs::remove_file(at);
         }
@@ -347,7 +350,7 @@ fn recover_journal(at: &Path) -> Option<RecoveredChange> {
             && ScratchKind::from_name(&spot.name) == Some(ScratchKind::Journal)
         {
             spot.remove();
-            // It may have been cut off while a file had no name of its own yet.
+            // Remove a temporary file that was not renamed yet.
             sweep_scratch(&spot.dir);
         }
     }
@@ -368,7 +371,7 @@ impl JournalPlan {
         }
     }
 
-    /// Those that were made for it, as far as nobody uses them.
+    /// Removes the directories created for the change, unless they are in use.
     fn remove_created_dirs(&self) {
         for made in self.made.iter().rev() {
             if let Ok(spot) = AnchoredName::resolve(&to_path(made), WalkMode::default()) {
@@ -379,7 +382,7 @@ impl JournalPlan {
 }
 
 impl RollbackEntry {
-    /// Puts one name back; the path if that cannot be done.
+    /// Restores one name; returns its path on failure.
     fn roll_back(&self) -> Result<(), PathBuf> {
         self.undo().ok().flatten().ok_or_else(|| to_path(self.changed_path()))
     }
@@ -392,7 +395,7 @@ impl RollbackEntry {
         path
     }
 
-    /// None if somebody has changed it.
+    /// Returns `None` if another process has changed the file.
     fn undo(&self) -> io::Result<Option<()>> {
         match self {
             Self::Write { path: at, aside, old, new, is_new } => {
@@ -431,7 +434,7 @@ impl RollbackEntry {
                         Ok(Some(()))
                     }
                     _ if is_ours => Ok(None),
-                    // It had not come to it.
+                    // This entry was not applied.
                     _ => Ok(Some(())),
                 }
             }
@@ -470,21 +473,22 @@ impl RollbackEntry {
     }
 }
 
-/// Takes back what came from a tree of ours. None if somebody has changed it.
+/// Undoes an arrival from a staged tree. `None` if another process has changed
+/// the file.
 fn undo_arrival(
     at: &PathBytes,
     from: &PathBytes,
     old: Option<InodeId>,
     new: NewFileStamp,
 ) -> io::Result<Option<()>> {
-    // Without the folder it has not come, or has gone again.
+    // Without the directory, the file has not arrived or is gone.
     let Some(spot) = resolve_if_exists(at)? else { return Ok(Some(())) };
     let tree = resolve_if_exists(from)?;
     let kept = tree.as_ref().map(AnchoredName::metadata_if_exists).transpose()?.flatten();
     let there = spot.metadata_if_exists()?;
     let is_ours = there.as_ref().is_some_and(|found| NewFileStamp::from_metadata(found) == new);
     match (tree, kept, old) {
-        // It had not come to it.
+        // This entry was not applied.
         (_, Some(kept), _) if InodeId::from_metadata(&kept) == new.id => Ok(Some(())),
         (Some(tree), Some(kept), Some(old)) if InodeId::from_metadata(&kept) == old => {
             let put_back = || {
@@ -505,7 +509,7 @@ fn undo_arrival(
     }
 }
 
-/// The spot at a path; none without its folder.
+/// Resolves a path; `None` if its directory does not exist.
 fn resolve_if_exists(at: &PathBytes) -> io::Result<Option<AnchoredName>> {
     match AnchoredName::resolve(&to_path(at), WalkMode::default()) {
         Err(error)
@@ -522,14 +526,15 @@ impl AnchoredName {
         let _ = rustix::fs::unlinkat(&self.dir, &self.name, AtFlags::empty());
     }
 
-    /// Gives what must not be lost a name that nobody sweeps, beside `other`.
+    /// Renames a file that must not be lost to a name that is never swept,
+    /// beside `other`.
     fn keep_under_new_name(&self, other: &Self, name: &OsStr) -> io::Result<()> {
         let kept = OsString::from(format!("{}.kept", name.to_string_lossy()));
         move_entry(&self.dir, &self.name, &other.dir, &kept, ExistingFile::Refuse)
     }
 }
 
-/// A name of ours in the same folder.
+/// Returns a scratch name in the same directory.
 fn sibling(spot: &AnchoredName, name: &str) -> io::Result<AnchoredName> {
     if ScratchKind::from_name(OsStr::new(name)) != Some(ScratchKind::File) {
         return Err(io::ErrorKind::InvalidData.into());

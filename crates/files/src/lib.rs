@@ -1,8 +1,8 @@
-//! The user's files, opened by what they are and not by what they are called.
+//! Race-free access to the user's files.
 //!
-//! A rule judges where a path really leads ([`real_path`]). [`FileAccess`] then
-//! opens exactly that place and refuses every symbolic link on the way, so
-//! that nothing that happens between the two can lead a call elsewhere.
+//! The policy checks where a path really leads ([`real_path`]). [`FileAccess`]
+//! then opens exactly that path and refuses every symlink on the way, so
+//! nothing that happens between the two can redirect a call.
 
 mod access;
 mod ancestor_files;

@@ -1,4 +1,4 @@
-//! From a path as a tool says it to the place that was judged.
+//! Resolves a tool's path to the real path that the policy checked.
 
 use std::fs;
 use std::io;
@@ -9,14 +9,14 @@ use hermes_core::{Grants, Scope, ToolError};
 use crate::error_text::{explain_error, path_changed_error};
 use crate::resolve::{real_entry, real_path};
 
-/// What a link at the end of a path stands for.
+/// How to treat a symlink at the end of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LinkMode {
-    /// What it leads to.
+    /// Use its target.
     Follow,
-    /// Itself.
+    /// Use the link itself.
     NoFollow,
-    /// Itself, only to see where it leads.
+    /// Use the link itself, only to read its target.
     ReadTarget,
 }
 
@@ -29,18 +29,18 @@ impl LinkMode {
     }
 }
 
-/// How far the grants reach.
+/// Extent of the grants.
 enum GrantBound<'a> {
     /// Anywhere.
     Unbounded,
-    /// This very path, which was found there.
+    /// This exact path, with the real path it resolved to.
     Exact(Option<&'a Path>),
-    /// Below a folder, which was found there.
+    /// Below a directory, with the real path it resolved to.
     Below(&'a Path, Option<&'a Path>),
 }
 
-/// The real place of `path` that the call may touch. A link below a granted
-/// folder may be used as long as it stays in that folder.
+/// Returns the real path of `path` that the call may touch. A symlink below a
+/// granted directory is allowed if it stays in that directory.
 pub(crate) fn locate(
     grants: &Grants,
     scope: &Scope,
@@ -53,7 +53,7 @@ pub(crate) fn locate(
     match grant_bound(grants, scope, path)? {
         GrantBound::Unbounded | GrantBound::Exact(None) => look_up(path),
         GrantBound::Exact(Some(real)) if last == LinkMode::Follow => Ok(real.to_path_buf()),
-        // Whoever judged the path has followed the link, too.
+        // The policy has followed the link, too.
         GrantBound::Exact(Some(_)) if last == LinkMode::ReadTarget => look_up(path),
         GrantBound::Exact(Some(real)) => {
             let entry = look_up(path)?;
@@ -87,12 +87,12 @@ pub(crate) fn locate(
 }
 
 fn protected_error(path: &Path) -> ToolError {
-    ToolError::denied(format!("{} is protected, although its folder is not", path.display()))
+    ToolError::denied(format!("{} is protected, although its directory is not", path.display()))
         .with("rule", "protected path")
-        .with_hint("`hermes permissions check read_file path=…` says by which rule.")
+        .with_hint("`hermes permissions check read_file path=…` shows the rule.")
 }
 
-/// The narrowest grant decides.
+/// Returns the extent of the narrowest grant.
 fn grant_bound<'a>(
     grants: &'a Grants,
     scope: &Scope,
@@ -114,14 +114,17 @@ fn grant_bound<'a>(
 
 fn only_target_granted_error(path: &Path, real: &Path) -> ToolError {
     let (path, real) = (path.display(), real.display());
-    ToolError::denied(format!("{path} is a link, and only its target {real} was allowed"))
+    ToolError::denied(format!("{path} is a symlink, and only its target {real} was allowed"))
         .with("rule", "link")
-        .with_hint("Name the target itself if that is meant; the link is left as it is.")
+        .with_hint("If the target is meant, specify its path; the symlink is unchanged.")
 }
 
 fn outside_grant_error(path: &Path, granted: &Path) -> ToolError {
     let (path, granted) = (path.display(), granted.display());
-    ToolError::denied(format!("{path} leads out of {granted}, which is all that was allowed"))
-        .with("rule", "link")
-        .with_hint("Name the place that it leads to, so that it can be judged by itself.")
+    ToolError::denied(format!(
+        "{path} leads out of {granted}, and only paths within it were \
+        allowed"
+    ))
+    .with("rule", "link")
+    .with_hint("Specify the path it leads to, so the policy can check it.")
 }

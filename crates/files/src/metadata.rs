@@ -1,4 +1,4 @@
-//! What a file is, apart from its name.
+//! File metadata.
 
 use std::error::Error;
 use std::ffi::OsStr;
@@ -17,7 +17,7 @@ use rustix::fs::{AtFlags, FileType, Stat};
 pub enum FileKind {
     /// A regular file.
     File,
-    /// A folder.
+    /// A directory.
     Directory,
     /// A symbolic link.
     Link,
@@ -32,11 +32,11 @@ pub enum FileKind {
 }
 
 impl FileKind {
-    /// The kind in words, with its article.
+    /// Returns the kind in words, with its article.
     pub fn describe(self) -> &'static str {
         match self {
             Self::File => "a file",
-            Self::Directory => "a folder",
+            Self::Directory => "a directory",
             Self::Link => "a symbolic link",
             Self::Pipe => "a named pipe",
             Self::Socket => "a socket",
@@ -60,64 +60,64 @@ impl From<FileType> for FileKind {
     }
 }
 
-/// What the system knows of a file.
+/// Metadata of a file, as reported by the system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileMetadata {
-    /// What it is.
+    /// The kind of file.
     pub kind: FileKind,
-    /// Bytes of content; kernel files say 0.
+    /// Length in bytes; kernel files report 0.
     pub len: u64,
     /// When the content last changed.
     pub modified: Option<SystemTime>,
-    /// When anything of it last changed: content, name, mode, owner. Nobody
-    /// can put it back.
+    /// When content, name, mode or owner last changed. It cannot be set back.
     pub changed: Option<SystemTime>,
     /// The permission bits.
     pub mode: u32,
-    /// Its owner and its group.
+    /// Its owner and group ids.
     pub owner: (u32, u32),
-    /// Which file it is.
+    /// The identity of the file.
     pub identity: FileIdentity,
 }
 
-/// Which file it is, whatever it is called.
+/// Identity of a file, independent of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FileIdentity {
-    /// The file system.
+    /// The device of its file system.
     pub dev: u64,
-    /// The file in it.
+    /// The inode number.
     pub ino: u64,
-    /// How many names the file has.
+    /// Number of hard links.
     pub links: u64,
 }
 
 impl FileIdentity {
-    /// Whether both are one and the same file.
+    /// Whether both are the same file.
     pub fn is_same(&self, other: &Self) -> bool {
         (self.dev, self.ino) == (other.dev, other.ino)
     }
 }
 
-/// The identity of what `path` leads to.
+/// Returns the identity of the file at `path`, following symlinks.
 pub fn file_identity(path: &Path) -> io::Result<FileIdentity> {
     let found = fs::metadata(path)?;
     Ok(FileIdentity { dev: found.dev(), ino: found.ino(), links: found.nlink() })
 }
 
-/// Whether two paths lead to one and the same file.
+/// Whether two paths lead to the same file.
 pub fn same_file(a: &Path, b: &Path) -> io::Result<bool> {
     Ok(file_identity(a)?.is_same(&file_identity(b)?))
 }
 
 impl FileMetadata {
-    /// What is in a folder under a name; a link is a link.
+    /// Returns the metadata of a name in a directory; symlinks are not
+    /// followed.
     pub fn read_at(folder: impl AsFd, name: &OsStr) -> io::Result<Self> {
         let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
         Ok(Self::from_stat(&stat))
     }
 
     pub(crate) fn from_stat(stat: &Stat) -> Self {
-        // Widened first, since the fields differ from one machine to another.
+        // Widened first, since the field types differ between platforms.
         let links = u64::try_from(i128::from(stat.st_nlink)).unwrap_or(u64::MAX);
         Self {
             kind: FileType::from_raw_mode(stat.st_mode).into(),
@@ -130,8 +130,8 @@ impl FileMetadata {
         }
     }
 
-    /// An error unless it is of that kind. A link is told apart: it was not
-    /// there when the place was looked up.
+    /// Fails unless it is of that kind. A symlink is a separate error: it did
+    /// not exist when the path was resolved.
     pub(crate) fn require_kind(&self, wanted: FileKind) -> io::Result<()> {
         let error = match self.kind {
             found if found == wanted => return Ok(()),
@@ -155,17 +155,17 @@ fn system_time(seconds: i128, nanoseconds: i128) -> Option<SystemTime> {
     at?.checked_add(nanoseconds)
 }
 
-/// Something is there, but not of the kind that was wanted.
+/// A file exists, but not of the expected kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WrongFileKind {
-    /// What is there.
+    /// The kind found.
     pub found: FileKind,
-    /// What was wanted.
+    /// The kind expected.
     pub wanted: FileKind,
 }
 
 impl WrongFileKind {
-    /// The one that `error` carries.
+    /// Returns the value that `error` carries.
     pub fn from_error(error: &io::Error) -> Option<Self> {
         error.get_ref()?.downcast_ref::<Self>().copied()
     }

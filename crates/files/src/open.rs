@@ -1,5 +1,5 @@
-//! Opening a real place without following a single link: the place that was
-//! judged, or nothing.
+//! Opens a real path without following any symlink: exactly the path that the
+//! policy checked, or nothing.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -16,32 +16,32 @@ use crate::dir::OpenDir;
 use crate::metadata::{FileKind, FileMetadata};
 use crate::traps::refuse_trap_in;
 
-/// How often the kernel is asked again when the tree changed under its feet.
+/// How often `openat2` is retried when the tree changes meanwhile.
 const MAX_OPEN_ATTEMPTS: usize = 16;
 
-/// How a path is walked.
+/// How a path is resolved.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum WalkMode {
-    /// In one call to the kernel; step by step where it does not know the call.
+    /// With `openat2`; component by component if the kernel lacks it.
     #[default]
     Kernel,
-    /// One part at a time, each from the handle of the one before.
+    /// Component by component, each relative to the previous handle.
     Stepwise,
 }
 
 /// Opens the regular file at a real path for reading. Pipes, sockets and
-/// devices are refused before they are opened, and opening never waits.
+/// devices are refused before they are opened, and opening never blocks.
 pub fn open_file(real: &Path, walk: WalkMode) -> io::Result<File> {
     AnchoredName::resolve(real, walk)?.open(OFlags::RDONLY)
 }
 
-/// Opens the folder at a real path.
+/// Opens the directory at a real path.
 pub fn open_dir(real: &Path, walk: WalkMode) -> io::Result<OpenDir> {
     AnchoredName::resolve(real, walk)?.open_dir(walk)
 }
 
-/// A name in a folder that is held open: whatever happens to the paths that
-/// led there, it stays this folder.
+/// A name in an open directory. The handle refers to the same directory
+/// whatever happens to its path.
 #[derive(Debug)]
 pub(crate) struct AnchoredName {
     pub(crate) dir: OwnedFd,
@@ -49,12 +49,12 @@ pub(crate) struct AnchoredName {
 }
 
 impl AnchoredName {
-    /// The spot at a real path.
+    /// Resolves a real path.
     pub(crate) fn resolve(real: &Path, walk: WalkMode) -> io::Result<Self> {
         Self::resolve_below(root_handle()?, below_root(real)?, walk)
     }
 
-    /// The spot at a path below an open folder.
+    /// Resolves a path below an open directory.
     pub(crate) fn resolve_below(
         base: impl AsFd,
         relative: &Path,
@@ -64,13 +64,13 @@ impl AnchoredName {
         Ok(Self { dir: open_dir_handle(base.as_fd(), folder, walk)?, name: name.to_owned() })
     }
 
-    /// [`Self::reach`] that makes the folders that are missing.
+    /// Like [`Self::resolve`], and creates missing directories.
     pub(crate) fn resolve_creating(real: &Path, walk: WalkMode) -> io::Result<Self> {
         Self::resolve_recording(real, walk, &mut Vec::new())
     }
 
-    /// [`Self::reach_making`] that says which folders it made, from the top
-    /// down, also if it fails in the end.
+    /// Like [`Self::resolve_creating`], and records the directories created,
+    /// from the top down, even on failure.
     pub(crate) fn resolve_recording(
         real: &Path,
         walk: WalkMode,
@@ -102,7 +102,7 @@ impl AnchoredName {
         Ok(Self { dir: here, name: name.to_owned() })
     }
 
-    /// Whether both are one name in one folder.
+    /// Whether both are the same name in the same directory.
     pub(crate) fn is_same(&self, other: &Self) -> io::Result<bool> {
         let folder =
             |spot: &Self| Ok::<_, Errno>(FileMetadata::from_stat(&rustix::fs::fstat(&spot.dir)?));
@@ -110,13 +110,13 @@ impl AnchoredName {
         Ok(one.is_same(&two) && self.name == other.name)
     }
 
-    /// What is there; a link is a link.
+    /// Returns the metadata; symlinks are not followed.
     pub(crate) fn metadata(&self) -> io::Result<FileMetadata> {
         let stat = rustix::fs::statat(&self.dir, &self.name, AtFlags::SYMLINK_NOFOLLOW)?;
         Ok(FileMetadata::from_stat(&stat))
     }
 
-    /// [`Self::facts`], none if nothing is there.
+    /// Like [`Self::metadata`]; `None` if it does not exist.
     pub(crate) fn metadata_if_exists(&self) -> io::Result<Option<FileMetadata>> {
         match self.metadata() {
             Ok(facts) => Ok(Some(facts)),
@@ -125,8 +125,8 @@ impl AnchoredName {
         }
     }
 
-    /// Where the link that is there leads, as it is written; none if it is no
-    /// link.
+    /// Returns the target of the symlink as written; `None` if it is not a
+    /// symlink.
     pub(crate) fn read_link(&self) -> io::Result<Option<PathBuf>> {
         match rustix::fs::readlinkat(&self.dir, &self.name, Vec::new()) {
             Ok(target) => Ok(Some(OsString::from_vec(target.into_bytes()).into())),
@@ -135,20 +135,20 @@ impl AnchoredName {
         }
     }
 
-    /// Opens the regular file that is there.
+    /// Opens the regular file.
     pub(crate) fn open(&self, flags: OFlags) -> io::Result<File> {
-        // Merely opening some devices does something.
+        // Opening some devices has side effects.
         self.metadata()?.require_kind(FileKind::File)?;
         refuse_trap_in(&self.dir, &self.name)?;
         let careful = OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
         let opened = rustix::fs::openat(&self.dir, &self.name, flags | careful, Mode::empty())?;
-        // Something else may have taken its place since the look.
+        // The file may have been replaced since the check.
         FileMetadata::from_stat(&rustix::fs::fstat(&opened)?).require_kind(FileKind::File)?;
         rustix::fs::fcntl_setfl(&opened, flags & OFlags::APPEND)?;
         Ok(opened.into())
     }
 
-    /// Opens the folder that is there.
+    /// Opens the directory.
     pub(crate) fn open_dir(&self, walk: WalkMode) -> io::Result<OpenDir> {
         self.metadata()?.require_kind(FileKind::Directory)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -160,7 +160,7 @@ impl AnchoredName {
     }
 }
 
-/// The handle of `/`, opened once.
+/// Returns the handle of `/`, opened once.
 fn root_handle() -> io::Result<&'static OwnedFd> {
     static ROOT_HANDLE: OnceLock<OwnedFd> = OnceLock::new();
     if let Some(root) = ROOT_HANDLE.get() {
@@ -175,8 +175,8 @@ fn below_root(real: &Path) -> io::Result<&Path> {
     real.strip_prefix("/").map_err(|_| not_plain_error())
 }
 
-/// The folder and the name of a path of plain names; `.` for the folder
-/// itself.
+/// Splits a path of plain names into parent and name; the name is `.` for the
+/// directory itself.
 fn split_name(relative: &Path) -> io::Result<(&Path, &OsStr)> {
     if !relative.components().all(|part| matches!(part, Component::Normal(_))) {
         return Err(not_plain_error());
@@ -188,10 +188,10 @@ fn split_name(relative: &Path) -> io::Result<(&Path, &OsStr)> {
 }
 
 fn not_plain_error() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, "the path is not a real one")
+    io::Error::new(io::ErrorKind::InvalidInput, "the path is not canonical")
 }
 
-/// The handle of a folder below another.
+/// Opens a directory below another.
 fn open_dir_handle(base: impl AsFd, relative: &Path, walk: WalkMode) -> io::Result<OwnedFd> {
     if relative.as_os_str().is_empty() {
         return base.as_fd().try_clone_to_owned();
@@ -200,7 +200,7 @@ fn open_dir_handle(base: impl AsFd, relative: &Path, walk: WalkMode) -> io::Resu
         return Ok(open_stepwise(base, relative)?);
     }
     match open_in_one_call(base.as_fd(), relative) {
-        // An old kernel does not know the call, a filter may forbid it.
+        // An old kernel lacks the call, or a seccomp filter forbids it.
         Err(Errno::NOSYS | Errno::PERM) => Ok(open_stepwise(base, relative)?),
         entered => Ok(entered?),
     }
@@ -229,15 +229,16 @@ fn open_stepwise(base: impl AsFd, relative: &Path) -> Result<OwnedFd, Errno> {
     Ok(here)
 }
 
-/// The handle of the folder `name` in the folder `here`. A link is told from
-/// a file: links lead astray, files are merely in the way.
+/// Opens the directory `name` in the directory `here`. A symlink and a file
+/// give different errors: a symlink may redirect the path, a file only blocks
+/// it.
 fn open_component(here: impl AsFd, name: &OsStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     match rustix::fs::openat(here.as_fd(), name, flags, Mode::empty()) {
         Err(Errno::NOTDIR) => {
             let stat = rustix::fs::statat(here, name, AtFlags::SYMLINK_NOFOLLOW)?;
             match FileMetadata::from_stat(&stat).kind {
-                // A folder by now: it was something else a moment ago.
+                // A directory now, but something else a moment ago.
                 FileKind::Link | FileKind::Directory => Err(Errno::LOOP),
                 _ => Err(Errno::NOTDIR),
             }

@@ -1,6 +1,6 @@
-//! Work for two: a little of it on another thread, while this one waits for
-//! the disk. To make a thread takes a good part of the time of such work, so
-//! there are some that stay.
+//! Runs a small task on another thread while this one waits for the disk.
+//! Starting a thread costs a large part of such a task's time, so a small pool
+//! is kept.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,7 +8,8 @@ use std::thread;
 
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
 
-/// How many threads stay. Whoever finds them all busy, or stuck, makes one.
+/// Size of the pool. If all threads are busy or stuck, the caller starts a new
+/// one.
 const POOL_THREADS: usize = 2;
 
 static WORKER_POOL: LazyLock<Option<ThreadPool>> = LazyLock::new(|| {
@@ -18,7 +19,7 @@ static WORKER_POOL: LazyLock<Option<ThreadPool>> = LazyLock::new(|| {
 
 static BUSY_WORKERS: AtomicUsize = AtomicUsize::new(0);
 
-/// One of the threads that stay, until this is dropped.
+/// A pool thread in use, until dropped.
 struct WorkerSlot;
 
 impl WorkerSlot {
@@ -34,7 +35,7 @@ impl Drop for WorkerSlot {
     }
 }
 
-/// Does both, and gives back both answers. A panic of either is one of this.
+/// Runs both closures and returns both results. Propagates a panic of either.
 pub(crate) fn run_in_parallel<A: Send, H>(
     aside: impl FnOnce() -> A + Send,
     here: impl FnOnce() -> H,

@@ -1,4 +1,4 @@
-//! Removing files, folders and trees, by handle and never through a link.
+//! Removes files, directories and trees by handle, never through a symlink.
 
 use std::ffi::OsString;
 use std::io;
@@ -17,11 +17,11 @@ use crate::metadata::{FileKind, FileMetadata, WrongFileKind};
 use crate::open::{AnchoredName, WalkMode};
 use crate::temp_file::sync_dir;
 
-/// Levels of a tree that is removed; each holds a handle.
+/// Maximum depth of a tree that is removed; each level holds a handle.
 const MAX_TREE_LEVELS: usize = 256;
 
 impl FileAccess<'_> {
-    /// Removes a file; of a link, the link and not what it leads to.
+    /// Removes a file; for a symlink, the link and not its target.
     pub fn remove_file(&self, path: &Path) -> Result<(), ToolError> {
         let spot = self.anchor("remove", &Scope::FILE_DELETE, path, LinkMode::NoFollow)?;
         let remove = || {
@@ -37,7 +37,7 @@ impl FileAccess<'_> {
         Ok(())
     }
 
-    /// Removes an empty folder.
+    /// Removes an empty directory.
     pub fn remove_dir(&self, path: &Path) -> Result<(), ToolError> {
         let spot = self.anchor("remove", &Scope::FILE_DELETE, path, LinkMode::NoFollow)?;
         let remove = || {
@@ -49,16 +49,17 @@ impl FileAccess<'_> {
         Ok(())
     }
 
-    /// Removes a folder and all that is below; how many files and folders
-    /// that were. Links below are removed and not followed. A tree that holds
-    /// another file system, or has more than 256 levels, is left as it is.
+    /// Removes a directory and everything below it, and returns the number of
+    /// files and directories removed. Symlinks are removed, not followed. A
+    /// tree that contains another file system, or has more than 256 levels, is
+    /// left unchanged.
     pub fn remove_tree(&self, path: &Path) -> Result<u64, ToolError> {
         let spot = self.anchor("remove", &Scope::FILE_DELETE, path, LinkMode::NoFollow)?;
         if spot.name == "." {
-            return Err(ToolError::denied("The root of all files is not removed"));
+            return Err(ToolError::denied("The root directory cannot be removed"));
         }
         let mut sweep = TreeRemover { path, walk: self.walk(), removed: 0 };
-        // First without removing: what cannot be done is not begun.
+        // Check the whole tree first, to avoid a partial removal.
         sweep.run(&spot, RemovePass::Check)?;
         sweep.run(&spot, RemovePass::Remove)?;
         sync_dir(&spot);
@@ -72,7 +73,8 @@ enum RemovePass {
     Remove,
 }
 
-/// A way through a tree, with its own stack: trees are deeper than ours.
+/// Walk of a tree with an explicit stack, since a tree may be deeper than the
+/// call stack allows.
 struct TreeRemover<'a> {
     path: &'a Path,
     walk: WalkMode,
@@ -81,7 +83,7 @@ struct TreeRemover<'a> {
 
 struct TreeLevel {
     folder: OpenDir,
-    /// Its name in the level above.
+    /// Its name in its parent.
     name: OsString,
     remaining: Vec<DirEntry>,
 }
@@ -123,7 +125,7 @@ impl TreeRemover<'_> {
                         self.refused_error(&relative_path(&levels, Some(&entry.name)), on == mount)
                     );
                 }
-                // Somebody else has removed it.
+                // Another process has removed it.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(self.failed_error(&levels, Some(&entry.name), &error)),
             }
@@ -153,12 +155,12 @@ impl TreeRemover<'_> {
         let (path, at) = (self.path.display(), at.display());
         if is_deep {
             return ToolError::limit(format!(
-                "{path} has more than {MAX_TREE_LEVELS} levels and is not removed"
+                "{path} has more than {MAX_TREE_LEVELS} levels and was not removed"
             ))
-            .with_hint("Remove the folders deep inside first.");
+            .with_hint("Remove the deepest directories first.");
         }
         ToolError::denied(format!("Another file system is mounted at {at} in {path}"))
-            .with_hint("Only what is on one file system is removed; ask the user to unmount it.")
+            .with_hint("Removal does not cross file systems; ask the user to unmount it.")
     }
 
     fn failed_error(
@@ -177,12 +179,12 @@ impl TreeRemover<'_> {
             return told;
         }
         let told = told.with("removed", self.removed);
-        let message = format!("{}; {} entries were removed before", told.message(), self.removed);
+        let message = format!("{}; {} entries were already removed", told.message(), self.removed);
         told.with_message(message)
     }
 }
 
-/// Where the sweep is, relative to its top.
+/// Returns the current position, relative to the top of the tree.
 fn relative_path(levels: &[TreeLevel], name: Option<&OsString>) -> PathBuf {
     levels.iter().skip(1).map(|level| &level.name).chain(name).collect()
 }
@@ -191,8 +193,8 @@ fn list_entries(folder: &OpenDir) -> io::Result<Vec<DirEntry>> {
     folder.entries()?.collect()
 }
 
-/// The mounted file system that a folder is on. The number of the device is
-/// not enough: one may be mounted in several places.
+/// Returns the mount that a directory is on. The device number is not enough: a
+/// device may be mounted in several places.
 fn mount_id(folder: BorrowedFd<'_>) -> io::Result<(u64, Option<u64>)> {
     let device = FileMetadata::from_stat(&rustix::fs::fstat(folder)?).identity.dev;
     let known = rustix::fs::statx(folder, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).ok();

@@ -1,4 +1,4 @@
-//! Where a path really leads: what a rule about paths has to judge.
+//! Resolution of real paths, which path rules are checked against.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -12,31 +12,31 @@ use rustix::io::Errno;
 
 use crate::metadata::{FileKind, FileMetadata};
 
-/// As many links as the kernel follows.
+/// The kernel's limit on followed symlinks.
 const MAX_LINK_HOPS: usize = 40;
 
-/// Where an absolute path leads: every link followed, also the last one, even
-/// if nothing is there; `..` means the folder above whatever came before it.
-/// What does not exist is added as written, so the answer is the place that
-/// would be created. It holds neither links nor `.` nor `..`.
+/// Resolves an absolute path: follows every symlink, including the last one,
+/// even if nothing exists there; `..` means the parent of what precedes it.
+/// Missing components are kept as written, so the result is the path that would
+/// be created. It contains neither symlinks nor `.` nor `..`.
 ///
-/// The links of the kernel (`/proc/self/root`, `/proc/self/fd/3`) are followed
-/// to the path that they show, if that is the same place; a pipe, a deleted
-/// file or the folder of another file system view has no path and is an error.
+/// Kernel links (`/proc/self/root`, `/proc/self/fd/3`) are followed to the path
+/// that they show, if that is the same file. A pipe, a deleted file or a
+/// directory in another mount namespace has no path and is an error.
 pub fn real_path(path: &Path) -> io::Result<PathBuf> {
     resolve_path(path).map(|found| found.path)
 }
 
-/// Where a path leads, and what is there.
+/// A resolved path and its metadata.
 #[derive(Debug, Clone)]
 pub struct ResolvedPath {
-    /// The real place.
+    /// The real path.
     pub path: PathBuf,
-    /// What is there, if that was learnt on the way.
+    /// Its metadata, if read during resolution.
     pub metadata: Option<FileMetadata>,
 }
 
-/// [`real_path`] that also tells what it has seen at the end of the way.
+/// Like [`real_path`], and returns the metadata seen at the end.
 pub fn resolve_path(path: &Path) -> io::Result<ResolvedPath> {
     if let Some(found) = is_absolute(path)?.then(|| resolve_without_links(path)).flatten() {
         return Ok(found);
@@ -53,8 +53,8 @@ fn is_absolute(path: &Path) -> io::Result<bool> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, "the path is not absolute"))
 }
 
-/// Where an absolute path itself is: its folder followed as [`real_path`]
-/// does, its own name kept. That is what a removal takes away.
+/// Resolves the parent of an absolute path as [`real_path`] does, and keeps the
+/// last component. A removal acts on this path.
 pub fn real_entry(path: &Path) -> io::Result<PathBuf> {
     match (path.parent(), path.file_name()) {
         (Some(folder), Some(name)) => Ok(real_path(folder)?.join(name)),
@@ -62,7 +62,7 @@ pub fn real_entry(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// [`real_path`] that shows each link that it meets, by the link's own place.
+/// Like [`real_path`], and reports the path of each symlink it follows.
 pub(crate) fn trace_links(path: &Path, met: &mut dyn FnMut(&Path)) -> io::Result<PathBuf> {
     is_absolute(path)?;
     match resolve_without_links(path) {
@@ -71,16 +71,16 @@ pub(crate) fn trace_links(path: &Path, met: &mut dyn FnMut(&Path)) -> io::Result
     }
 }
 
-/// The answer for a path without links: nearly all of them.
+/// Resolves a path without symlinks, the most common case.
 fn resolve_without_links(path: &Path) -> Option<ResolvedPath> {
     let mut parts = path.as_os_str().as_bytes().split(|byte| *byte == b'/').skip(1);
     let is_straight = parts.all(|part| !matches!(part, b"" | b"." | b".."));
     if is_straight { resolve_straight(path) } else { resolve_with_dots(path) }
 }
 
-/// [`without_links`] for a path that does not climb. The kernel says in one
-/// breath that no part of it is a link, and whether something is there: had it
-/// met a link before the part that is missing, it would have said so.
+/// [`resolve_without_links`] for a path without `.` and `..`. One system call
+/// shows that no component is a symlink and whether the file exists: a symlink
+/// before a missing component would give another error.
 fn resolve_straight(path: &Path) -> Option<ResolvedPath> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let opened = rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS);
@@ -92,8 +92,8 @@ fn resolve_straight(path: &Path) -> Option<ResolvedPath> {
     Some(ResolvedPath { path: path.to_path_buf(), metadata: facts })
 }
 
-/// [`without_links`] for a path with parts that say nothing or climb, of which
-/// at most the last is missing.
+/// [`resolve_without_links`] for a path with empty, `.` or `..` components, of
+/// which at most the last is missing.
 fn resolve_with_dots(path: &Path) -> Option<ResolvedPath> {
     let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::DIRECTORY;
     let open = |path: &Path| {
@@ -115,7 +115,7 @@ fn resolve_with_dots(path: &Path) -> Option<ResolvedPath> {
     (!is_link).then(|| ResolvedPath { path: normalize(path), metadata: facts })
 }
 
-/// The path without `.` and `..`; right where no part is a link.
+/// Removes `.` and `..` lexically; correct only if no component is a symlink.
 fn normalize(path: &Path) -> PathBuf {
     let mut folded = PathBuf::with_capacity(path.as_os_str().len());
     for part in path.components() {
@@ -156,7 +156,7 @@ fn follow_links(path: &Path, met: &mut dyn FnMut(&Path)) -> io::Result<PathBuf> 
     Ok(place)
 }
 
-/// Puts the parts of a path on the stack, the first on top.
+/// Pushes the components of a path on the stack, the first on top.
 fn push_components(ahead: &mut Vec<OsString>, path: &Path) {
     let parts = path.components().rev().filter_map(|part| match part {
         Component::Normal(name) => Some(name.to_owned()),
@@ -166,25 +166,25 @@ fn push_components(ahead: &mut Vec<OsString>, path: &Path) {
     ahead.extend(parts);
 }
 
-/// The target of the link at `place`; none if there is no link.
+/// Returns the target of the symlink at `place`; `None` if it is not a symlink.
 fn link_target(place: &Path) -> io::Result<Option<PathBuf>> {
     match rustix::fs::readlinkat(CWD, place, Vec::new()) {
         Ok(target) => Ok(Some(OsString::from_vec(target.into_bytes()).into())),
-        // There is something else, or nothing, or a file on the way.
+        // It is something else, missing, or below a file.
         Err(Errno::INVAL | Errno::NOENT | Errno::NOTDIR) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
 
-/// An error if the link is one of the kernel's own and what it shows is not
-/// the path of what it leads to.
+/// Fails if the link is a kernel link and the path it shows is not the path of
+/// its target.
 fn require_real_target(link: &Path, target: &Path) -> io::Result<()> {
     let folder = link.parent().unwrap_or(link);
     if rustix::fs::statfs(folder)?.f_type != PROC_SUPER_MAGIC {
         return Ok(());
     }
     let is_place = if target.is_relative() {
-        // `pipe:[7]` is no path; `self` and `self/net` are.
+        // `pipe:[7]` is not a path; `self` and `self/net` are.
         !target.as_os_str().as_bytes().contains(&b':')
     } else {
         match (fs::metadata(link), fs::metadata(target)) {
@@ -196,6 +196,6 @@ fn require_real_target(link: &Path, target: &Path) -> io::Result<()> {
     if is_place {
         return Ok(());
     }
-    let what = format!("it leads to {}, which is no place among the files", target.display());
+    let what = format!("it leads to {}, which is not a path in the file system", target.display());
     Err(io::Error::new(io::ErrorKind::InvalidInput, what))
 }

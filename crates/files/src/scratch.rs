@@ -1,9 +1,9 @@
-//! Names of our own for what is not finished, and the removal of what dead
-//! processes have left under them.
+//! Names of temporary files and directories, and the removal of those left by
+//! dead processes.
 //!
-//! The maker of such a file or folder holds a lock on it as long as it lives.
-//! Half of the digits of a name are a check on the other half, so that a file
-//! of the user's is not taken for one of ours because it is called alike.
+//! The creator of such a file or directory holds a lock on it while it lives.
+//! Half of the digits of a name are a checksum of the other half, so a user's
+//! file with a similar name is not mistaken for one of ours.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -18,34 +18,34 @@ use rustix::io::Errno;
 
 use crate::metadata::{FileKind, FileMetadata};
 
-/// Where files cannot be locked, one of this age belongs to nobody.
+/// Where files cannot be locked, a file of this age is abandoned.
 const ABANDONED_AGE: Duration = Duration::from_secs(60 * 60);
-/// A folder of more entries than this is looked through once by a process,
-/// and not before every write.
+/// A directory with more entries than this is swept once per process, not
+/// before every write.
 const LARGE_DIR_ENTRIES: usize = 10_000;
-/// How many of those are remembered.
+/// Maximum number of such directories to remember.
 const MAX_REMEMBERED_DIRS: usize = 1000;
-/// Digits of a name, of which the second half is the check.
+/// Hex digits in a name; the second half is the checksum.
 const NAME_HEX_DIGITS: usize = 16;
 const SCRATCH_SUFFIX: &str = ".tmp";
 
-/// Folders of many entries that were looked through.
+/// Large directories already swept.
 static SWEPT_LARGE_DIRS: Mutex<BTreeSet<(u64, u64)>> = Mutex::new(BTreeSet::new());
 
-/// What is made under a name of our own.
+/// Kind of a temporary file or directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScratchKind {
-    /// A file that will take the place of another, or was put aside.
+    /// A file that will replace another, or a parked file.
     File,
-    /// A folder in which a tree grows.
+    /// A directory in which a tree is staged.
     Directory,
-    /// What is written down of a change before it is made, and what stands
-    /// for that in the folders where it is made.
+    /// A journal of a change, and its markers in the directories that the
+    /// change affects.
     Journal,
 }
 
 impl ScratchKind {
-    /// A new name, by chance.
+    /// Returns a new random name.
     pub fn new_name(self) -> OsString {
         let chance = RandomState::new().hash_one(0_u8);
         let bytes = chance.to_le_bytes();
@@ -53,7 +53,7 @@ impl ScratchKind {
         format!("{}{digits:08x}{:08x}{SCRATCH_SUFFIX}", self.prefix(), check_digits(digits)).into()
     }
 
-    /// What a name stands for, if it is one of ours.
+    /// Parses a name, if it is one of ours.
     pub fn from_name(name: &OsStr) -> Option<Self> {
         let name = name.to_str()?.strip_suffix(SCRATCH_SUFFIX)?;
         [Self::File, Self::Directory, Self::Journal].into_iter().find(|scratch| {
@@ -77,7 +77,7 @@ impl ScratchKind {
     }
 }
 
-/// A number that follows from another, and that nobody else would put there.
+/// Returns the checksum of a number, which no other program would produce.
 fn check_digits(number: u32) -> u32 {
     let mut mixed = u64::from(number) ^ 0x6865_726d_6573_2d31;
     for factor in [0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb] {
@@ -86,8 +86,8 @@ fn check_digits(number: u32) -> u32 {
     u32::try_from(mixed >> 32).unwrap_or_default()
 }
 
-/// Shows as long as the handle is open that it belongs to somebody. False if
-/// somebody else has it.
+/// Locks a file, which marks it as in use while the handle is open. Returns
+/// false if another process holds the lock.
 pub fn claim(handle: impl AsFd) -> bool {
     !matches!(
         rustix::fs::flock(handle, FlockOperation::NonBlockingLockExclusive),
@@ -95,18 +95,18 @@ pub fn claim(handle: impl AsFd) -> bool {
     )
 }
 
-/// Removes what dead processes have left in a folder.
+/// Removes the leftovers of dead processes from a directory.
 pub fn sweep_scratch(folder: impl AsFd) {
     sweep_with(OtherWriters::Possible, folder.as_fd());
 }
 
-/// [`sweep`] by whoever has the folder locked: then a link that was put aside
-/// belongs to nobody either. It cannot have a lock of its own.
+/// Like [`sweep_scratch`], for a caller that has locked the directory. Then a
+/// parked symlink is abandoned too, since it cannot be locked itself.
 pub(crate) fn sweep_locked(folder: impl AsFd) {
     sweep_with(OtherWriters::LockedOut, folder.as_fd());
 }
 
-/// What others do in the folder.
+/// Whether other processes may write to the directory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum OtherWriters {
     Possible,
@@ -115,7 +115,7 @@ enum OtherWriters {
 
 fn sweep_with(others: OtherWriters, folder: BorrowedFd<'_>) {
     let found = scratch_entries(folder).unwrap_or_default();
-    // A change was cut off here, and needs what was put aside to be taken back.
+    // A change was interrupted here, and its rollback needs the parked files.
     if found.iter().any(|(_, scratch)| *scratch == ScratchKind::Journal) {
         return;
     }
@@ -134,7 +134,7 @@ fn sweep_with(others: OtherWriters, folder: BorrowedFd<'_>) {
     }
 }
 
-/// The entries of a folder that have names of ours.
+/// Returns the entries of a directory with scratch names.
 fn scratch_entries(folder: BorrowedFd<'_>) -> Result<Vec<(OsString, ScratchKind)>, Errno> {
     let identity = FileMetadata::from_stat(&rustix::fs::fstat(folder)?).identity;
     let id = (identity.dev, identity.ino);
@@ -161,10 +161,10 @@ fn scratch_entries(folder: BorrowedFd<'_>) -> Result<Vec<(OsString, ScratchKind)
     Ok(found)
 }
 
-/// Removes a file that its maker has abandoned.
+/// Removes a file abandoned by its creator.
 fn remove_abandoned(folder: BorrowedFd<'_>, name: &OsStr) {
     let Some(file) = open_for_lock(folder, name) else { return };
-    // As long as it is locked, nobody else takes it away to make another.
+    // The lock keeps other processes from removing it and creating another.
     if is_abandoned(&file) && is_still_at(folder, name, &file) {
         let _ = rustix::fs::unlinkat(folder, name, AtFlags::empty());
     }
@@ -186,8 +186,8 @@ pub(crate) fn is_abandoned(file: &OwnedFd) -> bool {
     }
 }
 
-/// Whether nothing was done to a file for long. Its content may be old all
-/// the same, if it is one that was put aside.
+/// Whether the inode has not changed for a long time. The mtime is not enough:
+/// a parked file may have old content.
 pub(crate) fn is_old(file: &OwnedFd) -> bool {
     let Ok(stat) = rustix::fs::fstat(file) else { return false };
     let changed = u64::try_from(i128::from(stat.st_ctime)).unwrap_or(u64::MAX);
@@ -195,7 +195,7 @@ pub(crate) fn is_old(file: &OwnedFd) -> bool {
     now.as_secs().saturating_sub(changed) > ABANDONED_AGE.as_secs()
 }
 
-/// The regular file of that name, open for nothing but its lock.
+/// Opens the regular file of that name, only to lock it.
 pub(crate) fn open_for_lock(folder: BorrowedFd<'_>, name: &OsStr) -> Option<OwnedFd> {
     let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     if FileMetadata::from_stat(&stat).kind != FileKind::File {
@@ -206,7 +206,7 @@ pub(crate) fn open_for_lock(folder: BorrowedFd<'_>, name: &OsStr) -> Option<Owne
     open(OFlags::RDONLY).or_else(|| open(OFlags::WRONLY))
 }
 
-/// Whether the name is that of this open file or folder.
+/// Whether the name still refers to this open file or directory.
 pub(crate) fn is_still_at(folder: BorrowedFd<'_>, name: &OsStr, file: &OwnedFd) -> bool {
     let there = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
     match (there, rustix::fs::fstat(file)) {
@@ -217,8 +217,8 @@ pub(crate) fn is_still_at(folder: BorrowedFd<'_>, name: &OsStr, file: &OwnedFd) 
     }
 }
 
-/// Removes a tree of ours by handle and never through a link; what cannot be
-/// removed stays, and so does a tree under any other name.
+/// Removes a staged tree by handle, never through a symlink. Leaves what cannot
+/// be removed, and any tree without a scratch name.
 pub fn remove_scratch(base: impl AsFd, name: &OsStr) {
     if ScratchKind::from_name(name) != Some(ScratchKind::Directory) {
         return;
@@ -227,7 +227,7 @@ pub fn remove_scratch(base: impl AsFd, name: &OsStr) {
     let mut levels = vec![(top, name.to_owned(), None::<Vec<(OsString, FileType)>>)];
     while let Some((folder, _, left)) = levels.last_mut() {
         let left = left.get_or_insert_with(|| {
-            // A folder that may not be entered or changed is made ours first.
+            // Make an inaccessible directory accessible first.
             let ours = Mode::from_raw_mode(0o700);
             let _ = rustix::fs::chmodat(&*folder, ".", ours, AtFlags::empty());
             read_entries(folder.as_fd()).unwrap_or_default()
@@ -250,7 +250,7 @@ pub fn remove_scratch(base: impl AsFd, name: &OsStr) {
     }
 }
 
-/// A handle may only stand for a place, and cannot be read then.
+/// Reopens a directory for reading, since the handle may be `O_PATH`.
 fn readable_dir(folder: BorrowedFd<'_>) -> Result<Dir, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     Dir::new(rustix::fs::openat(folder, ".", flags, Mode::empty())?)

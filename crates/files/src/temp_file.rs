@@ -1,9 +1,9 @@
-//! A file that is made beside its target and then takes its name, and one
-//! that is put aside until it is clear that it may go.
+//! Temporary files that replace their target, and parked files, which are kept
+//! until they may be removed.
 //!
-//! Both can be left behind by a process that is killed. They have names of
-//! ours, and their maker holds a lock on them: whoever writes into the folder
-//! next sees which of them belong to nobody, and removes those.
+//! A killed process can leave both behind. They have scratch names, and their
+//! creator holds a lock on them, so the next process that writes to the
+//! directory recognizes abandoned ones and removes them.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -22,18 +22,18 @@ use crate::write::{ExistingFile, PRIVATE_FILE_MODE};
 /// How many names are tried.
 const MAX_NAME_ATTEMPTS: usize = 32;
 
-/// A new file in an open folder; removed when dropped, unless it was kept.
+/// A new file in an open directory; removed when dropped, unless persisted.
 #[derive(Debug)]
 pub(crate) struct TempFile {
     folder: OwnedFd,
-    /// None as long as it has no name, and when it has that of its target.
+    /// `None` while it has no name, and after it took the name of its target.
     name: Option<OsString>,
     pub(crate) file: File,
 }
 
 impl TempFile {
-    /// Makes one that has these permissions, less the umask. It has no name
-    /// where the file system can do that: then nothing can be left of it.
+    /// Creates a file with these permissions, minus the umask. It has no name
+    /// if the file system supports that: then a crash leaves nothing behind.
     pub(crate) fn create(folder: BorrowedFd<'_>, permissions: u32) -> io::Result<Self> {
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(permissions);
@@ -50,7 +50,7 @@ impl TempFile {
         }
     }
 
-    /// Makes one that has a name from the beginning.
+    /// Creates a file that has a name from the start.
     fn create_named(folder: BorrowedFd<'_>, permissions: u32) -> io::Result<Self> {
         let flags = OFlags::RDWR
             | OFlags::CREATE
@@ -62,7 +62,7 @@ impl TempFile {
         let (name, file) = with_free_name(|name| {
             let file = rustix::fs::openat(folder, name, flags, mode)?;
             claim(&file);
-            // Somebody may have taken it for abandoned before it was locked.
+            // Another process may have swept it before it was locked.
             if is_still_at(folder, name, &file) { Ok(file) } else { Err(Errno::EXIST) }
         })?;
         let folder = folder.try_clone_to_owned()?;
@@ -71,7 +71,7 @@ impl TempFile {
 
     /// Gives it the name of its target.
     pub(crate) fn persist(self, name: &OsStr, existing: ExistingFile) -> io::Result<()> {
-        // Where nothing is, it needs no name of its own on the way.
+        // If the target does not exist, no intermediate name is needed.
         if self.name.is_none() {
             match self.link_as(name) {
                 Ok(()) => return Ok(()),
@@ -84,7 +84,7 @@ impl TempFile {
         self.rename_over(name, existing)
     }
 
-    /// [`Self::keep`] where something is known to be.
+    /// Like [`Self::persist`], for a target that is known to exist.
     pub(crate) fn persist_over(self, name: &OsStr) -> io::Result<()> {
         self.rename_over(name, ExistingFile::Replace)
     }
@@ -96,8 +96,8 @@ impl TempFile {
         Ok(())
     }
 
-    /// Gives it the name of its target, and puts the target aside under a name
-    /// that nobody has.
+    /// Gives it the name of its target, and parks the old target under an
+    /// unused name.
     pub(crate) fn persist_parking_old(
         mut self,
         name: &OsStr,
@@ -112,7 +112,7 @@ impl TempFile {
         let aside =
             match rustix::fs::renameat_with(&self.folder, &own, &self.folder, name, exchange) {
                 Ok(()) => own,
-                // A file system that cannot do that: the old one gets a second name.
+                // No support for the exchange: hard link the old file instead.
                 Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
                     let folder = self.folder.as_fd();
                     let (aside, ()) = with_free_name(|aside| {
@@ -135,21 +135,21 @@ impl TempFile {
         rustix::fs::linkat(CWD, &handle, &self.folder, name, AtFlags::SYMLINK_FOLLOW)
     }
 
-    /// Its own name, which it gets now if it had none.
+    /// Returns its scratch name, creating one if it has none.
     fn own_name(&mut self) -> io::Result<OsString> {
         if let Some(name) = &self.name {
             return Ok(name.clone());
         }
         let name = match with_free_name(|name| self.link_as(name)) {
             Ok((name, ())) => name,
-            // Without /proc a nameless file stays nameless.
+            // Without /proc an unnamed file cannot be linked.
             Err(_) => self.switch_to_named_copy()?,
         };
         self.name = Some(name.clone());
         Ok(name)
     }
 
-    /// Goes on with a copy that has a name.
+    /// Replaces the file with a named copy.
     fn switch_to_named_copy(&mut self) -> io::Result<OsString> {
         let mut copy = Self::create_named(self.folder.as_fd(), PRIVATE_FILE_MODE)?;
         self.file.rewind()?;
@@ -173,17 +173,17 @@ impl Drop for TempFile {
     }
 }
 
-/// A file that was put aside; it goes when dropped.
+/// A parked file; removed when dropped.
 #[derive(Debug)]
 pub(crate) struct ParkedFile {
     folder: OwnedFd,
     name: Option<OsString>,
-    /// Shows that its owner lives.
+    /// Its lock shows that the owner is alive.
     _held: Option<OwnedFd>,
 }
 
 impl ParkedFile {
-    /// Puts aside what is at a spot, under a name that nobody has.
+    /// Parks a file under an unused name.
     pub(crate) fn park(spot: &AnchoredName, aside: &OsStr) -> io::Result<Self> {
         let folder = spot.dir.as_fd();
         let held = hold_open(folder, &spot.name);
@@ -191,12 +191,12 @@ impl ParkedFile {
         Ok(Self { folder: spot.dir.try_clone()?, name: Some(aside.to_owned()), _held: held })
     }
 
-    /// Gives it its old name back.
+    /// Renames it back to its old name.
     pub(crate) fn restore(mut self, name: &OsStr, existing: ExistingFile) -> io::Result<()> {
         let aside = self.name.take().unwrap_or_default();
         let moved = move_entry(&self.folder, &aside, &self.folder, name, existing);
         if moved.is_err() {
-            // It holds what must not be lost: give it a name that nobody sweeps.
+            // Its content must not be lost: use a name that is never swept.
             let kept = OsString::from(format!("{}.kept", aside.to_string_lossy()));
             let _ = move_entry(&self.folder, &aside, &self.folder, &kept, ExistingFile::Refuse);
         }
@@ -212,7 +212,7 @@ impl Drop for ParkedFile {
     }
 }
 
-/// Does something with the first name that is free.
+/// Calls `make` with scratch names until one is free.
 fn with_free_name<T>(
     mut make: impl FnMut(&OsStr) -> Result<T, Errno>,
 ) -> io::Result<(OsString, T)> {
@@ -232,7 +232,7 @@ fn hold_open(folder: BorrowedFd<'_>, name: &OsStr) -> Option<OwnedFd> {
     Some(file)
 }
 
-/// Moves an entry from one open folder to another.
+/// Moves an entry from one open directory to another.
 pub(crate) fn move_entry(
     from: impl AsFd,
     name: &OsStr,
@@ -245,8 +245,8 @@ pub(crate) fn move_entry(
         return Ok(rustix::fs::renameat(from, name, to, new)?);
     }
     match rustix::fs::renameat_with(from, name, to, new, RenameFlags::NOREPLACE) {
-        // A file system without that flag: a second name does the same for a
-        // file, and folders cannot have one.
+        // The file system lacks that flag: a hard link does the same for a
+        // file; directories cannot have one.
         Err(Errno::INVAL | Errno::NOSYS) => {
             match rustix::fs::linkat(from, name, to, new, AtFlags::empty()) {
                 Err(Errno::PERM) => return Err(Errno::INVAL.into()),
@@ -258,8 +258,8 @@ pub(crate) fn move_entry(
     }
 }
 
-/// Makes the change of names in a folder outlast a power cut, where the file
-/// system can do that.
+/// Makes a name change in a directory survive a power failure, if the file
+/// system supports it.
 pub(crate) fn sync_dir(spot: &AnchoredName) {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     if let Ok(folder) = rustix::fs::openat(&spot.dir, ".", flags, Mode::empty()) {

@@ -1,5 +1,5 @@
-//! Files that are traps: reading them hangs, never ends, or gives away the
-//! secrets of a process. Refused before they are opened.
+//! Files that are refused before they are opened because reading them blocks,
+//! never ends, or exposes the secrets of a process.
 
 use std::error::Error;
 use std::ffi::OsStr;
@@ -13,7 +13,7 @@ use rustix::fs::PROC_SUPER_MAGIC;
 
 use crate::resolve::trace_links;
 
-/// Files of any process or of the kernel below `/proc`.
+/// Files of any process or of the kernel in `/proc`.
 const PROC_TRAPS: &[&str] = &[
     "auxv",
     "cmdline",
@@ -31,9 +31,10 @@ const PROC_TRAPS: &[&str] = &[
     "sysrq-trigger",
 ];
 
-/// Refuses `path` if it, or anything on its way, is a trap.
+/// Refuses `path` if it, or any symlink on its way, is a trap.
 pub fn refuse_traps(path: &Path) -> Result<(), ToolError> {
-    // Links too: those below `/proc` cannot be told from what they lead to.
+    // Check symlinks too: those in `/proc` cannot be distinguished from their
+    // targets.
     let mut is_caught = is_trap(path);
     let end = trace_links(path, &mut |link| is_caught |= is_trap(link));
     if is_caught || end.is_ok_and(|end| is_trap(&end)) {
@@ -44,14 +45,13 @@ pub fn refuse_traps(path: &Path) -> Result<(), ToolError> {
 
 pub(crate) fn trap_error(path: &Path) -> ToolError {
     ToolError::denied(format!(
-        "{} is a device or a process's inner file, which is never read",
+        "{} is a device or an internal process file, which is never read",
         path.display()
     ))
-    .with_hint("Such files are not for reading; look for the information elsewhere.")
+    .with_hint("Get the information from another source.")
 }
 
-/// An error if `name` in an open folder is a trap, wherever that file system
-/// is mounted.
+/// Fails if `name` in an open directory is a trap, wherever procfs is mounted.
 pub(crate) fn refuse_trap_in(folder: impl AsFd, name: &OsStr) -> io::Result<()> {
     let is_suspect = name.to_str().is_some_and(|name| PROC_TRAPS.contains(&name));
     if is_suspect && rustix::fs::fstatfs(folder)?.f_type == PROC_SUPER_MAGIC {
@@ -60,7 +60,7 @@ pub(crate) fn refuse_trap_in(folder: impl AsFd, name: &OsStr) -> io::Result<()> 
     Ok(())
 }
 
-/// What was to be opened is a trap.
+/// The file to open is a trap.
 #[derive(Debug)]
 pub(crate) struct TrapError;
 
@@ -72,13 +72,13 @@ impl TrapError {
 
 impl fmt::Display for TrapError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("it is a process's inner file, which is never read")
+        f.write_str("it is an internal process file, which is never read")
     }
 }
 
 impl Error for TrapError {}
 
-/// Whether a place is a trap by its name.
+/// Whether a path is a trap by its name.
 pub(crate) fn is_trap(path: &Path) -> bool {
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
     let folder = path.parent().and_then(Path::file_name);

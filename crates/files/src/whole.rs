@@ -1,4 +1,4 @@
-//! A whole file in as few steps as it takes.
+//! Reads a whole file in as few system calls as possible.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -6,17 +6,17 @@ use std::os::fd::AsFd;
 use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
 
-/// How much more room is made for a file that is longer than expected.
+/// Buffer growth for a file that is longer than expected.
 const GROWTH_BYTES: usize = 64 * 1024;
 
-/// Reads a file from where it is open to its end, but no more than `most`
-/// bytes. One that is as long as expected is read at once: the library would
-/// begin with a little and go on with ever more.
+/// Reads a file from its current position to its end, but at most `most` bytes.
+/// A file of the expected length is read at once, while the standard library
+/// would start small and grow.
 pub fn read_whole(file: impl AsFd, expected: u64, most: u64) -> io::Result<Vec<u8>> {
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     let expected = usize::try_from(expected).unwrap_or(usize::MAX);
-    // The end is met only by asking for more. Whoever reads on finds the file
-    // where this has stopped, so no more is asked for than may be had.
+    // Only a further read detects the end. A later reader continues where this
+    // one stops, so never read more than `most`.
     let mut bytes = Vec::with_capacity(expected.saturating_add(1).min(most));
     while bytes.len() < most {
         if bytes.len() == bytes.capacity() {

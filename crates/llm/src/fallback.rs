@@ -1,5 +1,5 @@
-//! A model that does not give up at the first trouble: it is asked again, with
-//! another key, or another model is asked.
+//! A model with retries: the same request again, with another key, or to
+//! another model.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -17,19 +17,19 @@ use crate::model_error::{ModelError, ModelErrorKind};
 use crate::reply::ReplyEvent;
 use crate::request::ModelRequest;
 
-/// How long a key rests that is used up, if the server does not say.
+/// Default cooldown of a key with an exhausted quota.
 const QUOTA_COOLDOWN: Duration = Duration::from_secs(3_600);
-/// The same for one that was used too often, and for a model that is not well.
+/// Default cooldown of a rate-limited key, and of a failing model.
 const RATE_COOLDOWN: Duration = Duration::from_secs(60);
 
-/// How often and how soon a model is asked again.
+/// Limits and delays of retries.
 #[derive(Debug, Clone)]
 pub struct RetrySettings {
-    /// How often more, for troubles that pass.
+    /// Maximum number of retries after transient errors.
     pub max_retries: u32,
-    /// The first pause; each one is twice as long as the one before.
+    /// The first delay; it doubles with each retry.
     pub first_delay: Duration,
-    /// No pause is longer; a server that wants a longer one is not waited for.
+    /// Maximum delay; a server that asks for a longer one is not retried.
     pub max_delay: Duration,
 }
 
@@ -40,32 +40,32 @@ impl Default for RetrySettings {
     }
 }
 
-/// What is done about a trouble.
+/// Response to an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RetryAction {
-    /// The same is asked again after a pause.
+    /// Retries after a delay.
     Wait(Duration),
-    /// The same is asked with another key.
+    /// Retries with another key.
     NextKey,
-    /// This model is asked instead.
+    /// Falls back to this model.
     NextModel(String),
 }
 
-/// A trouble, and what is done about it.
+/// An error and the response to it.
 #[derive(Debug)]
 pub struct RetryEvent<'a> {
-    /// The model that was asked.
+    /// The model that failed.
     pub model: &'a str,
-    /// What went wrong.
+    /// The error.
     pub error: &'a ModelError,
-    /// What is done about it.
+    /// The response to it.
     pub action: RetryAction,
 }
 
-/// Who is told of troubles.
+/// Callback for each retry.
 pub type OnRetry = Arc<dyn Fn(&RetryEvent<'_>) + Send + Sync>;
 
-/// A model around others.
+/// A model that falls back to others.
 #[derive(Clone)]
 pub struct FallbackModel(Arc<FallbackInner>);
 
@@ -73,12 +73,12 @@ struct FallbackInner {
     routes: Vec<ModelRoute>,
     retries: RetrySettings,
     on_retry: OnRetry,
-    /// The seat that answered last.
+    /// The route that replied last.
     last: AtomicUsize,
     last_failure: Mutex<Option<(Instant, String)>>,
 }
 
-/// One model, and the keys that it can be asked with.
+/// One model, once per key.
 struct ModelRoute {
     keys: Vec<Arc<dyn LanguageModel>>,
     state: Mutex<RouteState>,
@@ -88,15 +88,15 @@ struct ModelRoute {
 struct RouteState {
     /// The key in use.
     key: usize,
-    /// Until when each key rests.
+    /// When the cooldown of each key ends.
     key_cooldowns: Vec<Option<Instant>>,
-    /// Until when the model is passed over, if there is another.
+    /// Until when the model is skipped, if there is another.
     skipped_until: Option<Instant>,
 }
 
 impl FallbackModel {
-    /// Models in the order in which they are asked; each one as often as it has
-    /// keys. A request that names a model names the first.
+    /// Creates a model that tries `models` in order, each given once per key. A
+    /// model named in a request applies to the first.
     pub fn new(
         models: Vec<Vec<Arc<dyn LanguageModel>>>,
         retries: RetrySettings,
@@ -161,9 +161,9 @@ impl LanguageModel for FallbackModel {
     }
 }
 
-/// An answer of which something can be shown.
+/// A reply with its first visible event.
 struct StartedReply {
-    /// Who answers.
+    /// The route that replies.
     route: usize,
     first: VecDeque<ReplyEvent>,
     rest: ReplyStream,
@@ -175,8 +175,8 @@ impl StartedReply {
     }
 }
 
-/// Asks, and listens until there is something to show: until then, nobody has
-/// seen anything, and it can be asked again.
+/// Sends a request and waits for the first visible event. Until then nothing
+/// has been shown, so the request can be retried.
 async fn open_reply(
     model: &dyn LanguageModel,
     request: &ModelRequest,
@@ -205,9 +205,9 @@ impl FallbackInner {
         let now = Instant::now();
         let is_well =
             |seat: &ModelRoute| seat.lock().skipped_until.is_none_or(|until| until <= now);
-        // If none is well, all are asked.
+        // If all are cooling down, all are tried.
         let all_ill = !self.routes.iter().any(is_well);
-        let mut fault = ModelError::new(ModelErrorKind::ModelUnavailable, "no model is set up");
+        let mut fault = ModelError::new(ModelErrorKind::ModelUnavailable, "no model is configured");
         let mut seats = Vec::new();
         for (at, seat) in self.routes.iter().enumerate() {
             if all_ill || is_well(seat) {
@@ -216,7 +216,7 @@ impl FallbackInner {
         }
         let mut seats = seats.into_iter().peekable();
         while let Some((at, seat)) = seats.next() {
-            // The others have names of their own.
+            // The requested name applies only to the first model.
             let own = (at > 0).then(|| ModelRequest { model: String::new(), ..request.clone() });
             fault = match self.ask_route(seat, own.as_ref().unwrap_or(request)).await {
                 Ok(begun) => {
@@ -246,7 +246,7 @@ impl FallbackInner {
         Err(fault)
     }
 
-    /// Asks one model with all its keys, and again.
+    /// Tries one model with all its keys, with retries.
     async fn ask_route(
         &self,
         seat: &ModelRoute,
@@ -257,7 +257,7 @@ impl FallbackInner {
             let Some((at, model)) = seat.choose_key() else {
                 return Err(ModelError::new(
                     ModelErrorKind::ModelUnavailable,
-                    "no model is set up",
+                    "no model is configured",
                 ));
             };
             let fault = match open_reply(&**model, request).await {
@@ -268,7 +268,7 @@ impl FallbackInner {
                 self.report_retry(seat, &fault, RetryAction::NextKey);
                 continue;
             }
-            // At once is too soon for one who has just said no.
+            // A zero delay is too soon after a rejection.
             let wanted = fault.retry_after.filter(|wanted| !wanted.is_zero());
             let pause = wanted.unwrap_or_else(|| self.backoff(again));
             let is_over = again >= self.retries.max_retries || pause > self.retries.max_delay;
@@ -281,8 +281,8 @@ impl FallbackInner {
         }
     }
 
-    /// A pause before the next attempt: twice as long each time, and never the
-    /// same for all who wait.
+    /// Returns the delay before the next attempt: exponential backoff with
+    /// jitter.
     fn backoff(&self, again: u32) -> Duration {
         let whole = self.retries.first_delay.saturating_mul(2u32.saturating_pow(again));
         let whole = whole.min(self.retries.max_delay);
@@ -306,8 +306,8 @@ impl ModelRoute {
         self.keys.first().map_or("", |model| model.name())
     }
 
-    /// The key in use if it does not rest, else the next one that does not,
-    /// else the one that rests the shortest.
+    /// Returns the current key unless it is cooling down, else the next
+    /// available one, else the one whose cooldown ends first.
     fn choose_key(&self) -> Option<(usize, &Arc<dyn LanguageModel>)> {
         let mut state = self.lock();
         let now = Instant::now();
@@ -318,12 +318,12 @@ impl ModelRoute {
         Some((at, self.keys.get(at)?))
     }
 
-    /// Lets a key rest that the server does not take now. Whether there is
-    /// another one.
+    /// Starts the cooldown of a key that the server rejects. Returns whether
+    /// another key is available.
     fn cool_down_key(&self, at: usize, fault: &ModelError) -> bool {
         let rest = match fault.kind {
             ModelErrorKind::RateLimited => fault.retry_after.unwrap_or(RATE_COOLDOWN),
-            // It will not get better by itself.
+            // A rejected key stays invalid until it is replaced.
             ModelErrorKind::Authentication => QUOTA_COOLDOWN * 24,
             ModelErrorKind::Quota => fault.retry_after.unwrap_or(QUOTA_COOLDOWN),
             _ => return false,
@@ -338,16 +338,16 @@ impl ModelRoute {
     }
 }
 
-/// An answer that may begin anew.
+/// A reply that can restart after an error.
 struct RestartableReply {
     inner: Arc<FallbackInner>,
     request: ModelRequest,
-    /// Who answers.
+    /// The route that replies.
     route: usize,
     stream: ReplyStream,
-    /// How often it has begun anew there.
+    /// Number of restarts on this route.
     restarts: u32,
-    /// How many were passed over because their answers broke off.
+    /// Number of routes skipped because their replies broke off.
     skipped_routes: usize,
 }
 
@@ -375,8 +375,8 @@ impl RestartableReply {
         }
     }
 
-    /// How long to wait before it is asked again: the same model, or the next one
-    /// once this has broken off too often. None if nobody is left.
+    /// Returns the delay before a restart: on the same model, or on the next
+    /// one after too many restarts. None if no model is left.
     fn plan_restart(&mut self, fault: &ModelError) -> Option<Duration> {
         let inner = Arc::clone(&self.inner);
         let seat = inner.routes.get(self.route)?;

@@ -1,4 +1,4 @@
-//! The way to servers: one HTTP client for all of them.
+//! HTTP clients for model servers.
 
 use std::error::Error as _;
 use std::sync::OnceLock;
@@ -12,25 +12,25 @@ use serde_json::Value;
 use crate::model_error::{ModelError, ModelErrorKind};
 use crate::server_quirks::ServerQuirks;
 
-/// How long a connection may take to come about.
+/// Timeout for establishing a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
-/// Of an error, so much is read.
+/// Maximum number of bytes read of an error body.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
-/// Of an answer that is read whole, so much.
+/// Maximum number of bytes read of a body that is read whole.
 const MAX_BODY_BYTES: usize = 32 * 1024 * 1024;
 
-/// The HTTP client. Connections are kept and shared; a proxy is taken from the
+/// The HTTP clients. Connections are pooled. Proxies are taken from the
 /// environment (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`), but not for this
 /// machine itself.
 #[derive(Debug, Default)]
 pub struct HttpClients {
     remote: OnceLock<Client>,
     local: OnceLock<Client>,
-    /// What servers do not take.
+    /// Request features that servers have rejected.
     pub(crate) quirks: ServerQuirks,
 }
 
-/// A failed answer of a server.
+/// An error response of a server.
 #[derive(Debug)]
 pub(crate) struct FailedResponse {
     pub(crate) status: StatusCode,
@@ -38,31 +38,31 @@ pub(crate) struct FailedResponse {
     pub(crate) body: String,
 }
 
-/// Why there is no answer.
+/// Why a request failed.
 #[derive(Debug)]
 pub(crate) enum SendError {
-    /// The server says so.
+    /// The server returned an error status.
     Status(Box<FailedResponse>),
-    /// It did not come to that.
+    /// No response arrived.
     Model(ModelError),
 }
 
 impl HttpClients {
     fn client(&self, url: &Url) -> Result<&Client, ModelError> {
-        // It is never encrypted there, so the certificates of the system, which take
-        // some milliseconds, need not be read.
+        // Local traffic is not encrypted, so loading the system's certificates,
+        // which takes some milliseconds, is skipped.
         let is_here = is_loopback(url) && url.scheme() == "http";
         let cell = if is_here { &self.local } else { &self.remote };
         if let Some(client) = cell.get() {
             return Ok(client);
         }
-        // It fails if another part of the program has chosen already, which is fine.
+        // Fails harmlessly if a provider is already installed.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = Client::builder()
             .user_agent(concat!("hermes/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(CONNECT_TIMEOUT)
             .tcp_keepalive(Duration::from_secs(30))
-            // A key is for the server that it was given for, and no other.
+            // A redirect must not carry the key to another server.
             .redirect(Policy::none());
         if is_here {
             builder = builder.no_proxy().tls_certs_only([]);
@@ -70,13 +70,13 @@ impl HttpClients {
         let client = builder.build().map_err(|error| {
             ModelError::new(
                 ModelErrorKind::Network,
-                format!("cannot set up HTTP: {}", root_cause(&error)),
+                format!("cannot create the HTTP client: {}", root_cause(&error)),
             )
         })?;
         Ok(cell.get_or_init(|| client))
     }
 
-    /// Sends a request, and waits so long for the beginning of an answer.
+    /// Sends a request and waits up to `patience` for the response to begin.
     pub(crate) async fn send(
         &self,
         method: Method,
@@ -110,7 +110,7 @@ impl HttpClients {
         Err(SendError::Status(Box::new(FailedResponse { status, headers, body })))
     }
 
-    /// The JSON that a server answers to a simple question, if it does so in time.
+    /// Returns the JSON response to a request; none on an error or timeout.
     pub(crate) async fn request_json(
         &self,
         method: Method,
@@ -129,7 +129,7 @@ impl HttpClients {
     }
 }
 
-/// The body of an answer, up to so many bytes.
+/// Reads the body of a response, truncated to `most` bytes.
 pub(crate) async fn read_bounded(
     mut answer: Response,
     most: usize,
@@ -145,7 +145,7 @@ pub(crate) async fn read_bounded(
     Ok(bytes)
 }
 
-/// Whether an address is this machine's own.
+/// Whether the URL refers to this machine.
 pub(crate) fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let host = host.trim_start_matches('[').trim_end_matches(']');
@@ -154,7 +154,7 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
         || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// A server by its host and port, for messages.
+/// Formats the host and port of a URL, for messages.
 pub(crate) fn host_and_port(url: &Url) -> String {
     let host = url.host_str().unwrap_or("the server");
     match url.port() {
@@ -167,12 +167,12 @@ pub(crate) fn timeout_error(url: &Url, patience: Duration) -> ModelError {
     let seconds = patience.as_secs_f64();
     ModelError::new(
         ModelErrorKind::Timeout,
-        format!("{} said nothing for {seconds:.0} s", host_and_port(url)),
+        format!("{} sent nothing for {seconds:.0} s", host_and_port(url)),
     )
 }
 
 pub(crate) fn connection_error(url: &Url, error: &reqwest::Error) -> ModelError {
-    let message = format!("the connection to {} broke: {}", host_and_port(url), root_cause(error));
+    let message = format!("the connection to {} failed: {}", host_and_port(url), root_cause(error));
     ModelError::new(ModelErrorKind::Network, message)
 }
 
@@ -182,14 +182,14 @@ fn connect_error(url: &Url, error: &reqwest::Error) -> ModelError {
     }
     let message = format!("cannot connect to {}: {}", host_and_port(url), root_cause(error));
     let hint = if is_loopback(url) {
-        "start the model server, or set model.base_url to where it listens"
+        "start the model server, or set model.base_url to its address"
     } else {
         "check the network, HTTPS_PROXY and model.base_url"
     };
     ModelError::new(ModelErrorKind::Network, message).with_hint(hint)
 }
 
-/// An error and what it comes from, without addresses that may hold keys.
+/// Returns the root cause of an error, without URLs that may contain keys.
 fn root_cause(error: &reqwest::Error) -> String {
     let mut last = None;
     let mut cause = error.source();
@@ -198,6 +198,6 @@ fn root_cause(error: &reqwest::Error) -> String {
         cause = error.source();
     }
     last.unwrap_or_else(|| {
-        if error.is_timeout() { "it took too long".to_owned() } else { "no answer".to_owned() }
+        if error.is_timeout() { "the request timed out".to_owned() } else { "no answer".to_owned() }
     })
 }

@@ -1,4 +1,4 @@
-//! A model at a server, asked over HTTP.
+//! A model on a server, accessed over HTTP.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use hermes_core::BoxFuture;
+use hermes_core::surrogates;
 use reqwest::{Method, Response, Url};
 use serde_json::Value;
 
@@ -23,49 +24,48 @@ use crate::model_error::{ModelError, ModelErrorKind};
 use crate::reply::{FinishReason, ReplyEvent};
 use crate::request::ModelRequest;
 use crate::sse;
-use crate::surrogates;
 
-/// Of an answer that is not streamed, so much is read.
+/// Maximum number of bytes read of a response that is not streamed.
 const MAX_WHOLE_BODY_BYTES: usize = 64 * 1024 * 1024;
 
-/// The longest answer, in bytes: many times what any model writes.
+/// Maximum size of a reply in bytes, many times what any model writes.
 const MAX_REPLY_BYTES: usize = 16 * 1024 * 1024;
 
-/// How long a server may be silent before its answer begins, and in it.
+/// How long a server may be silent before and during a reply.
 const FIRST_BYTE_TIMEOUT: Duration = Duration::from_secs(600);
 const STREAM_IDLE_TIMEOUT: Duration = Duration::from_secs(180);
-/// The same for one on this machine, which may have no more than a processor.
+/// The same for a server on this machine, which may run on a CPU only.
 const LOCAL_FIRST_BYTE_TIMEOUT: Duration = Duration::from_secs(1_800);
-/// How long a server may take for a question beside the conversation.
+/// Timeout for querying the context window.
 const WINDOW_QUERY_TIMEOUT: Duration = Duration::from_secs(2);
-const NO_IMAGES_WARNING: &str = "The model takes no pictures; it is told where there are some.";
+const NO_IMAGES_WARNING: &str = "The model does not accept images; placeholders replace them.";
 
-/// A model at a server, asked with one key.
+/// A model on a server, accessed with one key.
 #[derive(Debug)]
 pub struct HttpModel {
     http: Arc<HttpClients>,
     endpoint: Arc<ModelEndpoint>,
     key: Option<ApiKey>,
-    /// Zero means that it is not known.
+    /// Zero if unknown.
     window: AtomicU64,
     is_window_guessed: AtomicBool,
 }
 
 impl HttpModel {
-    /// A model at a server. The key is one of the endpoint's.
+    /// Creates a model. The key is one of the endpoint's.
     pub fn new(http: Arc<HttpClients>, endpoint: Arc<ModelEndpoint>, key: Option<ApiKey>) -> Self {
         let window = AtomicU64::new(endpoint.window.unwrap_or_default());
         let is_window_guessed = AtomicBool::new(endpoint.is_window_guessed);
         Self { http, endpoint, key, window, is_window_guessed }
     }
 
-    /// Where it is.
+    /// Returns the endpoint.
     pub fn endpoint(&self) -> &ModelEndpoint {
         &self.endpoint
     }
 
-    /// A model that has answered is in memory, and its server knows how long a
-    /// conversation may be. Once is enough.
+    /// Queries the exact context window, once: after the first reply the model
+    /// is loaded and the server knows it.
     async fn learn_window(&self) {
         if !self.is_window_guessed.swap(false, Ordering::Relaxed) {
             return;
@@ -77,11 +77,11 @@ impl HttpModel {
         }
     }
 
-    /// How long the server may be silent before an answer, and in it.
+    /// Returns how long the server may be silent before and during a reply.
     fn silence_timeouts(&self, request: &ModelRequest) -> (Duration, Duration) {
         match request.idle_timeout.or(self.endpoint.idle_timeout) {
             Some(patience) => (patience, patience),
-            // A small machine reads a long conversation slowly.
+            // A small machine processes a long prompt slowly.
             None if self.endpoint.is_local() => (LOCAL_FIRST_BYTE_TIMEOUT, STREAM_IDLE_TIMEOUT),
             None => (FIRST_BYTE_TIMEOUT, STREAM_IDLE_TIMEOUT),
         }
@@ -106,7 +106,7 @@ impl HttpModel {
         let headers = self.endpoint.headers(self.key.as_ref())?;
         let (first, patience) = self.silence_timeouts(request);
         let mut queue = VecDeque::new();
-        // Each refusal takes something out of the request, so it comes to an end.
+        // Terminates, since each rejection removes something from the request.
         let answer = loop {
             let (url, headers) = (url.clone(), headers.clone());
             let bytes = body.to_string().into_bytes();
@@ -149,7 +149,7 @@ impl HttpModel {
             prices: self.endpoint.prices,
             decoder: dialect::decoder_for(&self.endpoint, request),
             response: None,
-            sse: sse::SseParser::default(),
+            sse: sse::SseParser::new(sse::MAX_EVENT_BYTES),
             held_data: None,
             queue,
             has_finish: false,
@@ -182,7 +182,7 @@ impl LanguageModel for HttpModel {
     }
 }
 
-/// How much a piece adds to an answer.
+/// Returns the number of bytes that an event adds to a reply.
 fn event_bytes(event: &ReplyEvent) -> usize {
     match event {
         ReplyEvent::Text(text) | ReplyEvent::Thought(text) | ReplyEvent::Arguments { text, .. } => {
@@ -199,7 +199,7 @@ fn has_content_type(answer: &Response, wanted: &str) -> bool {
     kind.is_some_and(|kind| kind.starts_with(wanted))
 }
 
-/// A document, with what is half a character in it replaced.
+/// Parses JSON, replacing lone surrogates.
 fn parse_json_lenient(text: &str) -> Option<Value> {
     let whole = serde_json::from_str(text);
     whole
@@ -211,31 +211,31 @@ fn parse_json_lenient(text: &str) -> Option<Value> {
 }
 
 fn not_a_model_error(url: &Url) -> ModelError {
-    let message = format!("{} answered what is no answer of a model", host_and_port(url));
+    let message = format!("{}: the response is not a model response", host_and_port(url));
     ModelError::new(ModelErrorKind::Protocol, message)
         .with_hint("check `model.base_url`; for most servers it ends in /v1")
 }
 
-/// An answer on its way.
+/// A response being received.
 struct StreamingResponse {
     url: Url,
     key: Option<ApiKey>,
-    /// How long it may be silent before it begins, and then.
+    /// How long it may be silent before and during the reply.
     first_timeout: Duration,
     idle_timeout: Duration,
     prices: Option<TokenPrices>,
     decoder: Box<dyn StreamDecoder>,
-    /// None once nothing more comes.
+    /// None once the stream has ended.
     response: Option<Response>,
     sse: sse::SseParser,
-    /// A piece that ends with half a character, until the other half is there.
+    /// Data that ends with a high surrogate, held until the low one arrives.
     held_data: Option<String>,
     queue: VecDeque<Result<ReplyEvent, ModelError>>,
-    /// Whether the server said why it stopped.
+    /// Whether the server has sent a finish reason.
     has_finish: bool,
-    /// Whether something of the answer came.
+    /// Whether any content has arrived.
     has_content: bool,
-    /// How long it is by now.
+    /// Size of the reply so far.
     reply_bytes: usize,
 }
 
@@ -250,7 +250,9 @@ impl StreamingResponse {
             match tokio::time::timeout(patience, answer.chunk()).await {
                 Ok(Ok(Some(piece))) => match self.sse.feed(&piece) {
                     Ok(sent) => self.push_sse_events(sent),
-                    Err(fault) => self.fail(fault),
+                    Err(fault) => {
+                        self.fail(ModelError::new(ModelErrorKind::Protocol, fault.to_string()))
+                    }
                 },
                 Ok(Ok(None)) => {
                     let last = self.sse.finish();
@@ -258,13 +260,13 @@ impl StreamingResponse {
                     self.flush_held();
                     if self.response.take().is_some() && !self.has_finish {
                         let message = format!(
-                            "{} stopped in the middle of its answer",
+                            "{} ended the reply before it was complete",
                             host_and_port(&self.url)
                         );
                         self.fail(ModelError::new(ModelErrorKind::Network, message));
                     }
                 }
-                // What counts was there already.
+                // The reply is already complete.
                 Ok(Err(_)) | Err(_) if self.has_finish => self.response = None,
                 Ok(Err(error)) => self.fail(connection_error(&self.url, &error)),
                 Err(_) => self.fail(timeout_error(&self.url, patience)),
@@ -303,7 +305,7 @@ impl StreamingResponse {
         }
     }
 
-    /// Nothing more comes that could complete what is held.
+    /// Processes held data once nothing more can complete it.
     fn flush_held(&mut self) {
         if let Some(held) = self.held_data.take() {
             self.push_data(&held);
@@ -315,8 +317,9 @@ impl StreamingResponse {
             Some(data) => self.push_json(&data),
             None => {
                 let start: String = data.chars().take(120).collect();
-                let message = format!("{} sent what is no JSON: {start}", host_and_port(&self.url));
-                // What speaks the language was damaged on its way.
+                let message = format!("{} sent invalid JSON: {start}", host_and_port(&self.url));
+                // A server that has sent valid content speaks the protocol: the
+                // data was corrupted.
                 let kind = if self.has_content {
                     ModelErrorKind::Network
                 } else {
@@ -344,7 +347,7 @@ impl StreamingResponse {
         }
     }
 
-    /// An answer that came as a whole, not in pieces.
+    /// Reads a response that is not streamed.
     async fn read_whole(&mut self, answer: Response) -> Result<(), ModelError> {
         let bytes =
             tokio::time::timeout(self.first_timeout, read_bounded(answer, MAX_WHOLE_BODY_BYTES))
@@ -355,10 +358,10 @@ impl StreamingResponse {
         let data = parse_json_lenient(&String::from_utf8_lossy(&bytes)).ok_or_else(|| {
             ModelError::new(
                 ModelErrorKind::Protocol,
-                format!("{} sent what is no JSON", host_and_port(&self.url)),
+                format!("{} sent invalid JSON", host_and_port(&self.url)),
             )
         })?;
-        // Some wrap the pieces of an answer in a list.
+        // Some servers wrap the chunks in a list.
         match data {
             Value::Array(pieces) => pieces.iter().for_each(|piece| self.push_json(piece)),
             whole => self.push_json(&whole),
@@ -380,7 +383,7 @@ impl StreamingResponse {
             if self.response.is_some() || !self.has_finish {
                 let most = MAX_REPLY_BYTES >> 20;
                 let message =
-                    format!("The answer of {} is longer than {most} MiB", host_and_port(&self.url));
+                    format!("The reply of {} exceeds {most} MiB", host_and_port(&self.url));
                 self.has_finish = true;
                 self.fail(ModelError::new(ModelErrorKind::Protocol, message));
             }

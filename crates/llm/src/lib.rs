@@ -1,6 +1,6 @@
-//! Models: what is asked of them ([`ModelRequest`]), how they answer ([`ReplyEvent`]s
-//! that add up to a [`ModelReply`]), what can go wrong ([`Fault`]), and where they
-//! are ([`ModelEndpoint`], [`find`]).
+//! Language models: requests ([`ModelRequest`]), replies ([`ReplyEvent`]s that
+//! form a [`ModelReply`]), errors ([`ModelError`]), endpoints
+//! ([`ModelEndpoint`]) and their [`discovery`].
 
 mod classify;
 mod dialect;
@@ -16,8 +16,7 @@ mod opaque_blocks;
 mod reply;
 mod request;
 mod server_quirks;
-mod sse;
-mod surrogates;
+pub mod sse;
 mod text_calls;
 mod think_splitter;
 
@@ -32,4 +31,3 @@ pub use reply::{
     FinishReason, ModelReply, Reasoning, ReplyBuilder, ReplyEvent, RequestedCall, TokenUsage,
 };
 pub use request::{ModelRequest, ToolChoice};
-pub use surrogates::replace_lone_surrogates as whole_characters;

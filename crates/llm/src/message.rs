@@ -1,33 +1,33 @@
-//! What was said in a conversation.
+//! Messages of a conversation.
 
 use serde::{Deserialize, Serialize};
 
 use crate::reply::ModelReply;
 
-/// What stands for an image that a model cannot see.
-const UNSEEN_IMAGE_NOTE: &str = "[Here is a picture, which this model cannot see.]";
+/// Placeholder for an image that the model does not accept.
+const UNSEEN_IMAGE_NOTE: &str = "[Image omitted: this model cannot see images.]";
 
 /// One message of a conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "lowercase")]
 pub enum ChatMessage {
-    /// What holds for the whole conversation.
+    /// Instructions for the whole conversation.
     System {
         /// The text.
         text: String,
     },
-    /// What the user says.
+    /// A message of the user.
     User {
         /// Text and images, in order.
         content: Vec<ContentPart>,
     },
-    /// What the model has answered.
+    /// A reply of the model.
     Assistant(ModelReply),
-    /// What a tool has answered.
+    /// The result of a tool call.
     Tool(ToolCallAnswer),
 }
 
-/// A piece of what the user says.
+/// A part of a user message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum ContentPart {
@@ -43,45 +43,45 @@ pub enum ContentPart {
 /// An image.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InlineImage {
-    /// Such as `image/png`.
+    /// MIME type, such as `image/png`.
     pub media_type: String,
     /// The bytes in base64.
     pub data: String,
 }
 
-/// What a tool has answered.
+/// The result of a tool call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCallAnswer {
-    /// The call that it answers.
+    /// Id of the call.
     pub call_id: String,
-    /// The tool.
+    /// Name of the tool.
     pub name: String,
-    /// The answer.
+    /// The result.
     pub content: String,
-    /// Images that come with it.
+    /// Images of the result.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<InlineImage>,
-    /// Whether it tells of a failure.
+    /// Whether the call failed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_error: bool,
-    /// Whether the call was stopped before its end; its answer is what there
-    /// was by then.
+    /// Whether the call was cancelled before it finished; `content` is the
+    /// partial result.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_cancelled: bool,
 }
 
 impl ChatMessage {
-    /// What the user says, as plain text.
+    /// Creates a user message from plain text.
     pub fn user(text: impl Into<String>) -> Self {
         Self::User { content: vec![ContentPart::Text { text: text.into() }] }
     }
 
-    /// What holds for the whole conversation.
+    /// Creates a system message.
     pub fn system(text: impl Into<String>) -> Self {
         Self::System { text: text.into() }
     }
 
-    /// Whether there is an image in it.
+    /// Whether it contains an image.
     pub(crate) fn has_images(&self) -> bool {
         match self {
             Self::User { content } => {
@@ -92,7 +92,7 @@ impl ChatMessage {
         }
     }
 
-    /// The same with a note in place of each image.
+    /// Replaces each image with a placeholder.
     pub(crate) fn without_images(mut self) -> Self {
         match &mut self {
             Self::User { content } => {
@@ -112,7 +112,7 @@ impl ChatMessage {
         self
     }
 
-    /// Its text, without images.
+    /// Returns its text, without images.
     pub fn text(&self) -> String {
         match self {
             Self::System { text } => text.clone(),

@@ -1,4 +1,4 @@
-//! The contract of whoever answers requests.
+//! The interface of language models.
 
 use std::fmt::Debug;
 use std::time::Instant;
@@ -11,30 +11,30 @@ use crate::model_error::ModelError;
 use crate::reply::{ModelReply, ReplyBuilder, ReplyEvent};
 use crate::request::ModelRequest;
 
-/// The pieces of an answer, as they come. To drop it is to stop listening.
+/// Stream of reply events. Dropping it cancels the request.
 pub type ReplyStream = BoxStream<'static, Result<ReplyEvent, ModelError>>;
 
-/// Somebody who answers requests: a server, several of them, a script in a
-/// test.
+/// A model that replies to requests: a server, several of them, or a test
+/// script.
 pub trait LanguageModel: Debug + Send + Sync {
-    /// Its name, for people.
+    /// Display name.
     fn name(&self) -> &str;
 
-    /// How many tokens a conversation may have, if that is known.
+    /// The context window in tokens, if known.
     fn window(&self) -> Option<u64>;
 
-    /// Whether another model is asked if this one cannot answer.
+    /// Whether there is another model to fall back to.
     fn has_fallback(&self) -> bool {
         false
     }
 
-    /// The last trouble with it that was not the end, and when that was. Whoever
-    /// loses patience meanwhile can say why there is no answer.
+    /// The last error that was retried, and when. A caller that times out can
+    /// report it as the reason.
     fn last_failure(&self) -> Option<(Instant, String)> {
         None
     }
 
-    /// Asks it. Nothing has been answered if this fails.
+    /// Sends a request. On an error, nothing has been received.
     fn ask<'a>(
         &'a self,
         request: &'a ModelRequest,
@@ -42,7 +42,7 @@ pub trait LanguageModel: Debug + Send + Sync {
 }
 
 impl dyn LanguageModel {
-    /// Asks it, and waits for the whole answer.
+    /// Sends a request and waits for the whole reply.
     pub async fn reply(&self, request: &ModelRequest) -> Result<ModelReply, ModelError> {
         let mut stream = self.ask(request).await?;
         let mut gathering = ReplyBuilder::default();

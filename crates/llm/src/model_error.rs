@@ -1,62 +1,62 @@
-//! What can go wrong with a model, in kinds that somebody can act on.
+//! Model errors, classified by what a caller can do about them.
 
 use std::fmt;
 use std::time::Duration;
 
 use hermes_core::{ErrorKind, ToolError};
 
-/// What went wrong with a model.
+/// A failed request to a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelError {
-    /// Which kind.
+    /// The kind of error.
     pub kind: ModelErrorKind,
     /// The cause, in a sentence.
     pub message: String,
-    /// What to do about it.
+    /// How to fix it.
     pub hint: Option<String>,
-    /// After how long the server wants to be asked again.
+    /// The delay before a retry that the server asks for.
     pub retry_after: Option<Duration>,
-    /// Whether something of the answer had come already.
+    /// Whether part of the reply had already arrived.
     pub is_mid_reply: bool,
 }
 
-/// What kind of thing went wrong.
+/// Kind of a model error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ModelErrorKind {
-    /// The key is missing, wrong or not allowed to do this.
+    /// The key is missing, invalid or not authorized.
     Authentication,
-    /// There is no money or quota left.
+    /// The quota or credit is exhausted.
     Quota,
     /// Too many requests.
     RateLimited,
-    /// The server has too much to do.
+    /// The server is overloaded.
     Overloaded,
-    /// The conversation is too long for the model.
+    /// The conversation exceeds the context window.
     ContextTooLong,
-    /// The server will not answer this.
+    /// The server refuses to reply to this content.
     Refused,
     /// The server does not know the model.
     ModelUnavailable,
-    /// The model can ask for tools in its text only.
+    /// The model supports tool calls only as text.
     NoTools,
-    /// The model takes no pictures.
+    /// The model does not accept images.
     NoImages,
-    /// The model has written a call that its server cannot read.
+    /// The model wrote a call that its server cannot parse.
     Malformed,
-    /// The server does not understand the request.
+    /// The server rejects the request as invalid.
     Request,
-    /// The server cannot be reached, or the connection broke.
+    /// The server is unreachable, or the connection failed.
     Network,
-    /// It was silent for too long.
+    /// The server was silent for too long.
     Timeout,
     /// The server failed.
     Server,
-    /// The server answered what nobody understands.
+    /// The response is not valid for the protocol.
     Protocol,
 }
 
 impl ModelErrorKind {
-    /// Whether the same request may well be answered a little later.
+    /// Whether a retry of the same request may succeed.
     pub fn is_transient(self) -> bool {
         matches!(
             self,
@@ -64,7 +64,7 @@ impl ModelErrorKind {
         )
     }
 
-    /// Whether another model or another key may well answer.
+    /// Whether another model or key may succeed.
     pub fn can_fall_back(self) -> bool {
         self.is_transient()
             || matches!(
@@ -75,12 +75,12 @@ impl ModelErrorKind {
 }
 
 impl ModelError {
-    /// A fault.
+    /// Creates an error.
     pub fn new(kind: ModelErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), hint: None, retry_after: None, is_mid_reply: false }
     }
 
-    /// What to do about it.
+    /// Sets the hint.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

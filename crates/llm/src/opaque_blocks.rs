@@ -1,27 +1,27 @@
-//! Pieces of an answer that the server wants back unchanged, in their places
-//! between what was said and the calls.
+//! Opaque blocks of a reply that the server expects back unchanged, at their
+//! positions among the text and the calls.
 
 use serde_json::{Value, json};
 
 use crate::reply::{ModelReply, RequestedCall};
 
-/// A piece of an earlier answer, in the order in which it came.
+/// A block of an earlier reply, in the original order.
 #[derive(Debug, PartialEq)]
 pub(crate) enum ReplyBlock<'a> {
-    /// Goes back unchanged.
+    /// Sent back unchanged.
     Opaque(&'a Value),
-    /// What was said.
+    /// A part of the text.
     Text(&'a str),
-    /// A call, and its place among the calls.
+    /// A call and its position among the calls.
     Call(usize, &'a RequestedCall),
 }
 
-/// A piece to be kept, with who made it and what came before it.
+/// Wraps a block with its origin and its position.
 pub(crate) fn wrap_opaque(origin: &str, text: usize, calls: usize, piece: Value) -> Value {
     json!({"of": origin, "text": text, "calls": calls, "it": piece})
 }
 
-/// The pieces of an answer that this server made. Nobody else can read them.
+/// Returns the opaque blocks from this origin. No other server can read them.
 pub(crate) fn opaque_pieces<'a>(
     reply: &'a ModelReply,
     origin: &'a str,
@@ -30,7 +30,7 @@ pub(crate) fn opaque_pieces<'a>(
     all.filter(move |piece| piece["of"] == origin)
 }
 
-/// An earlier answer, piece by piece.
+/// Splits an earlier reply into its blocks.
 pub(crate) fn reply_blocks<'a>(reply: &'a ModelReply, origin: &'a str) -> Vec<ReplyBlock<'a>> {
     let mut blocks = Vec::new();
     let mut text = 0;
@@ -38,7 +38,7 @@ pub(crate) fn reply_blocks<'a>(reply: &'a ModelReply, origin: &'a str) -> Vec<Re
     let place =
         |piece: &Value, key: &str| piece[key].as_u64().and_then(|n| usize::try_from(n).ok());
     let mut go_on = |blocks: &mut Vec<ReplyBlock<'a>>, to_text: usize, to_calls: usize| {
-        // An answer that was changed meanwhile has other places.
+        // Positions may be out of range if the reply was changed meanwhile.
         let end = reply.text.floor_char_boundary(to_text.max(text));
         if end > text {
             blocks.push(ReplyBlock::Text(&reply.text[text..end]));

@@ -1,37 +1,37 @@
-//! How a model answers: piece by piece, and what the pieces add up to.
+//! Model replies: streamed events and the reply they form.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A whole answer of a model.
+/// A complete reply of a model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ModelReply {
-    /// What it says.
+    /// The text.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
-    /// The tools that it asks for.
+    /// The requested tool calls.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<RequestedCall>,
-    /// What it thought.
+    /// The reasoning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<Reasoning>,
-    /// Why it stopped.
+    /// Why the model stopped.
     #[serde(default)]
     pub finish: FinishReason,
-    /// What it took.
+    /// Token usage.
     #[serde(default)]
     pub usage: TokenUsage,
-    /// The model that answered, as the server names it.
+    /// The model that replied, as the server names it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub model: String,
 }
 
-/// A tool that a model asks for.
+/// A tool call that a model requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestedCall {
-    /// The id of the call; made up here if the server gave none.
+    /// Id of the call; generated if the server sent none.
     pub id: String,
     /// The tool, as the model wrote it.
     pub name: String,
@@ -39,14 +39,14 @@ pub struct RequestedCall {
     pub arguments: String,
 }
 
-/// What a model thought before it answered.
+/// A model's reasoning before its reply.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reasoning {
-    /// In words, if it says them.
+    /// The reasoning as text, if the server sends it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
-    /// What the server wants back unchanged with the next request: signatures,
-    /// encrypted pieces.
+    /// Blocks to send back unchanged with the next request: signatures,
+    /// encrypted reasoning.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub opaque: Vec<Value>,
 }
@@ -55,38 +55,38 @@ pub struct Reasoning {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FinishReason {
-    /// It had said all.
+    /// The reply is complete.
     #[default]
     Stop,
-    /// It asks for tools.
+    /// The model requests tool calls.
     Calls,
-    /// It may not say more: the answer is cut off.
+    /// The reply was truncated at the token limit.
     Length,
-    /// The server held it back.
+    /// The server withheld the reply.
     Filtered,
-    /// It wants to be asked again, to go on.
+    /// The model asks for another request to continue.
     Paused,
-    /// It wanted to ask for a tool, and its server cannot read how.
+    /// The model tried to call a tool, and its server cannot parse the call.
     Malformed,
-    /// The stream broke off before it said why.
+    /// The stream ended without a finish reason.
     Broken,
 }
 
-/// What a request took, in tokens.
+/// Token usage of a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TokenUsage {
-    /// What was sent, with what was read from a cache.
+    /// Input tokens, including those read from a cache.
     pub input: u64,
-    /// What was answered, with what was thought.
+    /// Output tokens, including reasoning.
     pub output: u64,
-    /// Of what was sent: read from a cache.
+    /// Input tokens read from a cache.
     pub cache_read: u64,
-    /// Of what was sent: written to a cache.
+    /// Input tokens written to a cache.
     pub cache_write: u64,
-    /// Of what was answered: thought.
+    /// Output tokens used for reasoning.
     pub reasoning: u64,
-    /// What it cost in dollars, if the server says so.
+    /// Cost in dollars, if known.
     pub cost: Option<f64>,
 }
 
@@ -104,44 +104,44 @@ impl std::ops::AddAssign for TokenUsage {
     }
 }
 
-/// A piece of an answer, as it comes.
+/// An event of a streamed reply.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReplyEvent {
-    /// The model that answers.
+    /// The model that replies.
     Model(String),
-    /// More of what it says.
+    /// More text.
     Text(String),
-    /// More of what it thinks.
+    /// More reasoning.
     Thought(String),
-    /// A piece that is to be sent back unchanged.
+    /// A block to send back unchanged.
     Opaque(Value),
-    /// It begins to ask for a tool.
+    /// A tool call starts.
     Call {
-        /// The place of the call among those of the answer.
+        /// Position of the call in the reply.
         index: usize,
-        /// Its id, if the server gave one.
+        /// Its id, if the server sent one.
         id: Option<String>,
         /// The tool.
         name: String,
     },
     /// More of a call's arguments.
     Arguments {
-        /// The place of the call.
+        /// Position of the call.
         index: usize,
         /// More.
         text: String,
     },
-    /// What it took so far; the last one counts.
+    /// Usage so far; the last one counts.
     Usage(TokenUsage),
-    /// Why it stopped. A stream without it broke off.
+    /// Why the model stopped. A stream without it broke off.
     Finish(FinishReason),
-    /// What came so far is void: the answer begins anew.
+    /// The reply restarts: discard everything received so far.
     Restart,
-    /// Something that the user should know.
+    /// A warning for the user.
     Warning(&'static str),
 }
 
-/// Adds the pieces of an answer up.
+/// Builds a reply from its events.
 #[derive(Debug, Default)]
 pub struct ReplyBuilder {
     reply: ModelReply,
@@ -150,7 +150,7 @@ pub struct ReplyBuilder {
 }
 
 impl ReplyBuilder {
-    /// Adds a piece.
+    /// Adds an event.
     pub fn add(&mut self, event: &ReplyEvent) {
         match event {
             ReplyEvent::Model(name) => self.reply.model.clone_from(name),
@@ -178,7 +178,7 @@ impl ReplyBuilder {
         }
     }
 
-    /// What they add up to. Without a word on why it stopped, it is broken.
+    /// Returns the reply, marked broken if there was no finish reason.
     pub fn finish(self) -> ModelReply {
         let mut reply = self.reply;
         reply.calls = self.calls.into_values().collect();

@@ -1,4 +1,4 @@
-//! What is asked of a model.
+//! Requests to a model.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,55 +7,55 @@ use serde_json::Value;
 
 use crate::message::ChatMessage;
 
-/// What is asked of a model.
+/// A request to a model.
 #[derive(Debug, Clone)]
 pub struct ModelRequest {
-    /// The model, as its server names it.
+    /// The server's name for the model.
     pub model: String,
     /// The conversation.
     pub messages: Vec<ChatMessage>,
-    /// The tools that it may ask for: name, description and parameters each,
-    /// as `{"type":"function","function":{…}}`.
+    /// The available tools, each with name, description and parameters, as
+    /// `{"type":"function","function":{…}}`.
     pub tools: Arc<[Value]>,
-    /// Whether it must ask for one.
+    /// Whether the model may or must call a tool.
     pub choice: ToolChoice,
-    /// The most tokens of the answer.
+    /// Maximum number of tokens of the reply.
     pub max_tokens: Option<u64>,
-    /// How freely it chooses its words.
+    /// Sampling temperature.
     pub temperature: Option<f64>,
-    /// How hard it thinks: `low`, `medium`, `high`.
+    /// Reasoning effort: `low`, `medium`, `high`.
     pub effort: Option<String>,
-    /// A JSON Schema that the answer must fit.
+    /// JSON Schema that the reply must match.
     pub schema: Option<Value>,
-    /// Whether the model asks for tools in its text, having no other way: it is
-    /// told of none here, and earlier calls and their results are shown as text.
+    /// Whether the model supports tool calls only as text: no tools are sent,
+    /// and earlier calls and results are rendered as text.
     pub text_tool_calls: bool,
-    /// Whether the conversation cannot be made shorter: a model that finds it
-    /// too long is passed over, if there is another.
+    /// Whether the conversation cannot be shortened: a model whose window is
+    /// too small is then skipped if there is another.
     pub cannot_shorten: bool,
-    /// Whether an answer that breaks off may begin anew: what was shown of it
-    /// can be taken back, which [`crate::ReplyEvent::Again`] asks for.
+    /// Whether a reply that breaks off may restart: the caller can retract what
+    /// it has shown when [`crate::ReplyEvent::Restart`] arrives.
     pub can_retract: bool,
-    /// How long it may be silent; none is as long as is usual for its server.
+    /// Limit on silence of the model; none for the server's default.
     pub idle_timeout: Option<Duration>,
 }
 
-/// Whether a model may ask for tools.
+/// Whether a model may call tools.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum ToolChoice {
-    /// As it likes.
+    /// The model decides.
     #[default]
     Auto,
-    /// It may not.
+    /// The model must not call a tool.
     None,
-    /// It must.
+    /// The model must call a tool.
     Required,
-    /// It must ask for this one.
+    /// The model must call this tool.
     Tool(String),
 }
 
 impl ModelRequest {
-    /// A request with nothing but a conversation.
+    /// Creates a request with only a conversation.
     pub fn new(model: impl Into<String>, messages: Vec<ChatMessage>) -> Self {
         Self {
             model: model.into(),

@@ -1,22 +1,26 @@
 //! Incremental parser for server-sent events.
 
-use crate::model_error::{ModelError, ModelErrorKind};
-
-/// Maximum size of one event.
-const MAX_EVENT_BYTES: usize = 64 * 1024 * 1024;
+/// Maximum size of one event of a model.
+pub const MAX_EVENT_BYTES: usize = 64 * 1024 * 1024;
 
 /// One event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct SseEvent {
+pub struct SseEvent {
     /// The event name; `None` means `message`.
-    pub(crate) name: Option<String>,
+    pub name: Option<String>,
     /// The payload.
-    pub(crate) data: String,
+    pub data: String,
 }
+
+/// An event exceeds the maximum size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("an event exceeds {0} bytes")]
+pub struct SseOverflow(pub usize);
 
 /// Parses events from the chunks of a response body.
 #[derive(Debug, Default)]
-pub(crate) struct SseParser {
+pub struct SseParser {
+    max_event_bytes: usize,
     /// Received bytes without a complete line.
     rest: Vec<u8>,
     /// How many bytes of `rest` are known to hold no line end.
@@ -29,14 +33,16 @@ pub(crate) struct SseParser {
 }
 
 impl SseParser {
+    /// Creates a parser that rejects events of more than `max_event_bytes`.
+    pub fn new(max_event_bytes: usize) -> Self {
+        Self { max_event_bytes, ..Self::default() }
+    }
+
     /// Consumes a chunk and returns the events that it completes.
-    pub(crate) fn feed(&mut self, piece: &[u8]) -> Result<Vec<SseEvent>, ModelError> {
+    pub fn feed(&mut self, piece: &[u8]) -> Result<Vec<SseEvent>, SseOverflow> {
         self.rest.extend_from_slice(piece);
-        if self.rest.len() + self.event.data.len() > MAX_EVENT_BYTES {
-            return Err(ModelError::new(
-                ModelErrorKind::Protocol,
-                "an event of the server exceeds the maximum size",
-            ));
+        if self.rest.len() + self.event.data.len() > self.max_event_bytes {
+            return Err(SseOverflow(self.max_event_bytes));
         }
         let mut events = Vec::new();
         let rest = std::mem::take(&mut self.rest);
@@ -63,7 +69,7 @@ impl SseParser {
 
     /// Returns the pending event at the end of the body. Some servers omit the
     /// final empty line.
-    pub(crate) fn finish(&mut self) -> Option<SseEvent> {
+    pub fn finish(&mut self) -> Option<SseEvent> {
         let last = std::mem::take(&mut self.rest);
         self.seen = 0;
         let whole = if last.is_empty() { None } else { self.parse_line(&last) };

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn read(pieces: &[&[u8]]) -> Vec<SseEvent> {
-    let mut reader = SseParser::default();
+    let mut reader = SseParser::new(MAX_EVENT_BYTES);
     let mut events = Vec::new();
     for piece in pieces {
         events.extend(reader.feed(piece).expect("short"));
@@ -30,10 +30,10 @@ fn the_end_of_the_body_completes_an_event() {
 
 #[test]
 fn an_event_without_end_is_a_fault() {
-    let mut reader = SseParser::default();
+    let mut reader = SseParser::new(MAX_EVENT_BYTES);
     let piece = vec![b'x'; 8 * 1024 * 1024];
     let fault = (0..9).find_map(|_| reader.feed(&piece).err()).expect("bounded");
-    assert_eq!(fault.kind, ModelErrorKind::Protocol);
+    assert_eq!(fault, SseOverflow(MAX_EVENT_BYTES));
 }
 
 proptest! {

@@ -1,83 +1,83 @@
-//! Why a list could not be read or changed.
+//! Errors of reading and changing a list.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::memory::MemoryTarget;
 
-/// Memory cannot be read or changed. Nothing was written.
+/// A failure to read or change memory. Nothing was written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MemoryError {
-    /// The operating system refused.
+    /// An I/O error.
     #[error("Cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// The attempted action.
         action: &'static str,
-        /// On which file.
+        /// The file.
         path: PathBuf,
-        /// Its answer.
+        /// The system error.
         source: io::Error,
     },
-    /// Another process keeps the lock.
-    #[error("{} is held by another process", path.display())]
+    /// Another process holds the lock.
+    #[error("{} is locked by another process", path.display())]
     Busy {
-        /// The lock.
+        /// The lock file.
         path: PathBuf,
     },
-    /// The list is switched off.
-    #[error("The list '{0}' is switched off in the settings")]
+    /// The list is disabled.
+    #[error("The list '{0}' is disabled in the settings")]
     Disabled(MemoryTarget),
-    /// An operation says too little or too much.
+    /// An operation lacks an argument or has an invalid one.
     #[error("{0}")]
     Invalid(String),
-    /// Nothing matches.
+    /// No entry matches.
     #[error("No entry contains '{0}'")]
     NoMatch(String),
-    /// Several entries match that are not the same.
-    #[error("'{wanted}' is in {} entries", matches.len())]
+    /// Several different entries match.
+    #[error("'{wanted}' matches {} entries", matches.len())]
     Ambiguous {
-        /// What was looked for.
+        /// The text searched for.
         wanted: String,
-        /// How the entries begin.
+        /// Previews of the matching entries.
         matches: Vec<String>,
     },
-    /// The content looks like an attack, or holds a secret.
-    #[error("The content is refused: it looks like {rule} ('{excerpt}')")]
+    /// The content looks like an attack, or contains a secret.
+    #[error("The content was rejected: it looks like {rule} ('{excerpt}')")]
     Threat {
-        /// The rule that it meets.
+        /// The rule that it matches.
         rule: &'static str,
-        /// The place in it.
+        /// The matching part.
         excerpt: String,
     },
-    /// The content is too long even for the archive.
-    #[error("The content has {chars} characters, and an entry may have {most}")]
+    /// The content is too long, even for the archive.
+    #[error("The content has {chars} characters; the limit for an entry is {most}")]
     TooLong {
         /// Its length.
         chars: usize,
-        /// The most.
+        /// The limit.
         most: usize,
     },
-    /// The file was changed by hand in a way that a change would lose.
-    #[error("{} holds text that is not a list of entries ({why}); it was left as it is", path.display())]
+    /// The file was edited by hand, and a change would lose part of the edit.
+    #[error("{} contains text that is not a list of entries ({why}); it was left unchanged", path.display())]
     Drift {
         /// The file.
         path: PathBuf,
         /// What is wrong.
         why: String,
-        /// Where a copy was put.
+        /// The backup copy.
         backup: PathBuf,
     },
-    /// One operation of several is wrong.
-    #[error("Operation {index}: {cause}. No operation was carried out")]
+    /// One of several operations failed.
+    #[error("Operation {index}: {cause}. No operation was applied")]
     Batch {
-        /// Its place, from 1.
+        /// Its position, from 1.
         index: usize,
-        /// What is wrong.
+        /// Its error.
         cause: Box<MemoryError>,
     },
-    /// There is no such version.
-    #[error("There is no version {0}")]
+    /// The version does not exist.
+    #[error("No such version: {0}")]
     NoVersion(u64),
 }
 
@@ -86,7 +86,7 @@ impl MemoryError {
         Self::Io { action, path: path.to_owned(), source }
     }
 
-    /// The error itself, without the operation that met it.
+    /// Returns the underlying error, without the operation's position.
     pub fn cause(&self) -> &Self {
         match self {
             Self::Batch { cause, .. } => cause.cause(),

@@ -1,4 +1,4 @@
-//! The files of one list: the list, its archive, its lock.
+//! Files of a list: the list, its archive and its lock.
 
 use std::ffi::OsString;
 use std::fs::{DirBuilder, File, TryLockError};
@@ -12,23 +12,24 @@ use hermes_text::{binary, codec::detect_format};
 
 use crate::error::MemoryError;
 
-/// How long to wait for a process that is writing the same list.
+/// How long to wait for another process that holds the lock.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Who may read the files.
+/// Mode of the files.
 const FILE_MODE: u32 = 0o600;
 
-/// A text and how it is written.
+/// The text of a file and its encoding.
 #[derive(Debug, Default)]
 pub(crate) struct DecodedFile {
     pub(crate) text: String,
-    /// The encoding, if it is not UTF-8: some editor has written it so.
+    /// The encoding, if it is not UTF-8.
     pub(crate) encoding: Option<String>,
 }
 
-/// What a file holds; none if it is not there. A text in another encoding is read in that, so that what a
-/// person wrote is not lost for a letter with an accent.
+/// Reads a file; none if it does not exist. Text in another encoding is
+/// decoded, to preserve what a user wrote with an editor that does not save
+/// UTF-8.
 pub(crate) fn read_decoded(path: &Path) -> Result<Option<DecodedFile>, MemoryError> {
     let bytes = match regular_file::read(path) {
         Ok(bytes) => bytes,
@@ -51,17 +52,17 @@ pub(crate) fn read_decoded(path: &Path) -> Result<Option<DecodedFile>, MemoryErr
     }))
 }
 
-/// The text of a file; none if it is not there.
+/// Reads the text of a file; none if it does not exist.
 pub(crate) fn read(path: &Path) -> Result<Option<String>, MemoryError> {
     Ok(read_decoded(path)?.map(|kept| kept.text))
 }
 
-/// Replaces a file as a whole.
+/// Replaces a file atomically.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), MemoryError> {
     write_atomic(path, text.as_bytes(), FILE_MODE).map_err(|e| MemoryError::io("write", path, e))
 }
 
-/// Removes a file that need not be there.
+/// Removes a file if it exists.
 pub(crate) fn remove(path: &Path) -> Result<(), MemoryError> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -71,7 +72,7 @@ pub(crate) fn remove(path: &Path) -> Result<(), MemoryError> {
     }
 }
 
-/// Makes a folder that only its owner can look into.
+/// Creates a directory that only its owner can access.
 pub(crate) fn create_private_dir(path: &Path) -> Result<(), MemoryError> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -83,7 +84,7 @@ pub(crate) fn create_private_dir(path: &Path) -> Result<(), MemoryError> {
     builder.create(path).map_err(|e| MemoryError::io("make", path, e))
 }
 
-/// Puts a copy of a file beside it.
+/// Copies a file to a backup next to it.
 pub(crate) fn back_up(path: &Path) -> Result<PathBuf, MemoryError> {
     let mut copy = with_suffix(path, &format!(".bak.{}", hermes_core::clock::unix_millis() / 1000));
     let mut more = 0;
@@ -97,8 +98,9 @@ pub(crate) fn back_up(path: &Path) -> Result<PathBuf, MemoryError> {
     Ok(copy)
 }
 
-/// Waits for the lock of a list, which Hermes Agent takes as well. It lasts as long as the handle. The file
-/// stays: if it were removed, two processes could hold two locks.
+/// Waits for the lock of a list, which Hermes Agent takes as well. The lock
+/// lasts as long as the handle. The file is never removed, or two processes
+/// could hold two locks.
 pub(crate) fn lock(path: &Path) -> Result<File, MemoryError> {
     let path = with_suffix(path, ".lock");
     if let Some(folder) = path.parent() {

@@ -1,9 +1,10 @@
 //! Notes that outlast a session.
 //!
-//! There are two lists of entries, one about the work and one about the user, each in a small file that is
-//! shown to the model as a whole. What no longer fits moves to an archive, which is searched and not shown,
-//! so that nothing written is lost. Every version of a list is kept. The files and their locks are those of
-//! Hermes Agent, which may use them at the same time.
+//! There are two lists of entries, one about the work and one about the user,
+//! each in a small file that is shown to the model as a whole. Entries that no
+//! longer fit move to an archive, which can be searched but is not shown, so
+//! nothing is lost. Every version of a list is kept. The files and their locks
+//! are compatible with Hermes Agent, which may use them at the same time.
 
 mod error;
 mod files;

@@ -1,14 +1,14 @@
-//! The form of a list in its file: entries with a line between them that holds nothing but `§`.
+//! File format of a list: entries separated by a line that contains only `§`.
 
 use std::borrow::Cow;
 
-/// What stands between two entries.
+/// Separates two entries.
 pub(crate) const ENTRY_DELIMITER: &str = "\n§\n";
 
 /// The line that separates entries.
 const DELIMITER_MARK: &str = "§";
 
-/// The entries of a text. Blank ones are left out, and of equal ones the first is kept.
+/// Parses a list. Drops blank entries and duplicates.
 pub(crate) fn parse(text: &str) -> Vec<String> {
     let mut entries: Vec<String> = Vec::new();
     let mut seen = std::collections::HashSet::new();
@@ -21,18 +21,18 @@ pub(crate) fn parse(text: &str) -> Vec<String> {
     entries
 }
 
-/// The text of entries. Reading it gives the same entries, here and in Hermes Agent, which sees a backslash
-/// before a mark that belongs to an entry.
+/// Serializes entries. Parsing the result yields the same entries; Hermes Agent
+/// shows the backslash that escapes a delimiter inside an entry.
 pub(crate) fn join(entries: &[String]) -> String {
     entries.iter().map(|entry| escape(entry)).collect::<Vec<_>>().join(ENTRY_DELIMITER)
 }
 
-/// An entry as it is kept: no blanks around it, line ends of one kind.
+/// Trims an entry and normalizes its newlines.
 pub(crate) fn normalize_entry(content: &str) -> String {
     strip(&normalize_newlines(content)).to_owned()
 }
 
-/// Whether a text is a list, and writing it back would lose nothing of it.
+/// Whether a text is a list that parsing and writing preserves.
 pub(crate) fn is_list(text: &str) -> bool {
     let text = normalize_newlines(text);
     let text = strip(&text);
@@ -44,21 +44,21 @@ pub(crate) fn is_list(text: &str) -> bool {
         && text.lines().next_back() != Some(DELIMITER_MARK)
 }
 
-/// How much room a text takes. A limit in plain characters would give some scripts several times the room of
-/// others, so that wide characters count twice.
+/// Width of a text. Wide characters count twice; a limit in plain characters
+/// would give some scripts several times the content of others.
 pub(crate) fn text_width(text: &str) -> usize {
     text.chars()
         .map(|c| if matches!(c, '\u{1100}'..='\u{11ff}' | '\u{2e80}'..) { 2 } else { 1 })
         .sum()
 }
 
-/// The room that a list takes.
+/// Width of a list, including delimiters.
 pub(crate) fn list_width(entries: &[String]) -> usize {
     let between = ENTRY_DELIMITER.chars().count() * entries.len().saturating_sub(1);
     entries.iter().map(|entry| text_width(&escape(entry))).sum::<usize>() + between
 }
 
-/// The first characters of an entry, on one line.
+/// Returns the start of an entry, on one line.
 pub(crate) fn preview(entry: &str) -> String {
     const PREVIEW_CHARS: usize = 80;
     let mut shown: String =
@@ -69,7 +69,7 @@ pub(crate) fn preview(entry: &str) -> String {
     shown
 }
 
-/// A file is read with every kind of line end taken for the same, as Python does it.
+/// Converts all line endings to `\n`, as Python's text mode does.
 fn normalize_newlines(text: &str) -> Cow<'_, str> {
     if text.contains('\r') {
         Cow::Owned(text.replace("\r\n", "\n").replace('\r', "\n"))
@@ -78,12 +78,13 @@ fn normalize_newlines(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Without what Python takes for blanks at either end.
+/// Trims what Python's `str.strip` considers whitespace.
 fn strip(text: &str) -> &str {
     text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '\u{1c}'..='\u{1f}'))
 }
 
-/// A line of the mark alone gets a backslash, and one that looks as if it had got one gets another.
+/// Escapes each delimiter line with a backslash, including those already
+/// escaped.
 fn escape(entry: &str) -> Cow<'_, str> {
     map_lines(entry, |line| is_delimiter_line(line).then(|| format!("\\{line}")))
 }
@@ -95,7 +96,7 @@ fn unescape(entry: &str) -> Cow<'_, str> {
     })
 }
 
-/// Whether a line is the mark behind any number of backslashes.
+/// Whether a line is the delimiter after any number of backslashes.
 fn is_delimiter_line(line: &str) -> bool {
     line.trim_start_matches('\\') == DELIMITER_MARK
 }

@@ -1,4 +1,5 @@
-//! The lists on disk: read without waiting, changed by one process at a time.
+//! The lists on disk. Reads take no lock; writes are serialized across
+//! processes.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -14,13 +15,13 @@ use crate::search::{MemoryHit, search_entries};
 use crate::snapshot::{MemorySnapshot, render_block};
 use crate::versions::{ListVersion, VersionStore};
 
-/// Which list.
+/// One of the two lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MemoryTarget {
     /// Notes on the work: `MEMORY.md`.
     Memory,
-    /// What is known of the user: `USER.md`.
+    /// Facts about the user: `USER.md`.
     User,
 }
 
@@ -46,7 +47,7 @@ impl MemoryTarget {
     fn heading(self) -> &'static str {
         match self {
             Self::Memory => "MEMORY (notes from earlier sessions)",
-            Self::User => "USER PROFILE (what is known of the user)",
+            Self::User => "USER PROFILE (what is known about the user)",
         }
     }
 }
@@ -57,12 +58,12 @@ impl fmt::Display for MemoryTarget {
     }
 }
 
-/// How many characters the lists may have; none for one that is switched off.
+/// Size limits of the lists in characters; none disables a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryLimits {
-    /// The notes.
+    /// Limit of the notes.
     pub memory: Option<usize>,
-    /// The user.
+    /// Limit of the user profile.
     pub user: Option<usize>,
 }
 
@@ -72,38 +73,39 @@ impl Default for MemoryLimits {
     }
 }
 
-/// A list as it is now.
+/// The current content of a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MemoryEntries {
-    /// What is shown to the model, the oldest first.
+    /// The entries shown to the model, oldest first.
     pub entries: Vec<String>,
-    /// How many more are in the archive.
+    /// Number of entries in the archive.
     pub archived: usize,
-    /// How full the list is: `67% — 1474/2200 chars`.
+    /// Usage of the limit: `67% — 1474/2200 chars`.
     pub usage: String,
-    /// The rules that entries meet and why they are kept from the prompt: place from 0, rule.
+    /// Entries withheld from the prompt: index from 0, and the rule that
+    /// matches.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub suspicious: Vec<(usize, &'static str)>,
 }
 
-/// What came of a change.
+/// Outcome of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryWriteReport {
-    /// The list now.
+    /// Entries in the list after the change.
     pub entry_count: usize,
-    /// The archive now.
+    /// Entries in the archive after the change.
     pub archived_count: usize,
-    /// How full the list is.
+    /// Usage of the limit.
     pub usage: String,
-    /// What was done, in sentences.
+    /// What was done, as sentences.
     pub notes: Vec<String>,
-    /// How the entries begin that moved to the archive for want of room.
+    /// Previews of the entries that moved to the archive for lack of space.
     pub moved: Vec<String>,
-    /// The number of the new version; none if nothing has changed.
+    /// Number of the new version; none if nothing changed.
     pub version: Option<u64>,
 }
 
-/// The lists of one home folder.
+/// The lists of one directory.
 #[derive(Debug, Clone)]
 pub struct MemoryStore {
     dir: PathBuf,
@@ -111,17 +113,17 @@ pub struct MemoryStore {
 }
 
 impl MemoryStore {
-    /// The lists in `folder`, which is made when first written to.
+    /// Opens the lists in `folder`, which is created on the first write.
     pub fn new(folder: impl Into<PathBuf>, limits: MemoryLimits) -> Self {
         Self { dir: folder.into(), limits }
     }
 
-    /// The file of a list.
+    /// Path of a list.
     pub fn file(&self, target: MemoryTarget) -> PathBuf {
         self.dir.join(format!("{}.md", target.stem()))
     }
 
-    /// The file of a list's archive.
+    /// Path of a list's archive.
     pub fn archive_file(&self, target: MemoryTarget) -> PathBuf {
         self.dir.join(format!("{}.archive.md", target.stem()))
     }
@@ -130,7 +132,7 @@ impl MemoryStore {
         VersionStore::new(self.dir.join(".history").join(target.stem()))
     }
 
-    /// Whether a list is in use.
+    /// Whether a list is enabled.
     pub fn is_enabled(&self, target: MemoryTarget) -> bool {
         self.limit(target).is_ok()
     }
@@ -143,7 +145,7 @@ impl MemoryStore {
         limit.ok_or(MemoryError::Disabled(target))
     }
 
-    /// A list as it is now.
+    /// Reads a list.
     pub fn read(&self, target: MemoryTarget) -> Result<MemoryEntries, MemoryError> {
         let limit = self.limit(target)?;
         let MemoryListState { entries, archive } = self.read_state(target)?;
@@ -158,14 +160,14 @@ impl MemoryStore {
         })
     }
 
-    /// The entries that match a query, shown or archived, the best first.
+    /// Returns the entries that match a query, shown or archived, best first.
     pub fn search(&self, target: MemoryTarget, query: &str) -> Result<Vec<MemoryHit>, MemoryError> {
         self.limit(target)?;
         let state = self.read_state(target)?;
         Ok(search_entries(&state.entries, &state.archive, query))
     }
 
-    /// The lists as a model is shown them at the start of a session.
+    /// Returns the lists as shown to the model at the start of a session.
     pub fn snapshot(&self) -> MemorySnapshot {
         let mut snapshot = MemorySnapshot::default();
         for target in MemoryTarget::ALL {
@@ -190,14 +192,15 @@ impl MemoryStore {
         snapshot
     }
 
-    /// Carries out operations, all or none. What then has no room moves to the archive.
+    /// Applies all operations or none. Entries that then exceed the limit move
+    /// to the archive.
     pub fn apply(
         &self,
         target: MemoryTarget,
         operations: &[MemoryOperation],
     ) -> Result<MemoryWriteReport, MemoryError> {
         let cause = match operations {
-            [] => return Err(MemoryError::Invalid("There is nothing to do".into())),
+            [] => return Err(MemoryError::Invalid("No operations given".into())),
             [MemoryOperation::Add { .. }] => "add",
             [MemoryOperation::Replace { .. }] => "replace",
             [MemoryOperation::Remove { .. }] => "remove",
@@ -206,7 +209,7 @@ impl MemoryStore {
         };
         let limit = self.limit(target)?;
         self.change(target, cause, |raw, state| {
-            // One more entry harms no text, whatever it is.
+            // Appending an entry preserves any text.
             if cause != "add" {
                 self.check_drift(target, raw, state, limit)?;
             }
@@ -214,7 +217,8 @@ impl MemoryStore {
         })
     }
 
-    /// Puts another text in place of a list, as a person wrote it. What has no room stays all the same.
+    /// Replaces a list with a text that the user wrote. Entries beyond the
+    /// limit stay.
     pub fn edit(&self, target: MemoryTarget, text: &str) -> Result<MemoryWriteReport, MemoryError> {
         self.change(target, "edit", |_, state| {
             state.entries = parse(text);
@@ -223,13 +227,14 @@ impl MemoryStore {
         })
     }
 
-    /// The versions of a list, the latest first.
+    /// Returns the versions of a list, latest first.
     pub fn history(&self, target: MemoryTarget) -> Result<Vec<ListVersion>, MemoryError> {
         self.versions(target).all()
     }
 
-    /// Makes a list again what it was in an earlier version. What later changes took out of the archive comes
-    /// back; what they archived and is shown again leaves it.
+    /// Restores an earlier version of a list. Entries that later changes
+    /// dropped from the archive return to it; entries that are shown again
+    /// leave it.
     pub fn roll_back(
         &self,
         target: MemoryTarget,
@@ -247,18 +252,16 @@ impl MemoryStore {
                 }
             }
             state.archive.retain(|entry| !state.entries.contains(entry));
-            Ok(ListChange::with_note(&format!(
-                "The list is again what it was in version {number}."
-            )))
+            Ok(ListChange::with_note(&format!("The list was restored to version {number}.")))
         })
     }
 
-    /// A sentence on a list that another program has written as no list is.
+    /// Returns a warning if a list is not in UTF-8.
     fn encoding_warning(&self, target: MemoryTarget) -> Option<String> {
         let file = self.file(target);
         let encoding = files::read_decoded(&file).ok()??.encoding?;
         Some(format!(
-            "{} is not UTF-8 and was read as {encoding}; save it as UTF-8 if it is shown wrongly",
+            "{} is not UTF-8 and was decoded as {encoding}; save it as UTF-8 if it looks wrong",
             file.display()
         ))
     }
@@ -266,12 +269,12 @@ impl MemoryStore {
     fn read_state(&self, target: MemoryTarget) -> Result<MemoryListState, MemoryError> {
         let entries = parse(&files::read(&self.file(target))?.unwrap_or_default());
         let mut archive = parse(&files::read(&self.archive_file(target))?.unwrap_or_default());
-        // A process that ended between two writes has left an entry in both.
+        // A process that was killed between two writes leaves an entry in both.
         archive.retain(|entry| !entries.contains(entry));
         Ok(MemoryListState { entries, archive })
     }
 
-    /// Reads, changes and writes a list while nobody else does.
+    /// Reads, changes and writes a list under its lock.
     fn change(
         &self,
         target: MemoryTarget,
@@ -285,10 +288,10 @@ impl MemoryStore {
         let mut after = before.clone();
         let mut effect = change(&raw, &mut after)?;
         if let Some(encoding) = encoding.filter(|_| before != after) {
-            // What is written is UTF-8; how it was written can be looked up.
+            // The new file is UTF-8; keep the original bytes.
             let backup = files::back_up(&file)?;
             effect.notes.push(format!(
-                "The file was {encoding} and is UTF-8 now; a copy of it as it was is {}.",
+                "The file was converted from {encoding} to UTF-8; the original was copied to {}.",
                 backup.display()
             ));
         }
@@ -309,8 +312,8 @@ impl MemoryStore {
         })
     }
 
-    /// Writes in an order in which an end at any moment loses no entry: what comes into the archive before it
-    /// leaves the list, what leaves the archive after.
+    /// Writes in an order that loses no entry on a crash: entries are added to
+    /// the archive before they leave the list, and removed from it afterwards.
     fn write_lists(
         &self,
         target: MemoryTarget,
@@ -344,8 +347,8 @@ impl MemoryStore {
         Ok(number)
     }
 
-    /// An error if somebody has written text into the file that is not a list of entries: a change would
-    /// reshape what they wrote. A copy is made beside it.
+    /// Returns an error, and makes a backup, if the file contains text that is
+    /// not a list of entries: a change would reformat what the user wrote.
     fn check_drift(
         &self,
         target: MemoryTarget,
@@ -354,9 +357,9 @@ impl MemoryStore {
         limit: usize,
     ) -> Result<(), MemoryError> {
         let why = if !is_list(raw) {
-            "there are blank entries or blanks around the marks".to_owned()
+            "there are blank entries, or whitespace around delimiters".to_owned()
         } else if let Some(long) = state.entries.iter().find(|e| e.chars().count() > limit) {
-            format!("one entry is longer than the whole list may be: '{}'", preview(long))
+            format!("an entry exceeds the limit of the list: '{}'", preview(long))
         } else {
             return Ok(());
         };
@@ -365,13 +368,13 @@ impl MemoryStore {
         Err(MemoryError::Drift { path, why, backup })
     }
 
-    /// The folder of the lists.
+    /// Directory of the lists.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 }
 
-/// How full a list is.
+/// Formats the usage of the limit.
 fn format_usage(entries: &[String], limit: usize) -> String {
     let used = list_width(entries);
     let percent = used.saturating_mul(100).checked_div(limit).unwrap_or(100);

@@ -1,4 +1,4 @@
-//! What can be done to a list and its archive, in memory.
+//! Operations on a list and its archive, in memory.
 
 use hermes_threats::{ScanLevel, scan};
 use serde::{Deserialize, Serialize};
@@ -6,35 +6,35 @@ use serde::{Deserialize, Serialize};
 use crate::error::MemoryError;
 use crate::list_format::{list_width, normalize_entry, preview, text_width};
 
-/// The most characters of one entry. What is longer belongs in a file.
+/// Maximum length of an entry. Longer text belongs in a file.
 const MAX_ENTRY_CHARS: usize = 16_384;
 
-/// How many matches an error shows.
+/// Maximum number of matches in an error.
 const MAX_LISTED_MATCHES: usize = 10;
 
-/// One change.
+/// A change to a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MemoryOperation {
-    /// A new entry.
+    /// Adds an entry.
     Add {
         /// Its text.
         content: String,
     },
-    /// Another text for an entry.
+    /// Replaces the text of an entry.
     Replace {
-        /// A part of the entry that no other has.
+        /// A part of the entry that is unique to it.
         old_text: String,
         /// The new text.
         content: String,
     },
-    /// No more of an entry.
+    /// Removes an entry.
     Remove {
-        /// A part of the entry that no other has.
+        /// A part of the entry that is unique to it.
         old_text: String,
     },
-    /// An entry moves to the archive.
+    /// Moves an entry to the archive.
     Archive {
-        /// A part of the entry that no other has.
+        /// A part of the entry that is unique to it.
         old_text: String,
     },
 }
@@ -42,34 +42,35 @@ pub enum MemoryOperation {
 /// A list and its archive.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct MemoryListState {
-    /// What is shown, the oldest first.
+    /// Entries shown to the model, oldest first.
     pub(crate) entries: Vec<String>,
-    /// What is searched, the oldest first.
+    /// Archived entries, oldest first.
     pub(crate) archive: Vec<String>,
 }
 
-/// What came of the operations.
+/// Outcome of the operations.
 #[derive(Debug, Default)]
 pub(crate) struct ListChange {
-    /// What was written just now.
+    /// Entries written by these operations.
     fresh: Vec<String>,
-    /// What was done, in sentences.
+    /// What was done, as sentences.
     pub(crate) notes: Vec<String>,
-    /// What moved to the archive for want of room.
+    /// Entries that moved to the archive for lack of space.
     pub(crate) moved: Vec<String>,
-    /// What was taken out of the archive for good.
+    /// Entries removed from the archive.
     pub(crate) dropped: Vec<String>,
 }
 
 impl ListChange {
-    /// Nothing but a sentence.
+    /// A change with only a note.
     pub(crate) fn with_note(note: &str) -> Self {
         Self { notes: vec![note.to_owned()], ..Self::default() }
     }
 }
 
 impl MemoryListState {
-    /// Carries out all operations and then makes room. Of several, a wrong one is named by its place.
+    /// Applies all operations, then evicts entries beyond the limit. An error
+    /// in a batch names the operation's position.
     pub(crate) fn apply(
         &mut self,
         operations: &[MemoryOperation],
@@ -101,11 +102,11 @@ impl MemoryListState {
                 match self.locate(old_text)? {
                     EntryLocation::Entry(at) => {
                         let old = std::mem::take(&mut self.entries[at]);
-                        // The new text may be that of another entry.
+                        // The new text may equal another entry.
                         self.archive.retain(|entry| *entry != content);
                         if self.entries.contains(&content) && old != content {
                             self.entries.remove(at);
-                            effect.notes.push("The new text was there already.".into());
+                            effect.notes.push("The new text already exists.".into());
                         } else {
                             self.entries[at].clone_from(&content);
                             effect.notes.push("Entry replaced.".into());
@@ -139,7 +140,7 @@ impl MemoryListState {
                     effect.notes.push("Entry moved to the archive.".into());
                 }
                 EntryLocation::Archive(_) => {
-                    effect.notes.push("The entry is in the archive already.".into());
+                    effect.notes.push("The entry is already in the archive.".into());
                 }
             },
         }
@@ -155,25 +156,26 @@ impl MemoryListState {
         self.archive.retain(|entry| *entry != content);
         effect.notes.push(match self.archive.len() == before {
             true => "Entry added.".into(),
-            false => "Entry brought back from the archive.".into(),
+            false => "Entry restored from the archive.".into(),
         });
         effect.fresh.push(content.clone());
         self.entries.push(content);
     }
 
-    /// Puts an entry into the archive, once.
+    /// Adds an entry to the archive, unless it is already in it.
     fn archive_entry(&mut self, entry: String) {
         if !self.archive.contains(&entry) {
             self.archive.push(entry);
         }
     }
 
-    /// The entry that contains a text: one that is shown before one that is archived.
+    /// Finds the entry that contains a text; shown entries take precedence over
+    /// archived ones.
     fn locate(&self, wanted: &str) -> Result<EntryLocation, MemoryError> {
         let wanted = normalize_entry(wanted);
         if wanted.is_empty() {
             return Err(MemoryError::Invalid(
-                "old_text is missing: give a part of the entry that is meant".into(),
+                "old_text is missing: give a unique part of the entry".into(),
             ));
         }
         for (list, place) in [
@@ -201,8 +203,9 @@ impl MemoryListState {
         Err(MemoryError::NoMatch(preview(&wanted)))
     }
 
-    /// Moves what has no room to the archive: the oldest first, what was just written last. An entry that is
-    /// longer than all the room was put there by hand and stays; then the new ones go to the archive.
+    /// Moves entries beyond the limit to the archive: oldest first, those just
+    /// written last. An entry that alone exceeds the limit was written by hand
+    /// and stays; then the new entries are archived instead.
     fn evict_overflow(&mut self, limit: usize, effect: &mut ListChange) {
         let fresh = std::mem::take(&mut effect.fresh);
         if fresh.is_empty() {
@@ -235,7 +238,7 @@ enum EntryLocation {
     Archive(usize),
 }
 
-/// The content as it is kept, if it may be.
+/// Returns the normalized content, if it is allowed.
 fn validate_content(content: &str) -> Result<String, MemoryError> {
     let content = normalize_entry(content);
     if content.is_empty() {

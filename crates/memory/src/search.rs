@@ -1,8 +1,8 @@
-//! Finding entries, whether they are shown or archived.
+//! Searches shown and archived entries.
 
 use serde::Serialize;
 
-/// Where an entry is.
+/// Where an entry is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MemoryTier {
@@ -12,7 +12,7 @@ pub enum MemoryTier {
     Archive,
 }
 
-/// An entry that was found.
+/// A matching entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MemoryHit {
     /// The entry.
@@ -21,7 +21,8 @@ pub struct MemoryHit {
     pub tier: MemoryTier,
 }
 
-/// The entries that have most of the words of a query, the latest first among equals. Without words, all.
+/// Returns the entries that match any word of a query: most words first, then
+/// latest first. An empty query matches all.
 pub(crate) fn search_entries(
     entries: &[String],
     archive: &[String],
@@ -43,7 +44,7 @@ pub(crate) fn search_entries(
         .filter(|(score, _)| *score > 0)
         .collect();
     found.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
-    // If some have every word, the others are noise.
+    // If some entries match every word, the others are noise.
     let full = words.len() * 2;
     if !words.is_empty() && found.iter().any(|(score, _)| *score >= full) {
         found.retain(|(score, _)| *score >= full);

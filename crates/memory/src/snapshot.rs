@@ -1,4 +1,4 @@
-//! The lists as a model is shown them, once, at the start of a session.
+//! The lists as shown to the model at the start of a session.
 
 use hermes_threats::{ScanLevel, scan};
 
@@ -7,26 +7,27 @@ use crate::list_format::ENTRY_DELIMITER;
 /// The line above and below a heading.
 const HEADING_RULE: &str = "══════════════════════════════════════════════";
 
-/// The lists at one moment. Later writes do not change it, so that a prompt that begins with it can be
-/// cached.
+/// The lists at one moment. Later writes do not change it, so a prompt that
+/// starts with it can be cached.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MemorySnapshot {
-    /// The notes; none if there are none.
+    /// The notes, if any.
     pub memory: Option<String>,
-    /// What is known of the user; none if there is nothing.
+    /// The user profile, if any.
     pub user: Option<String>,
-    /// What could not be shown as it is, for the user.
+    /// Warnings for the user about text that was withheld or decoded.
     pub warnings: Vec<String>,
 }
 
 impl MemorySnapshot {
-    /// Both blocks, for a system prompt; empty if there is nothing.
+    /// Returns both blocks for a system prompt; empty if there are none.
     pub fn text(&self) -> String {
         [&self.memory, &self.user].into_iter().flatten().cloned().collect::<Vec<_>>().join("\n\n")
     }
 }
 
-/// A heading and the entries. One that looks like an attack is left out, and said to be.
+/// Renders a heading and the entries. An entry that looks like an attack is
+/// replaced by a notice.
 pub(crate) fn render_block(
     heading: &str,
     usage: &str,
@@ -41,7 +42,7 @@ pub(crate) fn render_block(
         .iter()
         .map(|entry| match scan(entry, ScanLevel::Strict).first() {
             Some(found) => {
-                warnings.push(format!("An entry looks like {} and is not shown", found.id));
+                warnings.push(format!("An entry looks like {} and is withheld", found.id));
                 format!("[BLOCKED: this entry looks like {}; it can be removed]", found.id)
             }
             None => entry.clone(),
@@ -54,7 +55,7 @@ pub(crate) fn render_block(
     if archived > 0 {
         let entries = if archived == 1 { "entry is" } else { "entries are" };
         text.push_str(&format!(
-            "\n({archived} more {entries} in the archive; the memory tool finds them by search.)"
+            "\n({archived} more {entries} in the archive; search for them with the memory tool.)"
         ));
     }
     Some(text)

@@ -1,4 +1,4 @@
-//! Every version of a list, one file each, the oldest of very many taken away.
+//! Version history of a list, one file per version; the oldest are pruned.
 
 use std::path::{Path, PathBuf};
 
@@ -7,26 +7,27 @@ use serde::{Deserialize, Serialize};
 use crate::error::MemoryError;
 use crate::files;
 
-/// How many versions of one list are kept.
+/// Maximum number of versions kept per list.
 const MAX_KEPT_VERSIONS: usize = 200;
 
-/// A list as it was.
+/// A version of a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListVersion {
-    /// Its number; later ones are higher.
+    /// Its number; later versions have higher ones.
     pub number: u64,
-    /// When it came to be, in milliseconds since 1970.
+    /// When it was written, in milliseconds since 1970.
     pub at_ms: u64,
-    /// What made it: `add`, `replace`, `batch`, `edit`, `rollback to 3`, `another program` …
+    /// What caused it: `add`, `replace`, `batch`, `edit`, `rollback to 3`,
+    /// `another program` …
     pub cause: String,
-    /// The list, as the file had it.
+    /// The text of the file.
     pub text: String,
-    /// What this change took out of the archive for good.
+    /// Entries that this change removed from the archive.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dropped: Vec<String>,
 }
 
-/// The versions of one list, in a folder.
+/// The versions of one list, in a directory.
 #[derive(Debug)]
 pub(crate) struct VersionStore {
     dir: PathBuf,
@@ -37,7 +38,7 @@ impl VersionStore {
         Self { dir: folder }
     }
 
-    /// Their numbers, in order.
+    /// Returns the version numbers in ascending order.
     fn numbers(&self) -> Result<Vec<u64>, MemoryError> {
         let entries = match std::fs::read_dir(&self.dir) {
             Ok(entries) => entries,
@@ -53,23 +54,23 @@ impl VersionStore {
         Ok(numbers)
     }
 
-    /// The version of that number. One that cannot be read is not there.
+    /// Reads a version. One that cannot be parsed counts as missing.
     pub(crate) fn get(&self, number: u64) -> Result<ListVersion, MemoryError> {
         let text = files::read(&self.path(number))?;
         text.and_then(|text| serde_json::from_str(&text).ok()).ok_or(MemoryError::NoVersion(number))
     }
 
-    /// All that can be read, the latest first.
+    /// Returns all readable versions, latest first.
     pub(crate) fn all(&self) -> Result<Vec<ListVersion>, MemoryError> {
         Ok(self.numbers()?.into_iter().rev().filter_map(|number| self.get(number).ok()).collect())
     }
 
-    /// The latest, if there is any.
+    /// Returns the latest readable version.
     pub(crate) fn latest(&self) -> Result<Option<ListVersion>, MemoryError> {
         Ok(self.numbers()?.into_iter().rev().find_map(|number| self.get(number).ok()))
     }
 
-    /// Keeps a version, and says its number.
+    /// Saves a version and returns its number.
     pub(crate) fn save(
         &self,
         cause: &str,
@@ -97,7 +98,7 @@ impl VersionStore {
         Ok(number)
     }
 
-    /// Takes a version away whose change did not come about.
+    /// Removes a version whose change failed.
     pub(crate) fn discard(&self, number: u64) {
         let _ = files::remove(&self.path(number));
     }

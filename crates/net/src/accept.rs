@@ -9,12 +9,12 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 /// How long to wait after a failed accept or receive. The usual cause is that
-/// the process is out of file descriptors, which retrying at once does not change.
+/// the process is out of file descriptors, which an immediate retry does not
+/// fix.
 pub(crate) const RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// Handles each connection in its own task, at most `limit` at a time; further
-/// clients wait in the backlog. Runs until it is dropped, and its tasks end
-/// with it.
+/// clients wait in the backlog. Runs until it is dropped, which ends its tasks.
 pub(crate) async fn accept_each<F, T>(listener: TcpListener, limit: usize, handle: F)
 where
     F: Fn(TcpStream, SocketAddr) -> T,
@@ -27,7 +27,7 @@ where
         let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
         match listener.accept().await {
             Ok((stream, peer)) => {
-                // Interactive traffic suffers from delayed small segments.
+                // Nagle's algorithm would delay interactive traffic.
                 let _ = stream.set_nodelay(true);
                 let task = handle(stream, peer);
                 tasks.spawn(async move {

@@ -1,18 +1,18 @@
-//! Where a host is: public, on this machine, on a private network, or a cloud
+//! Classifies hosts: public, on this machine, on a private network, or a cloud
 //! metadata service.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Where a host or an address is.
+/// Class of a host or address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AddressReach {
     /// On the public internet.
     Public,
     /// On this machine.
     Loopback,
-    /// On a private network, or an address with a special purpose.
+    /// On a private network, or a special-purpose address.
     Private,
-    /// The metadata service of a cloud, which hands out the machine's credentials.
+    /// A cloud metadata service, which hands out the machine's credentials.
     Metadata,
 }
 
@@ -43,8 +43,8 @@ const LOCAL_SUFFIXES: &[&str] = &[
     ".speedport.ip",
 ];
 
-/// Where a host is, by its name or address as written. Performs no lookup: code
-/// that connects must check the resolved address with [`reach_of`].
+/// Classifies a host by its name or address as written. Performs no lookup:
+/// code that connects must check the resolved address with [`address_reach`].
 pub fn host_reach(host: &str) -> AddressReach {
     let host = strip_host(host);
     let bare = host.as_str();
@@ -66,8 +66,8 @@ pub fn host_reach(host: &str) -> AddressReach {
     if is_local { AddressReach::Private } else { AddressReach::Public }
 }
 
-/// Where an address is. An IPv6 address that carries an IPv4 address is where
-/// that one is.
+/// Classifies an address. An IPv6 address with an embedded IPv4 address has the
+/// class of that one.
 pub fn address_reach(address: IpAddr) -> AddressReach {
     match address {
         IpAddr::V4(address) => reach_v4(address),
@@ -75,15 +75,15 @@ pub fn address_reach(address: IpAddr) -> AddressReach {
     }
 }
 
-/// One spelling for every way to write a host: no port, no final dot, lower
-/// case, IPv4 addresses as four decimals.
+/// Normalizes a host: no port, no final dot, lower case, IPv4 addresses as four
+/// decimals.
 pub fn canonical_host(host: &str) -> String {
     let host = strip_host(host);
     let address = parse_v4(&host).or_else(|| embedded_v4(host.parse().ok()?));
     address.map_or(host, |address| address.to_string())
 }
 
-/// The host itself: without user, port, brackets and zone.
+/// Strips user, port, brackets and zone from a host.
 fn strip_host(host: &str) -> String {
     let host = host.trim().to_ascii_lowercase();
     let host = host.rsplit_once('@').map_or(host.as_str(), |(_, host)| host);
@@ -137,7 +137,7 @@ fn reach_v6(address: Ipv6Addr) -> AddressReach {
     AddressReach::Public
 }
 
-/// The IPv4 address inside: mapped, compatible, 6to4, NAT64.
+/// Returns the embedded IPv4 address: mapped, compatible, 6to4 or NAT64.
 fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let s = address.segments();
     let join = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
@@ -150,14 +150,14 @@ fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     }
 }
 
-/// An address in any spelling that `getaddrinfo` or a URL parser reads; an IPv4
-/// address that is mapped into IPv6 as the IPv4 address.
+/// Parses an address in any form that `getaddrinfo` or a URL parser accepts. An
+/// IPv4 address mapped into IPv6 is returned as IPv4.
 pub(crate) fn parse_address(text: &str) -> Option<IpAddr> {
     let address = parse_v4(text).map(IpAddr::V4).or_else(|| text.parse().ok())?;
     Some(address.to_canonical())
 }
 
-/// An IPv4 address in any spelling that URL parsers read: one to four
+/// Parses an IPv4 address in any form that URL parsers accept: one to four
 /// numbers, each decimal, octal or hexadecimal.
 fn parse_v4(text: &str) -> Option<Ipv4Addr> {
     let parts: Vec<u64> = text.split('.').map(parse_number).collect::<Option<_>>()?;

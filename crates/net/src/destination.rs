@@ -1,4 +1,4 @@
-//! What a client names as its destination, checked and brought to one spelling.
+//! Validates and normalizes the destination that a client requests.
 
 use std::net::IpAddr;
 
@@ -7,12 +7,12 @@ use hermes_core::NetworkDestination;
 use crate::address::parse_address;
 use crate::names::{NameTable, is_placeholder};
 
-/// The longest host name that DNS can carry, without the final dot.
+/// Maximum length of a DNS host name, without the final dot.
 pub(crate) const MAX_NAME_CHARS: usize = 253;
 const MAX_LABEL_CHARS: usize = 63;
 
-/// The destination that a client means: addresses in one spelling, and the
-/// placeholder of a name as that name. None if no host can be called that.
+/// Resolves a client's destination: addresses are normalized, and a placeholder
+/// becomes the name it stands for. Returns none if the host is invalid.
 ///
 /// A placeholder without a name stays an address; the connection to it is
 /// refused.
@@ -57,8 +57,8 @@ pub(crate) fn split_authority(text: &str, default_port: Option<u16>) -> Option<(
     (!host.is_empty() && port != 0).then_some((host, port))
 }
 
-/// Whether this is a name that a host can have: letters, digits, `-` and `_`
-/// in labels, as in DNS.
+/// Whether a host can have this name: letters, digits, `-` and `_` in labels,
+/// as in DNS.
 pub(crate) fn is_host_name(name: &str) -> bool {
     let is_label = |label: &str| {
         (1..=MAX_LABEL_CHARS).contains(&label.len())

@@ -1,6 +1,6 @@
-//! Connections from this machine on behalf of child processes. Each address is
-//! checked right before it is dialled, so that a name cannot lead to an address
-//! that was not judged.
+//! Dials connections from this machine on behalf of child processes. Each
+//! address is checked right before it is dialled, so a name cannot lead to an
+//! address that was not judged.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -20,10 +20,10 @@ const LOOKUP_TIMEOUT: Duration = Duration::from_secs(10);
 /// For all addresses of a host together.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Each lookup blocks a thread, and a slow name server holds it for long.
+/// Each lookup blocks a thread, for long if the name server is slow.
 const MAX_LOOKUPS: usize = 64;
 
-/// Addresses of one host that are tried.
+/// Maximum number of addresses tried per host.
 const MAX_ADDRESSES: usize = 16;
 
 /// Why a destination was not reached.
@@ -34,23 +34,23 @@ pub enum DialError {
     Lookup {
         /// The host.
         host: String,
-        /// What the system says.
+        /// The system error.
         source: io::Error,
     },
-    /// The last address that was tried did not answer.
+    /// The last address tried did not accept the connection.
     #[error("cannot connect to {destination} at {address}: {source}")]
     Connect {
-        /// Where to.
+        /// The destination.
         destination: NetworkDestination,
         /// The address that was dialled.
         address: IpAddr,
-        /// What the system says.
+        /// The system error.
         source: io::Error,
     },
-    /// An address of the host must not be dialled, and no other answered.
+    /// An address of the host must not be dialled, and no other accepted.
     #[error("{destination} is at {address}, which is refused: {}", refusal.reason)]
     Refused {
-        /// Where to.
+        /// The destination.
         destination: NetworkDestination,
         /// The address that was refused.
         address: IpAddr,
@@ -59,18 +59,18 @@ pub enum DialError {
     },
 }
 
-/// Decides about addresses that are not public.
+/// Decides about non-public addresses.
 pub trait AddressCheck: Send + Sync {
     /// Decides about a loopback or private address right before it is dialled.
     fn check(&self, address: IpAddr) -> BoxFuture<'_, Result<(), ConnectionRefusal>>;
 }
 
-/// A connection that was made.
+/// An established connection.
 #[derive(Debug)]
 pub struct DialedStream {
     /// The connection.
     pub stream: TcpStream,
-    /// The address at its other end.
+    /// The peer's address.
     pub address: IpAddr,
 }
 
@@ -87,17 +87,17 @@ impl Default for Dialer {
 }
 
 impl Dialer {
-    /// A dialer; clones share its bound on lookups.
+    /// Creates a dialer; clones share its limit on lookups.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Connects to the first address of a destination that answers. The caller
+    /// Connects to the first address of a destination that accepts. The caller
     /// has judged the name.
     ///
     /// Public addresses are dialled; metadata addresses never are; for any
-    /// other, `check` decides. When it refuses one, it is not asked about
-    /// further ones, and only public addresses are still tried.
+    /// other, `check` decides. After its first refusal it is not called again,
+    /// and only public addresses are tried.
     pub async fn connect(
         &self,
         destination: &NetworkDestination,
@@ -122,7 +122,7 @@ impl Dialer {
                     continue;
                 }
             }
-            // An address that does not answer leaves time for the others.
+            // Leave time for the other addresses if this one times out.
             let share = remaining / u32::try_from(addresses.len() - index).unwrap_or(u32::MAX);
             let started = Instant::now();
             match connect_within(*address, share).await {
@@ -157,8 +157,8 @@ impl Dialer {
         found.map_err(|source| lookup_error(destination, source))
     }
 
-    /// The permit moves to the thread that blocks: after a timeout the lookup
-    /// goes on, and must still count.
+    /// Looks up a host. The permit moves to the blocking thread, which keeps
+    /// running after a timeout and must still count.
     async fn lookup(&self, host: String, port: u16) -> io::Result<Vec<SocketAddr>> {
         let permit = Arc::clone(&self.lookups).acquire_owned().await.map_err(io::Error::other)?;
         let lookup = tokio::task::spawn_blocking(move || {
@@ -181,7 +181,7 @@ async fn connect_within(address: SocketAddr, limit: Duration) -> io::Result<TcpS
         Err(_) => return Err(timed_out(limit)),
     };
     stream.set_nodelay(true)?;
-    // Without probes, a peer that lost power would hold the connection open.
+    // Without keepalive, a peer that lost power would hold the connection open.
     #[cfg(unix)]
     rustix::net::sockopt::set_socket_keepalive(&stream, true)?;
     Ok(stream)
@@ -192,7 +192,7 @@ fn lookup_error(destination: &NetworkDestination, source: io::Error) -> DialErro
 }
 
 fn timed_out(limit: Duration) -> io::Error {
-    let text = format!("no answer within {:.1} s", limit.as_secs_f64());
+    let text = format!("timed out after {:.1} s", limit.as_secs_f64());
     io::Error::new(io::ErrorKind::TimedOut, text)
 }
 

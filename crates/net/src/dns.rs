@@ -1,5 +1,5 @@
 //! The DNS server of a session. It answers every name with a placeholder
-//! address and never forwards a query, so that no data leaves in names.
+//! address and never forwards a query, so no data leaks in names.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -17,13 +17,13 @@ use crate::address::parse_address;
 use crate::destination::is_host_name;
 use crate::names::{NameTable, is_placeholder};
 
-/// Short, so that clients do not keep an address longer than the table does.
+/// Short, so clients do not keep an address longer than the table does.
 const ANSWER_TTL_SECONDS: u32 = 1;
-/// Queries are small; a longer datagram is cut, and is malformed then.
+/// Queries are small; a longer datagram is truncated and thus malformed.
 const MAX_DATAGRAM_BYTES: usize = 4096;
 const MAX_TCP_CLIENTS: usize = 64;
 const TCP_IDLE_TIMEOUT: Duration = Duration::from_secs(15);
-/// What fits through every network (DNS flag day 2020).
+/// Fits the MTU of every network (DNS flag day 2020).
 const EDNS_PAYLOAD_BYTES: u16 = 1232;
 
 const LOCALHOST_NAME: &str = "localhost";
@@ -35,7 +35,7 @@ pub struct DnsStub {
 }
 
 impl DnsStub {
-    /// A stub that enters names into this table.
+    /// Creates a stub that adds names to this table.
     pub fn new(names: Arc<NameTable>) -> Self {
         Self { names }
     }
@@ -67,7 +67,7 @@ impl DnsStub {
         while let Ok(Some(())) = timeout(TCP_IDLE_TIMEOUT, self.answer_next(&mut stream)).await {}
     }
 
-    /// Answers the next query; none at the end of the connection.
+    /// Answers the next query; returns none at the end of the connection.
     async fn answer_next(&self, stream: &mut TcpStream) -> Option<()> {
         let mut query = vec![0; usize::from(stream.read_u16().await.ok()?)];
         stream.read_exact(&mut query).await.ok()?;
@@ -77,7 +77,7 @@ impl DnsStub {
         stream.write_all(&framed).await.ok()
     }
 
-    /// The answer to a query; none to what is not a query.
+    /// Returns the response to a query; none if the message is not a query.
     pub(crate) fn answer(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         match Message::from_vec(bytes) {
             Ok(query) => self.respond(&query)?.to_vec().ok(),
@@ -123,8 +123,8 @@ impl DnsStub {
             RecordType::PTR => self.name_of(&query.name).ok_or(ResponseCode::NXDomain)?,
             kind => {
                 let name = host_name(&query.name).ok_or(ResponseCode::NXDomain)?;
-                // Only names that are looked up for a connection take a place
-                // in the table.
+                // Only names that are looked up for a connection take a slot in
+                // the table.
                 if !matches!(kind, RecordType::A | RecordType::ANY) {
                     return Ok(None);
                 }
@@ -141,7 +141,7 @@ impl DnsStub {
         self.names.address(name)
     }
 
-    /// The name of an address in the form of a reverse lookup.
+    /// Resolves a reverse lookup to the name of a placeholder.
     fn name_of(&self, reverse: &Name) -> Option<RData> {
         let address = reverse_address(reverse)?;
         let name = match address {
@@ -149,13 +149,13 @@ impl DnsStub {
             address if is_placeholder(address) => self.names.name(address)?,
             _ => return None,
         };
-        // As bytes: reading text is stricter than what queries may ask for.
+        // As bytes: parsing text is stricter than what queries may contain.
         let labels = name.split('.').map(str::as_bytes);
         Some(RData::PTR(PTR(Name::from_labels(labels).ok()?)))
     }
 }
 
-/// The answer to a query that cannot be read, if its header can.
+/// Returns the response to a malformed query, if its header is readable.
 fn malformed_reply(bytes: &[u8]) -> Option<Message> {
     const RESPONSE_BIT: u8 = 0x80;
     const HEADER_BYTES: usize = 12;
@@ -165,9 +165,9 @@ fn malformed_reply(bytes: &[u8]) -> Option<Message> {
     is_query.then(|| Message::error_msg(id, OpCode::Query, ResponseCode::FormErr))
 }
 
-/// The text of a name, if a host can have it.
+/// Returns the text of a name, if a host can have it.
 fn host_name(name: &Name) -> Option<String> {
-    // A dot inside a label is not the one between labels.
+    // A dot inside a label does not separate labels.
     let label_text = |label| str::from_utf8(label).ok().filter(|text| !text.contains('.'));
     let labels: Option<Vec<&str>> = name.iter().map(label_text).collect();
     let text = labels?.join(".").to_ascii_lowercase();
@@ -175,7 +175,7 @@ fn host_name(name: &Name) -> Option<String> {
     is_name.then_some(text)
 }
 
-/// The address of a name such as `4.3.18.198.in-addr.arpa`.
+/// Parses the address from a name such as `4.3.18.198.in-addr.arpa`.
 fn reverse_address(name: &Name) -> Option<IpAddr> {
     let text = host_name(name)?;
     let octets = text.strip_suffix(".in-addr.arpa")?;

@@ -1,4 +1,4 @@
-//! The judge of a session, which changes with each of its calls.
+//! The current connection judge of a session, replaced with each call.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,30 +8,30 @@ use parking_lot::RwLock;
 
 type SharedJudge = Arc<dyn ConnectionJudge>;
 
-/// The judge that decides about new connections. Clones share it; a connection
-/// keeps the judge that it was judged by.
+/// The judge that decides about new connections. Clones share it; an
+/// established connection keeps the judge that allowed it.
 #[derive(Clone, Default)]
 pub struct CurrentJudge {
     slot: Arc<RwLock<Option<SharedJudge>>>,
 }
 
 impl CurrentJudge {
-    /// No judge; every connection is refused until one is set.
+    /// Creates it without a judge; connections are refused until one is set.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Has this judge decide from now on.
+    /// Replaces the judge for new connections.
     pub fn set(&self, judge: Arc<dyn ConnectionJudge>) {
         *self.slot.write() = Some(judge);
     }
 
-    /// Refuses every new connection from now on.
+    /// Removes the judge; new connections are refused.
     pub fn clear(&self) {
         *self.slot.write() = None;
     }
 
-    /// The judge, if there is one.
+    /// Returns the judge, if one is set.
     pub fn get(&self) -> Option<Arc<dyn ConnectionJudge>> {
         self.slot.read().clone()
     }

@@ -1,6 +1,6 @@
-//! The network of child processes. A session's children live in a network
-//! namespace without a route; everything that they reach, they reach through
-//! the proxy of this crate.
+//! Network access of child processes. A session's children run in a network
+//! namespace without a route and reach the network only through the proxy of
+//! this crate.
 //!
 //! ```text
 //! child ── HTTP, SOCKS5, redirected TCP ──► ProxyServer ──► ConnectionJudge
@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Names are judged before they are looked up, and addresses right before they
-//! are dialled, so that no name leads to an address that was not judged.
+//! are dialled, so no name leads to an address that was not judged.
 
 mod accept;
 mod address;

@@ -1,6 +1,6 @@
 //! Placeholder addresses for names. A child that looks up a name gets an
-//! address of the benchmarking range, which no host has; when it connects to
-//! that address, the name is found again and judged.
+//! address from the benchmarking range, which no host uses; when it connects to
+//! that address, the proxy maps it back to the name and judges that.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};
@@ -11,14 +11,14 @@ use parking_lot::{Mutex, MutexGuard};
 /// 198.18.0.0/15, reserved for benchmarks of network devices.
 const PLACEHOLDER_NETWORK: u32 = u32::from_be_bytes([198, 18, 0, 0]);
 const PLACEHOLDER_HOST_BITS: u32 = 32 - 15;
-/// The network and broadcast addresses are left out.
+/// Excludes the network and broadcast addresses.
 const PLACEHOLDER_HOSTS: u32 = (1 << PLACEHOLDER_HOST_BITS) - 2;
 
-/// Half of the range, so that an address is not given to another name right
-/// after its own was dropped.
+/// Half of the range, so an address is not reused right after its name was
+/// evicted.
 const MAX_NAMES: usize = 65_536;
 
-/// Whether this is an address that stands for a name.
+/// Whether an address is in the placeholder range.
 pub(crate) fn is_placeholder(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => {
@@ -28,8 +28,8 @@ pub(crate) fn is_placeholder(address: IpAddr) -> bool {
     }
 }
 
-/// Names and the placeholder addresses that stand for them. When it is full,
-/// the oldest name is dropped.
+/// Maps names to placeholder addresses and back. When full, it evicts the
+/// oldest name.
 #[derive(Debug)]
 pub struct NameTable {
     capacity: usize,
@@ -51,19 +51,19 @@ impl Default for NameTable {
 }
 
 impl NameTable {
-    /// An empty table.
+    /// Creates an empty table.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A table that holds at most this many names; more than half the address
-    /// range is not possible.
+    /// Creates a table for at most this many names, up to half the address
+    /// range.
     pub fn with_capacity(capacity: usize) -> Self {
         Self { capacity: capacity.clamp(1, MAX_NAMES), entries: Mutex::default() }
     }
 
-    /// The address that stands for a name; the same as long as the table holds
-    /// the name. Names are compared in lower case.
+    /// Returns the placeholder for a name, which stays the same while the name
+    /// is in the table. Names are case-insensitive.
     pub fn address(&self, name: &str) -> Ipv4Addr {
         let name: Arc<str> = name.to_ascii_lowercase().into();
         let mut entries = self.entries();
@@ -76,7 +76,7 @@ impl NameTable {
         entries.add(name)
     }
 
-    /// The name that an address stands for.
+    /// Returns the name that an address stands for.
     pub fn name(&self, address: IpAddr) -> Option<String> {
         let IpAddr::V4(address) = address else { return None };
         self.entries().names.get(&address).map(|name| name.as_ref().to_owned())
@@ -88,8 +88,8 @@ impl NameTable {
 }
 
 impl NameEntries {
-    /// Addresses are given out in turn. The range has more of them than the
-    /// table has names, so the next one that is free is never far.
+    /// Assigns the next free address in turn. The range is larger than the
+    /// table, so a free one is always near.
     fn add(&mut self, name: Arc<str>) -> Ipv4Addr {
         let address = loop {
             let address = Ipv4Addr::from(PLACEHOLDER_NETWORK + 1 + self.next_host);

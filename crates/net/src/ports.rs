@@ -1,4 +1,4 @@
-//! Ports of a session's namespace that are published on this machine.
+//! Publishes ports of a session's namespace on this machine.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use crate::proxy::{ByteMeter, ProxyLimits, relay, reset};
 
 /// Connects each client of `listener`, a port on this machine's loopback, to
 /// the stream that `connect` opens inside the namespace. The user started these
-/// clients, so there is no judge. Runs until it is dropped.
+/// clients, so no judge is involved. Runs until it is dropped.
 pub async fn publish_port<F, T>(listener: TcpListener, connect: F)
 where
     F: Fn() -> T,

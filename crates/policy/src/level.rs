@@ -1,5 +1,5 @@
 //! One level of permission: what it allows, denies, asks about and restricts.
-//! Levels are put on top of one another, and each can only narrow the rest.
+//! Levels are stacked, and each can only narrow the others.
 
 use std::fmt;
 use std::path::Path;
@@ -12,19 +12,19 @@ use hermes_shell::{CommandPattern, LeafCommand};
 
 use crate::pattern::{NamePattern, PathPattern, ScopePattern};
 
-/// The three answers, from mild to strict.
+/// The three answers, from lenient to strict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PolicyAnswer {
-    /// Go on.
+    /// Proceed.
     Allow,
-    /// Somebody must agree.
+    /// Requires approval.
     Ask,
     /// No.
     Deny,
 }
 
 impl PolicyAnswer {
-    /// The word for it.
+    /// Returns the name of the answer.
     pub fn name(self) -> &'static str {
         match self {
             Self::Allow => "allow",
@@ -34,12 +34,12 @@ impl PolicyAnswer {
     }
 }
 
-/// Where a rule was written.
+/// Where a rule is defined.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleOrigin {
-    /// The rule as a person would quote it.
+    /// The rule in the form shown to users.
     pub rule: String,
-    /// Its file and line; nothing for rules that are built in.
+    /// File and line; `None` for built-in rules.
     pub place: Option<FilePosition>,
 }
 
@@ -49,49 +49,50 @@ impl fmt::Display for RuleOrigin {
     }
 }
 
-/// What one level says of one effect.
+/// A level's opinion on one effect.
 #[derive(Debug, Clone)]
 pub struct RuleOpinion {
     /// The answer.
     pub answer: PolicyAnswer,
-    /// Why, in a sentence.
+    /// The reason, as a sentence.
     pub reason: String,
-    /// By which rule.
+    /// The deciding rule.
     pub origin: Arc<RuleOrigin>,
 }
 
-/// An effect with everything that rules may look at.
+/// An effect with everything that rules can match.
 #[derive(Debug, Clone, Copy)]
 pub struct RuleSubject<'a> {
     /// The effect.
     pub effect: &'a Effect,
-    /// For a path: where it really is.
+    /// For a path: the resolved path.
     pub real: Option<&'a Path>,
-    /// The same, folded for loose comparison, and as it was written.
+    /// The resolved path and the path as written, both folded for loose
+    /// comparison.
     pub folded: Option<(&'a Path, &'a Path)>,
-    /// For what a shell command does: the simple command that does it.
+    /// For an effect of a shell command: the simple command that has it.
     pub leaf: Option<&'a LeafCommand>,
     /// The whole command that the leaf is part of.
     pub command: Option<&'a str>,
-    /// Whether it is a host of this machine, and the child processes that reach
-    /// it have a loopback of their own.
+    /// Whether the host is a loopback address inside the child processes' own
+    /// network namespace.
     pub own_loopback: bool,
 }
 
 /// One entry of `allow`, `deny` or `approval_required`.
 #[derive(Debug, Clone)]
 pub struct PolicyRule {
-    /// The scopes that it is about.
+    /// Scopes that the rule applies to.
     pub scope: ScopePattern,
-    /// If given, only these resources, and only by these commands.
+    /// If set, only these resources, and only by these commands.
     pub selectors: Option<ResourceSelectors>,
-    /// The author's own reason.
+    /// The reason given by the rule's author.
     pub reason: Option<String>,
-    /// Where it was written.
+    /// Where the rule is defined.
     pub origin: Arc<RuleOrigin>,
 }
 
-/// Resources by pattern.
+/// Patterns that select resources.
 #[derive(Debug, Clone, Default)]
 pub struct ResourceSelectors {
     /// Paths.
@@ -100,12 +101,12 @@ pub struct ResourceSelectors {
     pub commands: Vec<CommandPattern>,
     /// Hosts.
     pub hosts: Vec<NamePattern>,
-    /// Names of anything else.
+    /// Names of any other resource.
     pub names: Vec<NamePattern>,
 }
 
 impl ResourceSelectors {
-    /// Whether there are none.
+    /// Whether there are no patterns.
     pub fn is_empty(&self) -> bool {
         self.paths.is_empty()
             && self.commands.is_empty()
@@ -113,14 +114,14 @@ impl ResourceSelectors {
             && self.names.is_empty()
     }
 
-    /// Whether the subject is one of them, whatever it is named by. `loose`
-    /// compares paths in every spelling, and is for what is refused.
+    /// Whether any pattern matches the subject. `loose` compares paths in every
+    /// spelling, and is for rules that deny.
     pub fn matches(&self, subject: &RuleSubject<'_>, loose: bool) -> bool {
         self.names_command(subject, loose) || self.names_resource(subject, loose)
     }
 
-    /// Whether all of it fits: the command, if there are commands, and what it
-    /// is done to, if that is named, too.
+    /// Whether everything matches: the command, if commands are given, and the
+    /// resource, if resources are given.
     fn matches_all(&self, subject: &RuleSubject<'_>, loose: bool) -> bool {
         !self.is_empty()
             && (self.commands.is_empty() || self.names_command(subject, loose))
@@ -131,7 +132,7 @@ impl ResourceSelectors {
         !(self.paths.is_empty() && self.hosts.is_empty() && self.names.is_empty())
     }
 
-    /// Whether it is done by one of the commands.
+    /// Whether one of the commands causes the effect.
     fn names_command(&self, subject: &RuleSubject<'_>, loose: bool) -> bool {
         let of_leaf = |pattern: &CommandPattern, leaf: &LeafCommand| {
             let whole = subject.command.is_some_and(|text| matches_whole(pattern, text, loose));
@@ -143,24 +144,24 @@ impl ResourceSelectors {
             return true;
         }
         match &subject.effect.resource {
-            // To allow, a part is no whole.
+            // A rule that allows must match the whole command, not a part.
             resource @ (Resource::Command(_) | Resource::Script(_))
                 if loose || subject.leaf.is_none() =>
             {
                 let text = &resource.as_text();
                 self.commands.iter().any(|pattern| matches_whole(pattern, text, loose))
             }
-            // What is not known may be done by any of them.
+            // An unknown target may belong to any of the commands.
             Resource::Any => loose && subject.leaf.is_none() && self.has_resources(),
             _ => false,
         }
     }
 
-    /// Whether it is done to one of the resources.
+    /// Whether the effect is on one of the resources.
     fn names_resource(&self, subject: &RuleSubject<'_>, loose: bool) -> bool {
         match &subject.effect.resource {
             Resource::Path(written) => self.paths.iter().any(|pattern| {
-                // A folder is removed with everything in it.
+                // Deleting a directory deletes everything in it.
                 let removes = loose && subject.effect.scope == Scope::FILE_DELETE;
                 if removes && subject.real.is_some_and(|real| pattern.has_path_below(real)) {
                     return true;
@@ -172,7 +173,7 @@ impl ResourceSelectors {
                 exactly || (loose && (folded || pattern.matches(written)))
             }),
             Resource::Host(host) => {
-                // One address can be written in many ways.
+                // An address can be written in many ways.
                 let canonical = if loose { Some(canonical_host(host)) } else { None };
                 self.hosts.iter().any(|pattern| {
                     pattern.matches(host)
@@ -184,13 +185,13 @@ impl ResourceSelectors {
                 self.names.iter().chain(&self.hosts).any(|pattern| pattern.matches(name))
             }
             Resource::Command(_) | Resource::Script(_) => false,
-            // What is not known may be any of them.
+            // An unknown target may be any of the resources.
             Resource::Any => loose && self.has_resources(),
         }
     }
 }
 
-/// A path with where it really is, if a link leads it elsewhere.
+/// Formats a path, with the resolved path if that differs.
 pub(crate) fn with_real_path(path: &Path, real: Option<&Path>) -> String {
     match real.filter(|real| *real != path) {
         Some(real) => format!("{}, which is {},", path.display(), real.display()),
@@ -198,8 +199,8 @@ pub(crate) fn with_real_path(path: &Path, real: Option<&Path>) -> String {
     }
 }
 
-/// Whether a pattern with shell syntax is about the whole command. To refuse,
-/// it is enough that the command contains it; to allow, it must be all of it.
+/// Whether a pattern with shell syntax matches the whole command. To deny, the
+/// command only has to contain it; to allow, the two must be equal.
 fn matches_whole(pattern: &CommandPattern, text: &str, loose: bool) -> bool {
     if loose { pattern.matches_text(text) } else { pattern.is_exact_command(text) }
 }
@@ -211,32 +212,32 @@ impl PolicyRule {
     }
 }
 
-/// What is said of one scope beyond yes and no.
+/// Restrictions within one scope.
 #[derive(Debug, Clone)]
 pub struct ScopeRestriction {
-    /// The scopes that it is about.
+    /// Scopes that the restriction applies to.
     pub scope: ScopePattern,
-    /// If given, only these.
+    /// If set, only these are allowed.
     pub allowed: Option<ResourceSelectors>,
-    /// Never these.
+    /// Never allowed.
     pub denied: ResourceSelectors,
-    /// These only if somebody agrees.
+    /// Allowed only after approval.
     pub asked: ResourceSelectors,
-    /// What becomes of the rest if only some are allowed.
+    /// The answer for everything else if only some resources are allowed.
     pub default_answer: PolicyAnswer,
-    /// Whether the file says so, or it is only the preset.
+    /// Whether the file sets the default answer explicitly.
     pub(crate) has_default_answer: bool,
-    /// What becomes of hosts of this machine and this network; none for no opinion.
+    /// The answer for loopback and private hosts; `None` for no opinion.
     pub private_hosts: Option<PolicyAnswer>,
-    /// What becomes of commands in the dangerous categories; none for asking.
+    /// The answer for commands in the dangerous categories; `None` means ask.
     pub dangerous: Option<PolicyAnswer>,
-    /// Where it was written.
+    /// Where the restriction is defined.
     pub origin: Arc<RuleOrigin>,
 }
 
 impl ScopeRestriction {
-    /// What it says of a host of this machine or network, if it is one and
-    /// not allowed by name.
+    /// Returns the answer for a loopback or private host that is not allowed by
+    /// name.
     fn private_host_answer(&self, subject: &RuleSubject<'_>) -> Option<PolicyAnswer> {
         let Resource::Host(host) = &subject.effect.resource else { return None };
         let answer = self.private_hosts.filter(|answer| *answer != PolicyAnswer::Allow)?;
@@ -249,28 +250,28 @@ impl ScopeRestriction {
     }
 }
 
-/// One level.
+/// One level of rules.
 #[derive(Debug, Clone, Default)]
 pub struct PolicyLevel {
-    /// Who speaks, for messages: `profile default`, `global rules`, …
+    /// Name for messages: `profile default`, `global rules`, …
     pub name: String,
-    /// Where it begins.
+    /// Where the level starts.
     pub place: Option<FilePosition>,
-    /// What may be done at all; nothing said means no opinion.
+    /// What is allowed; `None` means no opinion.
     pub allow: Option<Vec<PolicyRule>>,
-    /// What may not.
+    /// What is denied.
     pub deny: Vec<PolicyRule>,
-    /// What needs an agreement.
+    /// What requires approval.
     pub ask: Vec<PolicyRule>,
-    /// What somebody has agreed to beforehand: it is neither asked about nor
-    /// missing from `allow`. A denial still counts.
+    /// What is approved in advance: it is neither asked about nor missing from
+    /// `allow`. A denial still applies.
     pub approved: Vec<PolicyRule>,
-    /// What is said of single scopes.
+    /// Restrictions of individual scopes.
     pub restrictions: Vec<ScopeRestriction>,
 }
 
 impl PolicyLevel {
-    /// What the level says of an effect. No opinion is nothing.
+    /// Returns the level's opinion on an effect; `None` if it has none.
     pub fn judge(&self, subject: &RuleSubject<'_>) -> Option<RuleOpinion> {
         if let Some(rule) = self.deny.iter().find(|rule| rule.matches(subject, true)) {
             return Some(self.rule_opinion(PolicyAnswer::Deny, subject, rule));
@@ -285,8 +286,8 @@ impl PolicyLevel {
         {
             return Some(self.unlisted_opinion(subject));
         }
-        // A program of the same session is nobody whom something is sent to,
-        // unless the rule names it.
+        // Connecting to a program of the same session needs no approval, unless
+        // the rule names it.
         let asked = asked.filter(|rule| !subject.own_loopback || rule.selectors.is_some());
         let asked = asked.map(|rule| self.rule_opinion(PolicyAnswer::Ask, subject, rule));
         let restricted = self
@@ -311,7 +312,7 @@ impl PolicyLevel {
             })
     }
 
-    /// Whether a rule for more than commands names commands.
+    /// Whether a rule about files names commands.
     pub(crate) fn judges_files_by_command(&self) -> bool {
         let files = [Scope::FILE_READ, Scope::FILE_WRITE, Scope::FILE_DELETE];
         let about = |scope: &ScopePattern| files.iter().any(|file| scope.matches(file));
@@ -324,7 +325,7 @@ impl PolicyLevel {
         rules.any(|s| !s.commands.is_empty()) || restricted.any(|s| !s.commands.is_empty())
     }
 
-    /// Whether somebody has agreed to it beforehand, and nothing forbids it.
+    /// Whether the effect is approved in advance and nothing denies it.
     fn approves(&self, subject: &RuleSubject<'_>) -> bool {
         let mut about = self.restrictions.iter().filter(|r| r.scope.matches(&subject.effect.scope));
         self.approved.iter().any(|rule| rule.matches(subject, false))
@@ -334,7 +335,7 @@ impl PolicyLevel {
             })
     }
 
-    /// Whether somebody has agreed beforehand to a dangerous command, by naming it.
+    /// Whether a dangerous command is approved in advance by name.
     pub(crate) fn approves_danger(&self, subject: &RuleSubject<'_>) -> bool {
         let named =
             |rule: &PolicyRule| rule.selectors.as_ref().is_some_and(|s| !s.commands.is_empty());
@@ -342,8 +343,7 @@ impl PolicyLevel {
         rules.any(|rule| rule.matches(subject, false))
     }
 
-    /// Whether somebody has agreed beforehand to what is done to a place, by
-    /// naming it.
+    /// Whether an effect on a path is approved in advance by name.
     pub(crate) fn approves_place(&self, subject: &RuleSubject<'_>) -> bool {
         let named =
             |rule: &PolicyRule| rule.selectors.as_ref().is_some_and(|s| !s.paths.is_empty());
@@ -372,7 +372,7 @@ impl PolicyLevel {
         let scope = &subject.effect.scope;
         let reason = rule.reason.clone().unwrap_or_else(|| match answer {
             PolicyAnswer::Deny => format!("Permission {scope} is denied in {}", self.name),
-            _ => format!("{scope} needs an approval in {}", self.name),
+            _ => format!("{scope} requires approval in {}", self.name),
         });
         RuleOpinion { answer, reason, origin: Arc::clone(&rule.origin) }
     }
@@ -393,12 +393,12 @@ impl PolicyLevel {
             );
         }
         if restriction.asked.matches(subject, true) {
-            let reason = format!("{} needs an approval in {}", describe_effect(effect), self.name);
+            let reason = format!("{} requires approval in {}", describe_effect(effect), self.name);
             return opinion(PolicyAnswer::Ask, reason);
         }
         if let Some(answer) = restriction.private_host_answer(subject) {
             let host = &effect.resource;
-            return opinion(answer, format!("{host} is a host of this machine or network"));
+            return opinion(answer, format!("{host} is a host of this machine or its network"));
         }
         let allowed = restriction.allowed.as_ref()?;
         if allowed.concerns(subject) && !allowed.matches(subject, false) {
@@ -418,7 +418,7 @@ impl PolicyLevel {
 }
 
 impl ResourceSelectors {
-    /// Whether these selectors have anything to say about such a resource.
+    /// Whether these selectors apply to this kind of resource.
     fn concerns(&self, subject: &RuleSubject<'_>) -> bool {
         if !self.commands.is_empty() && subject.leaf.is_some() {
             return true;
@@ -433,7 +433,7 @@ impl ResourceSelectors {
     }
 }
 
-/// An effect in words.
+/// Describes an effect in words.
 fn describe_effect(effect: &Effect) -> String {
     match effect.resource {
         Resource::Any => format!("{} of a target that is only known when it runs", effect.scope),
@@ -441,7 +441,7 @@ fn describe_effect(effect: &Effect) -> String {
     }
 }
 
-/// The stricter of two opinions; the first of equals.
+/// Returns the stricter of two opinions; the first if they are equal.
 pub(crate) fn strictest_opinion(
     a: Option<RuleOpinion>,
     b: Option<RuleOpinion>,

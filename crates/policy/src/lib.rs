@@ -1,15 +1,15 @@
-//! Who may do what: profiles in `hermes_permissions.yaml`, rules for paths,
-//! hosts and commands, and the answers that people gave.
+//! Permission policy: profiles in `hermes_permissions.yaml`, rules for paths,
+//! hosts and commands, and the approvals that users gave.
 //!
 //! ```text
-//! File (yaml) ─ Profile ─ Level ─ Rule, Restriction      what is written
-//! Permissions ─ examine ─ Examination ─ Finding          what it means for a call
-//!      └─ Ruling: verdict, grants, confinement           what the engine is told
+//! PolicyFile (yaml) ─ PermissionProfile ─ PolicyLevel ─ rules      what is written
+//! PermissionPolicy ─ CallExamination ─ PolicyFinding               what it means for a call
+//!      └─ Ruling: verdict, grants, confinement                     what the engine gets
 //! ```
 //!
-//! The strictest finding counts: deny over ask over allow. Levels (the
-//! profile, the rules for all profiles, the project's own file, a tool's, a
-//! parameter's) are heard one by one, so that each can only narrow the others.
+//! The strictest finding counts: deny over ask over allow. Each level (the
+//! profile, the global rules, the project's own file, a tool's rules, a
+//! parameter's rules) is judged separately, so it can only narrow the others.
 
 mod approvals;
 mod approved_writes;

@@ -1,6 +1,6 @@
-//! Protected names that are symbolic links. Whoever keeps `~/.netrc` as a link
-//! to `dotfiles/netrc` has the secret there: that place is protected like the
-//! name.
+//! Protected names that are symlinks. If `~/.netrc` is a link to
+//! `dotfiles/netrc`, the secret is in the target, which gets the same
+//! protection.
 
 use std::collections::HashMap;
 use std::fs;
@@ -12,28 +12,28 @@ use parking_lot::Mutex;
 
 use crate::pattern::{fold_path, is_within};
 
-/// How long a look counts without a question to the disk.
+/// How long a survey is used without checking the file system.
 const RECHECK_INTERVAL: Duration = Duration::from_millis(20);
-/// How long a look counts as long as no directory has changed. A link may lead
-/// through others whose directories are not watched.
+/// How long a survey is valid while no watched directory changes. A symlink may
+/// lead through others whose directories are not watched.
 const SURVEY_TTL: Duration = Duration::from_secs(2);
-/// More links are not kept.
+/// Maximum number of links kept.
 const MAX_LINKS: usize = 1024;
 
-/// Where the targets of kernel files and devices are: nobody's secret is
-/// there, but `~/.bash_history` may well be a link to `/dev/null`.
+/// Directories of kernel files and devices. They hold no user secrets, but
+/// `~/.bash_history` may well be a link to `/dev/null`.
 const KERNEL_DIRECTORIES: &[&str] = &["/dev", "/proc", "/sys"];
 
-/// The links among the protected names at one moment.
+/// Symlinks among the protected names at one point in time.
 #[derive(Debug, Default)]
 pub(crate) struct LinkTargets {
-    /// The protected names by the folded real place that they lead to.
+    /// Protected names by the folded real path that they resolve to.
     names: HashMap<PathBuf, Vec<PathBuf>>,
-    /// The same real places as they are written, each with one of its names.
+    /// The same real paths unfolded, each with one of its names.
     pub(crate) pairs: Vec<(PathBuf, PathBuf)>,
 }
 
-/// What a look found: the links, and the directories that they were found in.
+/// Result of a survey: the links, and the directories that contain them.
 #[derive(Debug, Default)]
 pub(crate) struct LinkSurvey {
     pub(crate) links: Vec<PathBuf>,
@@ -48,12 +48,12 @@ struct CachedSurvey {
     targets: Arc<LinkTargets>,
 }
 
-/// The last look.
+/// The latest survey.
 #[derive(Debug, Default)]
 pub(crate) struct LinkCache(Mutex<Option<CachedSurvey>>);
 
 impl LinkCache {
-    /// The links as they are at `now`, or were a moment ago.
+    /// Returns the link targets as of `now`, or shortly before.
     pub(crate) fn targets(
         &self,
         now: Instant,
@@ -101,7 +101,7 @@ fn modified_time(directory: &Path) -> Option<SystemTime> {
 }
 
 impl LinkTargets {
-    /// Where these links lead, as far as the targets are wanted.
+    /// Resolves these links and keeps the targets that are wanted.
     pub(crate) fn new(links: &[PathBuf], is_wanted: impl Fn(&Path) -> bool) -> Self {
         let mut targets = Self::default();
         for link in links.iter().take(MAX_LINKS) {
@@ -117,8 +117,8 @@ impl LinkTargets {
         targets
     }
 
-    /// The protected names of a folded real path: those that lead to it or to
-    /// a directory above it, each with where it leads.
+    /// Returns the protected names of a folded real path: those that resolve to
+    /// it or to an ancestor, each with its target.
     pub(crate) fn names<'a>(
         &'a self,
         folded: &'a Path,
@@ -132,7 +132,7 @@ impl LinkTargets {
     }
 }
 
-/// A path without a slash at its end.
+/// Joins two paths without adding a trailing slash.
 fn join_below(name: &Path, below: &Path) -> PathBuf {
     if below.as_os_str().is_empty() { name.to_owned() } else { name.join(below) }
 }

@@ -1,5 +1,5 @@
-//! Programs that are not there. Nobody needs to be asked what such a program
-//! does: the shell says that it was not found.
+//! Detection of programs that do not exist. Such a command needs no approval:
+//! the shell reports that the program was not found.
 
 use std::env;
 use std::ffi::OsString;
@@ -12,12 +12,12 @@ use hermes_shell::LeafCommand;
 
 use crate::permissions::PermissionPolicy;
 
-/// Where shells look without a `PATH`.
+/// Directories that shells search without a `PATH`.
 const SYSTEM_PATH_DIRS: &[&str] =
     &["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", "/snap/bin"];
 
-/// Below the home and below the workspace: where programs are that somebody
-/// may put into the `PATH` in a way that cannot be seen here.
+/// Directories below the home and the workspace that users add to `PATH` in
+/// ways that are not visible here.
 const USER_PATH_DIRS: &[&str] = &[
     "bin",
     ".local/bin",
@@ -32,19 +32,19 @@ const USER_PATH_DIRS: &[&str] = &[
     "venv/bin",
 ];
 
-/// Programs that start another as a shell would find it.
+/// Programs that start another one found through the usual search path.
 const PLAIN_WRAPPERS: &[&str] = &[
     "builtin", "command", "doas", "env", "exec", "ionice", "nice", "nohup", "setsid", "stdbuf",
     "sudo", "time", "timeout", "xargs",
 ];
 
-/// Whether there is a program of that name in one of these directories.
+/// Reports whether a program of that name exists in one of these directories.
 pub type ProgramLookup = Arc<dyn Fn(&str, &[PathBuf]) -> bool + Send + Sync>;
 
 impl PermissionPolicy {
-    /// Whether the program of a simple command is certainly not there. `texts`
-    /// are what the shell was told before and the command, `before` is what the
-    /// command runs first.
+    /// Whether the program of a simple command certainly does not exist.
+    /// `texts` are the shell's earlier input and the command, `before` is what
+    /// the command runs first.
     pub(crate) fn is_missing_program(
         &self,
         proposal: &CallProposal<'_>,
@@ -53,7 +53,8 @@ impl PermissionPolicy {
         before: &[LeafCommand],
     ) -> bool {
         let Some(name) = literal_program(leaf) else { return false };
-        // A search path of its own, or something that has just been installed.
+        // The command may set its own search path, or have just installed the
+        // program.
         if texts.iter().any(|text| text.contains("PATH")) || before.iter().any(may_install) {
             return false;
         }
@@ -65,7 +66,7 @@ impl PermissionPolicy {
         if let Some((directory, name)) = name.rsplit_once('/') {
             return directory.starts_with('/') && !look(name, &[PathBuf::from(directory)]);
         }
-        // Where the directory is not here, the programs are elsewhere as well.
+        // If the directory is not on this machine, neither are the programs.
         if !cwd.is_dir() {
             return false;
         }
@@ -82,8 +83,8 @@ impl PermissionPolicy {
     }
 }
 
-/// The program of a simple command, if it stands there letter by letter: what
-/// the shell puts together may be another name than it seems.
+/// Returns the program of a simple command, if written literally: the result of
+/// an expansion may be another name.
 fn literal_program(leaf: &LeafCommand) -> Option<&str> {
     let program = leaf.words.first().filter(|word| word.known && !word.glob)?;
     let name = program.text.as_str();
@@ -99,7 +100,7 @@ fn is_present(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }
 
-/// Whether a simple command may bring a program that was not there before.
+/// Whether a simple command may install a program.
 fn may_install(leaf: &LeafCommand) -> bool {
     leaf.effects.iter().any(|effect| {
         effect.scope.family() == "network"

@@ -1,5 +1,5 @@
-//! Second paths to the same place by way of mounts. A link leads elsewhere and
-//! is followed; what is mounted twice is in both places.
+//! Alternative paths to the same file through mounts. A symlink can be
+//! resolved; a bind mount exists under both paths.
 
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
@@ -10,26 +10,26 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// How long a look at the mounts counts.
+/// How long a scan of the mounts is valid.
 const MOUNT_SCAN_TTL: Duration = Duration::from_secs(2);
 
-/// More are not looked at: they are those of containers.
+/// Further mounts are ignored; they belong to containers.
 const MAX_MOUNTS: usize = 1024;
 const MAX_ALIASES: usize = 64;
 
-/// Where the mounts of this process are told.
+/// Lists the mounts of this process.
 const MOUNTINFO_FILE: &str = "/proc/self/mountinfo";
 
-/// Pairs of folders or files that are one. Mostly there are none.
+/// Pairs of directories or files that are the same. Usually empty.
 #[derive(Debug, Default)]
 pub(crate) struct MountAliases(Vec<(PathBuf, PathBuf)>);
 
-/// The last look.
+/// The latest scan.
 #[derive(Debug, Default)]
 pub(crate) struct MountAliasCache(Mutex<Option<(Instant, Arc<MountAliases>)>>);
 
 impl MountAliasCache {
-    /// What is mounted twice now, or was a moment ago.
+    /// Returns the aliases now, or as of a recent scan.
     pub(crate) fn aliases(&self) -> Arc<MountAliases> {
         let mut last = self.0.lock();
         last.take_if(|(since, _)| since.elapsed() >= MOUNT_SCAN_TTL);
@@ -47,14 +47,14 @@ impl MountAliases {
         let mounts: Vec<MountInfoLine> = lines.filter_map(MountInfoLine::parse).collect();
         let mut pairs: Vec<(PathBuf, PathBuf)> = Vec::new();
         for outer in &mounts {
-            // Mostly each has a device of its own, and that is quickly seen.
+            // Usually each mount has its own device, so this is a cheap filter.
             for inner in mounts.iter().filter(|inner| inner.device == outer.device) {
                 let below = inner.root.strip_prefix(&outer.root).ok();
                 let Some(other) = below.map(|below| join_below(&outer.mount_point, below)) else {
                     continue;
                 };
                 let is_known = || pairs.iter().any(|(a, b)| *a == other && *b == inner.mount_point);
-                // What another mount lies over is not there any more.
+                // A path covered by another mount is no longer reachable.
                 if other != inner.mount_point && !is_known() && is_same(&inner.mount_point, &other)
                 {
                     pairs.push((inner.mount_point.clone(), other));
@@ -67,14 +67,14 @@ impl MountAliases {
         Self(pairs)
     }
 
-    /// The other paths to a place.
+    /// Returns the other paths to the same file.
     pub(crate) fn other_paths<'a>(&'a self, path: &'a Path) -> impl Iterator<Item = PathBuf> + 'a {
         let led = move |from: &Path, to: &Path| Some(join_below(to, path.strip_prefix(from).ok()?));
         self.0.iter().flat_map(move |(a, b)| [led(a, b), led(b, a)]).flatten()
     }
 }
 
-/// A path without a slash at its end.
+/// Joins two paths without adding a trailing slash.
 fn join_below(folder: &Path, below: &Path) -> PathBuf {
     if below.as_os_str().is_empty() { folder.to_owned() } else { folder.join(below) }
 }
@@ -84,7 +84,7 @@ fn is_same_file(a: &Path, b: &Path) -> bool {
     identity(a).is_some_and(|a| identity(b) == Some(a))
 }
 
-/// One line of what the system tells of mounts.
+/// One line of `mountinfo`.
 struct MountInfoLine<'a> {
     device: &'a [u8],
     root: PathBuf,
@@ -99,7 +99,7 @@ impl<'a> MountInfoLine<'a> {
     }
 }
 
-/// Blanks and the like are told by their numbers: `\040`.
+/// Decodes octal escapes such as `\040`.
 fn unescape_field(field: &[u8]) -> PathBuf {
     let mut bytes = Vec::with_capacity(field.len());
     let mut rest = field;

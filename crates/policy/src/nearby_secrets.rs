@@ -1,5 +1,6 @@
-//! The secrets around a working folder: those that are there, those that may
-//! come to be, and our own home, of which children see no more than they need.
+//! Secrets near a working directory: those that exist, those that may appear
+//! later, and the hermes home, of which child processes see only what they
+//! need.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,28 +13,30 @@ use crate::permissions::PermissionPolicy;
 use crate::repositories::{self, MAX_SEARCH_DEPTH};
 use crate::sensitive_places::SensitivePlaces;
 
-/// How many names of a folder are looked at.
+/// Maximum number of directory entries examined.
 const MAX_NAMES: usize = 4096;
 
-/// How many secrets further down are kept.
+/// Maximum number of secrets kept from subdirectories.
 const MAX_DEEP_SECRETS: usize = 64;
 
-/// What is known of the secrets around a folder.
+/// Secrets near a directory.
 #[derive(Debug, Clone)]
 pub(crate) struct NearbySecrets {
     pub(crate) present: Vec<PathBuf>,
     pub(crate) pending: Arc<PendingSecrets>,
     pub(crate) partial_dirs: Vec<PartialDir>,
-    /// Caches in the home that children change without changing the user's.
+    /// Caches in the home directory whose changes by child processes go to an
+    /// overlay.
     pub(crate) overlays: Vec<OverlayMount>,
-    /// Files that they see without credentials.
+    /// Files that child processes see with credentials redacted.
     pub(crate) redacted: Vec<PathBuf>,
 }
 
 impl PermissionPolicy {
-    /// The secret places that are there, with those in the working folder, at
-    /// the top of the workspace and some way down; and what may come to be. A
-    /// burst of calls looks once, unless something was made meanwhile.
+    /// Returns the secrets that exist, including those in the working
+    /// directory, at the top of the workspace and some levels down, and those
+    /// that may appear later. A burst of calls scans once, unless a directory
+    /// changes.
     pub(crate) fn nearby_secrets(&self, cwd: &Path) -> NearbySecrets {
         let places = self.path_variables();
         let mut folders = vec![cwd.to_path_buf()];
@@ -68,7 +71,7 @@ impl PermissionPolicy {
             });
         }
         deep.retain(|path| is_secret(path));
-        // Where there is one, there may be more of them.
+        // A directory with one secret may get more.
         folders.extend(deep.iter().filter_map(|path| path.parent()).map(Path::to_path_buf));
         folders.sort();
         folders.dedup();
@@ -87,7 +90,7 @@ impl PermissionPolicy {
             |path: &Path| self.opened_sensitive_paths().iter().any(|open| open.matches(path));
         let may_come = self.sensitive().named_secrets().iter().filter(may_come);
         awaited.paths = may_come.filter(|path| !is_open(path)).cloned().collect();
-        // Whoever lays one open by name means all that is called so.
+        // Opening one `.env` file by name opens all files of that name.
         folders.retain(|folder| !is_open(&folder.join(".env")));
         awaited.dirs = folders;
         let redacted = self.redacted_files();
@@ -100,8 +103,8 @@ impl PermissionPolicy {
         }
     }
 
-    /// Our own home, and what can be seen of it; none if a profile lays it open
-    /// as a whole or it is not there.
+    /// Returns the hermes home with the entries that are visible; `None` if it
+    /// does not exist or the profile opens it entirely.
     fn hermes_home_view(&self) -> Option<PartialDir> {
         let folder = self.path_variables().hermes.clone();
         let is_open =
@@ -112,7 +115,7 @@ impl PermissionPolicy {
         let mut open = Vec::new();
         for entry in std::fs::read_dir(&folder).ok()?.flatten().take(MAX_NAMES) {
             let path = entry.path();
-            // What begins with a dot is on its way to another name.
+            // A leading dot marks a temporary file that is about to be renamed.
             let is_fleeting = entry.file_name().to_string_lossy().starts_with('.');
             let is_secret = self.sensitive().read_protection(&fold_path(&path)).is_some();
             if is_open(&path) || !(is_fleeting || is_secret) {
@@ -124,7 +127,7 @@ impl PermissionPolicy {
     }
 }
 
-/// When something was last made or removed in a folder.
+/// Returns when an entry was last created or removed in a directory.
 fn modified_time(folder: &Path) -> Option<SystemTime> {
     std::fs::metadata(folder).ok()?.modified().ok()
 }

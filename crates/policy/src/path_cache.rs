@@ -1,5 +1,5 @@
-//! Where the paths of one command lead. A command names a few folders again
-//! and again: each is followed once, and what lies in it needs but a look.
+//! Resolves the paths of one command. A command often names the same few
+//! directories: each is resolved once, and a file in it needs only one `lstat`.
 
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
@@ -8,21 +8,21 @@ use std::path::{Path, PathBuf};
 use hermes_core::{Effect, Scope, is_normalized};
 use hermes_files::{FileKind, ResolvedPath};
 
-/// More are not kept.
+/// Maximum number of cached paths.
 const MAX_CACHED_PATHS: usize = 64;
 
-/// Where a path leads.
+/// A resolved path.
 #[derive(Debug, Clone)]
 pub(crate) struct EffectTarget {
-    /// The real place.
+    /// The real path.
     pub(crate) path: PathBuf,
-    /// Device and inode of a file that has several names.
+    /// Device and inode of a file with several hard links.
     pub(crate) hardlink_id: Option<(u64, u64)>,
     is_directory: bool,
 }
 
 impl EffectTarget {
-    /// Where the path of an effect really is; the error says what is in the way.
+    /// Resolves the path of an effect; the error says what failed.
     pub(crate) fn for_effect(effect: &Effect) -> Option<Result<Self, String>> {
         let path = effect.resource.as_path()?;
         let place = if is_delete(effect) {
@@ -49,21 +49,22 @@ impl From<ResolvedPath> for EffectTarget {
     }
 }
 
-/// A link is deleted, not what it leads to.
+/// Whether the effect deletes: deleting a symlink affects the link, not its
+/// target.
 fn is_delete(effect: &Effect) -> bool {
     effect.scope == Scope::FILE_DELETE
 }
 
-/// What was seen while one command is judged.
+/// Paths resolved while judging one command.
 #[derive(Debug, Default)]
 pub(crate) struct PathCache<'a> {
     resolved: Vec<(&'a Path, bool, Result<EffectTarget, String>)>,
-    /// Folders that no link leads to.
+    /// Directories whose paths contain no symlinks.
     plain_dirs: Vec<&'a Path>,
 }
 
 impl<'a> PathCache<'a> {
-    /// Where the path of an effect really is.
+    /// Resolves the path of an effect.
     pub(crate) fn resolve(&mut self, effect: &'a Effect) -> Option<&Result<EffectTarget, String>> {
         let path = effect.resource.as_path()?;
         let removes = is_delete(effect);
@@ -91,7 +92,7 @@ impl<'a> PathCache<'a> {
         self.resolved.get(at).map(|(_, _, place)| place)
     }
 
-    /// The place of a path in a folder that is known.
+    /// Resolves a path in a directory known to be free of symlinks.
     fn resolve_in_plain_dir(&self, path: &Path) -> Option<EffectTarget> {
         let folder = path.parent().filter(|_| is_normalized(path))?;
         self.plain_dirs.iter().find(|known| is_same_spelling(known, folder))?;
@@ -112,7 +113,7 @@ impl<'a> PathCache<'a> {
     }
 }
 
-/// Whether two paths are written the same way.
+/// Whether two paths are spelled identically.
 pub(crate) fn is_same_spelling(a: &Path, b: &Path) -> bool {
     a.as_os_str() == b.as_os_str()
 }

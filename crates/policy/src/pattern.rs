@@ -1,4 +1,4 @@
-//! The patterns that rules are written with: scopes, paths, hosts, names.
+//! The patterns used in rules: scopes, paths, hosts and names.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,12 +10,12 @@ use globset::{Glob, GlobBuilder, GlobMatcher};
 use hermes_core::Scope;
 use unicode_normalization::UnicodeNormalization as _;
 
-/// `*`, `file:*` or `file:read`.
+/// Pattern for scopes: `*`, `file:*` or `file:read`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScopePattern(String);
 
 impl ScopePattern {
-    /// Reads a pattern; the error says what is wrong with it.
+    /// Parses a pattern; the error says what is wrong with it.
     pub fn parse(text: &str) -> Result<Self, String> {
         let word = |part: &str| {
             !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
@@ -26,7 +26,10 @@ impl ScopePattern {
             None => false,
         };
         if !is_pattern {
-            return Err(format!("'{text}' is not a scope such as file:read, file:* or *"));
+            return Err(format!(
+                "'{text}' is not a valid scope; use a form such as file:read, \
+                file:* or *"
+            ));
         }
         let pattern = Self(text.to_owned());
         if pattern.is_known() {
@@ -35,17 +38,17 @@ impl ScopePattern {
         let all = Scope::ALL.iter().map(Scope::as_str);
         let near = hermes_core::similar::nearest(text, all, 0.6);
         Err(match near {
-            Some(near) => format!("There is no scope '{text}'; did you mean '{near}'?"),
-            None => format!("There is no scope '{text}'; `hermes permissions show` lists them"),
+            Some(near) => format!("Unknown scope '{text}'; did you mean '{near}'?"),
+            None => format!("Unknown scope '{text}'; `hermes permissions show` lists all scopes"),
         })
     }
 
-    /// Whether any tool could have such an effect.
+    /// Whether any tool can have such an effect.
     fn is_known(&self) -> bool {
         self.0.starts_with("mcp:") || Scope::ALL.iter().any(|scope| self.matches(scope))
     }
 
-    /// Whether the scope is meant.
+    /// Whether the pattern matches the scope.
     pub fn matches(&self, scope: &Scope) -> bool {
         match self.0.strip_suffix('*') {
             Some(prefix) => scope.as_str().starts_with(prefix),
@@ -53,23 +56,23 @@ impl ScopePattern {
         }
     }
 
-    /// The pattern as it was written.
+    /// Returns the pattern as written.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// What the names in path patterns stand for.
+/// Values of the variables in path patterns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathVariables {
-    /// The tree that the user works in, by its real path; none if that is the
-    /// whole file system.
+    /// The workspace, as a real path; `None` if it would be the whole file
+    /// system.
     pub workspace: Option<PathBuf>,
-    /// The user's home folder.
+    /// The user's home directory.
     pub home: Option<PathBuf>,
-    /// Our own home folder.
+    /// The hermes home directory.
     pub hermes: PathBuf,
-    /// Folders for temporary files.
+    /// Directories for temporary files.
     pub temp: Vec<PathBuf>,
 }
 
@@ -78,17 +81,18 @@ pub struct PathVariables {
 pub struct PathPattern {
     written: String,
     matchers: Vec<LazyGlob>,
-    /// The folders whose whole trees it covers, if it is that simple.
+    /// Directories whose whole trees the pattern covers.
     trees: Vec<PathBuf>,
-    /// The path that it is, if it is one and nothing else.
+    /// Paths that the pattern names exactly.
     single_paths: Vec<PathBuf>,
-    /// Whether these are all that it covers, letter by letter.
+    /// Whether the pattern covers only these, compared exactly.
     is_literal: bool,
-    /// A home folder among temporary files is no temporary file.
+    /// A home directory inside a temporary directory, which `${tmp}` does not
+    /// cover.
     except: Option<PathBuf>,
 }
 
-/// A glob that is compiled when it is first needed; most never are.
+/// A glob that is compiled on first use; most never are.
 #[derive(Debug, Clone)]
 struct LazyGlob {
     glob: Glob,
@@ -101,19 +105,18 @@ impl LazyGlob {
     }
 }
 
-/// How a pattern treats spelling.
+/// How a pattern compares spellings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpellingMode {
-    /// As it is: for what is allowed.
+    /// Exact comparison, for rules that allow.
     Exact,
-    /// Other cases and other forms of the same letters as well: for what is
-    /// denied.
+    /// Ignores case and Unicode variants, for rules that deny.
     Loose,
 }
 
 impl PathPattern {
-    /// Reads a pattern. `${workspace}`, `${home}`, `${hermes}`, `${tmp}` and
-    /// `~` stand for folders; a relative pattern is below the workspace.
+    /// Parses a pattern. `${workspace}`, `${home}`, `${hermes}`, `${tmp}` and
+    /// `~` expand to directories; a relative pattern is below the workspace.
     pub fn parse(
         text: &str,
         places: &PathVariables,
@@ -146,7 +149,8 @@ impl PathPattern {
         })
     }
 
-    /// Whether the path is meant. For [`SpellingMode::CwdIndependentAnalysis`], hand it the folded path.
+    /// Whether the pattern matches the path. For [`SpellingMode::Loose`], pass
+    /// the folded path.
     pub fn matches(&self, path: &Path) -> bool {
         if self.except.as_ref().is_some_and(|home| is_within(path, home)) {
             return false;
@@ -158,13 +162,13 @@ impl PathPattern {
         self.matchers.iter().any(|matcher| matcher.is_match(path))
     }
 
-    /// What lies in its trees and is not covered.
+    /// Returns the path inside its trees that is not covered.
     pub(crate) fn except(&self) -> Option<&Path> {
         self.except.as_deref()
     }
 
-    /// Whether it has fixed names only, and none is that of a folder in which
-    /// programs of all kinds put their sockets.
+    /// Whether the pattern is literal and names no directory that many programs
+    /// share for their sockets.
     pub(crate) fn names_sockets(&self, places: &PathVariables) -> bool {
         const COMMON_SOCKET_DIRS: &[&str] =
             &["/run/user", "/var/run", "/run", "/dev/shm", "/var/tmp", "/tmp"];
@@ -178,23 +182,23 @@ impl PathPattern {
         self.is_literal && !self.trees.iter().chain(&self.single_paths).any(is_common)
     }
 
-    /// The folders whose whole trees it covers.
+    /// Returns the directories whose whole trees the pattern covers.
     pub fn trees(&self) -> &[PathBuf] {
         &self.trees
     }
 
-    /// The paths that it names one by one.
+    /// Returns the paths that the pattern names exactly.
     pub fn single_paths(&self) -> &[PathBuf] {
         &self.single_paths
     }
 
-    /// Whether something with a fixed name that it covers is inside the folder.
+    /// Whether the pattern covers a literal path inside the directory.
     pub fn has_path_below(&self, folder: &Path) -> bool {
         self.trees.iter().chain(&self.single_paths).any(|path| path.starts_with(folder))
     }
 }
 
-/// Whether a folded path is the tree's root or lies below it.
+/// Whether a folded path is the tree's root or below it.
 pub(crate) fn is_within(path: &Path, tree: &Path) -> bool {
     let (path, tree) = (path.as_os_str().as_bytes(), tree.as_os_str().as_bytes());
     let Some(rest) = path.strip_prefix(tree) else { return false };
@@ -207,9 +211,9 @@ impl fmt::Display for PathPattern {
     }
 }
 
-/// The absolute patterns that a written one stands for.
+/// Expands a pattern into absolute patterns.
 fn expand_variables(text: &str, places: &PathVariables) -> Result<Vec<String>, String> {
-    let absent = |what: &str| format!("'{text}' needs {what}, which is not known here");
+    let absent = |what: &str| format!("'{text}' requires {what}, which is not set");
     let join = |base: &Path, rest: &str| {
         let base = escape_glob(&base.to_string_lossy());
         match rest {
@@ -221,34 +225,41 @@ fn expand_variables(text: &str, places: &PathVariables) -> Result<Vec<String>, S
         return Err("An empty path matches nothing".to_owned());
     }
     if text.starts_with('!') {
-        return Err(format!("'{text}': a pattern cannot be turned around with '!'"));
+        return Err(format!("'{text}': a pattern cannot be negated with '!'"));
     }
     if text.starts_with('$') && !text.starts_with("${") {
-        return Err(format!("'{text}': variables are not expanded; write ~ or ${{home}}"));
+        return Err(format!(
+            "'{text}': environment variables are not expanded; write ~ or \
+            ${{home}}"
+        ));
     }
     if let Some(rest) = text.strip_prefix("${") {
         let (name, rest) =
             rest.split_once('}').ok_or_else(|| format!("'{text}' has no closing brace"))?;
         let rest = rest.trim_start_matches('/');
         return match name {
-            // No workspace is a workspace in which nothing is.
+            // Without a workspace, the pattern matches nothing.
             "workspace" => Ok(places.workspace.iter().map(|base| join(base, rest)).collect()),
             "home" => {
-                let home = places.home.as_ref().ok_or_else(|| absent("a home folder"))?;
+                let home = places.home.as_ref().ok_or_else(|| absent("a home directory"))?;
                 Ok(vec![join(home, rest)])
             }
             "hermes" => Ok(vec![join(&places.hermes, rest)]),
             "tmp" => Ok(places.temp.iter().map(|base| join(base, rest)).collect()),
             other => Err(format!(
-                "'{text}': there is no ${{{other}}}, only ${{workspace}}, ${{home}}, ${{hermes}} and ${{tmp}}"
+                "'{text}': unknown variable ${{{other}}}; use ${{workspace}}, ${{home}}, \
+                 ${{hermes}} or ${{tmp}}"
             )),
         };
     }
     if let Some(rest) = text.strip_prefix('~') {
         if !rest.is_empty() && !rest.starts_with('/') {
-            return Err(format!("'{text}': only the user's own ~ is known"));
+            return Err(format!(
+                "'{text}': the home directory of another user is not supported; \
+                use ~ or an absolute path"
+            ));
         }
-        // Without a home there is nothing that the pattern could mean.
+        // Without a home directory, the pattern matches nothing.
         let rest = rest.trim_start_matches('/');
         return Ok(places.home.iter().map(|home| join(home, rest)).collect());
     }
@@ -259,8 +270,8 @@ fn expand_variables(text: &str, places: &PathVariables) -> Result<Vec<String>, S
     Ok(places.workspace.iter().map(|base| join(base, rest)).collect())
 }
 
-/// The pattern without parts that say nothing. One that ends in a slash is a
-/// folder with all that is in it.
+/// Removes empty and `.` components. A pattern that ends in a slash becomes a
+/// tree.
 fn normalize_pattern(pattern: &str) -> String {
     let parts: Vec<&str> =
         pattern.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
@@ -269,7 +280,8 @@ fn normalize_pattern(pattern: &str) -> String {
     format!("{root}{}{tree}", parts.join("/")).replace("//", "/")
 }
 
-/// The pattern as written, and with the links in its fixed part followed.
+/// Returns the pattern as written, and with symlinks in its literal prefix
+/// resolved.
 fn link_forms(pattern: &str) -> Result<Vec<String>, String> {
     let mut forms = vec![pattern.to_owned()];
     let parts: Vec<&str> = pattern.split('/').collect();
@@ -291,19 +303,19 @@ fn link_forms(pattern: &str) -> Result<Vec<String>, String> {
     Ok(forms)
 }
 
-/// The pattern that means exactly this text.
+/// Returns the pattern that matches exactly this text.
 pub(crate) fn escape_glob(text: &str) -> String {
     globset::escape(text).replace('\\', "\\\\")
 }
 
-/// The path that a pattern without wildcards is.
+/// Returns the path of a pattern without wildcards.
 pub(crate) fn literal_path(pattern: &str) -> Option<PathBuf> {
     let mut text = String::with_capacity(pattern.len());
     let mut rest = pattern;
     while let Some(c) = rest.chars().next() {
         rest = rest.get(c.len_utf8()..)?;
         match c {
-            // As [`escape`] writes a letter that is no wildcard.
+            // An escaped character, as written by [`escape_glob`].
             '[' => {
                 let letter = rest.chars().next().filter(|c| "*?[]{}".contains(*c))?;
                 rest = rest.get(1..)?.strip_prefix(']')?;
@@ -328,7 +340,7 @@ fn compile_globs(pattern: &str, spelling: SpellingMode) -> Result<Vec<LazyGlob>,
             .case_insensitive(spelling == SpellingMode::Loose)
             .build()
             .map(|glob| LazyGlob { glob, compiled: OnceLock::new() })
-            .map_err(|error| format!("'{text}' is not a path pattern: {}", error.kind()))
+            .map_err(|error| format!("'{text}' is not a valid path pattern: {}", error.kind()))
     };
     let loose =
         if spelling == SpellingMode::Loose { fold_text(pattern) } else { pattern.to_owned() };
@@ -337,14 +349,14 @@ fn compile_globs(pattern: &str, spelling: SpellingMode) -> Result<Vec<LazyGlob>,
     if let Some(root) = loose.strip_suffix("/**") {
         matchers.push(build(if root.is_empty() { "/" } else { root })?);
     } else if spelling == SpellingMode::Loose {
-        // Who refuses a folder refuses what is in it.
+        // Denying a directory denies its contents.
         matchers.push(build(&format!("{loose}/**"))?);
     }
     Ok(matchers)
 }
 
-/// A path as rules that deny compare it: one form for every letter, no
-/// capitals, no dots or blanks at the end of a name.
+/// Folds a path for comparison by rules that deny: normalized characters, lower
+/// case, no trailing dots or spaces in a component.
 pub fn fold_path(path: &Path) -> Cow<'_, Path> {
     let bytes = path.as_os_str().as_bytes();
     let is_small = |b: &u8| b.is_ascii() && !b.is_ascii_uppercase();
@@ -382,7 +394,7 @@ fn is_invisible(c: char) -> bool {
     )
 }
 
-/// A glob over names: of tables, hosts, secrets, parameter values.
+/// A glob over names of tables, hosts, secrets or parameter values.
 #[derive(Debug, Clone)]
 pub struct NamePattern {
     written: String,
@@ -390,17 +402,17 @@ pub struct NamePattern {
 }
 
 impl NamePattern {
-    /// Reads a pattern.
+    /// Parses a pattern.
     pub fn parse(text: &str) -> Result<Self, String> {
         let matcher = GlobBuilder::new(text)
             .case_insensitive(true)
             .build()
-            .map_err(|error| format!("'{text}' is not a pattern: {}", error.kind()))?
+            .map_err(|error| format!("'{text}' is not a valid pattern: {}", error.kind()))?
             .compile_matcher();
         Ok(Self { written: text.to_owned(), matcher })
     }
 
-    /// Whether the name is meant.
+    /// Whether the pattern matches the name.
     pub fn matches(&self, name: &str) -> bool {
         self.matcher.is_match(name)
     }

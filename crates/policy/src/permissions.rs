@@ -1,5 +1,5 @@
-//! The permissions of a running program: a profile, what narrows it, and the
-//! answers that people gave.
+//! The policy of a running program: a profile, the rules that narrow it, and
+//! the approvals that users gave.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -23,50 +23,50 @@ use crate::rules::{RuleExceptions, RuleSet};
 use crate::scan_cache::FsScanCache;
 use crate::sensitive_places::SensitivePlaces;
 
-/// Whether the rules are enforced or only watched.
+/// Whether the rules are enforced or only audited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum EnforcementMode {
-    /// They are.
+    /// The rules are enforced.
     #[default]
     Enforce,
-    /// Nothing is refused but hard blocks; what would have been is recorded.
+    /// Only the floor is enforced; other violations are recorded.
     Audit,
 }
 
-/// What becomes of questions.
+/// How approval questions are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ApprovalMode {
-    /// A person answers them.
+    /// The user answers them.
     #[default]
     Manual,
-    /// A model may approve them, a person answers the rest.
+    /// A model may approve them; the user answers the rest.
     Smart,
-    /// They count as answered with yes.
+    /// They count as approved.
     Off,
 }
 
-/// Whether the system can hold child processes to this; the error says what
-/// it lacks.
+/// Checks whether the system can enforce a confinement; the error says what is
+/// missing.
 pub type SandboxCheck = Arc<dyn Fn(&Confinement) -> Result<(), String> + Send + Sync>;
 
-/// The registries of a package manager, by its name.
+/// Returns the registries of a package manager by its name.
 pub type RegistryLookup = Arc<dyn Fn(&str) -> BTreeSet<(String, u16)> + Send + Sync>;
 
-/// Takes secrets out of a text before it is kept.
+/// Redacts secrets in a text before it is stored.
 type RedactFn = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
 /// How permissions are applied.
 #[derive(Clone, Default)]
 pub struct EnforcementSettings {
-    /// Whether the rules are enforced.
+    /// Whether the rules are enforced or audited.
     pub mode: EnforcementMode,
-    /// What becomes of questions.
+    /// How approval questions are answered.
     pub approvals: ApprovalMode,
-    /// Whether child processes can be held.
+    /// Checks whether child processes can be confined.
     pub sandbox: Option<SandboxCheck>,
-    /// Takes secrets out of what is kept.
+    /// Redacts secrets in stored texts.
     pub redact: Option<RedactFn>,
-    /// The hosts and ports that a package manager of this user fetches from.
+    /// Hosts and ports that the user's package managers fetch from.
     pub registries: Option<RegistryLookup>,
 }
 
@@ -79,10 +79,10 @@ impl fmt::Debug for EnforcementSettings {
     }
 }
 
-/// The session's document of answers.
+/// Name of the session document with approvals.
 const SESSION_DOCUMENT: &str = "approvals";
 
-/// How many reasons a question names.
+/// Maximum number of reasons listed in a question.
 const MAX_REASONS: usize = 5;
 
 /// The policy of a program.
@@ -97,7 +97,7 @@ pub struct PermissionPolicy {
 }
 
 impl PermissionPolicy {
-    /// A profile and what narrows it.
+    /// Creates a policy from a profile and the profiles that narrow it.
     pub fn new(
         profile: PermissionProfile,
         narrowing: Vec<PermissionProfile>,
@@ -118,8 +118,8 @@ impl PermissionPolicy {
         }
     }
 
-    /// The same, where programs are looked for in another way: commands may run
-    /// in a place that is not seen from here.
+    /// Replaces the lookup of programs, for commands that run where this
+    /// process cannot look.
     #[must_use]
     pub fn with_programs(self, lookup: ProgramLookup) -> Self {
         Self { programs: Some(lookup), ..self }
@@ -129,7 +129,7 @@ impl PermissionPolicy {
         self.programs.as_ref()
     }
 
-    /// The profile's name.
+    /// Returns the profile.
     pub fn profile(&self) -> &PermissionProfile {
         &self.rules.profile
     }
@@ -138,22 +138,22 @@ impl PermissionPolicy {
         &self.rules
     }
 
-    /// The profile, then everything that narrows it.
+    /// Returns the profile, then everything that narrows it.
     pub fn layers(&self) -> impl Iterator<Item = &PermissionProfile> {
         self.rules.layers()
     }
 
-    /// What the names in patterns stand for.
+    /// Returns the values of the variables in path patterns.
     pub fn path_variables(&self) -> &PathVariables {
         &self.rules.places
     }
 
-    /// The places that are protected in every profile.
+    /// Returns the places that are protected in every profile.
     pub fn sensitive(&self) -> &SensitivePlaces {
         &self.rules.sensitive
     }
 
-    /// How child processes are held. Who narrows can switch it on, not off.
+    /// Returns the sandbox settings. Narrowing profiles can only tighten them.
     pub fn sandbox(&self) -> SandboxPolicy {
         let mut settings = self.rules.profile.sandbox.clone();
         for other in &self.rules.narrowing {
@@ -162,17 +162,17 @@ impl PermissionPolicy {
         settings
     }
 
-    /// How they are applied.
+    /// Returns how permissions are applied.
     pub fn settings(&self) -> &EnforcementSettings {
         &self.settings
     }
 
-    /// The answers that were kept for good.
+    /// Returns the permanent approvals.
     pub fn saved(&self) -> &SavedRules {
         &self.saved
     }
 
-    /// The questions that nobody was there to answer.
+    /// Returns the questions for which no approver was available.
     pub fn tickets(&self) -> &TicketStore {
         &self.tickets
     }
@@ -181,8 +181,7 @@ impl PermissionPolicy {
         &self.scan_cache
     }
 
-    /// A call with everything found out about it and every answer that was
-    /// kept taken into account.
+    /// Examines a call, taking all stored approvals into account.
     pub fn consider(&self, proposal: &CallProposal<'_>) -> (CallExamination, Option<Confinement>) {
         let mut exam = self.examine(proposal);
         let mut confinement = self.confine(proposal, &exam);
@@ -190,7 +189,8 @@ impl PermissionPolicy {
             && let Err(lacking) = check(confinement)
         {
             let answer = self.sandbox().missing;
-            // Whoever agrees to the call agrees to what this system can hold.
+            // Approving the call includes the reduced confinement of this
+            // system.
             confinement.reduced |= answer == PolicyAnswer::Ask;
             exam.findings.push(unconfined_finding(&exam, &lacking, answer));
         }
@@ -216,7 +216,7 @@ impl PermissionPolicy {
             })
     }
 
-    /// Whether a rule of this profile covers it.
+    /// Whether a rule of this profile covers the unit.
     fn rule_covers(&self, rule: &SavedRule, unit: &ApprovalUnit) -> bool {
         rule.profile == self.rules.profile.name && rule.unit.covers(unit)
     }
@@ -228,18 +228,18 @@ impl PermissionPolicy {
     ) -> T {
         let mut sessions = self.session.lock();
         let kept = sessions.entry(session.id().to_owned()).or_insert_with(|| {
-            // What cannot be read was not answered.
+            // An unreadable document contains no approvals.
             session.read::<Vec<SavedRule>>(SESSION_DOCUMENT).unwrap_or_default()
         });
         look(kept)
     }
 
-    /// The verdict that the findings come to.
+    /// Returns the verdict that results from the findings.
     pub fn verdict(&self, exam: &CallExamination) -> Verdict {
         findings_verdict(exam.findings.iter())
     }
 
-    /// What would be kept if somebody said "always".
+    /// Returns the units that an "always" answer would save.
     fn approval_units(
         &self,
         proposal: &CallProposal<'_>,
@@ -250,7 +250,7 @@ impl PermissionPolicy {
         for unit in asked.filter_map(|finding| finding.unit.clone()) {
             let unit = unit.widened(&self.rules.places);
             let told = unit.to_string();
-            // A rule that would hold a secret is not kept anywhere.
+            // A rule that contains a secret is never saved.
             if self.redacted(&told) != told {
                 continue;
             }
@@ -263,8 +263,8 @@ impl PermissionPolicy {
         units
     }
 
-    /// What makes this call this call, with the real places that it touches:
-    /// an approval must not be led elsewhere.
+    /// Returns the fingerprint of a call, including the real paths that it
+    /// touches: an approval must not be redirected elsewhere.
     fn fingerprint(&self, proposal: &CallProposal<'_>) -> String {
         let exam = self.examine(proposal);
         let granted = exam.grants.iter().filter_map(|grant| grant.real_path.clone());
@@ -275,10 +275,10 @@ impl PermissionPolicy {
         crate::approvals::call_fingerprint(&self.rules.profile.name, proposal, &places)
     }
 
-    /// The grants of a call. Below folders they hold but for what the rules
-    /// would not let be touched by itself.
+    /// Returns the grants of a call. A directory grant excludes paths that the
+    /// rules would not allow individually.
     fn bounded_grants(&self, proposal: &CallProposal<'_>, exam: CallExamination) -> Grants {
-        // Where somebody agreed to a folder, they agreed to what is in it.
+        // Approving a directory approves its contents.
         let agreed = exam.findings.iter().any(|finding| finding.unit.is_some());
         let tolerated = match (self.settings.mode, agreed) {
             (EnforcementMode::Audit, _) => PolicyAnswer::Deny,
@@ -307,7 +307,7 @@ impl Policy for PermissionPolicy {
     fn judge(&self, proposal: &CallProposal<'_>) -> Ruling {
         let (exam, confinement) = self.consider(proposal);
         let whole = self.verdict(&exam);
-        // Watching lays nothing open that no profile does.
+        // Audit mode does not lift the floor.
         let floor = findings_verdict(exam.findings.iter().filter(|finding| finding.floor));
         let offers = self
             .approval_units(proposal, &exam)
@@ -359,7 +359,7 @@ impl Policy for PermissionPolicy {
                 None => grant.effect.to_string(),
             });
         let effects = effects.chain(implied.iter().map(ToString::to_string));
-        // What it does is nothing without the code that does it.
+        // The effects mean little without the code that causes them.
         let code = proposal.arguments.get("code").and_then(|code| code.as_str());
         let effects = effects.chain(code.map(|code| format!("code {}", approval_excerpt(code))));
         let call = self.fingerprint(proposal);
@@ -407,7 +407,7 @@ impl fmt::Debug for PermissionPolicy {
     }
 }
 
-/// What findings come to: the strictest of them.
+/// Returns the verdict of the strictest finding.
 fn findings_verdict<'a>(findings: impl Iterator<Item = &'a PolicyFinding> + Clone) -> Verdict {
     let strictest = findings.clone().map(|finding| finding.answer).max();
     let mut decisive = findings.filter(|finding| Some(finding.answer) == strictest);
@@ -430,7 +430,7 @@ fn findings_verdict<'a>(findings: impl Iterator<Item = &'a PolicyFinding> + Clon
     }
 }
 
-/// Where the call's commands run.
+/// Returns the directory in which the call's commands run.
 pub(crate) fn working_dir<'a>(proposal: &CallProposal<'a>) -> &'a Path {
     let own = proposal.effects.iter().find_map(|effect| match &effect.resource {
         Resource::Script(script) => script.cwd.as_deref(),
@@ -439,7 +439,7 @@ pub(crate) fn working_dir<'a>(proposal: &CallProposal<'a>) -> &'a Path {
     own.unwrap_or_else(|| proposal.working_dir.cwd())
 }
 
-/// The command or the code of a call, on one line.
+/// Returns the command or the code of a call on one line.
 fn command_or_code(proposal: &CallProposal<'_>) -> Option<String> {
     let command = proposal.effects.iter().find_map(|effect| match &effect.resource {
         command @ (Resource::Command(_) | Resource::Script(_)) => Some(command.as_text()),
@@ -450,7 +450,7 @@ fn command_or_code(proposal: &CallProposal<'_>) -> Option<String> {
     Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// The finding for a call whose child processes cannot be held.
+/// Creates the finding for a call whose child processes cannot be confined.
 fn unconfined_finding(
     exam: &CallExamination,
     lacking: &str,
@@ -464,7 +464,7 @@ fn unconfined_finding(
         real: None,
         leaf: None,
         answer,
-        reason: format!("Its processes cannot be confined here: {lacking}"),
+        reason: format!("The child processes cannot be confined on this system: {lacking}"),
         origin: Some(Arc::new(crate::level::RuleOrigin {
             rule: "sandbox: missing".to_owned(),
             place: None,
@@ -476,8 +476,8 @@ fn unconfined_finding(
     }
 }
 
-/// What a program that outlives hermes could make where nothing is to be: as
-/// long as hermes runs, somebody looks after that.
+/// Creates the finding for a program that outlives hermes and could create a
+/// quarantined path, which only a running hermes prevents.
 fn detached_finding(
     proposal: &CallProposal<'_>,
     exam: &CallExamination,
@@ -490,7 +490,7 @@ fn detached_finding(
         return None;
     }
     let reason = format!(
-        "It would go on when hermes has ended, and nobody would see to it that {} is not made",
+        "The process would outlive hermes, which then cannot prevent the creation of {}",
         place.display()
     );
     let finding = unconfined_finding(exam, "", PolicyAnswer::Ask);
@@ -515,7 +515,7 @@ fn shorten_command(leaf: &str) -> String {
     }
 }
 
-/// The rule with its file and line.
+/// Formats the rule with its file and line.
 fn rule_with_place(finding: &PolicyFinding) -> String {
     let Some(origin) = &finding.origin else { return String::new() };
     match &origin.place {

@@ -1,38 +1,39 @@
-//! The protected names below one directory, found with few looks at the disk:
-//! of a directory that is not there, nothing is looked for.
+//! Finds protected names below a directory with few system calls: nothing is
+//! looked up in a missing directory.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// More entries of a directory are not listed; each name is looked up instead.
+/// Maximum number of entries listed per directory; beyond it, each name is
+/// looked up individually.
 const MAX_LISTED_ENTRIES: usize = 4096;
 
-/// How many links right in a protected tree are kept.
+/// Maximum number of links kept directly inside a protected tree.
 const MAX_TREE_LINKS: usize = 256;
 
-/// Names below a directory, by their parts.
+/// Names below a directory, by component.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PlaceTree {
     children: HashMap<OsString, PlaceTree>,
     is_place: bool,
 }
 
-/// What a look at the disk found.
+/// Result of a survey of the file system.
 #[derive(Debug, Default)]
 pub(crate) struct PlaceSurvey {
-    /// The names that are there.
+    /// Names that exist.
     pub(crate) present: Vec<PathBuf>,
-    /// The symbolic links on the way to a name, at a name, and right in a
+    /// Symlinks on the way to a name, at a name, and directly inside a
     /// directory of that name.
     pub(crate) links: Vec<PathBuf>,
-    /// The directories in which the names were looked for.
+    /// Directories that were searched.
     pub(crate) directories: Vec<PathBuf>,
 }
 
 impl PlaceTree {
-    /// The tree of these paths, of which only those below `base` count.
+    /// Builds the tree from the paths that are below `base`.
     pub(crate) fn new<'a>(base: &Path, places: impl IntoIterator<Item = &'a PathBuf>) -> Self {
         let mut tree = Self::default();
         for below in places.into_iter().filter_map(|place| place.strip_prefix(base).ok()) {
@@ -45,7 +46,7 @@ impl PlaceTree {
         tree
     }
 
-    /// Looks for the names below `base`.
+    /// Searches for the names below `base`.
     pub(crate) fn survey(&self, base: &Path) -> PlaceSurvey {
         let mut survey = PlaceSurvey::default();
         self.survey_directory(base, &mut survey);

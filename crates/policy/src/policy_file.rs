@@ -1,4 +1,4 @@
-//! `hermes_permissions.yaml`: from text to profiles.
+//! Parses `hermes_permissions.yaml` into profiles.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -55,56 +55,56 @@ const UNTRUSTED_KEYS: &[&str] =
     &["allow", "deny", "approval_required", "restrictions", "new_hosts"];
 const EXAMPLE_KEYS: &[&str] = &["allow", "deny", "ask"];
 
-/// How deep profiles may extend one another.
+/// Maximum length of a chain of `extends`.
 const MAX_EXTENDS_DEPTH: usize = 16;
 
-/// A call that a rule's author expects to be judged in a certain way.
+/// A call with the answer that the rule's author expects.
 #[derive(Debug, Clone)]
 pub struct RuleExpectation {
-    /// The profile that must judge it so; none for the rules of all profiles.
+    /// Profile that must give this answer; `None` for the global rules.
     pub profile: Option<String>,
-    /// The scope.
+    /// Scope of the effect.
     pub scope: ScopePattern,
     /// The command, path, host or name.
     pub resource: String,
     /// The expected answer.
     pub answer: PolicyAnswer,
-    /// Where it was written.
+    /// Where the expectation is defined.
     pub place: Option<hermes_config::FilePosition>,
 }
 
-/// Everything that one file says.
+/// Contents of a permission file.
 #[derive(Debug, Clone, Default)]
 pub struct PolicyFile {
-    /// The profiles, in their order.
+    /// The profiles, in file order.
     pub profiles: Vec<PermissionProfile>,
-    /// What holds for all profiles.
+    /// Rules for all profiles.
     pub global: Option<PermissionProfile>,
-    /// What the rules' authors expect.
+    /// Expected answers from `examples`.
     pub expectations: Vec<RuleExpectation>,
     extends: BTreeMap<String, (String, Option<hermes_config::FilePosition>)>,
 }
 
 impl PolicyFile {
-    /// The profiles that are built in.
+    /// Returns the built-in profiles.
     pub fn builtin(places: &PathVariables) -> Result<Self, PolicyError> {
         let document = ConfigDocument::parse("built-in profiles", include_str!("builtin.yaml"))?;
         PolicyReader { places, file: Self::default(), builtin: true }.read(&document)
     }
 
-    /// Reads a file. One that is not there says nothing.
+    /// Reads a file; a missing file is empty.
     pub fn load(path: &Path, places: &PathVariables) -> Result<Self, PolicyError> {
         PolicyReader { places, file: Self::default(), builtin: false }
             .read(&ConfigDocument::load(path)?)
     }
 
-    /// Reads a text.
+    /// Parses a text.
     pub fn parse(name: &str, text: &str, places: &PathVariables) -> Result<Self, PolicyError> {
         PolicyReader { places, file: Self::default(), builtin: false }
             .read(&ConfigDocument::parse(name, text)?)
     }
 
-    /// The profile of that name, with what it extends under it.
+    /// Returns the profile of that name, merged with what it extends.
     pub fn resolve(
         &self,
         name: &str,
@@ -127,10 +127,10 @@ impl PolicyFile {
         };
         if depth >= MAX_EXTENDS_DEPTH {
             return Err(
-                PolicyError::new("These profiles extend one another in a circle").at(place.clone())
+                PolicyError::new("These profiles extend one another in a cycle").at(place.clone())
             );
         }
-        // A profile may extend the built-in one of its own name.
+        // A profile may extend the built-in profile of the same name.
         let below = if parent == name {
             base.map_or(Ok(None), |base| base.resolve_at(parent, None, depth + 1))?
         } else {
@@ -139,11 +139,11 @@ impl PolicyFile {
         let below = below.ok_or_else(|| {
             let own = self.profiles.iter().map(|profile| profile.name.as_str());
             let builtin = base.iter().flat_map(|base| &base.profiles).map(|p| p.name.as_str());
-            // It cannot be what it extends itself.
+            // Never suggest the profile itself.
             let others = own.chain(builtin).filter(|other| *other != name);
             let near = hermes_core::similar::nearest(parent, others, 0.6);
             let meant = near.map_or_else(
-                || "`hermes permissions profiles` lists them".to_owned(),
+                || "`hermes permissions profiles` lists all profiles".to_owned(),
                 |near| format!("did you mean '{near}'?"),
             );
             PolicyError::new(format!("There is no profile '{parent}' to extend; {meant}"))
@@ -211,7 +211,7 @@ impl PolicyReader<'_> {
                     for item in node.items()? {
                         if item.text()?.trim_start_matches('/').starts_with('*') {
                             return Err(item.error(
-                                "This would lay every secret open; name the file or its folder",
+                                "This would expose every secret; name the file or its directory",
                             ));
                         }
                     }
@@ -227,7 +227,7 @@ impl PolicyReader<'_> {
                 }
                 "approved" | "extends" => {
                     return Err(
-                        node.error("only a profile can have this; rules for all can only narrow")
+                        node.error("only a profile can set this; global rules can only narrow")
                     );
                 }
                 _ if self.read_level_key(&mut profile.level, &key, &node, own)? => {}
@@ -237,7 +237,7 @@ impl PolicyReader<'_> {
         Ok(profile)
     }
 
-    /// The keys that every level has; whether this was one of them.
+    /// Reads a key that every level has; returns whether it was one.
     fn read_level_key(
         &mut self,
         level: &mut PolicyLevel,
@@ -377,7 +377,7 @@ impl PolicyReader<'_> {
             }
         }
         let scope = scope.ok_or_else(|| {
-            node.error("a rule needs a scope")
+            node.error("a rule requires a scope")
                 .hint("For example: {scope: file:write, paths: [docs/**]}")
         })?;
         if let Some(examples) = examples {
@@ -425,11 +425,11 @@ impl PolicyReader<'_> {
                 "examples" => self.read_examples(&restriction.scope, &node, own)?,
                 _ => self.read_restriction_list(&mut restriction, &key, &node)?,
             }
-            // Under a wildcard there is no list of another profile's that it could be about.
+            // A wildcard scope cannot refer to the list of another profile.
             if key == "elsewhere" && scope.contains('*') && !lists {
                 return Err(node
-                    .error("there is no list of what is allowed here")
-                    .hint("Name the scope itself, or give allowed_paths, allowed_hosts, …"));
+                    .error("there is no list of allowed resources here")
+                    .hint("Name the scope itself, or add allowed_paths, allowed_hosts, …"));
             }
         }
         Ok(restriction)
@@ -488,8 +488,8 @@ impl PolicyReader<'_> {
         Ok(())
     }
 
-    /// The sockets in the part about the sandbox. Each is named: a folder in
-    /// which everybody puts theirs is no name.
+    /// Reads the sockets of the sandbox section. Each must be named: a
+    /// directory shared by many services is not enough.
     fn read_sockets(
         &self,
         node: &ConfigNode<'_>,
@@ -500,14 +500,15 @@ impl PolicyReader<'_> {
             return Ok(Vec::new());
         };
         if own.is_none() {
-            return Err(node.error("only a profile can have this; rules for all can only narrow"));
+            return Err(node.error("only a profile can set this; global rules can only narrow"));
         }
         let sockets = self.read_paths(node, SpellingMode::Exact)?;
         for (pattern, item) in sockets.iter().zip(node.items()?) {
             if !pattern.names_sockets(self.places) {
-                return Err(item
-                    .error("This does not name the sockets of one service")
-                    .hint("Name the socket, or a folder of its own: /run/postgresql/**."));
+                return Err(item.error("This does not name the sockets of a single service").hint(
+                    "Name the socket, or a directory with only this service's sockets: \
+                        /run/postgresql/**.",
+                ));
             }
         }
         Ok(sockets)
@@ -537,8 +538,8 @@ impl ConfigNode<'_> {
     }
 }
 
-/// A rule about resources that the scope does not have would never match, and
-/// look as if it did.
+/// Rejects selectors for resources that the scope does not have: the rule would
+/// never match but look effective.
 fn require_matching_scope(
     scope: &ScopePattern,
     kind: &str,
@@ -567,7 +568,7 @@ fn read_commands(node: &ConfigNode<'_>) -> Result<Vec<CommandPattern>, PolicyErr
     node.items()?.iter().map(parse).collect()
 }
 
-/// Names of hosts. An address with a path in it would never match.
+/// Reads host names. A URL with a path would never match.
 fn read_hosts(node: &ConfigNode<'_>) -> Result<Vec<NamePattern>, PolicyError> {
     for item in node.items()? {
         let text = item.any_text()?;
@@ -575,8 +576,8 @@ fn read_hosts(node: &ConfigNode<'_>) -> Result<Vec<NamePattern>, PolicyError> {
             let host = text.split_once("://").map_or(text.as_str(), |(_, rest)| rest);
             let host = host.split('/').next().unwrap_or_default();
             return Err(item
-                .error(format!("'{text}' is not the name of a host"))
-                .hint(format!("Name the host alone: {host}")));
+                .error(format!("'{text}' is not a host name"))
+                .hint(format!("Use only the host: {host}")));
         }
     }
     read_names(node)
@@ -622,7 +623,7 @@ fn read_parameter_rule(
     if let (Some(min), Some(max)) = (rule.min, rule.max)
         && min > max
     {
-        return Err(node.error(format!("no number is at least {min} and at most {max}")));
+        return Err(node.error(format!("min {min} is greater than max {max}")));
     }
     Ok(rule)
 }

@@ -1,4 +1,4 @@
-//! A profile: a level with what belongs to it.
+//! Permission profiles: a level with tool rules and sandbox settings.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -11,31 +11,31 @@ use crate::level::{PolicyAnswer, PolicyLevel, PolicyRule, RuleOrigin, ScopeRestr
 use crate::pattern::NamePattern;
 use crate::sandbox_overrides::SandboxOverrides;
 
-/// A profile, or the rules that hold for all of them.
+/// A profile, or the rules for all profiles.
 #[derive(Debug, Clone, Default)]
 pub struct PermissionProfile {
-    /// Its name.
+    /// Name of the profile.
     pub name: String,
-    /// What it is for.
+    /// Purpose of the profile.
     pub description: Option<String>,
-    /// What holds for every tool.
+    /// Rules for every tool.
     pub level: PolicyLevel,
-    /// What holds for some tools besides.
+    /// Additional rules for some tools.
     pub tools: Vec<ToolLevel>,
-    /// What holds besides, once text from strangers was read.
+    /// Additional rules once the session has read untrusted text.
     pub after_untrusted: Option<AfterUntrustedRules>,
-    /// Sensitive paths that it lays open on purpose.
+    /// Sensitive paths that the profile opens explicitly.
     pub sensitive_paths: Vec<crate::pattern::PathPattern>,
-    /// Sockets of programs outside that child processes may use.
+    /// Sockets outside the sandbox that child processes may use.
     pub sockets: Vec<crate::pattern::PathPattern>,
-    /// How child processes are held.
+    /// Sandbox settings for child processes.
     pub sandbox: SandboxPolicy,
-    /// What it says about that itself.
+    /// Sandbox settings that the profile itself sets.
     pub(crate) overrides: SandboxOverrides,
 }
 
 impl PermissionProfile {
-    /// Whether it matters to it which command touches a file.
+    /// Whether a rule depends on which command touches a file.
     pub(crate) fn judges_files_by_command(&self) -> bool {
         let after = self.after_untrusted.iter().map(|after| &after.level);
         let tools = self.tools.iter().map(|tool| &tool.level);
@@ -44,40 +44,40 @@ impl PermissionProfile {
     }
 }
 
-/// What holds for one tool.
+/// Rules for matching tools.
 #[derive(Debug, Clone)]
 pub struct ToolLevel {
-    /// The tools.
+    /// Names of the tools.
     pub tool: NamePattern,
-    /// What holds for all their calls.
+    /// Rules for all their calls.
     pub level: PolicyLevel,
-    /// Whether each call needs an approval.
+    /// Set if each call requires approval.
     pub ask: Option<std::sync::Arc<RuleOrigin>>,
-    /// What holds for single arguments.
+    /// Rules for individual arguments.
     pub parameters: Vec<ParameterRule>,
 }
 
-/// What one argument may be.
+/// Limits on one argument.
 #[derive(Debug, Clone)]
 pub struct ParameterRule {
-    /// The argument's name.
+    /// Name of the argument.
     pub name: String,
-    /// If given, only these values.
+    /// If not empty, only these values are allowed.
     pub allowed: Vec<NamePattern>,
-    /// Never these.
+    /// Values that are never allowed.
     pub denied: Vec<NamePattern>,
-    /// These only if somebody agrees.
+    /// Values that require approval.
     pub asked: Vec<NamePattern>,
-    /// The least number.
+    /// Smallest allowed number.
     pub min: Option<f64>,
-    /// The greatest number.
+    /// Largest allowed number.
     pub max: Option<f64>,
-    /// Where it was written.
+    /// Where the rule is defined.
     pub origin: std::sync::Arc<RuleOrigin>,
 }
 
 impl ParameterRule {
-    /// What it says of the arguments of this call.
+    /// Judges the argument of this call.
     pub fn judge(&self, proposal: &CallProposal<'_>) -> Option<(PolicyAnswer, String)> {
         let value = proposal.arguments.get(&self.name)?;
         let texts: Vec<ArgumentSpellings> = match value {
@@ -112,7 +112,7 @@ impl ParameterRule {
             }
         }
         any(&self.asked)
-            .map(|text| (PolicyAnswer::Ask, format!("{} '{text}' needs an approval", self.name)))
+            .map(|text| (PolicyAnswer::Ask, format!("{} '{text}' requires approval", self.name)))
     }
 }
 
@@ -127,34 +127,34 @@ fn join_patterns(patterns: &[NamePattern]) -> String {
     patterns.iter().map(|p| format!("'{p}'")).collect::<Vec<_>>().join(", ")
 }
 
-/// What is stricter once text from strangers was read.
+/// Stricter rules once the session has read untrusted text.
 #[derive(Debug, Clone)]
 pub struct AfterUntrustedRules {
-    /// The level that then counts, too.
+    /// Additional level.
     pub level: PolicyLevel,
-    /// What becomes of hosts that the session has not spoken to so far.
+    /// The answer for hosts that the session has not contacted before.
     pub new_hosts: Option<PolicyAnswer>,
-    /// Where that was written.
+    /// Where the rules are defined.
     pub origin: std::sync::Arc<RuleOrigin>,
 }
 
-/// How child processes are held.
+/// Sandbox settings for child processes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SandboxPolicy {
-    /// Whether they are held at all.
+    /// Whether child processes are confined.
     pub enabled: bool,
-    /// Whether bubblewrap does it.
+    /// Whether bubblewrap confines them.
     pub bubblewrap: bool,
-    /// What becomes of a call that cannot be held as the profile demands.
+    /// The answer for a call that cannot be confined as the profile requires.
     pub missing: PolicyAnswer,
-    /// Whether such a call runs with what this system has, and says what is
-    /// missing.
+    /// Whether such a call runs with the confinement that is available, and
+    /// reports what is missing.
     pub is_reduced: bool,
-    /// How much they may use.
+    /// Resource limits.
     pub limits: ChildLimits,
-    /// How they reach the network.
+    /// Network access.
     pub network: NetworkMode,
-    /// Loopback ports of this machine that they may use.
+    /// Loopback ports of this machine that child processes may use.
     pub host_ports: Vec<u16>,
 }
 
@@ -172,8 +172,8 @@ impl Default for SandboxPolicy {
     }
 }
 
-/// The limits of somebody who has set none: what no honest program needs, and
-/// what keeps one that runs wild from taking the machine with it.
+/// Returns the default limits: more than normal programs need, but low enough
+/// to keep a runaway one from taking the machine down.
 fn default_limits() -> ChildLimits {
     static DEFAULT_LIMITS: OnceLock<ChildLimits> = OnceLock::new();
     *DEFAULT_LIMITS.get_or_init(|| {
@@ -189,11 +189,12 @@ fn default_limits() -> ChildLimits {
     })
 }
 
-/// Bytes of the largest file that a child may write unless a profile says more.
+/// Maximum size of a file written by a child process, unless a profile raises
+/// it.
 const MAX_FILE_BYTES: u64 = 64 << 30;
 
 impl PermissionProfile {
-    /// Puts another profile under this one: its lists come first.
+    /// Merges another profile under this one; its lists come first.
     pub(crate) fn extending(mut self, base: PermissionProfile) -> PermissionProfile {
         self.level.extend_base(base.level);
         self.tools = concat_lists(base.tools, self.tools);
@@ -232,7 +233,8 @@ fn concat_lists<T>(mut base: Vec<T>, own: Vec<T>) -> Vec<T> {
     base
 }
 
-/// A scope that both restrict has both lists; what is said once counts as said.
+/// Merges restrictions: lists of the same scope are joined, and an explicit
+/// setting wins over the base.
 fn merge_restrictions(
     base: Vec<ScopeRestriction>,
     own: Vec<ScopeRestriction>,

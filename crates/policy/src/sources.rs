@@ -137,7 +137,7 @@ impl PolicySources {
             Some(near) => format!("Did you mean '{near}'?"),
             None => "`hermes permissions profiles` lists them.".to_owned(),
         };
-        Err(PolicyError::new(format!("no such permission profile: '{name}'")).hint(hint))
+        Err(PolicyError::new(format!("No such permission profile: '{name}'")).hint(hint))
     }
 
     /// Returns warnings for rules in the project's file that have no effect: a
@@ -401,7 +401,7 @@ fn unknown_name_error(what: &str, name: &str, known: &[&str]) -> PolicyError {
         None if known.len() <= 12 => format!("Known here: {}.", known.join(", ")),
         None => "`hermes tools list` lists them.".to_owned(),
     };
-    PolicyError::new(format!("unknown {what} '{name}': the rule would never match")).hint(hint)
+    PolicyError::new(format!("Unknown {what} '{name}': the rule would never match")).hint(hint)
 }
 
 /// Whether a level allows everything and so narrows nothing.

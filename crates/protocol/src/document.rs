@@ -10,7 +10,7 @@ use crate::{CallDialect, ProtocolError, call, hermes_text, json_scan, syntax};
 pub(crate) struct FoundCalls<'a> {
     pub(crate) dialect: CallDialect,
     pub(crate) source: CallSource<'a>,
-    /// Whether the calls stand alone, without anything specific to one dialect.
+    /// Whether the calls are bare, without anything specific to one dialect.
     is_bare: bool,
 }
 

@@ -1,5 +1,5 @@
-//! This program as a parcel: the executable, and the shared libraries and the
-//! loader that it runs with, so that it also runs where there are none.
+//! This program as a bundle: the executable, its shared libraries and its
+//! loader, so it also runs on hosts that lack them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,32 +9,32 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
-/// A larger executable is sent without what only a debugger reads.
+/// Executables larger than this are stripped of debug information.
 const STRIP_THRESHOLD_BYTES: u64 = 24 * 1024 * 1024;
 
-/// Copies of other builds go when nobody has needed them for so long.
+/// Age after which cached copies of other builds are removed.
 const MAX_COPY_AGE: Duration = Duration::from_secs(3 * 24 * 60 * 60);
 
-/// Copies of so many other builds are kept at the most.
+/// Maximum number of cached copies of other builds.
 const MAX_OTHER_COPIES: usize = 3;
 
-/// The program's name in the parcel.
+/// The program's name in the bundle.
 pub(crate) const PROGRAM_NAME: &str = "hermes";
 
-/// The loader's.
+/// The loader's name in the bundle.
 pub(crate) const LOADER_NAME: &str = "ld.so";
 
-/// What is put where the program is to run.
+/// The files to install on the remote host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ProgramBundle {
-    /// Of all that is in it.
+    /// Hash of the whole content.
     pub(crate) hash: String,
     pub(crate) files: Vec<BundledFile>,
-    /// Other names: of what.
+    /// Symlinks, as name and target.
     pub(crate) links: Vec<(String, String)>,
 }
 
-/// A file of a parcel.
+/// A file of a bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BundledFile {
     pub(crate) name: String,
@@ -42,8 +42,8 @@ pub(crate) struct BundledFile {
 }
 
 impl ProgramBundle {
-    /// The parcel of an executable, with what this process has loaded. What
-    /// takes time to make is kept in `cache`.
+    /// Builds the bundle of an executable, with the libraries that this process
+    /// has loaded. Expensive parts are kept in `cache`.
     pub(crate) fn for_executable(executable: &Path, cache: Option<&Path>) -> io::Result<Self> {
         let mut pieces =
             vec![BundledFile { name: PROGRAM_NAME.to_owned(), source: executable.to_owned() }];
@@ -69,12 +69,12 @@ impl ProgramBundle {
         Ok(bundle)
     }
 
-    /// Whether it brings its own loader.
+    /// Whether the bundle includes a loader.
     pub(crate) fn has_loader(&self) -> bool {
         self.files.iter().any(|piece| piece.name == LOADER_NAME)
     }
 
-    /// A name for these files, by what is known without reading them.
+    /// Returns a name for these files, computed without reading them.
     fn cache_key(&self) -> io::Result<String> {
         let mut hasher = blake3::Hasher::new();
         for piece in &self.files {
@@ -85,7 +85,7 @@ impl ProgramBundle {
         Ok(short_hash(&hasher))
     }
 
-    /// Finds or makes the slim copy and the hash in a folder of their own.
+    /// Loads or creates the stripped copy and the hash in a cache directory.
     fn load_or_fill_cache(&mut self, folder: &Path) -> io::Result<()> {
         let (slim, noted) = (folder.join(PROGRAM_NAME), folder.join("hash"));
         let known = fs::read_to_string(&noted).ok();
@@ -110,7 +110,7 @@ impl ProgramBundle {
         Ok(())
     }
 
-    /// Leaves away what only a debugger reads, if there is a program for that.
+    /// Strips debug information, if `strip` is installed.
     fn strip_program(&self, to: &Path) {
         let Some(program) = self.files.first() else { return };
         if !fs::metadata(&program.source).is_ok_and(|found| found.len() > STRIP_THRESHOLD_BYTES) {
@@ -148,7 +148,7 @@ impl ProgramBundle {
         Ok(short_hash(&hasher))
     }
 
-    /// As one archive.
+    /// Packs the bundle into a tar archive.
     pub(crate) fn archive(&self) -> io::Result<Vec<u8>> {
         let mut archive = tar::Builder::new(Vec::new());
         for piece in &self.files {
@@ -176,8 +176,8 @@ fn short_hash(hasher: &blake3::Hasher) -> String {
     hasher.finalize().to_hex().chars().take(32).collect()
 }
 
-/// The shared libraries that this process has mapped to run them, and its
-/// loader.
+/// Returns the shared libraries that this process has mapped as executable,
+/// including its loader.
 fn loaded_libraries() -> io::Result<Vec<PathBuf>> {
     Ok(mapped_libraries(&fs::read_to_string("/proc/self/maps")?))
 }
@@ -198,7 +198,8 @@ fn mapped_libraries(maps: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Other names that a library has in its folder: it may be asked for by one.
+/// Returns the symlinks to a library in its directory: programs may load it by
+/// one of these names.
 fn library_aliases(library: &Path) -> Vec<String> {
     let Some(folder) = library.parent() else { return Vec::new() };
     let stem = library.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -214,8 +215,7 @@ fn library_aliases(library: &Path) -> Vec<String> {
     names
 }
 
-/// Removes copies of other builds that nobody has needed for long, or that are
-/// too many.
+/// Removes cached copies of other builds that are too old or too many.
 fn remove_stale_copies(parent: &Path, but: &Path) {
     let age = |entry: &fs::DirEntry| {
         let made = entry.metadata().and_then(|found| found.modified()).ok()?;

@@ -1,4 +1,5 @@
-//! The near end: gets the server to a place, keeps it going, and makes calls.
+//! The local end: installs the server on a remote host, keeps it running, and
+//! makes calls.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -30,36 +31,36 @@ use crate::install_scripts::InstallScripts;
 use crate::server::CONTEXT_DOCUMENT;
 use crate::wire::{self, AttachedFile, GrantedEffect, RemoteCall, RemoteOutcome};
 
-/// How long the program may take to get there, at the most.
+/// Timeout for installing the program.
 const UPLOAD_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
-/// How long a call that is stopped has to say what it has done. Whoever stopped
-/// it does not wait for longer.
+/// How long a cancelled call may take to report what it has done. The canceller
+/// waits no longer.
 const CANCEL_GRACE: Duration = Duration::from_secs(5);
 
-/// What is said by the words that put it there.
+/// Maximum output of the installation scripts.
 const MAX_UPLOAD_OUTPUT_BYTES: usize = 1024 * 1024;
 
-/// What is started in the other place, and how.
+/// What to start on the remote host, and how.
 #[derive(Debug, Clone)]
 pub struct RemoteHostSettings {
-    /// The program that serves: as a rule, the one that runs.
+    /// The server executable: normally this program.
     pub executable: PathBuf,
-    /// The arguments with which it serves.
+    /// The arguments that make it serve.
     pub arguments: Vec<OsString>,
-    /// A folder for what takes time to make, if there is one.
+    /// A directory to cache the bundle, if any.
     pub cache: Option<PathBuf>,
-    /// Folders of this machine that answers speak of, such as those with long
-    /// outputs: what lies in them is read here.
+    /// Local directories that results refer to, such as those of spilled
+    /// output: files in them are read locally.
     pub local_dirs: Vec<PathBuf>,
-    /// How long nothing may be heard of the other end before it is given up.
+    /// How long the remote end may be silent before the connection is given up.
     pub silence_timeout: Duration,
 }
 
 impl Default for RemoteHostSettings {
     fn default() -> Self {
-        // This name holds even if the file was replaced meanwhile, and for
-        // programs that are handed it.
+        // This path stays valid if the file is replaced, and works for child
+        // processes that receive it.
         Self {
             executable: format!("/proc/{}/exe", std::process::id()).into(),
             arguments: vec!["hands".into()],
@@ -70,16 +71,15 @@ impl Default for RemoteHostSettings {
     }
 }
 
-/// The tools' server in another place: started when it is first needed, and
-/// kept.
+/// The tool server on a remote host, started on first use and kept running.
 pub struct RemoteToolHost {
     backend: Arc<dyn ExecBackend>,
     settings: RemoteHostSettings,
     connection: Mutex<Option<Arc<ServerConnection>>>,
-    /// Those who open it.
+    /// The tasks that open the connection.
     opening: parking_lot::Mutex<JoinSet<()>>,
     bundle: tokio::sync::OnceCell<ProgramBundle>,
-    /// Where files lie that came with answers.
+    /// Directory for attachments of results.
     attachments_dir: OnceLock<TempDir>,
     undo_warned: AtomicBool,
 }
@@ -91,7 +91,7 @@ impl fmt::Debug for RemoteToolHost {
 }
 
 impl RemoteToolHost {
-    /// The server in the place of this backend. Nothing is started yet.
+    /// Creates the host for a backend. Nothing is started yet.
     pub fn new(backend: Arc<dyn ExecBackend>, settings: RemoteHostSettings) -> Arc<Self> {
         Arc::new(Self {
             backend,
@@ -104,13 +104,13 @@ impl RemoteToolHost {
         })
     }
 
-    /// Where it is.
+    /// Returns the backend that the server runs on.
     pub fn backend(&self) -> &Arc<dyn ExecBackend> {
         &self.backend
     }
 
-    /// Ends the server. To be called before the backend's own cleanup; a later
-    /// call starts it anew.
+    /// Shuts the server down. Call it before the backend's own cleanup; a later
+    /// call restarts the server.
     pub async fn close(&self) {
         let mut opening = {
             let mut opening = self.opening.lock();
@@ -123,12 +123,12 @@ impl RemoteToolHost {
         }
     }
 
-    /// Whether the user has not yet been told that undo does not reach there.
+    /// Whether the undo warning is still due; clears it.
     pub(crate) fn take_undo_warning(&self) -> bool {
         !self.undo_warned.swap(true, Ordering::Relaxed)
     }
 
-    /// Whether a call does no more than read what is our own and here.
+    /// Whether a call only reads our own local files.
     pub(crate) fn reads_local_only(&self, effects: &[Effect]) -> bool {
         let is_own = |path: &Path| self.settings.local_dirs.iter().any(|own| path.starts_with(own));
         let is_here = |path: &Path| is_own(path) && path.symlink_metadata().is_ok();
@@ -137,7 +137,7 @@ impl RemoteToolHost {
         !effects.is_empty() && all.all(|it| reads(it) && it.resource.as_path().is_some_and(is_here))
     }
 
-    /// Makes a call over there.
+    /// Makes a call on the remote host.
     pub(crate) async fn call(
         self: &Arc<Self>,
         call: Box<dyn BoundCall>,
@@ -186,7 +186,7 @@ impl RemoteToolHost {
             () = link.wait_for_silence(self.settings.silence_timeout) => Ok(Err(ConnectionLost { may_have_run: true, is_silent: true })),
             () = cx.cancel.cancelled() => {
                 link.cancel(id);
-                // It stops over there, and may have something to say.
+                // The remote call stops and may still report something.
                 let said = tokio::time::timeout(CANCEL_GRACE, answered).await;
                 said.map_err(|_| ToolError::cancelled())?
             }
@@ -214,12 +214,12 @@ impl RemoteToolHost {
         }
     }
 
-    /// Puts a file that came with an answer where it can be read.
+    /// Saves an attachment to a local file.
     fn save_attachment(&self, attached: AttachedFile) -> Result<Attachment, ToolError> {
-        let failed = |error| ToolError::io("What came with the answer cannot be kept", &error);
-        let bytes = STANDARD
-            .decode(&attached.base64)
-            .map_err(|error| ToolError::internal(format!("What came cannot be read: {error}")))?;
+        let failed = |error| ToolError::io("Cannot save the attachment", &error);
+        let bytes = STANDARD.decode(&attached.base64).map_err(|error| {
+            ToolError::internal(format!("Cannot decode the attachment: {error}"))
+        })?;
         let folder = match self.attachments_dir.get() {
             Some(folder) => folder,
             None => {
@@ -238,11 +238,10 @@ impl RemoteToolHost {
         let (kind, rest) = if is_unknown {
             (ErrorKind::Timeout, format!("it is not known whether {tool} has changed anything"))
         } else {
-            (ErrorKind::Network, format!("{tool} has brought nothing"))
+            (ErrorKind::Network, format!("{tool} returned nothing"))
         };
-        ToolError::new(kind, format!("{place} does not answer any more: {rest}")).with_hint(
-            "`hermes doctor --backend` tells what is wrong with the place; try again when it \
-             answers.",
+        ToolError::new(kind, format!("{place} no longer responds: {rest}")).with_hint(
+            "`hermes doctor --backend` shows what is wrong there; retry when it responds.",
         )
     }
 
@@ -255,25 +254,28 @@ impl RemoteToolHost {
         let (place, tool) = (self.backend.name(), &cx.tool);
         let said = link.last_stderr_line().map(|said| format!(" ({said})")).unwrap_or_default();
         if is_unknown {
-            // The kind of what may or may not have happened.
+            // The error kind for an unknown outcome.
             return ToolError::new(
                 ErrorKind::Timeout,
                 format!(
-                    "The line to {place} broke while {tool} ran{said}: it is not known whether \
-                     it has changed anything"
+                    "The connection to {place} broke while {tool} ran{said}: it is not known \
+                     whether it has changed anything"
                 ),
             )
-            .with_hint("Read the file again before the next change; it was not tried again.");
+            .with_hint("Read the file again before the next change; the call was not retried.");
         }
         ToolError::new(
             ErrorKind::Network,
-            format!("The line to {place} broke twice while {tool} ran{said}"),
+            format!("The connection to {place} broke twice while {tool} ran{said}"),
         )
-        .with_hint("Try again; if it happens again, see with `terminal` what ends programs there.")
+        .with_hint(
+            "Retry; if it happens again, use `terminal` to find out what ends programs \
+            there.",
+        )
     }
 
-    /// The line, which is opened if it is not. Who is stopped meanwhile does
-    /// not stop the opening: the next one will need it, too.
+    /// Returns the connection, opening it if necessary. Cancelling the call
+    /// does not cancel the opening: the next call needs it too.
     async fn connect(
         self: &Arc<Self>,
         cx: &ToolContext,
@@ -293,7 +295,7 @@ impl RemoteToolHost {
             });
         }
         let opened = cx.run_until_cancelled(opened).await?;
-        opened.map_err(|_| ToolError::unavailable("The place was closed meanwhile"))?
+        opened.map_err(|_| ToolError::unavailable("The backend was closed while connecting"))?
     }
 
     async fn open_connection(&self) -> Result<Arc<ServerConnection>, ToolError> {
@@ -321,21 +323,21 @@ impl RemoteToolHost {
             .collect::<Vec<_>>();
         let words = words.join(" ");
         if !is_same_platform(&place) {
-            // Only one that somebody has put there can run.
+            // Only a program already installed there can run.
             let script = format!(
                 "command -v hermes >/dev/null && exec hermes {words}\necho hermes-missing\n"
             );
             return match self.launch(&place, script).await? {
                 LaunchResult::Running(link) => Ok(link),
                 LaunchResult::Missing => Err(ToolError::unavailable(format!(
-                    "The file tools cannot work in {name}: it is a {}, and this program is made \
-                     for {}",
+                    "The file tools cannot run on {name}: it is a {}, and this program is \
+                     built for {}",
                     place.system,
                     local_platform()
                 ))
                 .with_hint(
-                    "Install hermes of the same version there, in its PATH; or work with the \
-                     `terminal` tool alone.",
+                    "Install the same version of hermes there, in its PATH; or use only the \
+                     `terminal` tool.",
                 )),
             };
         }
@@ -349,9 +351,9 @@ impl RemoteToolHost {
         match self.launch(&place, script).await? {
             LaunchResult::Running(link) => Ok(link),
             LaunchResult::Missing => Err(ToolError::unavailable(format!(
-                "The file tools were put into {name}, and are not found there"
+                "The file tools were installed on {name} but are missing there"
             ))
-            .with_hint("Something there removes or replaces files in its cache folder.")),
+            .with_hint("Something there removes or replaces files in its cache directory.")),
         }
     }
 
@@ -371,13 +373,13 @@ impl RemoteToolHost {
             let made = tokio::task::spawn_blocking(move || {
                 ProgramBundle::for_executable(&executable, cache.as_deref())
             });
-            let made = made.await.map_err(|_| ToolError::internal("The program cannot be read"))?;
-            made.map_err(|error| ToolError::io("This program cannot be read", &error))
+            let made = made.await.map_err(|_| ToolError::internal("Cannot read the program"))?;
+            made.map_err(|error| ToolError::io("Cannot read this program", &error))
         };
         self.bundle.get_or_try_init(make).await
     }
 
-    /// Puts the program there.
+    /// Installs the program on the remote host.
     async fn upload(
         &self,
         place: &HostFacts,
@@ -385,10 +387,10 @@ impl RemoteToolHost {
         placing: &InstallScripts,
     ) -> Result<(), ToolError> {
         let word = format!("hands-{}", hermes_core::ids::random_hex(16));
-        let unread = |error| ToolError::io("This program cannot be read", &error);
+        let unread = |error| ToolError::io("Cannot read this program", &error);
         let parcel = bundle.clone();
         let archive = tokio::task::spawn_blocking(move || parcel.archive()).await;
-        let archive = archive.map_err(|_| ToolError::internal("The program cannot be packed"))?;
+        let archive = archive.map_err(|_| ToolError::internal("Cannot pack the program"))?;
         let done =
             self.run_script(place, placing.unpack_script(&word), archive.map_err(unread)?).await?;
         if !done.output.starts_with(b"no-tar") {
@@ -397,7 +399,7 @@ impl RemoteToolHost {
         for piece in &bundle.files {
             let from = piece.source.clone();
             let bytes = tokio::task::spawn_blocking(move || std::fs::read(from)).await;
-            let bytes = bytes.map_err(|_| ToolError::internal("The program cannot be read"))?;
+            let bytes = bytes.map_err(|_| ToolError::internal("Cannot read the program"))?;
             let script = placing.receive_file_script(&word, &piece.name);
             self.run_script(place, script, bytes.map_err(unread)?).await?;
         }
@@ -423,17 +425,17 @@ impl RemoteToolHost {
         if done.succeeded() {
             return Ok(done);
         }
-        let said = done.errors.trim().lines().next_back().unwrap_or("no reason is given");
+        let said = done.errors.trim().lines().next_back().unwrap_or("no reason given");
         let name = self.backend.name();
-        Err(ToolError::unavailable(format!("The file tools cannot be put into {name}: {said}"))
+        Err(ToolError::unavailable(format!("Cannot install the file tools on {name}: {said}"))
             .with_hint(
-                "They need about 100 MB in the cache folder of the home there, or in TMPDIR, and \
-                 the right to run programs from it.",
+                "They need about 100 MB in the cache directory of the home directory there, or \
+                 in TMPDIR, and permission to run programs from it.",
             ))
     }
 }
 
-/// Tells the other end to stop a call that nobody waits for any more.
+/// Cancels a remote call whose future is dropped.
 struct CancelOnDrop {
     link: Arc<ServerConnection>,
     id: u64,
@@ -457,7 +459,7 @@ impl Drop for CancelOnDrop {
 fn call_message(arguments: &Value, cx: &ToolContext) -> Result<RemoteCall, ToolError> {
     let arguments = serde_json::to_string(arguments).and_then(RawValue::from_string);
     let arguments = arguments
-        .map_err(|error| ToolError::invalid(format!("The arguments cannot be sent: {error}")))?;
+        .map_err(|error| ToolError::invalid(format!("Cannot serialize the arguments: {error}")))?;
     let left = cx.remaining().map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX));
     Ok(RemoteCall {
         id: 0,
@@ -489,7 +491,8 @@ fn shell_order(place: &HostFacts, script: String) -> CommandSpec {
     }
 }
 
-/// The system and the machine that this program is made for.
+/// Returns the operating system and architecture that this program is built
+/// for.
 fn local_platform() -> String {
     let system = match std::env::consts::OS {
         "linux" => "Linux",

@@ -1,6 +1,6 @@
-//! What stays closed to a call in this place: what the rules over there say of
-//! the path, and what only this end can see, such as where a link leads and
-//! where the home is.
+//! The paths closed to a call on this host: by the rules of the local end, and
+//! by what only this end can see, such as symlink targets and the home
+//! directory.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs;
@@ -13,25 +13,25 @@ use hermes_core::{AccessMode, GrantExceptions, Scope};
 use hermes_policy::{PathVariables, SensitivePlaces};
 use parking_lot::Mutex;
 
-/// Places that are asked about at once. Who walks through a folder will want
-/// to know of the next ones, too.
+/// Maximum number of paths per query. A directory walk will need the next ones
+/// too.
 const MAX_QUERY_PATHS: usize = 2000;
 
-/// Where no file of a user is.
+/// A path where no user file exists.
 const NO_HERMES_HOME: &str = "/proc/0/hermes";
 
-/// Asks the other end which places are closed to a call by its rules; none if
-/// it does not answer.
+/// Asks the local end which paths its rules close to a call; `None` without a
+/// response.
 pub(crate) trait ClosedPathQuery: Send + Sync {
     fn query_closed(&self, scope: &Scope, paths: &[PathBuf]) -> Option<Vec<bool>>;
 }
 
-/// The protected places of this place. Made once.
+/// The protected paths of this host. Built once.
 #[derive(Debug)]
 pub(crate) struct HostProtectedPaths {
-    /// With the home of this place.
+    /// With the home directory of this host.
     all: SensitivePlaces,
-    /// Those that are the same everywhere.
+    /// Those that do not depend on the home directory.
     home_independent: SensitivePlaces,
     home: Option<PathBuf>,
 }
@@ -53,8 +53,8 @@ impl HostProtectedPaths {
         }
     }
 
-    /// Whether this end closes a place that the rules know as `written`, and
-    /// have judged or will judge by that name.
+    /// Whether this end closes a path that the rules know, and judge, as
+    /// `written`.
     fn is_closed(&self, scope: &Scope, real: &Path, written: &Path, home: Option<&Path>) -> bool {
         let folded = hermes_policy::fold_path(real);
         let refuses = |rules: &SensitivePlaces| match scope.access() {
@@ -64,9 +64,9 @@ impl HostProtectedPaths {
         if scope.access() == AccessMode::Shared && holds_private_key(real) {
             return true;
         }
-        // By another name it was not judged for what it is; in another home,
-        // not for whose it is. Otherwise the rules have the say: they may have
-        // laid it open.
+        // Under another name, the rules did not judge the real target; with
+        // another home directory, they did not judge it as the user's.
+        // Otherwise the rules decide: they may have opened it.
         let is_led = real != written;
         let is_strange = home.is_none() || home != self.home.as_deref();
         match (is_led, is_strange) {
@@ -77,8 +77,8 @@ impl HostProtectedPaths {
     }
 }
 
-/// Whether a file whose name speaks of keys has a private one in it. Who
-/// judged the name could not look.
+/// Whether a file whose name suggests a key contains a private one. The rules
+/// could not read the file.
 fn holds_private_key(real: &Path) -> bool {
     const KEY_HEAD_BYTES: u64 = 4096;
     let name = real.file_name().map(OsStrExt::as_bytes).unwrap_or_default();
@@ -97,13 +97,12 @@ fn holds_private_key(real: &Path) -> bool {
             || head.starts_with(b"PuTTY-User-Key-File"))
 }
 
-/// What stays closed to one call.
+/// The paths closed to one call.
 pub(crate) struct ClosedPaths {
     protected: Arc<HostProtectedPaths>,
-    /// The home that the rules know.
+    /// The home directory that the rules know.
     home: Option<PathBuf>,
-    /// The working folder, by the name that the rules know, and by its real
-    /// place.
+    /// The working directory, as the rules know it and canonicalized.
     working_dirs: (PathBuf, PathBuf),
     query: Option<Arc<dyn ClosedPathQuery>>,
     cache: Mutex<HashMap<(Scope, PathBuf), bool>>,
@@ -125,27 +124,27 @@ impl ClosedPaths {
         }
     }
 
-    /// The name by which the rules know a real place.
+    /// Returns the path by which the rules know a canonical path.
     pub(crate) fn judged_path(&self, real: &Path) -> PathBuf {
         let (written, root) = &self.working_dirs;
         match real.strip_prefix(root) {
-            // `join` with nothing adds a slash.
+            // `join` with an empty path adds a slash.
             Ok(below) => written.join(below).components().collect(),
             Err(_) => real.to_path_buf(),
         }
     }
 
-    /// Whether this end closes it, without asking the other one.
+    /// Whether this end closes a path, without a query.
     pub(crate) fn is_closed_locally(&self, scope: &Scope, real: &Path, written: &Path) -> bool {
         self.protected.is_closed(scope, real, written, self.home.as_deref())
     }
 
-    /// What the rules say of it by the name that they know. The first of the
-    /// places is meant; the others will be asked about later.
+    /// Whether the rules close a path, by the name that they know. The answer
+    /// is for the first path; the others are cached for later.
     pub(crate) fn is_closed_by_rule(&self, scope: &Scope, places: &[PathBuf]) -> bool {
         let Some(asked) = &self.query else { return false };
         let names: Vec<PathBuf> = places.iter().map(|real| self.judged_path(real)).collect();
-        // Without an answer, nothing is open.
+        // Without a response, everything is closed.
         let Some(answers) = asked.query_closed(scope, &names) else { return true };
         let first = answers.first().copied().unwrap_or(true);
         if answers.len() != places.len() {
@@ -170,7 +169,7 @@ impl GrantExceptions for ClosedPaths {
     }
 }
 
-/// A place, and what is beside it and below.
+/// Returns a path, its siblings and what is below them.
 fn nearby_paths(real: &Path) -> Vec<PathBuf> {
     let mut found = vec![real.to_path_buf()];
     let mut folders: VecDeque<PathBuf> = real.parent().map(Path::to_path_buf).into_iter().collect();

@@ -1,5 +1,4 @@
-//! A server that runs, and the line to it: calls go out, answers come back,
-//! many at a time.
+//! A running server and the connection to it, which multiplexes calls.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -21,45 +20,44 @@ use tokio::sync::oneshot;
 
 use crate::wire::{self, ClientMessage, RemoteCall, RemoteOutcome, ServerMessage};
 
-/// How long the other end has to say its first word.
+/// Timeout for the greeting of the remote end.
 const GREETING_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Within the time that the other end may be silent it is asked so often
-/// whether somebody is there.
+/// Number of pings within the silence timeout.
 const PINGS_PER_TIMEOUT: u32 = 6;
 
-/// How long one that is told to go may take.
+/// Grace period for the server to exit.
 const CLOSE_GRACE: Duration = Duration::from_secs(2);
 
-/// Bytes that a pipe may hold.
+/// Maximum capacity of a pipe in bytes.
 const PIPE_BYTES: usize = 1024 * 1024;
 
-/// Bytes that are sent at a time.
+/// Bytes written at a time.
 const WRITE_CHUNK_BYTES: usize = 64 * 1024;
 
-/// A host may greet first, but not for ever.
+/// Maximum size of a login banner before the greeting.
 const MAX_BANNER_BYTES: usize = 256 * 1024;
 
-/// What is remembered of its complaints.
+/// Bytes of stderr that are kept.
 const MAX_STDERR_BYTES: usize = 4096;
 
-/// What came of starting it.
+/// The result of starting the server.
 pub(crate) enum LaunchResult {
     Running(Arc<ServerConnection>),
-    /// It is not there.
+    /// The program is not installed.
     Missing,
 }
 
-/// The line broke before the answer came.
+/// The connection broke before the response arrived.
 #[derive(Debug)]
 pub(crate) struct ConnectionLost {
-    /// Whether the call may have got there.
+    /// Whether the call may have reached the server.
     pub(crate) may_have_run: bool,
-    /// Whether it is still there, and nobody answers.
+    /// Whether the connection is open but the server does not respond.
     pub(crate) is_silent: bool,
 }
 
-/// A line to a server.
+/// A connection to a server.
 pub(crate) struct ServerConnection {
     shared: Arc<ConnectionShared>,
     control: Box<dyn ProcessControl>,
@@ -72,16 +70,16 @@ impl fmt::Debug for ServerConnection {
     }
 }
 
-/// What both threads and all calls share.
+/// State shared by both threads and all calls.
 struct ConnectionShared {
     state: Mutex<ConnectionQueues>,
     next_id: AtomicU64,
-    /// When something last went either way.
+    /// When data was last transferred in either direction.
     last_activity: Mutex<Instant>,
 }
 
 struct ConnectionQueues {
-    /// None when it is broken or closed.
+    /// `None` when broken or closed.
     out: Option<mpsc::Sender<(Option<u64>, Vec<u8>)>>,
     waiting: HashMap<u64, PendingCall>,
 }
@@ -94,7 +92,7 @@ struct PendingCall {
     progress: Option<Arc<dyn ProgressSink>>,
 }
 
-/// Who makes a call, for what comes back before the answer.
+/// The caller's context, for messages that arrive before the response.
 pub(crate) struct CallHandlers {
     pub(crate) grants: Arc<Grants>,
     pub(crate) tool: Arc<str>,
@@ -102,13 +100,15 @@ pub(crate) struct CallHandlers {
 }
 
 impl ServerConnection {
-    /// Listens to a server that has been started, until it has greeted.
+    /// Connects to a started server and waits for its greeting.
     pub(crate) async fn connect(
         started: SpawnedProcess,
         place: &str,
     ) -> Result<LaunchResult, ToolError> {
         let SpawnedProcess { output, input, control, .. } = started;
-        let failed = |error: io::Error| ToolError::io(format!("{place} cannot be heard"), &error);
+        let failed = |error: io::Error| {
+            ToolError::io(format!("{place}: cannot open the connection"), &error)
+        };
         let (mut stdout, mut stderr) = (None, None);
         for (source, fd) in output {
             let file = blocking_file(fd).map_err(failed)?;
@@ -165,7 +165,7 @@ impl ServerConnection {
                 link.close().await;
                 let why = match other {
                     Ok(Ok(Err(error))) => error.to_string(),
-                    _ => "no answer came".to_owned(),
+                    _ => "no response".to_owned(),
                 };
                 Err(link.start_error(place, &why))
             }
@@ -174,26 +174,26 @@ impl ServerConnection {
 
     fn start_error(&self, place: &str, why: &str) -> ToolError {
         let said = self.last_stderr_line().map(|said| format!(": {said}")).unwrap_or_default();
-        ToolError::unavailable(format!("The file tools cannot be started in {place}: {why}{said}"))
+        ToolError::unavailable(format!("The file tools cannot be started on {place}: {why}{said}"))
             .with_hint(
-                "The `terminal` tool shows what is wrong there; commands such as cat and sed do \
+                "Use the `terminal` tool to find the cause; commands such as cat and sed work \
                  without the file tools.",
             )
     }
 
-    /// What it last complained of.
+    /// Returns the last line that the server wrote to stderr.
     pub(crate) fn last_stderr_line(&self) -> Option<String> {
         let said = self.stderr_tail.lock();
         let said = String::from_utf8_lossy(&said);
         said.trim().lines().next_back().map(|line| line.trim().to_owned())
     }
 
-    /// Whether it can still be spoken to.
+    /// Whether the connection is open.
     pub(crate) fn is_open(&self) -> bool {
         self.shared.state.lock().out.is_some()
     }
 
-    /// Sends a call. The answer comes by itself.
+    /// Sends a call. The response arrives through the receiver.
     pub(crate) fn send(
         &self,
         mut call: RemoteCall,
@@ -216,8 +216,8 @@ impl ServerConnection {
         Ok((id, answered))
     }
 
-    /// Comes back when there was no sign of life for long, though one was
-    /// asked for. The line is of no more use then.
+    /// Returns after the server has been silent for the limit despite pings.
+    /// The connection is unusable then.
     pub(crate) async fn wait_for_silence(&self, limit: Duration) {
         let began = Instant::now();
         loop {
@@ -231,21 +231,21 @@ impl ServerConnection {
         }
     }
 
-    /// Has a call stopped.
+    /// Cancels a call.
     pub(crate) fn cancel(&self, id: u64) {
         self.shared.send_request(&ClientMessage::Cancel { id });
     }
 
-    /// Ends the server, if it runs.
+    /// Shuts the server down, if it runs.
     pub(crate) async fn close(&self) {
         self.shared.state.lock().out = None;
-        // Without a line it goes by itself.
+        // The server exits when its connection closes.
         if tokio::time::timeout(CLOSE_GRACE, self.control.wait()).await.is_err() {
             self.control.terminate(CLOSE_GRACE).await;
         }
     }
 
-    /// Clears away what is left of one that is gone.
+    /// Cleans up after a server that has exited.
     pub(crate) async fn reap(&self) {
         self.control.terminate(Duration::ZERO).await;
         let _ = tokio::time::timeout(CLOSE_GRACE, self.control.wait()).await;
@@ -253,8 +253,8 @@ impl ServerConnection {
 }
 
 impl Drop for ServerConnection {
-    /// One that was not closed, such as one that nobody waited for until it
-    /// was open.
+    /// Abandons a server that was not closed, such as one whose caller stopped
+    /// waiting.
     fn drop(&mut self) {
         self.control.abandon();
     }
@@ -268,7 +268,7 @@ impl ConnectionShared {
         }
     }
 
-    /// Nothing comes any more.
+    /// Fails all pending calls: no more responses arrive.
     fn fail_pending(&self) {
         let waiting = {
             let mut state = self.state.lock();
@@ -305,7 +305,7 @@ impl ConnectionShared {
                 let scope = Scope::named(scope);
                 let is_closed = |path: PathBuf| match &grants {
                     Some(grants) => grants.denies(&scope, &path),
-                    // Nobody waits for that call any more.
+                    // No caller waits for that call any more.
                     None => true,
                 };
                 let closed = paths.into_iter().map(PathBuf::from).map(is_closed).collect();
@@ -315,13 +315,13 @@ impl ConnectionShared {
     }
 }
 
-/// The stream as a file that waits.
+/// Returns the stream as a blocking file.
 fn blocking_file(fd: OwnedFd) -> io::Result<File> {
     rustix::io::ioctl_fionbio(&fd, false)?;
     Ok(File::from(fd))
 }
 
-/// Waits for the greeting; none if the program is not there.
+/// Waits for the greeting; `None` if the program is not installed.
 fn read_greeting(stdout: &mut impl BufRead) -> io::Result<Option<()>> {
     let mut heard = 0;
     let mut text = Vec::new();
@@ -336,18 +336,19 @@ fn read_greeting(stdout: &mut impl BufRead) -> io::Result<Option<()>> {
             break;
         }
         if got == 0 {
-            return Err(io::Error::other("it ended at once"));
+            return Err(io::Error::other("it exited immediately"));
         }
         if heard > MAX_BANNER_BYTES {
-            return Err(io::Error::other("something else answers"));
+            return Err(io::Error::other("unexpected output"));
         }
     }
     match wire::receive(stdout)? {
         Some(ServerMessage::Hello { protocol: wire::PROTOCOL_VERSION, .. }) => Ok(Some(())),
-        Some(ServerMessage::Hello { version, .. }) => {
-            Err(io::Error::other(format!("version {version} is there, which speaks otherwise")))
-        }
-        _ => Err(io::Error::other("something else answers")),
+        Some(ServerMessage::Hello { version, .. }) => Err(io::Error::other(format!(
+            "version {version} is installed there, which uses a \
+                different protocol"
+        ))),
+        _ => Err(io::Error::other("unexpected message")),
     }
 }
 
@@ -358,7 +359,7 @@ fn read_replies(mut stdout: impl Read, line: &Weak<ConnectionShared>) {
     }
 }
 
-/// A stream whose movements are noticed: a long message on a slow line is a
+/// A stream that records activity: a long message on a slow connection is a
 /// sign of life.
 struct ActivityStream<'a, S>(S, &'a Weak<ConnectionShared>);
 
@@ -380,8 +381,8 @@ impl<S: Read> Read for ActivityStream<'_, S> {
 
 impl<S: Write> Write for ActivityStream<'_, S> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // A pipe takes more only when there is room, so that a long one is
-        // noticed on its way.
+        // A pipe accepts more only when it has room, so progress of a long
+        // message is recorded.
         let sent = self.0.write(bytes.get(..WRITE_CHUNK_BYTES).unwrap_or(bytes));
         self.record_activity(sent)
     }
@@ -401,12 +402,12 @@ fn write_frames(
         if let Some(id) = id {
             match line.state.lock().waiting.get_mut(&id) {
                 Some(call) => call.is_sent = true,
-                // Given up before it was sent.
+                // Abandoned before it was sent.
                 None => continue,
             }
         }
-        // That a pipe takes something says nothing of the other end, unless
-        // there is more than it holds.
+        // A write to a pipe proves nothing about the server, unless it exceeds
+        // the pipe's capacity.
         let sent = match frame.len() > PIPE_BYTES {
             true => wire::send(&mut ActivityStream(&mut input, weak), &frame),
             false => wire::send(&mut input, &frame),

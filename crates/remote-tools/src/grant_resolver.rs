@@ -1,6 +1,6 @@
-//! The grants of a call in this place. The rules judged paths as they are
-//! written and could not see the links here; so a path may not lead to where
-//! nobody looked.
+//! Resolves the grants of a call on this host. The rules judged paths as
+//! written and could not see the symlinks here, so a path must not lead to an
+//! unjudged place.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,20 +10,20 @@ use hermes_core::{Effect, Grant, Grants, Scope, ToolError, WorkingDir};
 
 use crate::closed_paths::{ClosedPathQuery, ClosedPaths, HostProtectedPaths};
 
-/// What is needed to find out what a call may touch here.
+/// The input for resolving what a call may touch here.
 pub(crate) struct GrantResolver {
     pub(crate) effects: Vec<Effect>,
     pub(crate) workplace: WorkingDir,
     pub(crate) protected: Arc<HostProtectedPaths>,
-    /// None if nothing is closed below granted folders.
+    /// `None` if nothing is closed below granted directories.
     pub(crate) query: Option<Arc<dyn ClosedPathQuery>>,
 }
 
 impl GrantResolver {
-    /// The grants, with the real places.
+    /// Returns the grants with canonical paths.
     ///
     /// # Errors
-    /// If a path leads out of what was judged, or to what is protected.
+    /// If a path leads out of what was judged, or to a protected place.
     pub(crate) fn resolve_grants(self) -> Result<Grants, ToolError> {
         let mut reals = Vec::with_capacity(self.effects.len());
         for effect in &self.effects {
@@ -55,7 +55,7 @@ impl GrantResolver {
         })
     }
 
-    /// The working folder, as written and as it really is.
+    /// Returns the working directory, as written and canonicalized.
     fn working_dirs(&self) -> (PathBuf, PathBuf) {
         let cwd = self.workplace.cwd();
         let real = hermes_files::real_path(cwd).unwrap_or_else(|_| cwd.to_path_buf());
@@ -75,11 +75,11 @@ impl GrantResolver {
         if real == path {
             return Ok(());
         }
-        // The only links are on the way to the working folder.
+        // The only symlinks are in the path of the working directory.
         if path.strip_prefix(cwd).is_ok_and(|rest| is_same_below(real, real_cwd, rest)) {
             return Ok(());
         }
-        // By the name of the end of the way, the rules may see it otherwise.
+        // The rules may answer differently for the target.
         if real.starts_with(real_cwd) && !closed.is_closed_by_rule(scope, &[real.to_path_buf()]) {
             return Ok(());
         }
@@ -91,7 +91,7 @@ fn is_same_below(real: &Path, folder: &Path, rest: &Path) -> bool {
     real.strip_prefix(folder).is_ok_and(|below| below == rest)
 }
 
-/// A link is deleted, not what it leads to.
+/// Returns the canonical path. Deleting a symlink does not follow it.
 fn real_location(scope: &Scope, path: &Path) -> io::Result<PathBuf> {
     if *scope == Scope::FILE_DELETE {
         hermes_files::real_entry(path)
@@ -101,22 +101,29 @@ fn real_location(scope: &Scope, path: &Path) -> io::Result<PathBuf> {
 }
 
 fn unresolvable_error(path: &Path, error: &io::Error) -> ToolError {
-    ToolError::io(format!("{} cannot be followed", path.display()), error)
+    ToolError::io(format!("{} cannot be resolved", path.display()), error)
 }
 
 fn unjudged_link_error(path: &Path, real: &Path) -> ToolError {
     let (path, real) = (path.display(), real.display());
-    ToolError::denied(format!("{path} is a link there and leads to {real}, which was not judged"))
-        .with("rule", "link")
-        .with("leads_to", real.to_string())
-        .with_hint(format!("Call again with {real} itself, so that it can be judged."))
+    ToolError::denied(format!(
+        "{path} is a symlink there to {real}, which the policy has not \
+        judged"
+    ))
+    .with("rule", "link")
+    .with("leads_to", real.to_string())
+    .with_hint(format!("Call again with {real} itself so the policy can judge it."))
 }
 
 fn protected_error(path: &Path, real: &Path) -> ToolError {
-    let led =
-        if path == real { String::new() } else { format!(", which leads to {},", real.display()) };
+    let led = if path == real {
+        String::new()
+    } else {
+        format!(", which resolves to {},", real.display())
+    };
     ToolError::denied(format!(
-        "{}{led} is protected there: a private key, a credential store or part of the set-up",
+        "{}{led} is protected there: a private key, a credential store or part of the \
+         configuration",
         path.display()
     ))
     .with("rule", "protected path")

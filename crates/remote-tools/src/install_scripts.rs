@@ -1,14 +1,15 @@
-//! The words of `sh` that put the program into a place and start it there.
-//! They need no more than a POSIX shell with the usual small programs.
+//! The `sh` scripts that install the program on a host and start it. They
+//! require only a POSIX shell with the standard utilities.
 
 use crate::bundle::{LOADER_NAME, PROGRAM_NAME, ProgramBundle};
 
-/// Finds the folder: the first of these that is there and ours.
+/// Sets the candidate directories `$c` and `$t`, and defines `ours`, which
+/// checks that a directory exists and is owned by the user.
 const FIND_DIRS_SCRIPT: &str = r#"u=$(id -u); c=${XDG_CACHE_HOME:-${HOME:+$HOME/.cache}}; t=${TMPDIR:-/tmp}
 ours() { [ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ]; }
 "#;
 
-/// What a parcel is called there, and how it is started.
+/// Name and start command of a bundle on the host.
 #[derive(Debug, Clone)]
 pub(crate) struct InstallScripts {
     hash: String,
@@ -17,7 +18,7 @@ pub(crate) struct InstallScripts {
 
 impl InstallScripts {
     pub(crate) fn for_bundle(bundle: &ProgramBundle) -> Self {
-        // The loader of the parcel runs it, so that it needs none of the place.
+        // The bundle's loader runs it, so it needs none from the host.
         let run = if bundle.has_loader() {
             format!("\"$d/{LOADER_NAME}\" --library-path \"$d\" \"$d/{PROGRAM_NAME}\"")
         } else {
@@ -26,7 +27,7 @@ impl InstallScripts {
         Self { hash: bundle.hash.clone(), run_command: run }
     }
 
-    /// Starts it, or says that it is not there.
+    /// Returns a script that starts the program or reports that it is missing.
     pub(crate) fn start_script(&self, arguments: &str) -> String {
         let Self { hash, run_command: run } = self;
         format!(
@@ -36,8 +37,8 @@ impl InstallScripts {
         )
     }
 
-    /// Takes all of it from the standard input, as an archive. Says `no-tar`
-    /// if there is nothing to unpack it with.
+    /// Returns a script that unpacks the bundle from an archive on stdin. It
+    /// prints `no-tar` if tar is missing.
     pub(crate) fn unpack_script(&self, word: &str) -> String {
         format!(
             "{}command -v tar >/dev/null 2>&1 || {{ rm -rf \"$q\"; echo no-tar; exit 0; }}\n\
@@ -47,7 +48,7 @@ impl InstallScripts {
         )
     }
 
-    /// Takes one file of it from the standard input.
+    /// Returns a script that receives one file of the bundle on stdin.
     pub(crate) fn receive_file_script(&self, word: &str, name: &str) -> String {
         let chosen = self.choose_dir_script(word);
         format!(
@@ -55,14 +56,14 @@ impl InstallScripts {
         )
     }
 
-    /// Ends what was taken file by file.
+    /// Returns a script that completes an installation file by file.
     pub(crate) fn finish_script(&self, word: &str, bundle: &ProgramBundle) -> String {
         let links = bundle.links.iter().map(|(name, of)| format!("ln -s '{of}' \"$q/{name}\"\n"));
         let links: String = links.collect();
         format!("{}{links}{}", self.choose_dir_script(word), self.activate_script())
     }
 
-    /// Makes the folder `$q` for what is coming, beside where it will be.
+    /// Creates the staging directory `$q` beside the final one.
     fn choose_dir_script(&self, word: &str) -> String {
         let hash = &self.hash;
         format!(
@@ -75,8 +76,8 @@ impl InstallScripts {
         )
     }
 
-    /// Sees that it runs, and moves it to its place: the first where it does,
-    /// since programs may not be run from everywhere.
+    /// Checks that the program runs and moves it to the first directory where
+    /// it does, since some file systems forbid execution.
     fn activate_script(&self) -> String {
         let Self { hash, run_command: run } = self;
         format!(

@@ -1,15 +1,15 @@
-//! Tools that work in another place: where the commands run, with its files.
+//! Tools that run on the host of an execution backend, with its files.
 //!
-//! The tools themselves run there, in a small server that is this very program
-//! ([`serve`]). It is put there once ([`RemoteHostSettings`]) and started once
-//! ([`RemoteToolHost`]); a call and its answer are a message each, so a call is one
-//! trip, however much it has to look at. [`over_there`] makes a tool of this
-//! program one that runs there.
+//! The tools run there in a small server, which is this same program
+//! ([`serve`]). It is installed once ([`RemoteHostSettings`]) and started once
+//! ([`RemoteToolHost`]). A call and its result are one message each, so a call
+//! takes one round trip, however many files it reads. [`remote_tool`] turns a
+//! tool of this program into one that runs there.
 //!
 //! ```text
-//! here                                        there
-//! engine ─ over_there(tool) ─ Hands ══ sh ══ serve ─ tool ─ its files
-//!            judged, granted            held to the grants, links followed
+//! local                                                remote
+//! engine ─ remote_tool(tool) ─ RemoteToolHost ══ sh ══ serve ─ tool ─ its files
+//!            judged, granted                           held to the grants, symlinks resolved
 //! ```
 
 mod bundle;

@@ -1,5 +1,5 @@
-//! The far end: runs the tools where the files are, for as long as somebody
-//! holds the other end.
+//! The remote end: runs the tools where the files are, until the connection
+//! closes.
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
@@ -26,16 +26,16 @@ use crate::wire::{
     self, AttachedFile, ClientMessage, PathText, RemoteCall, RemoteOutcome, ServerMessage,
 };
 
-/// The document of the session that tells which conversation it is.
+/// The session document that identifies the conversation.
 pub(crate) const CONTEXT_DOCUMENT: &str = "context";
 
-/// No longer file comes with an answer.
+/// Maximum size of an attachment in bytes.
 const MAX_ATTACHMENT_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Serves calls of these tools, until the input ends.
+/// Serves calls of these tools until the input ends.
 ///
 /// # Errors
-/// If the other end cannot be understood, or the system gives no threads.
+/// If a message is invalid, or the system cannot create threads.
 pub fn serve(
     tools: Vec<Arc<dyn DynTool>>,
     mut input: impl Read,
@@ -58,7 +58,7 @@ pub fn serve(
     });
     let version = env!("CARGO_PKG_VERSION").to_owned();
     far.send_reply(&ServerMessage::Hello { protocol: wire::PROTOCOL_VERSION, version })?;
-    // Calls may block while they ask; the answers come in by this thread.
+    // Calls may block on queries; this thread receives the responses.
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let ended = loop {
         match wire::receive(&mut input) {
@@ -69,12 +69,12 @@ pub fn serve(
     };
     far.running.lock().drain().for_each(|(_, cancel)| cancel.cancel());
     far.questions.lock().clear();
-    // What was begun is brought to an end in order, if it stops in time.
+    // Running calls may finish cleanly if they stop in time.
     runtime.shutdown_timeout(Duration::from_secs(2));
     ended
 }
 
-/// A tool, and whether it was set up.
+/// A tool, and whether it has been set up.
 struct ServedTool {
     tool: Arc<dyn DynTool>,
     ready: OnceCell<()>,
@@ -116,10 +116,10 @@ impl ToolServer {
                     far.running.lock().remove(&id);
                     let outcome = outcome.and_then(to_outcome);
                     let outcome = outcome.unwrap_or_else(|error| RemoteOutcome::from(&error));
-                    // Who has gone away does not want it.
+                    // A closed connection needs no response.
                     let told = far.send_reply(&ServerMessage::Answer { id, outcome });
                     if told.is_err_and(|error| error.kind() == io::ErrorKind::Other) {
-                        let error = ToolError::limit("The answer is too long to be sent");
+                        let error = ToolError::limit("The result is too long to send");
                         let outcome = RemoteOutcome::from(&error);
                         let _ = far.send_reply(&ServerMessage::Answer { id, outcome });
                     }
@@ -147,12 +147,11 @@ impl ToolServer {
         cancel: CancellationToken,
     ) -> Result<ToolOutput, ToolError> {
         let kept = self.tools.get(&call.tool).ok_or_else(|| {
-            ToolError::unavailable(format!("The other end has no tool '{}'", call.tool))
-                .with_hint("The two ends are not of one build; start anew.")
+            ToolError::unavailable(format!("The remote end has no tool '{}'", call.tool))
+                .with_hint("The two ends are different builds; restart hermes.")
         })?;
-        let arguments: Value = serde_json::from_str(call.arguments.get()).map_err(|error| {
-            ToolError::invalid(format!("The arguments cannot be read: {error}"))
-        })?;
+        let arguments: Value = serde_json::from_str(call.arguments.get())
+            .map_err(|error| ToolError::invalid(format!("Cannot parse the arguments: {error}")))?;
         let bound = Arc::clone(&kept.tool).bind(&arguments)?;
         drop(arguments);
         kept.ready.get_or_try_init(|| kept.tool.setup()).await?;
@@ -173,7 +172,7 @@ impl ToolServer {
                     query: asked,
                 };
                 let found = tokio::task::spawn_blocking(move || bounds.resolve_grants()).await;
-                found.map_err(|_| ToolError::internal("The bounds cannot be found"))??
+                found.map_err(|_| ToolError::internal("Resolving the grants failed"))??
             }
         };
         let context = call.context;
@@ -200,7 +199,7 @@ impl ToolServer {
     }
 }
 
-/// What is sent of a call that is through.
+/// Converts the output of a finished call for sending.
 fn to_outcome(output: ToolOutput) -> Result<RemoteOutcome, ToolError> {
     let stopped = output.is_stopped();
     let (content, attachments) = output.into_checked()?;
@@ -212,13 +211,13 @@ fn encode_attachment(attachment: Attachment) -> Result<AttachedFile, ToolError> 
     let failed = |error| ToolError::io(attachment.path.display(), &error);
     if std::fs::metadata(&attachment.path).map_err(failed)?.len() > MAX_ATTACHMENT_BYTES {
         let path = attachment.path.display();
-        return Err(ToolError::limit(format!("{path} is too large to be sent")));
+        return Err(ToolError::limit(format!("{path} is too large to send")));
     }
     let bytes = std::fs::read(&attachment.path).map_err(failed)?;
     Ok(AttachedFile { media_type: attachment.media_type, base64: STANDARD.encode(bytes) })
 }
 
-/// Asks the other end for a call.
+/// Queries the local end on behalf of a call.
 struct RemotePathQuery {
     server: Arc<ToolServer>,
     id: u64,
@@ -249,7 +248,7 @@ impl ClosedPathQuery for RemotePathQuery {
     }
 }
 
-/// Signs of life, passed on.
+/// Forwards progress reports.
 struct ProgressSender {
     server: Arc<ToolServer>,
     id: u64,

@@ -1,4 +1,4 @@
-//! A tool of this program that runs in another place.
+//! A tool of this program that runs on a remote host.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use serde_json::Value;
 
 use crate::client::RemoteToolHost;
 
-/// What is said once.
-const NO_UNDO_NOTE: &str = "`hermes undo` does not reach the place where this was changed";
+/// Note added to the first change.
+const NO_UNDO_NOTE: &str = "`hermes undo` does not cover changes made on a remote host";
 
-/// The tool, working where these hands are. It is described, checked and
-/// judged as it is here; only its work is done there.
+/// Returns the tool, running on the remote host. It is described, checked and
+/// judged locally; only the work is done there.
 pub fn remote_tool(tool: Arc<dyn DynTool>, hands: Arc<RemoteToolHost>) -> Arc<dyn DynTool> {
-    // What it changes is not here: nothing here is kept for it, least of all
-    // files that happen to have the same names.
+    // Its changes are remote: no local files are checkpointed for it, least of
+    // all those that happen to have the same names.
     let spec = tool.spec().clone().reports_changes();
     Arc::new(RemoteHostTool { tool, host: hands, spec })
 }
@@ -81,7 +81,7 @@ impl BoundCall for RemoteBoundCall {
     }
 }
 
-/// The answer with a note, if it is one that can carry it.
+/// Adds the note to the result, if it is a JSON object.
 fn with_undo_note(output: ToolOutput) -> ToolOutput {
     let Some(open) = output.content().strip_suffix('}').filter(|text| text.starts_with('{')) else {
         return output;

@@ -1,4 +1,4 @@
-//! What the two ends say to each other: JSON, each message behind its length.
+//! The messages between the two ends: JSON, each prefixed with its length.
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
@@ -13,35 +13,35 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-/// The version of the messages.
+/// The protocol version.
 pub(crate) const PROTOCOL_VERSION: u32 = 2;
 
-/// The line before the first message. A host may greet first.
+/// The line before the first message. A login banner may precede it.
 pub(crate) const GREETING_LINE: &[u8] = b"hermes-hands\n";
 
-/// The line that says that the program is not there.
+/// The line that reports that the program is not installed.
 pub(crate) const MISSING_LINE: &[u8] = b"hermes-missing\n";
 
-/// No message is longer.
+/// Maximum size of a message in bytes.
 const MAX_MESSAGE_BYTES: u32 = 1 << 30;
 
-/// From here to there.
+/// A message from the local to the remote end.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum ClientMessage {
     Call(Box<RemoteCall>),
-    /// Is somebody there?
+    /// Checks whether the server responds.
     Ping,
     Cancel {
         id: u64,
     },
-    /// The answer to a [`ServerMessage::Question`].
+    /// The response to a [`ServerMessage::Question`].
     Closed {
         question: u64,
         closed: Vec<bool>,
     },
 }
 
-/// From there to here.
+/// A message from the remote to the local end.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum ServerMessage {
     Hello {
@@ -52,14 +52,14 @@ pub(crate) enum ServerMessage {
         id: u64,
         outcome: RemoteOutcome,
     },
-    /// The answer to a [`ClientMessage::Ping`].
+    /// The response to a [`ClientMessage::Ping`].
     Pong,
     Progress {
         id: u64,
         fraction: Option<f64>,
         message: String,
     },
-    /// Which of these places are closed to the call by the rules here.
+    /// Asks which of these paths the local rules close to the call.
     Question {
         id: u64,
         question: u64,
@@ -74,11 +74,11 @@ pub(crate) struct RemoteCall {
     pub(crate) id: u64,
     pub(crate) call_id: String,
     pub(crate) tool: String,
-    // Read where a failure can be answered.
+    // Parsed later, where a failure can be reported.
     pub(crate) arguments: Box<RawValue>,
-    /// None if there are no bounds.
+    /// `None` if unrestricted.
     pub(crate) grants: Option<Vec<GrantedEffect>>,
-    /// Whether something below granted folders may be closed.
+    /// Whether paths below granted directories may be closed.
     pub(crate) excepted: bool,
     pub(crate) cwd: PathText,
     pub(crate) home: Option<PathText>,
@@ -86,20 +86,20 @@ pub(crate) struct RemoteCall {
     pub(crate) task: String,
     #[serde(default)]
     pub(crate) inner: bool,
-    /// What the session knows of the conversation.
+    /// The session's knowledge of the conversation.
     pub(crate) context: Value,
     pub(crate) milliseconds: Option<u64>,
     pub(crate) bounds: Option<[u64; 5]>,
 }
 
-/// One effect that the call may have.
+/// An effect that the call may have.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct GrantedEffect {
     pub(crate) scope: String,
     pub(crate) on: GrantedResource,
 }
 
-/// A [`Resource`].
+/// The wire form of a [`Resource`].
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum GrantedResource {
     Any,
@@ -110,7 +110,7 @@ pub(crate) enum GrantedResource {
     Name(String),
 }
 
-/// How a call ended.
+/// The outcome of a call.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum RemoteOutcome {
     Done {
@@ -127,14 +127,14 @@ pub(crate) enum RemoteOutcome {
     },
 }
 
-/// A file that comes with an answer.
+/// An attachment of a result.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct AttachedFile {
     pub(crate) media_type: String,
     pub(crate) base64: String,
 }
 
-/// A path, which need not be text.
+/// A path, which may not be UTF-8.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum PathText {
@@ -161,7 +161,7 @@ impl From<PathText> for PathBuf {
 }
 
 impl GrantedEffect {
-    /// What a call was granted, without where that is here.
+    /// Returns the granted effects, without their local canonical paths.
     pub(crate) fn from_grants(grants: &Grants) -> Option<Vec<Self>> {
         let one = |effect: &Effect| Self {
             scope: effect.scope.as_str().to_owned(),
@@ -216,7 +216,7 @@ impl From<&ToolError> for RemoteOutcome {
     }
 }
 
-/// The error that was told.
+/// Rebuilds an error from its wire form.
 pub(crate) fn tool_error(
     kind: &str,
     message: String,
@@ -228,20 +228,20 @@ pub(crate) fn tool_error(
     details.into_iter().fold(error, |error, (key, value)| error.with(&key, value))
 }
 
-/// Bounds as plain numbers.
+/// Converts limits to plain numbers.
 pub(crate) fn bounds_to_numbers(bounds: &OutputLimits) -> [u64; 5] {
     let OutputLimits { command_bytes, read_lines, line_chars, read_chars, answer_chars } = *bounds;
     [command_bytes, read_lines, line_chars, read_chars, answer_chars]
 }
 
-/// The bounds of these numbers.
+/// Converts plain numbers to limits.
 pub(crate) fn bounds_from_numbers(
     [command_bytes, read_lines, line_chars, read_chars, answer_chars]: [u64; 5],
 ) -> OutputLimits {
     OutputLimits { command_bytes, read_lines, line_chars, read_chars, answer_chars }
 }
 
-/// A message, ready to be sent.
+/// Encodes a message for sending.
 pub(crate) fn encode(message: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut frame = vec![0; 4];
     serde_json::to_writer(&mut frame, message)?;
@@ -253,13 +253,13 @@ pub(crate) fn encode(message: &impl Serialize) -> io::Result<Vec<u8>> {
     Ok(frame)
 }
 
-/// Sends a message that was made ready.
+/// Sends an encoded message.
 pub(crate) fn send(output: &mut impl Write, frame: &[u8]) -> io::Result<()> {
     output.write_all(frame)?;
     output.flush()
 }
 
-/// Waits for the next message; none if the other end is gone.
+/// Waits for the next message; `None` if the other end has closed.
 pub(crate) fn receive<T: DeserializeOwned>(input: &mut impl Read) -> io::Result<Option<T>> {
     let mut head = [0; 4];
     match input.read_exact(&mut head) {
@@ -268,7 +268,7 @@ pub(crate) fn receive<T: DeserializeOwned>(input: &mut impl Read) -> io::Result<
     }
     let length = u32::from_be_bytes(head);
     if length > MAX_MESSAGE_BYTES {
-        return Err(io::Error::other("what comes is not a message"));
+        return Err(io::Error::other("invalid message length"));
     }
     let mut frame = Vec::new();
     input.take(length.into()).read_to_end(&mut frame)?;

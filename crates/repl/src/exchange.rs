@@ -1,4 +1,4 @@
-//! A question to an interpreter, from the code to what came of it.
+//! One exchange with an interpreter, from the code to its result.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -14,18 +14,18 @@ use crate::language::ReplLanguage;
 use crate::limits::ReplLimits;
 use crate::result::{DriverMessage, ReplResult, ReplStatus};
 
-/// How often one hears of code that runs.
+/// Interval of progress reports.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
-/// How long the last words of an interpreter may take to arrive.
+/// Timeout for the last output of an interpreter that has exited.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long one that does not listen has to go by itself.
+/// Grace period before an unresponsive interpreter is killed.
 const KILL_GRACE: Duration = Duration::from_millis(500);
-/// When a shell is interrupted once more.
+/// Interval after which a shell is interrupted again.
 pub(crate) const INTERRUPT_RETRY_INTERVAL: Duration = Duration::from_millis(700);
-/// Pictures of one answer.
+/// Maximum number of images per result.
 const MAX_IMAGES: usize = 20;
 
-/// A question.
+/// A request to run code.
 #[derive(Debug)]
 pub(crate) struct CodeRequest<'a> {
     pub(crate) id: u64,
@@ -33,7 +33,7 @@ pub(crate) struct CodeRequest<'a> {
     pub(crate) typescript: bool,
     pub(crate) timeout: Duration,
     pub(crate) limits: &'a ReplLimits,
-    /// Where pictures go.
+    /// Directory for images.
     pub(crate) image_dir: &'a Path,
 }
 
@@ -44,17 +44,17 @@ enum StopReason {
     Cancelled,
 }
 
-/// How a question ended.
+/// How a run ended.
 #[derive(Debug)]
 enum RunEnd {
     Answered(Box<DriverMessage>),
-    /// It has ended by itself, or somebody else has ended it.
+    /// The interpreter exited or was killed by another process.
     Exited(ProcessExit),
-    /// It had to be ended.
+    /// The interpreter had to be killed.
     Killed,
 }
 
-/// What is gathered while code runs.
+/// Results collected while code runs.
 #[derive(Debug, Default)]
 struct RunArtifacts {
     images: Vec<SavedImage>,
@@ -63,9 +63,9 @@ struct RunArtifacts {
 }
 
 impl InterpreterProcess {
-    /// Sends the driver, and waits until it can be asked something.
+    /// Sends the driver and waits until it is ready.
     pub(crate) async fn handshake(&self) -> Result<(), String> {
-        // If it is not there any more, that is seen below.
+        // If it has exited, the loop below notices.
         let _ = self.write(&self.spec.language.driver_source()).await;
         let mut events = self.events.lock().await;
         let (mut ready, mut marked) = (false, false);
@@ -89,7 +89,7 @@ impl InterpreterProcess {
                 }
             }
         }
-        // What a shell says about its terminal is of no interest.
+        // Discards the shell's complaints about its terminal.
         self.take_log();
         Ok(())
     }
@@ -97,10 +97,10 @@ impl InterpreterProcess {
     fn last_stderr_line(&self) -> String {
         let log = self.take_log();
         let said = log.stream_summary(OutputStream::Stderr, 2_000).text;
-        said.trim().lines().next_back().unwrap_or("it ended at once").to_owned()
+        said.trim().lines().next_back().unwrap_or("it exited immediately").to_owned()
     }
 
-    /// Asks, and waits for the answer.
+    /// Runs code and waits for the result.
     pub(crate) async fn execute(&self, question: &CodeRequest<'_>, cx: &ToolContext) -> ReplResult {
         self.touch();
         let began = Instant::now();
@@ -137,7 +137,7 @@ impl InterpreterProcess {
         cx: &ToolContext,
     ) -> (RunEnd, Option<StopReason>) {
         let mut events = self.events.lock().await;
-        // What was said about an earlier question came too late.
+        // Discards late messages about an earlier request.
         while events.try_recv().is_ok() {}
         let language = self.spec.language;
         let request = language.request(question.id, question.code, question.typescript);
@@ -169,12 +169,12 @@ impl InterpreterProcess {
                     let mut told = None;
                     drain_events(&mut events, |event| told = gathered.handle_event(event, question).or(told.take()))
                         .await;
-                    // It may have answered and ended then.
+                    // It may have responded before it exited.
                     return (told.map_or(RunEnd::Exited(exit), RunEnd::Answered), stop);
                 }
                 () = cx.cancel.cancelled(), if stop.is_none() => StopReason::Cancelled,
                 () = tokio::time::sleep_until(until.into()) => StopReason::Timeout,
-                // A shell does not hear an interrupt between two programs.
+                // A shell misses an interrupt between two programs.
                 () = tokio::time::sleep_until(again.into()), if stop.is_some() && is_shell => {
                     self.interrupt_run(question.id).await;
                     again = Instant::now() + INTERRUPT_RETRY_INTERVAL;
@@ -189,7 +189,7 @@ impl InterpreterProcess {
                 }
             };
             if stop.is_some() {
-                // It was interrupted, and does not care.
+                // It ignored the interrupt.
                 self.terminate(KILL_GRACE).await;
                 drain_events(&mut events, |event| drop(gathered.handle_event(event, question)))
                     .await;
@@ -202,32 +202,33 @@ impl InterpreterProcess {
         }
     }
 
-    /// Interrupts the code of a question.
+    /// Interrupts the code of a request.
     pub(crate) async fn interrupt_run(&self, id: u64) {
         self.interrupt().await;
-        // An answer may have been thrown away with the rest. What is still
-        // being sent must not be torn apart.
+        // The interrupt may have discarded the response, so request it again. A
+        // request still being written must not be interleaved.
         let reminder = self.spec.language.status_request(id);
         if let Ok(input) = self.input.try_lock() {
-            // A pipe takes so little at once, or it is full.
+            // A pipe accepts so few bytes atomically, unless it is full.
             let _ = input.try_write(&reminder);
         }
     }
 }
 
-/// Takes what is still on its way from an interpreter that has ended.
+/// Drains the remaining events of an interpreter that has exited.
 async fn drain_events(events: &mut mpsc::Receiver<DriverEvent>, mut take: impl FnMut(DriverEvent)) {
     let all = async {
         while let Some(event) = events.recv().await {
             take(event);
         }
     };
-    // What it has started may keep the stream open.
+    // Its child processes may keep the stream open.
     let _ = tokio::time::timeout(DRAIN_TIMEOUT, all).await;
 }
 
 impl RunArtifacts {
-    /// Takes something that a driver has done; the answer, if it is that.
+    /// Handles a driver event; returns the message that ends the run, if it is
+    /// one.
     fn handle_event(
         &mut self,
         event: DriverEvent,
@@ -254,11 +255,11 @@ impl RunArtifacts {
         }
         match drawn.save(folder) {
             Ok(picture) => self.images.push(picture),
-            Err(error) => self.notes.push(format!("A picture cannot be saved: {error}")),
+            Err(error) => self.notes.push(format!("Cannot save an image: {error}")),
         }
     }
 
-    /// Waits until all is there that was written before the answer.
+    /// Waits until all stderr output written before the response has arrived.
     async fn wait_stderr_flushed(
         &mut self,
         events: &mut mpsc::Receiver<DriverEvent>,
@@ -288,20 +289,21 @@ impl ReplResult {
                     _ => format!("The code ran longer than {seconds:.1} s"),
                 };
                 self.notes.push(format!(
-                    "{why} and did not stop when it was interrupted, so the interpreter was ended. Its state is lost; the next call starts a new one."
+                    "{why} and did not stop when interrupted, so the interpreter was killed. \
+                     Its state is lost; the next call starts a new one."
                 ));
                 return;
             }
             RunEnd::Exited(exit) => {
                 self.status = ReplStatus::Ended;
                 self.exit_code = Some(exit.code());
-                // Node says so, and then ends itself.
+                // Node prints this before it aborts.
                 let said = self.stderr.text.to_ascii_lowercase();
                 let is_full = exit.code() != 0
                     && ["out of memory", "allocation failed", "memoryerror"]
                         .iter()
                         .any(|it| said.contains(it));
-                let why = if is_full { ": it had used up its memory" } else { "" };
+                let why = if is_full { ": it ran out of memory" } else { "" };
                 self.notes.push(format!(
                     "The interpreter {}{why}. Its state is lost; the next call starts a new one.",
                     describe_exit(exit)
@@ -314,7 +316,7 @@ impl ReplResult {
         self.exit_code = told.status;
         self.error = told.error;
         self.notes.extend(told.note);
-        // A shell whose program was stopped may think that all went well.
+        // A shell whose program was stopped may report success.
         let was_interrupted = match told.status {
             Some(status) => status == 130 || stop.is_some(),
             None => told.interrupted,
@@ -322,7 +324,8 @@ impl ReplResult {
         self.status = match (stop, was_interrupted, &self.error) {
             (Some(StopReason::Timeout), true, _) => {
                 self.notes.push(format!(
-                    "The code ran longer than {seconds:.1} s and was interrupted; the state is kept. A longer 'timeout' gives it more time."
+                    "The code ran longer than {seconds:.1} s and was interrupted; the state is \
+                     kept. Increase 'timeout' to give it more time."
                 ));
                 ReplStatus::Timeout
             }
@@ -334,9 +337,10 @@ impl ReplResult {
     }
 }
 
-/// A shell that was told that somebody is there misses the terminal.
+/// Removes messages of a shell that runs interactively without a terminal.
 fn strip_shell_noise(text: &str, code: &str) -> String {
-    // It tells of the command that runs the code; theirs are one level deeper.
+    // With `set -x`, the shell traces the command that runs the code; traces of
+    // the code itself are one level deeper.
     let quoted = code.replace('\'', r"'\''");
     let told = [format!("+ eval '{quoted}'\n"), format!("+ eval {code}\n")];
     let at = told.iter().find_map(|told| Some((text.find(told.as_str())?, told.len())));
@@ -348,7 +352,7 @@ fn strip_shell_noise(text: &str, code: &str) -> String {
         None => ("", text),
     };
     let is_noise = |line: &str| {
-        // What it tells of each line.
+        // With `set -v`, the shell echoes our own wrapper lines.
         let ours = ["{ __hermes_begin ", "{ __hermes_end "];
         let is_ours = ours.iter().any(|begin| line.starts_with(begin));
         is_ours
@@ -361,18 +365,18 @@ fn strip_shell_noise(text: &str, code: &str) -> String {
 
 pub(crate) fn describe_exit(exit: ProcessExit) -> String {
     match exit {
-        ProcessExit::Code(code) => format!("has ended by itself with exit code {code}"),
+        ProcessExit::Code(code) => format!("exited with code {code}"),
         ProcessExit::Signal(signal) => {
             let name = match signal {
                 4 => " (illegal instruction)",
                 6 => " (aborted)",
                 7 => " (bus error)",
-                9 => " (killed; perhaps there was no more memory)",
+                9 => " (killed; possibly out of memory)",
                 11 => " (segmentation fault)",
                 15 => " (terminated)",
                 _ => "",
             };
-            format!("was ended by signal {signal}{name}")
+            format!("was killed by signal {signal}{name}")
         }
     }
 }

@@ -1,25 +1,25 @@
-//! What a driver says among all that the code writes.
+//! Separates driver messages from the output of the code.
 //!
-//! A part begins with a word that is made anew for each interpreter, then a
-//! letter for its kind and four digits for its length. It is short enough for
-//! a pipe to take it whole, so that what others write can stand before it and
-//! after it, but never in it.
+//! A part begins with a marker that is unique to each interpreter, then a
+//! letter for its kind and four hexadecimal digits for its length. It is short
+//! enough to be written to a pipe atomically, so other output can precede or
+//! follow it but never split it.
 
-/// Digits of a length.
+/// Number of digits of a length.
 const LENGTH_DIGITS: usize = 4;
-/// The longest part; a pipe takes this much at once.
+/// Maximum size of a part; a pipe accepts this much atomically.
 const MAX_PART_BYTES: usize = 4096;
 
 /// A piece of a stream.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum StreamPiece<'a> {
-    /// What the code wrote.
+    /// Output of the code.
     CodeOutput(&'a [u8]),
-    /// A part of what the driver says.
+    /// A part of a driver message, with its kind.
     DriverPart(u8, &'a [u8]),
 }
 
-/// Takes a stream apart.
+/// Splits a stream into pieces.
 #[derive(Debug)]
 pub(crate) struct FrameSplitter {
     marker: Vec<u8>,
@@ -27,21 +27,21 @@ pub(crate) struct FrameSplitter {
 }
 
 enum ScanResult {
-    /// At this place, of this kind, with this content.
+    /// A part at this offset, with its kind and content.
     Part { at: usize, kind: u8, content: std::ops::Range<usize> },
-    /// There may be one from here on.
+    /// A part may begin at this offset.
     Incomplete(usize),
-    /// There is the word, and it means nothing.
+    /// The marker at this offset does not begin a part.
     NotAPart(usize),
 }
 
 impl FrameSplitter {
-    /// For parts behind this word.
+    /// Creates a splitter for parts with this marker.
     pub(crate) fn new(word: &str) -> Self {
         Self { marker: [b"\x1e", word.as_bytes()].concat(), pending: Vec::new() }
     }
 
-    /// Goes through what has come.
+    /// Processes the next bytes.
     pub(crate) fn feed(&mut self, bytes: &[u8], mut visit: impl FnMut(StreamPiece<'_>)) {
         self.pending.extend_from_slice(bytes);
         let mut from = 0;
@@ -69,7 +69,7 @@ impl FrameSplitter {
         }
     }
 
-    /// No more is coming: what was held back was nothing but output.
+    /// Ends the stream and returns the bytes held back, which are plain output.
     pub(crate) fn finish(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.pending)
     }
@@ -94,7 +94,7 @@ impl FrameSplitter {
         }
     }
 
-    /// The part whose word is there.
+    /// Parses the part whose marker is at this offset.
     fn parse_part(&self, at: usize) -> ScanResult {
         let kind = at + self.marker.len();
         let begin = kind + 1 + LENGTH_DIGITS;

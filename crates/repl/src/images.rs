@@ -1,4 +1,4 @@
-//! What code has drawn, as files that others can open.
+//! Saves images produced by code as files.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write as _};
@@ -7,19 +7,19 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-/// Pictures of one kind in one folder.
+/// Maximum number of images of one kind in a directory.
 const MAX_IMAGES_PER_DIR: u32 = 10_000;
 
-/// Something to look at.
+/// An image saved to a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SavedImage {
-    /// What it is: `figure` or `image`.
+    /// The kind: `figure` or `image`.
     pub kind: String,
-    /// Where it is.
+    /// The file.
     pub path: PathBuf,
 }
 
-/// A picture as it comes.
+/// An image as received from the driver.
 #[derive(Debug)]
 pub(crate) struct ReceivedImage {
     pub(crate) kind: String,
@@ -28,7 +28,7 @@ pub(crate) struct ReceivedImage {
 }
 
 impl ReceivedImage {
-    /// Puts it into a folder, under a name that nothing there has yet.
+    /// Saves the image in a directory, under an unused name.
     pub(crate) fn save(&self, folder: &Path) -> io::Result<SavedImage> {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let kind = if self.kind == "figure" { "figure" } else { "image" };
@@ -51,11 +51,11 @@ impl ReceivedImage {
                 Err(error) => return Err(error),
             }
         }
-        Err(io::Error::other("there are too many pictures already"))
+        Err(io::Error::other("too many images in the directory"))
     }
 }
 
-/// A word as part of a path.
+/// Converts a word to a safe path component.
 pub(crate) fn path_component(word: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '_' };
     word.chars().take(60).map(plain).collect()

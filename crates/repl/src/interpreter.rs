@@ -1,4 +1,4 @@
-//! An interpreter that runs: its streams, and how it is steered.
+//! A running interpreter: its streams and its control.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
+use hermes_core::surrogates;
 use hermes_core::{Confinement, ToolError};
 use hermes_exec::job_records::JobRecord;
 use hermes_exec::output::{OutputLog, OutputMask, OutputStream, SpillTarget};
-use hermes_exec::surrogates;
 use hermes_exec::tree::Signal;
 use hermes_exec::{JobRegistry, ProcessControl, ProcessExit, SpawnedProcess};
 use parking_lot::Mutex;
@@ -21,22 +21,22 @@ use crate::images::ReceivedImage;
 use crate::language::ReplLanguage;
 use crate::result::DriverMessage;
 
-/// Bytes that are read at a time.
+/// Bytes read at a time.
 const READ_CHUNK_BYTES: usize = 64 * 1024;
-/// Bytes of the longest message of a driver.
+/// Maximum size of a driver message in bytes.
 const MAX_MESSAGE_BYTES: usize = 8 << 20;
-/// Bytes of the largest picture.
+/// Maximum size of an image in bytes.
 const MAX_IMAGE_BYTES: usize = 32 << 20;
-/// Messages that wait for whoever asked.
+/// Capacity of the event queue.
 const EVENT_QUEUE_CAPACITY: usize = 16;
-/// Bytes of disk for what one piece of code writes.
+/// Maximum spilled output of one run in bytes.
 const MAX_SPILL_BYTES: u64 = 1 << 30;
-/// One that is there for so long stays.
+/// How long an interpreter must run before it is recorded.
 const PERSIST_DELAY: Duration = Duration::from_secs(2);
-/// How long what an ended interpreter has left behind has to go.
+/// Grace period for child processes of an interpreter that has exited.
 const ORPHAN_GRACE: Duration = Duration::from_secs(1);
 
-/// What an interpreter was made with.
+/// What an interpreter was created with.
 #[derive(Debug)]
 pub(crate) struct InterpreterSpec {
     pub(crate) id: String,
@@ -46,17 +46,17 @@ pub(crate) struct InterpreterSpec {
     pub(crate) confinement: Option<Arc<Confinement>>,
     pub(crate) jobs: Arc<JobRegistry>,
     pub(crate) mask: Option<Arc<dyn OutputMask>>,
-    /// When its walls were made.
+    /// When its sandbox was created.
     pub(crate) sandboxed_at: SystemTime,
 }
 
-/// An interpreter that runs.
+/// A running interpreter.
 #[derive(Debug)]
 pub(crate) struct InterpreterProcess {
     pub(crate) spec: InterpreterSpec,
     pub(crate) sandbox: Option<String>,
     pub(crate) pid: Option<u32>,
-    /// What it calls itself.
+    /// The language, version and program that the driver reported.
     pub(crate) version: OnceLock<String>,
     pub(crate) events: tokio::sync::Mutex<mpsc::Receiver<DriverEvent>>,
     ended: watch::Receiver<Option<ProcessExit>>,
@@ -66,25 +66,27 @@ pub(crate) struct InterpreterProcess {
     used: Mutex<Instant>,
 }
 
-/// Something that a driver has done.
+/// An event from a driver.
 #[derive(Debug)]
 pub(crate) enum DriverEvent {
     Message(Box<DriverMessage>),
     Image(ReceivedImage),
-    /// All that was written to the standard error before is there.
+    /// All earlier stderr output has arrived.
     StderrFlushed,
 }
 
 impl InterpreterProcess {
-    /// Listens to it from now on.
+    /// Starts reading the streams of a started interpreter.
     pub(crate) fn from_started(
         started: SpawnedProcess,
         made: InterpreterSpec,
     ) -> Result<Arc<Self>, ToolError> {
-        let failed = |error: io::Error| ToolError::io("The interpreter's streams", &error);
+        let failed =
+            |error: io::Error| ToolError::io("Cannot open the interpreter's streams", &error);
         let SpawnedProcess { pid, output, input, control, containment } = started;
         let held = containment.map(|containment| containment.summary.clone());
-        let input = input.ok_or_else(|| ToolError::internal("The interpreter reads nothing"))?;
+        let input =
+            input.ok_or_else(|| ToolError::internal("The interpreter has no stdin pipe"))?;
         let input = pipe::Sender::from_owned_fd(input).map_err(failed)?;
         let control: Arc<dyn ProcessControl> = control.into();
         let log = Arc::new(Mutex::new(made.fresh_log()));
@@ -103,7 +105,7 @@ impl InterpreterProcess {
         tokio::spawn(async move {
             let exit = watched.wait().await.unwrap_or(ProcessExit::Code(-1));
             end.send_replace(Some(exit));
-            // What it has started would be nobody's.
+            // Otherwise its child processes would be orphaned.
             watched.terminate(ORPHAN_GRACE).await;
             remove_record(&jobs, &id);
         });
@@ -121,40 +123,40 @@ impl InterpreterProcess {
         }))
     }
 
-    /// Writes it down if it stays for longer: one that is idle ends by itself
-    /// when nobody is there any more, one that is busy does not.
+    /// Records the interpreter if it keeps running: an idle one exits when this
+    /// process is gone, a busy one does not.
     pub(crate) async fn persist(self: Arc<Self>, entry: JobRecord) {
         if tokio::time::timeout(PERSIST_DELAY, self.wait_exit()).await.is_ok() {
             return;
         }
         let Some(leftovers) = self.spec.jobs.records() else { return };
-        // Without it a crash leaves a process that nobody knows of.
+        // Without a record, a crash would leave an untracked process.
         let _ = leftovers.record(&entry);
         if self.exit_status().is_some() {
             let _ = leftovers.remove(&entry.id);
         }
     }
 
-    /// Whether a place came to be only after it was started, as far as the file
-    /// system knows.
+    /// Whether a path was created after the interpreter started, as far as the
+    /// file system records that.
     pub(crate) fn predates(&self, path: &Path) -> bool {
         let made = std::fs::symlink_metadata(path).and_then(|found| found.created());
         made.is_ok_and(|made| made > self.spec.sandboxed_at)
     }
 
-    /// How it has ended; none as long as it runs.
+    /// Returns the exit status; `None` while it runs.
     pub(crate) fn exit_status(&self) -> Option<ProcessExit> {
         *self.ended.borrow()
     }
 
-    /// Waits for its end.
+    /// Waits for the interpreter to exit.
     pub(crate) async fn wait_exit(&self) -> ProcessExit {
         let mut ended = self.ended.clone();
         let exit = ended.wait_for(Option::is_some).await;
         exit.ok().and_then(|exit| *exit).unwrap_or(ProcessExit::Code(-1))
     }
 
-    /// Sends it something.
+    /// Writes to the interpreter's stdin.
     pub(crate) async fn write(&self, mut bytes: &[u8]) -> io::Result<()> {
         let input = self.input.lock().await;
         while !bytes.is_empty() {
@@ -168,43 +170,43 @@ impl InterpreterProcess {
         Ok(())
     }
 
-    /// Interrupts what it does; to how many processes that was said.
+    /// Interrupts the interpreter; returns the number of processes signalled.
     pub(crate) async fn interrupt(&self) -> usize {
         self.control.signal(Signal::INT).await
     }
 
-    /// Ends it and all that it has started.
+    /// Terminates the interpreter and all its child processes.
     pub(crate) async fn terminate(&self, grace: Duration) {
         self.control.terminate(grace).await;
-        // Its end has yet to be noticed.
+        // The exit is observed asynchronously.
         let _ = tokio::time::timeout(ORPHAN_GRACE, self.wait_exit()).await;
         remove_record(&self.spec.jobs, &self.spec.id);
     }
 
-    /// What was written since this was last asked.
+    /// Returns the output since the last call.
     pub(crate) fn take_log(&self) -> OutputLog {
         std::mem::replace(&mut *self.log.lock(), self.spec.fresh_log())
     }
 
-    /// It is used now.
+    /// Marks the interpreter as used now.
     pub(crate) fn touch(&self) {
         *self.used.lock() = Instant::now();
     }
 
-    /// For how long it was not used.
+    /// Returns how long the interpreter has been idle.
     pub(crate) fn idle_time(&self) -> Duration {
         self.used.lock().elapsed()
     }
 
-    /// What it is, in words.
+    /// Describes the interpreter.
     pub(crate) fn describe(&self) -> String {
         self.version.get().cloned().unwrap_or_default()
     }
 }
 
 impl InterpreterSpec {
-    /// A log for one piece of code. It goes to a file only if somebody takes
-    /// secrets out of it.
+    /// Creates the log of one run. It spills to a file only if secrets are
+    /// masked.
     fn fresh_log(&self) -> OutputLog {
         let spill = self.mask.clone().map(|mask| SpillTarget {
             directory: self.jobs.directory().join("output"),
@@ -216,9 +218,9 @@ impl InterpreterSpec {
     }
 }
 
-/// It need not be looked for any more.
+/// Removes the record of an interpreter.
 fn remove_record(jobs: &JobRegistry, id: &str) {
-    // Nobody makes a folder to take nothing out of it.
+    // Avoids creating the directory only to remove nothing from it.
     if let Some(leftovers) = jobs.directory().join("running").is_dir().then(|| jobs.records()) {
         let _ = leftovers.map(|leftovers| leftovers.remove(id));
     }
@@ -228,21 +230,21 @@ fn receiver(stream: OwnedFd) -> io::Result<pipe::Receiver> {
     pipe::Receiver::from_owned_fd(stream)
 }
 
-/// Where what is heard goes.
+/// Destination of what is read.
 #[derive(Debug)]
 struct OutputSink {
     log: Arc<Mutex<OutputLog>>,
     sender: mpsc::Sender<DriverEvent>,
 }
 
-/// What has come of a message so far.
+/// A message or image received in part.
 #[derive(Debug, Default)]
 struct PartialMessage {
     message: Vec<u8>,
     image: Vec<u8>,
 }
 
-/// Listens to one stream.
+/// Reads one stream.
 #[derive(Debug)]
 struct StreamReader {
     source: OutputStream,
@@ -265,7 +267,7 @@ impl StreamReader {
                 Err(_) => break,
             };
             for event in self.split_events(buffer.get(..read).unwrap_or_default()) {
-                // If nobody asks any more, nobody wants to know.
+                // Without a receiver, the event is dropped.
                 let _ = self.sink.sender.send(event).await;
             }
         }
@@ -298,13 +300,13 @@ impl StreamReader {
 impl PartialMessage {
     fn into_event(&mut self) -> Option<DriverEvent> {
         let message = std::mem::take(&mut self.message);
-        // Whoever waits for it must not wait for ever.
+        // An unreadable message must still end the wait.
         let told: DriverMessage =
             surrogates::from_slice_lossy(&message).unwrap_or_else(|_| DriverMessage::unreadable());
         let Some(kind) = told.file else { return Some(DriverEvent::Message(Box::new(told))) };
         let bytes = std::mem::take(&mut self.image);
         let extension = told.extension.unwrap_or_default();
-        // Half a picture is none.
+        // Drops a truncated image.
         (bytes.len() < MAX_IMAGE_BYTES).then_some(DriverEvent::Image(ReceivedImage {
             kind,
             extension,
@@ -313,7 +315,7 @@ impl PartialMessage {
     }
 }
 
-/// Adds as much as there is room for.
+/// Appends as much as fits.
 fn extend_bounded(to: &mut Vec<u8>, part: &[u8], most: usize) {
     let room = most.saturating_sub(to.len());
     to.extend_from_slice(part.get(..part.len().min(room)).unwrap_or_default());

@@ -109,7 +109,7 @@ pub(crate) struct DriverMessage {
     pub(crate) note: Option<String>,
     pub(crate) rows: Option<u64>,
     pub(crate) status: Option<i32>,
-    /// Description of the file that was just received.
+    /// Kind of the file that was just received.
     pub(crate) file: Option<String>,
     pub(crate) extension: Option<String>,
     /// Whether the message could not be parsed; no better one follows.

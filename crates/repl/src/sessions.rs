@@ -370,8 +370,9 @@ impl InterpreterSlot {
         if ask.needs_state {
             self.state.lock().running = None;
             let message = "The interpreter has exited; what earlier calls defined is lost";
-            return Err(ToolError::conflict(message)
-                .with_hint("Nothing was run. Repeat the definitions, or call again without them."));
+            return Err(ToolError::conflict(message).with_hint(
+                "Nothing was run. Repeat the definitions, or call again without them.",
+            ));
         }
         let start = InterpreterLauncher {
             language: ask.language,

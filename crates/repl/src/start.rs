@@ -38,7 +38,7 @@ impl InterpreterLauncher<'_> {
         let word = random_marker();
         let order = self.command_spec(&word, cx).await?;
         let id = self.jobs.fresh_id();
-        // The sandbox accounts for paths that exist at this moment.
+        // The sandbox knows paths that exist at this moment.
         let since = SystemTime::now();
         let started = self.jobs.backend().start(&id, order).await?;
         let entry = started.pid.map(|pid| self.job_record(&id, pid, cx));

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum SandboxError {
     /// The system lacks a mechanism without which the sandbox would be weaker.
-    #[error("the sandbox requires {what}, which is unavailable: {why}; {hint}")]
+    #[error("the sandbox needs {what}, which is not there: {why}; {hint}")]
     Unsupported {
         /// The mechanism.
         what: &'static str,

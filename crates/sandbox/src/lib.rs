@@ -78,14 +78,14 @@ pub use overlay_store::{
     OverlayApplyReport, OverlayChange, OverlayChangeKind, OverlayEntry, OverlayStore, SkippedChange,
 };
 #[cfg(target_os = "linux")]
-pub use private_dir::private_dir;
+pub use private_dir::{create_private_dir, private_dir};
 #[cfg(target_os = "linux")]
 pub use probe::probe;
 pub use process_tag::ProcessTag;
 #[cfg(not(target_os = "linux"))]
 pub use sandbox::{
-    LaunchedChild, ListeningSocket, NetworkNamespace, host_ports, overlay_directory, private_dir,
-    probe, process_sockets, support,
+    LaunchedChild, ListeningSocket, NetworkNamespace, create_private_dir, host_ports,
+    overlay_directory, private_dir, probe, process_sockets, support,
 };
 pub use sandbox::{Sandbox, explain_spawn_error};
 #[cfg(target_os = "linux")]

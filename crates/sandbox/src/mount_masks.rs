@@ -1,5 +1,5 @@
-//! Which paths the mount namespace must cover, and with what. Landlock only
-//! allows, tree by tree; what is taken out of an allowed tree is covered here.
+//! Plans which paths the mount namespace must mask, and how. Landlock only
+//! allows whole trees; exceptions within an allowed tree are masked here.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,66 +23,67 @@ use crate::redacted_copy::redacted_copy;
 use crate::support::namespace_error;
 use crate::{SandboxError, private_dir};
 
-/// How a path is covered. A later kind wins over an earlier one.
+/// How a path is masked. A later kind overrides an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum MaskKind {
-    /// Cannot be renamed. A folder on the way to a covered path, once renamed,
-    /// would make room for a new one without the cover.
+    /// Cannot be renamed. Renaming a parent directory of a masked path would
+    /// make room for a new one without the mask.
     Pin,
-    /// Can be read, not written.
+    /// Can be read but not written.
     ReadOnly,
     /// Can be neither read nor written.
     Hide,
 }
 
-/// The covers of a confinement.
+/// The masks of a confinement.
 #[derive(Debug, Default)]
 pub(crate) struct MountMasks {
     masks: BTreeMap<PathBuf, MaskKind>,
-    /// What stays open where all else is sealed, if anything is.
+    /// Trees that stay writable while everything else is read-only, if it is.
     writable_trees: Option<Vec<PathBuf>>,
-    /// The folder of which a child sees no more than its own part, and that.
+    /// The private directory, and the parts of it that the child may see.
     private_dir: Option<(PathBuf, Vec<PathBuf>)>,
-    /// Folders that are covered as a whole, and what is laid over that.
+    /// Directories that are masked as a whole, and the paths exposed in them.
     partial_dirs: Vec<(PathBuf, Vec<PathBuf>)>,
-    /// The sockets of others.
+    /// Sockets of other programs.
     sockets: Vec<PathBuf>,
-    /// The folders on the way to them. One that is renamed would take its
-    /// sockets along to where nobody looks for them.
+    /// Parent directories of the sockets. Renaming one would move its sockets
+    /// to where no scan looks for them.
     pinned_parents: BTreeSet<PathBuf>,
-    /// The folder of memory that programs share by a name, and that of queues.
+    /// Directories of POSIX shared memory and message queues.
     shared_memory_dir: Option<PathBuf>,
     message_queue_dir: Option<PathBuf>,
-    /// Directories whose changes go elsewhere.
+    /// Directories whose changes go to an upper layer.
     overlays: Vec<PreparedOverlay>,
-    /// Files, and the copies that are shown in their places.
+    /// Files, and the redacted copies shown in their place.
     redacted: Vec<(PathBuf, PathBuf)>,
-    /// What stands for protected paths that are not there yet.
+    /// Placeholders for protected paths that do not exist yet.
     pub(crate) placeholders: Vec<Placeholder>,
-    /// Whether some of it has to be covered, and nothing runs without.
+    /// Whether some masks are mandatory, so nothing runs without them.
     is_required: bool,
-    /// What cannot be covered.
+    /// What cannot be masked.
     pub(crate) gaps: Vec<String>,
 }
 
-/// Where the disks are.
+/// Directory of the disk devices.
 pub(crate) const DEVICE_DIR: &str = "/dev";
 
-/// Where programs share memory by a name: a file each.
+/// Directory of POSIX shared memory, one file per segment.
 const SHARED_MEMORY_DIR: &str = "/dev/shm";
-/// Where the queues of all programs can be seen, and opened.
+/// Directory in which the message queues of all programs can be listed and
+/// opened.
 const MESSAGE_QUEUE_DIR: &str = "/dev/mqueue";
 
-/// What a process has to say about itself.
+/// The proc file system.
 const PROC_DIR: &str = "/proc";
 
-/// Where git keeps a repository, in the folder that it is of.
+/// Name of the git directory of a repository.
 const GIT_DIR: &str = ".git";
 
 impl MountMasks {
-    /// Finds what must be covered, and puts placeholders where there is
-    /// nothing to cover yet. `sockets` tells whether hidden sockets outside of
-    /// the allowed trees need a cover because Landlock lets children connect.
+    /// Finds what must be masked, and creates placeholders for what does not
+    /// exist yet. With `sockets`, hidden sockets outside of the allowed trees
+    /// are masked as well, because Landlock lets children connect to them.
     pub(crate) fn plan(confinement: &Confinement, sockets: bool) -> Result<Self, SandboxError> {
         let mut found = Self::default();
         let write: Vec<PathBuf> = real_paths(&confinement.write);
@@ -93,7 +94,7 @@ impl MountMasks {
             found.mask_partial_dir(folder, &write, &allowed);
         }
         for file in confinement.redacted.iter().filter(|file| file.is_file()) {
-            // What cannot be shown clean is not shown: it stays hidden.
+            // A file that cannot be redacted stays hidden.
             if let Ok(copy) = redacted_copy(file) {
                 found.redacted.push((file.clone(), copy));
             }
@@ -114,10 +115,10 @@ impl MountMasks {
         for path in appeared_secrets(&confinement.pending_secrets) {
             found.hide(&path, &write, &allowed, sockets);
         }
-        // What lies over the root would lie over every other cover as well.
+        // A mask on the root would mask everything else as well.
         let is_root = |path: &&PathBuf| path.parent().is_none();
         if let Some(path) = confinement.hidden.iter().find(is_root) {
-            let source = io::Error::other("everything is hidden, so that nothing can run");
+            let source = io::Error::other("the root directory is hidden, so nothing can run");
             return Err(SandboxError::Path { path: path.clone(), source });
         }
         for path in confinement.read_only.iter().filter(|path| !is_root(path)) {
@@ -132,7 +133,7 @@ impl MountMasks {
             }
         }
         found.is_required = !found.masks.is_empty() || !found.partial_dirs.is_empty();
-        // Inner ones first, as the outer ones take them along.
+        // Inner directories first: mounting an outer one carries them along.
         found.partial_dirs.sort_by_key(|(folder, _)| Reverse(folder.components().count()));
         for path in &confinement.frozen_nested {
             found.freeze_nested(path, &write);
@@ -153,8 +154,8 @@ impl MountMasks {
         Ok(found)
     }
 
-    /// Closes all but the trees that may be written: the mode, the owner and
-    /// the times of a file are open to whoever has it, whatever Landlock says.
+    /// Makes everything but the writable trees read-only: Landlock does not
+    /// restrict changes of mode, owner and times.
     fn seal_read_only(&mut self, mut write: Vec<PathBuf>) {
         if write.iter().any(|tree| tree.parent().is_none()) {
             return;
@@ -164,14 +165,15 @@ impl MountMasks {
         write.dedup_by(|tree, before| tree.starts_with(before));
         if write.len() > MAX_WRITABLE_TREES {
             self.gaps.push(format!(
-                "modes and times of files elsewhere (more than {MAX_WRITABLE_TREES} trees may be written)"
+                "modes and times of files elsewhere (more than {MAX_WRITABLE_TREES} writable \
+                 trees)"
             ));
             return;
         }
         self.writable_trees = Some(write);
     }
 
-    /// Covers the sockets of others, too, and keeps them in their places.
+    /// Masks the sockets of other programs, and pins their parent directories.
     pub(crate) fn mask_sockets(&mut self, sockets: Vec<PathBuf>, confinement: &Confinement) {
         let covered = |path: &PathBuf| {
             let den = self.private_dir.iter().chain(&self.partial_dirs).map(|(den, _)| den);
@@ -186,9 +188,9 @@ impl MountMasks {
         }
     }
 
-    /// Parts the memory and the queues of children from those of others. A
-    /// tree in there that is allowed by name is meant to be seen, and where
-    /// everything may be written, these may.
+    /// Isolates the shared memory and message queues of children. A tree in
+    /// these directories that is allowed by name stays visible; if everything
+    /// is writable, they stay unchanged.
     fn isolate_ipc_dirs(&mut self, write: &[PathBuf], allowed: &[PathBuf]) {
         let of_others = |place: &str| {
             let real = fs::canonicalize(place).ok().filter(|real| real.is_dir())?;
@@ -210,8 +212,8 @@ impl MountMasks {
         self.private_dir = Some((den.to_owned(), own.take(MAX_EXPOSED_PATHS).cloned().collect()));
     }
 
-    /// Covers a folder but for what is open of it. Unlike the cover of a file,
-    /// this one stays whatever becomes of what is in it.
+    /// Masks a directory except for what is exposed in it. Unlike the mask of a
+    /// file, this one survives when entries are replaced.
     fn mask_partial_dir(&mut self, enclosed: &PartialDir, write: &[PathBuf], allowed: &[PathBuf]) {
         let Ok(folder) = fs::canonicalize(&enclosed.folder) else { return };
         if !allowed.iter().any(|tree| folder.starts_with(tree) || tree.starts_with(&folder)) {
@@ -222,7 +224,7 @@ impl MountMasks {
         let open = enclosed.open.iter().filter(is_in).filter_map(|path| path.file_name());
         if enclosed.open.len() > MAX_EXPOSED_PATHS {
             self.gaps.push(format!(
-                "{} has more than {MAX_EXPOSED_PATHS} entries, of which a child sees the first ones only",
+                "{} has more than {MAX_EXPOSED_PATHS} entries; children see only the first ones",
                 folder.display()
             ));
         }
@@ -233,21 +235,21 @@ impl MountMasks {
         self.partial_dirs.push((folder, open));
     }
 
-    /// Whether a path is covered with the folder that it is in.
+    /// Whether the mask of a partial directory covers a path.
     fn is_in_partial_dir(&self, path: &Path) -> bool {
         self.partial_dirs.iter().any(|(folder, open)| {
             path.starts_with(folder) && !open.iter().any(|open| path.starts_with(open))
         })
     }
 
-    /// Whether a path lies in a directory of which the child has its own.
+    /// Whether a path is in a directory that has an overlay.
     fn is_overlaid(&self, path: &Path) -> bool {
         self.overlays.iter().any(|overlay| path.starts_with(&overlay.target))
     }
 
-    /// Makes the namespaces. What the system refuses and is not needed is
-    /// given up, and named among the gaps; so is all of it if the confinement
-    /// makes do with what there is.
+    /// Creates the namespaces. What the system refuses and is optional is
+    /// dropped and added to the gaps; if the confinement accepts reduced
+    /// enforcement, this holds for all masks.
     pub(crate) fn build(
         &mut self,
         space: Option<&NetworkHandles>,
@@ -263,8 +265,8 @@ impl MountMasks {
                     self.drop_masks();
                     return Ok(None);
                 }
-                // One file system cannot be the upper layer of an overlay, or
-                // the kernel has none: the rest is done without.
+                // The file system cannot be the upper layer of an overlay, or
+                // the kernel lacks overlays: continue without this one.
                 NamespaceError::Path(path, error) if self.is_overlay(&path) => {
                     self.gaps.push(overlay_gap(&path, &error));
                     self.overlays.retain(|overlay| overlay.target != path);
@@ -278,25 +280,25 @@ impl MountMasks {
         self.overlays.iter().any(|overlay| overlay.target == path)
     }
 
-    /// What is covered, by how.
+    /// Returns the masked paths with the kind of mask.
     pub(crate) fn masks(&self) -> &BTreeMap<PathBuf, MaskKind> {
         &self.masks
     }
 
-    /// There is no namespace: what else was to be covered is open.
+    /// Drops all masks for lack of a namespace, and records them as gaps.
     pub(crate) fn drop_masks(&mut self) {
         self.placeholders.clear();
         for path in std::mem::take(&mut self.masks).into_keys() {
-            self.gaps.push(format!("{} (user namespaces are needed)", path.display()));
+            self.gaps.push(format!("{} (requires user namespaces)", path.display()));
         }
     }
 
-    /// The covered paths.
+    /// Returns the masked paths.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
         self.masks.keys().map(PathBuf::as_path)
     }
 
-    /// The mounts, outer ones first.
+    /// Returns the mounts, outer ones first.
     pub(crate) fn mounts(&self) -> Result<Vec<MountAction>, SandboxError> {
         let mut mounts = Vec::new();
         if let Some(open) = &self.writable_trees {
@@ -329,7 +331,8 @@ impl MountMasks {
                 MaskKind::Hide => MountAction::HideFile(name),
             });
         }
-        // With what is kept come its covers, also where a link leads out.
+        // Exposed paths carry their masks along, even where a symlink leads
+        // out.
         for (folder, open) in &self.partial_dirs {
             let own = |overlay: &&PreparedOverlay| overlay.target.parent() == Some(folder);
             let plain = open.iter().filter(|path| !self.is_overlay(path));
@@ -380,23 +383,24 @@ impl MountMasks {
     fn hide(&mut self, path: &Path, write: &[PathBuf], allowed: &[PathBuf], sockets: bool) {
         match fs::canonicalize(path) {
             Ok(real) => {
-                // A hidden tree with an allowed one inside hides that as well.
+                // Hiding a tree also hides an allowed tree inside it.
                 let reachable =
                     allowed.iter().any(|tree| real.starts_with(tree) || tree.starts_with(&real));
                 if reachable || (sockets && holds_socket(&real)) {
                     self.add_mask(&real, MaskKind::Hide, write);
                 }
             }
-            // It is looked for again before every spawn.
+            // Checked again before every spawn.
             Err(_) if write.iter().any(|tree| path.starts_with(tree)) => {
-                self.gaps.push(format!("{} is not there yet, and may be made", path.display()));
+                self.gaps.push(format!("{} does not exist yet and can be created", path.display()));
             }
             Err(_) => {}
         }
     }
 
-    /// Covers what is there and leaves the way to it, but for the repository
-    /// itself: its folder may be moved with it, and it cannot be exchanged.
+    /// Masks an existing path without pinning its parents, except within the
+    /// repository itself: the directory of the repository may be moved along
+    /// with it, but its git directory cannot be replaced.
     fn freeze_nested(&mut self, path: &Path, write: &[PathBuf]) {
         let Ok(real) = fs::canonicalize(path) else { return };
         if !write.iter().any(|tree| real.starts_with(tree)) {
@@ -410,7 +414,7 @@ impl MountMasks {
         *entry = (*entry).max(MaskKind::ReadOnly);
     }
 
-    /// Puts a placeholder where nothing is to be made.
+    /// Creates a placeholder for a path that must not be created.
     fn mask_missing(&mut self, path: &Path, write: &[PathBuf]) -> Result<(), SandboxError> {
         let is_written = |path: &Path| write.iter().any(|tree| path.starts_with(tree));
         if fs::symlink_metadata(path).is_err() {
@@ -435,13 +439,13 @@ impl MountMasks {
         Ok(())
     }
 
-    /// Covers what is in a folder that is open for new names. No mount covers a
-    /// link.
+    /// Masks what is in a directory that is open for new names. No mount masks
+    /// a symlink.
     fn freeze(&mut self, path: &Path, write: &[PathBuf]) {
         match fs::symlink_metadata(path) {
-            Ok(about) if about.is_symlink() => self
-                .gaps
-                .push(format!("{} is a symbolic link, which may be replaced", path.display())),
+            Ok(about) if about.is_symlink() => {
+                self.gaps.push(format!("{} is a symlink and can be replaced", path.display()))
+            }
             Ok(_) if write.iter().any(|tree| path.starts_with(tree)) => {
                 self.add_mask(path, MaskKind::ReadOnly, write);
             }
@@ -455,7 +459,7 @@ impl MountMasks {
         if let Ok(real) = fs::canonicalize(path) {
             if real != path && written(path) {
                 self.gaps.push(format!(
-                    "{} is reached through a symbolic link, which may be replaced",
+                    "{} is reached through a symlink, which can be replaced",
                     path.display()
                 ));
             }
@@ -480,10 +484,8 @@ impl MountMasks {
             return Ok(());
         }
         if fs::symlink_metadata(&place).is_ok_and(|about| about.is_symlink()) {
-            self.gaps.push(format!(
-                "{} is a symbolic link to nowhere, which may be replaced",
-                place.display()
-            ));
+            self.gaps
+                .push(format!("{} is a dangling symlink and can be replaced", place.display()));
             return Ok(());
         }
         let kind = if path.ends_with(&missing) {
@@ -500,7 +502,7 @@ impl MountMasks {
             Err(error) if is_creation_denied(&error) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
                 self.gaps.push(format!(
-                    "{} cannot be made now, as {} is no folder, but that may be replaced",
+                    "{} cannot be created because {} is not a directory, but that can be replaced",
                     path.display(),
                     parent.display()
                 ));
@@ -510,7 +512,7 @@ impl MountMasks {
         }
     }
 
-    /// Covers `path`, and pins the folders on the way to it that a child could
+    /// Masks `path`, and pins the parent directories that a child could
     /// otherwise rename.
     fn add_mask(&mut self, path: &Path, cover: MaskKind, write: &[PathBuf]) {
         for folder in renamable_parents(path, write) {
@@ -520,7 +522,7 @@ impl MountMasks {
         *entry = (*entry).max(cover);
     }
 
-    /// Drops what an outer cover makes needless.
+    /// Drops masks that an outer mask makes redundant.
     fn simplify(&mut self) {
         let all = self.masks.clone();
         self.masks.retain(|path, cover| {
@@ -534,7 +536,7 @@ impl MountMasks {
 }
 
 impl ExposedPath {
-    /// A file that stands for another one.
+    /// Returns the exposed path of a redacted copy.
     fn from_copy(copy: &Path) -> Result<Self, SandboxError> {
         let own = Self::from_path(copy, Vec::new())?;
         Ok(Self { source: Some(own.path.clone()), ..own })
@@ -559,8 +561,8 @@ impl ExposedPath {
     }
 }
 
-/// The mount that covers what is at a path now, by how it is to be covered; none
-/// if there is nothing.
+/// Returns the mount that masks what currently exists at a path, or `None` if
+/// nothing does.
 pub(crate) fn mask_mount(path: &Path, cover: MaskKind) -> Option<MountAction> {
     let real = fs::canonicalize(path).ok()?;
     let is_folder = fs::metadata(&real).ok()?.is_dir();
@@ -573,19 +575,20 @@ pub(crate) fn mask_mount(path: &Path, cover: MaskKind) -> Option<MountAction> {
     })
 }
 
-/// The folders on the way to a path that a child could rename, inner ones
-/// first.
+/// Returns the parent directories of a path that a child could rename, inner
+/// ones first.
 fn renamable_parents<'a>(path: &'a Path, write: &[PathBuf]) -> impl Iterator<Item = &'a Path> {
     let trees = write.iter().filter(|tree| path.starts_with(tree));
     let outermost = trees.min_by_key(|tree| tree.components().count()).cloned();
     let above = path.ancestors().skip(1);
-    // The tree itself cannot be renamed, and what is above it is not the child's.
+    // The tree itself cannot be renamed, and its parents are out of the child's
+    // reach.
     above.take_while(move |folder| {
         outermost.as_deref().is_some_and(|tree| tree != *folder && folder.starts_with(tree))
     })
 }
 
-/// What this process may not make, its children may not either.
+/// Whether this process, and so its children, may not create the path.
 fn is_creation_denied(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }

@@ -1,5 +1,5 @@
-//! The few netlink messages that set up the network of a session: loopback, a
-//! default route onto it, and the redirection of connections to a proxy.
+//! Netlink messages that set up the network of a session: loopback, a default
+//! route onto it, and the redirection of connections to a proxy.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -29,11 +29,11 @@ const NFT_MSG_NEWCHAIN: u16 = 3;
 const NFT_MSG_NEWRULE: u16 = 6;
 const NLA_F_NESTED: u16 = 0x8000;
 
-/// The name of our table and its chain.
+/// Name of our nftables table.
 const NFT_TABLE: &str = "hermes";
 const NFT_CHAIN: &str = "output";
 
-/// A protocol of the transport layer.
+/// A transport protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TransportProtocol {
     Tcp,
@@ -49,11 +49,11 @@ impl TransportProtocol {
     }
 }
 
-/// Brings loopback up and routes everything onto it, so that a connection to
-/// any host can be made and redirected.
+/// Brings loopback up and routes everything to it, so a connection to any host
+/// can be made and redirected.
 pub(crate) fn set_up_loopback(socket: &OwnedFd) -> io::Result<()> {
     let mut link = NetlinkMessage::new(RTM_NEWLINK, 0);
-    // Family, padding and type; then the index, the flags and which of them change.
+    // Family, padding and type; then index, flags and change mask.
     link.bytes(&[0; 4]);
     for word in [LOOPBACK_INDEX, IFF_UP, IFF_UP] {
         link.bytes(&word.to_ne_bytes());
@@ -68,8 +68,8 @@ pub(crate) fn set_up_loopback(socket: &OwnedFd) -> io::Result<()> {
     exchange(socket, &route.finish(2), &[2])
 }
 
-/// Has the kernel redirect every TCP connection to another host to the proxy,
-/// and name look-ups to the resolver.
+/// Makes the kernel redirect every TCP connection to another host to the proxy,
+/// and DNS queries to the resolver.
 pub(crate) fn redirect(socket: &OwnedFd, proxy: u16, resolver: u16) -> io::Result<()> {
     let rules = [
         rule_message(&[
@@ -112,7 +112,7 @@ fn batch_message(kind: u16) -> NetlinkMessage {
 
 fn netfilter_message(kind: u16, flags: u16) -> NetlinkMessage {
     let mut message = NetlinkMessage::new((NFNL_SUBSYS_NFTABLES << 8) | kind, flags);
-    // The family, the version, and a number that means nothing here.
+    // The family, the version, and an unused resource id.
     message.bytes(&[libc::AF_INET as u8, 0, 0, 0]);
     message
 }
@@ -148,7 +148,7 @@ fn rule_message(expressions: &[Vec<u8>]) -> NetlinkMessage {
     message
 }
 
-/// Every expression puts what it reads into this register.
+/// Register that every expression reads into.
 const NFT_REGISTER: u32 = 1;
 const CMP_EQUAL: u32 = 0;
 const CMP_NOT_EQUAL: u32 = 1;
@@ -166,7 +166,7 @@ fn match_destination_port(port: u16) -> Vec<u8> {
     [load(TRANSPORT_HEADER, 2, 2), compare(CMP_EQUAL, &port.to_be_bytes())].concat()
 }
 
-/// The first byte of the destination address tells loopback from the rest.
+/// Matches destinations other than loopback, by the first byte of the address.
 fn match_not_loopback() -> Vec<u8> {
     [load(NETWORK_HEADER, 16, 1), compare(CMP_NOT_EQUAL, &[127])].concat()
 }
@@ -213,7 +213,7 @@ fn nested_attribute(kind: u16, parts: &[Vec<u8>]) -> Vec<u8> {
     attribute(kind | NLA_F_NESTED, &parts.concat())
 }
 
-/// An attribute, padded to four bytes.
+/// Encodes an attribute, padded to four bytes.
 fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     let length = u16::try_from(value.len() + 4).unwrap_or(u16::MAX);
     let mut bytes = [length.to_ne_bytes(), kind.to_ne_bytes()].concat();
@@ -222,7 +222,7 @@ fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A message without its head.
+/// A message without its header.
 #[derive(Debug)]
 struct NetlinkMessage {
     bytes: Vec<u8>,
@@ -256,7 +256,7 @@ impl NetlinkMessage {
     }
 }
 
-/// Sends messages and waits until each of these numbers is acknowledged.
+/// Sends messages and waits until each sequence number is acknowledged.
 fn exchange(socket: &OwnedFd, messages: &[u8], numbers: &[u32]) -> io::Result<()> {
     send(socket, messages, SendFlags::empty())?;
     let mut waiting: Vec<u32> = numbers.to_vec();
@@ -279,7 +279,8 @@ fn exchange(socket: &OwnedFd, messages: &[u8], numbers: &[u32]) -> io::Result<()
     Ok(())
 }
 
-/// The kind, number and body of the first message, and what comes after it.
+/// Returns the kind, sequence number and body of the first message, and the
+/// rest.
 fn split_message(bytes: &[u8]) -> Option<(u16, u32, &[u8], &[u8])> {
     let length = usize::try_from(u32::from_ne_bytes(*bytes.first_chunk()?)).ok()?;
     let message = bytes.get(..length)?;

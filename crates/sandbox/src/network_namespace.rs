@@ -1,5 +1,5 @@
-//! The network of a session: a namespace with loopback and nothing else, whose
-//! connections to other hosts end at a proxy of this process.
+//! The network of a session: a namespace with only loopback, whose connections
+//! to other hosts end at a proxy in this process.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,44 +15,44 @@ use rustix::net::{bind, connect, listen, sockopt};
 use crate::netlink;
 use crate::raw::network::NetworkHandles;
 
-/// Connections that wait to be accepted.
+/// Maximum number of connections that wait to be accepted.
 const LISTEN_BACKLOG: i32 = 1024;
 
-/// The port of name look-ups.
+/// The DNS port.
 const DNS_PORT: u16 = 53;
 
 /// A network namespace that children share, with the user namespace that owns
-/// it. It lives as long as this value or a process in it does.
+/// it. It lives as long as this value or a process in it.
 #[derive(Debug)]
 pub struct NetworkNamespace {
     handles: NetworkHandles,
     id: u64,
 }
 
-/// A socket that waits for connections in the namespace.
+/// A listening socket in the namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListeningSocket {
     /// Where.
     pub address: SocketAddr,
-    /// The number by which processes hold it.
+    /// Inode by which processes hold the socket.
     pub inode: u64,
 }
 
 impl NetworkNamespace {
-    /// Makes a namespace with loopback up.
+    /// Creates a namespace with loopback up.
     ///
     /// # Errors
-    /// If the system refuses; without user namespaces it does.
+    /// If the system refuses, for example without user namespaces.
     pub fn create() -> io::Result<Self> {
         let made = Self::from_handles(NetworkHandles::create()?)?;
         netlink::set_up_loopback(&made.netlink(libc::NETLINK_ROUTE)?)?;
         Ok(made)
     }
 
-    /// The namespace of a running process.
+    /// Opens the namespace of a running process.
     ///
     /// # Errors
-    /// If the process is gone, or belongs to somebody else.
+    /// If the process is gone, or belongs to another user.
     pub fn for_process(process: u32) -> io::Result<Self> {
         Self::from_handles(NetworkHandles::for_process(process)?)
     }
@@ -62,7 +62,8 @@ impl NetworkNamespace {
         Ok(Self { handles: space, id })
     }
 
-    /// What the kernel calls the namespace: the inode of `/proc/PID/ns/net`.
+    /// Returns the kernel's id of the namespace: the inode of
+    /// `/proc/PID/ns/net`.
     pub fn id(&self) -> u64 {
         self.id
     }
@@ -71,16 +72,16 @@ impl NetworkNamespace {
         &self.handles
     }
 
-    /// Has the kernel redirect connections to other hosts to the proxy's port,
-    /// and name look-ups to port 53.
+    /// Makes the kernel redirect connections to other hosts to the proxy's
+    /// port, and DNS queries to port 53.
     ///
     /// # Errors
-    /// If the kernel has no nftables, or cannot redirect.
+    /// If the kernel lacks nftables or NAT redirection.
     pub fn redirect_to(&self, proxy: u16) -> io::Result<()> {
         netlink::redirect(&self.netlink(libc::NETLINK_NETFILTER)?, proxy, DNS_PORT)
     }
 
-    /// Listens on a port of the namespace's loopback; 0 for any.
+    /// Listens on a loopback port of the namespace; 0 picks a free port.
     ///
     /// # Errors
     /// If the port is taken.
@@ -92,7 +93,7 @@ impl NetworkNamespace {
         Ok(socket.into())
     }
 
-    /// Opens the sockets of a resolver: datagrams and connections on port 53.
+    /// Opens the sockets of a resolver: UDP and TCP on port 53.
     ///
     /// # Errors
     /// If the port is taken.
@@ -102,11 +103,11 @@ impl NetworkNamespace {
         Ok((datagrams.into(), self.listen(DNS_PORT)?))
     }
 
-    /// Connects to a port of the namespace's loopback, by IPv4 or else by IPv6:
-    /// a server that listens on `localhost` may have but one of them.
+    /// Connects to a loopback port of the namespace, over IPv4 or else IPv6: a
+    /// server that listens on `localhost` may have only one of them.
     ///
     /// # Errors
-    /// If nobody listens there.
+    /// If no server listens there.
     pub fn connect(&self, port: u16) -> io::Result<TcpStream> {
         let attempt = |domain, address: SocketAddr| {
             let socket = self.handles.open_socket(domain, libc::SOCK_STREAM, 0)?;
@@ -119,7 +120,8 @@ impl NetworkNamespace {
         })
     }
 
-    /// The processes in the namespace, as far as this user may look.
+    /// Returns the processes in the namespace, as far as this user may see
+    /// them.
     pub fn processes(&self) -> Vec<u32> {
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
         let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -131,7 +133,8 @@ impl NetworkNamespace {
         fs::metadata(proc_path(process).join("ns/net")).is_ok_and(|about| about.ino() == self.id)
     }
 
-    /// What listens in the namespace that one of its processes sees.
+    /// Returns the listening sockets in the namespace, as seen by one of its
+    /// processes.
     pub fn listening_sockets(&self, process: u32) -> Vec<ListeningSocket> {
         let tables = ["net/tcp", "net/tcp6"].map(|table| proc_path(process).join(table));
         let found = tables.iter().flat_map(|table| read_table(table));
@@ -141,9 +144,10 @@ impl NetworkNamespace {
             .collect()
     }
 
-    /// The socket with this local address, as one of the processes sees it.
+    /// Returns the inode of the socket with this local address, as seen by one
+    /// of the processes.
     pub fn socket_at(&self, process: u32, local: SocketAddr) -> Option<u64> {
-        // A socket of both families has its address in the table of the newer one.
+        // A dual-stack socket has its address in the IPv6 table.
         let tables = ["net/tcp", "net/tcp6"].map(|table| proc_path(process).join(table));
         let own = |row: &TcpTableRow| row.local == local && !row.is_listening && row.inode != 0;
         tables.iter().flat_map(|table| read_table(table)).find(own).map(|row| row.inode)
@@ -154,18 +158,18 @@ impl NetworkNamespace {
     }
 }
 
-/// The sockets that a process holds, as far as this user may look.
+/// Returns the sockets that a process holds, as far as this user may see them.
 pub fn process_sockets(process: u32) -> BTreeSet<u64> {
     sockets_in_proc_dir(&proc_path(process))
 }
 
-/// The same, by the directory of a process in `/proc`.
+/// Returns the sockets of a process, given its `/proc` directory.
 pub(crate) fn sockets_in_proc_dir(process: &Path) -> BTreeSet<u64> {
     let files = fs::read_dir(process.join("fd")).into_iter().flatten().flatten();
     files.filter_map(|file| socket_inode(&fs::read_link(file.path()).ok()?)).collect()
 }
 
-/// The number in `socket:[123]`.
+/// Parses the number in `socket:[123]`.
 fn socket_inode(target: &Path) -> Option<u64> {
     target.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
 }
@@ -178,7 +182,7 @@ fn loopback(port: u16) -> SocketAddrV4 {
     SocketAddrV4::new(Ipv4Addr::LOCALHOST, port)
 }
 
-/// The loopback ports of this machine that something listens on.
+/// Returns the loopback ports of this machine that have a listener.
 pub fn host_ports() -> BTreeSet<u16> {
     let tables = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];
     let rows = tables.iter().flat_map(|table| read_table(Path::new(table)));
@@ -201,8 +205,8 @@ fn read_table(path: &Path) -> Vec<TcpTableRow> {
 }
 
 impl TcpTableRow {
-    /// The columns are: number, local, remote, state, queues, timer,
-    /// retransmits, user, timeout, inode.
+    /// Parses a row. The columns are: number, local, remote, state, queues,
+    /// timer, retransmits, user, timeout, inode.
     fn parse(line: &str) -> Option<Self> {
         const LISTEN_STATE: &str = "0A";
         let mut columns = line.split_whitespace().skip(1);
@@ -213,7 +217,7 @@ impl TcpTableRow {
     }
 }
 
-/// An address in hexadecimal words of the machine's own byte order.
+/// Parses an address in hexadecimal words of native byte order.
 fn parse_address(text: &str) -> Option<SocketAddr> {
     let (address, port) = text.split_once(':')?;
     let port = u16::from_str_radix(port, 16).ok()?;

@@ -1,5 +1,5 @@
-//! Directories that a child sees with changes of its own on top: the user's
-//! directory below, a directory of ours above.
+//! Overlays for child processes: the user's directory as the lower layer, and
+//! our directory with the changes of children as the upper layer.
 
 use std::ffi::{CString, OsStr};
 use std::fs::{self, DirBuilder};
@@ -18,25 +18,24 @@ use crate::mount_masks::c_path;
 use crate::raw::namespace::{ExposedPath, OverlayPlan};
 use crate::{OverlayStore, SandboxError, private_dir};
 
-/// An overlay whose directories are there.
+/// An overlay whose directories exist.
 #[derive(Debug)]
 pub(crate) struct PreparedOverlay {
     pub(crate) target: PathBuf,
     pub(crate) store: PathBuf,
-    /// What lies below: the user's directory, or an empty one.
+    /// The lower layer: the user's directory, or an empty one.
     lower: PathBuf,
-    /// Where it is mounted before it is put in its place: in a directory that
-    /// is covered last of all.
+    /// Where the overlay is mounted before it is bound to its target: in a
+    /// directory that is masked last.
     pub(crate) staging: PathBuf,
 }
 
 impl PreparedOverlay {
-    /// Makes the directories, and hides what is not to be seen: a name that is
-    /// marked as deleted in the upper layer stays invisible, whatever becomes
-    /// of the file below.
+    /// Creates the directories, and hides paths: a whiteout in the upper layer
+    /// keeps a name invisible, whatever happens to the file below.
     ///
-    /// Of the files that are shown without credentials, `copied` are those of
-    /// which there is a copy; the others are hidden.
+    /// Of the redacted files, those in `copied` have a redacted copy; the
+    /// others are hidden.
     pub(crate) fn prepare(
         mount: &OverlayMount,
         redacted: &[PathBuf],
@@ -80,7 +79,7 @@ impl PreparedOverlay {
         Ok(OverlayPlan { staging: c_path(&self.staging)?, target: c_path(&self.target)?, options })
     }
 
-    /// How it is kept in the view of the directory that it is in.
+    /// Returns how the overlay is exposed in its partial directory.
     pub(crate) fn exposed_path(&self) -> Result<ExposedPath, SandboxError> {
         Ok(ExposedPath {
             parents: Vec::new(),
@@ -93,28 +92,29 @@ impl PreparedOverlay {
     }
 }
 
-/// A directory for each store, by the names of its workspace and its own.
+/// Returns the staging directory of a store, by the names of its workspace and
+/// directory.
 fn staging(store: &Path) -> io::Result<PathBuf> {
     let names: Vec<&OsStr> = store.iter().rev().take(2).collect();
     Ok(names.iter().rev().fold(private_dir()?.join("overlays"), |path, name| path.join(name)))
 }
 
-/// The directory of an overlay, with its upper layer in `upper`.
+/// Returns the directory of an overlay, with its upper layer in `upper`.
 ///
 /// # Errors
-/// If it cannot be made.
+/// If it cannot be created.
 pub fn overlay_directory(mount: &OverlayMount) -> io::Result<PathBuf> {
-    let outside = |_| io::Error::other("an overlay lies in the home");
+    let outside = |_| io::Error::other("overlay target is outside of the home directory");
     let relative = mount.target.strip_prefix(&mount.home).map_err(outside)?;
     OverlayStore::new(&mount.store).ensure(&mount.workspace, &mount.home, relative)
 }
 
-/// What is said of an overlay that cannot be had.
+/// Describes an overlay that cannot be mounted.
 pub(crate) fn overlay_gap(target: &Path, error: &io::Error) -> String {
-    format!("{} cannot be written, as no overlay can be mounted there ({error})", target.display())
+    format!("{} is read-only because no overlay can be mounted there ({error})", target.display())
 }
 
-/// Commas separate options, colons layers.
+/// Escapes commas, which separate options, and colons, which separate layers.
 fn escape_mount_option(path: &Path) -> Vec<u8> {
     let mut bytes = Vec::new();
     for byte in path.as_os_str().as_bytes() {
@@ -126,7 +126,7 @@ fn escape_mount_option(path: &Path) -> Vec<u8> {
     bytes
 }
 
-/// Takes back the mark of a path that was hidden before.
+/// Removes the whiteout of a path that was hidden before.
 fn unhide(upper: &Path, path: &Path) -> io::Result<()> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut directory = open(upper, flags, Mode::empty())?;
@@ -148,15 +148,15 @@ fn unhide(upper: &Path, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Marks a path as deleted, unless the child has made something there. The
-/// child writes in the upper layer, so no link in it is followed.
+/// Creates a whiteout, unless the child has created something there. Children
+/// write to the upper layer, so no symlink in it is followed.
 fn hide(upper: &Path, path: &Path) -> io::Result<()> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut directory = open(upper, flags, Mode::empty())?;
     let mut parts = path.iter().peekable();
     while let Some(name) = parts.next() {
         if parts.peek().is_none() {
-            // A character device with the number 0 needs no privilege.
+            // A whiteout device (0/0) needs no privilege.
             let made = mknodat(&directory, name, FileType::CharacterDevice, Mode::empty(), 0);
             return match made {
                 Err(Errno::EXIST) => Ok(()),
@@ -169,7 +169,7 @@ fn hide(upper: &Path, path: &Path) -> io::Result<()> {
         }
         directory = match openat(&directory, name, flags, Mode::empty()) {
             Ok(inner) => inner,
-            // What stands there is the child's own, and nothing shows through it.
+            // The entry is the child's own, and nothing shows through it.
             Err(Errno::NOTDIR | Errno::LOOP) => return Ok(()),
             Err(error) => return Err(error.into()),
         };

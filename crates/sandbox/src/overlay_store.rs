@@ -1,17 +1,17 @@
-//! Where the changes of child processes to package-manager caches are kept.
+//! Store for the changes of child processes to package manager caches.
 //!
-//! A child sees `~/.npm` and its like as an overlay: the user's directory below,
-//! a directory of ours above. The upper directories are kept by workspace:
+//! A child sees `~/.npm` and the like as an overlay: the user's directory
+//! below, our directory above. The upper directories are grouped by workspace:
 //!
 //! ```text
-//! ROOT/<workspace-key>/workspace        the workspace's path
-//! ROOT/<workspace-key>/<name>/target    the directory that is overlaid
-//! ROOT/<workspace-key>/<name>/hidden    paths that are kept invisible, a line each
-//! ROOT/<workspace-key>/<name>/upper     what children changed
-//! ROOT/<workspace-key>/<name>/work      overlayfs's own
+//! ROOT/<workspace-key>/workspace        path of the workspace
+//! ROOT/<workspace-key>/<name>/target    directory that is overlaid
+//! ROOT/<workspace-key>/<name>/hidden    paths that are kept invisible, one per line
+//! ROOT/<workspace-key>/<name>/upper     changes of children
+//! ROOT/<workspace-key>/<name>/work      work directory of overlayfs
 //! ```
 //!
-//! Children write the upper directories, so nothing here follows a symbolic link
+//! Children write to the upper directories, so nothing here follows a symlink
 //! in them.
 
 mod apply;
@@ -36,11 +36,12 @@ const HIDDEN_FILE: &str = "hidden";
 const UPPER_DIRECTORY: &str = "upper";
 const WORK_DIRECTORY: &str = "work";
 
-/// Characters of a workspace's own name in the name of its directory.
+/// Maximum characters of the workspace's name in the name of its directory.
 const MAX_KEY_CHARS: usize = 32;
-/// Hexadecimal digits that tell two workspaces of the same name apart.
+/// Hexadecimal digits that distinguish two workspaces of the same name.
 const KEY_DIGITS: usize = 12;
-/// The same for two directories that come to the same name.
+/// Hexadecimal digits that distinguish two directories that map to the same
+/// name.
 const NAME_DIGITS: usize = 8;
 
 /// The upper directories of all workspaces.
@@ -49,42 +50,42 @@ pub struct OverlayStore {
     root: PathBuf,
 }
 
-/// What the children of one workspace changed in one directory.
+/// Changes of the children of one workspace to one directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OverlayEntry {
     /// The workspace.
     pub workspace: PathBuf,
-    /// The name that stands for the directory, such as `npm`.
+    /// Name of the directory in the store, such as `npm`.
     pub name: String,
     /// The user's directory.
     pub target: PathBuf,
     /// Our directory with `upper` and `work` in it.
     pub store: PathBuf,
-    /// How many files and symbolic links the upper directory holds.
+    /// Number of files and symlinks in the upper directory.
     pub files: u64,
-    /// How many bytes they have.
+    /// Total size in bytes.
     pub bytes: u64,
-    /// When the upper directory or something in it was changed last.
+    /// When the upper directory or an entry in it last changed.
     pub modified: Option<SystemTime>,
 }
 
 impl OverlayStore {
-    /// The store below this directory, which is made when it is first needed.
+    /// Returns the store at this directory, which is created on first use.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
     }
 
-    /// The directory of a workspace's overlays.
+    /// Returns the directory of a workspace's overlays.
     pub fn for_workspace(&self, workspace: &Path) -> PathBuf {
         self.root.join(workspace_key(workspace))
     }
 
-    /// The store directory for `relative` of the user's home, with everything in it
-    /// that a mount needs. Only the user may enter it.
+    /// Returns the store directory for `relative` in the user's home, and
+    /// creates what a mount needs in it. Only the user may enter it.
     pub fn ensure(&self, workspace: &Path, home: &Path, relative: &Path) -> io::Result<PathBuf> {
         let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_));
         if relative.as_os_str().is_empty() || !relative.components().all(is_plain) {
-            let message = format!("{} is not a path below the home", relative.display());
+            let message = format!("{} is not a path below the home directory", relative.display());
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
         let target = home.join(relative);
@@ -99,8 +100,8 @@ impl OverlayStore {
         Ok(store)
     }
 
-    /// Notes paths below the target that we ourselves hide in the upper directory,
-    /// so that they are neither shown as deleted nor deleted.
+    /// Records paths below the target that we hide in the upper directory, so
+    /// they are neither reported as deleted nor deleted.
     pub fn record_hidden(store: &Path, hidden: &[PathBuf]) -> io::Result<()> {
         let mut known = hidden_paths(store);
         let before = known.len();
@@ -116,8 +117,8 @@ impl OverlayStore {
         fs::write(store.join(HIDDEN_FILE), lines.collect::<Vec<_>>().join(&b'\n'))
     }
 
-    /// Every overlay of every workspace, by workspace and name. Those that are not
-    /// complete are left out.
+    /// Lists the overlays of all workspaces, sorted by workspace and name.
+    /// Incomplete ones are omitted.
     pub fn list(&self) -> io::Result<Vec<OverlayEntry>> {
         let mut entries = Vec::new();
         for parent in directories(&self.root)? {
@@ -143,18 +144,19 @@ impl OverlayStore {
         Ok(entries)
     }
 
-    /// What differs from the user's directory, by path.
+    /// Returns the differences from the user's directory, sorted by path.
     pub fn diff(&self, entry: &OverlayEntry) -> io::Result<Vec<OverlayChange>> {
         diff::changes(entry, &hidden_paths(&entry.store))
     }
 
-    /// Carries the changes out in the user's directory. The overlay stays as it is.
+    /// Applies the changes to the user's directory. The overlay stays
+    /// unchanged.
     pub fn apply(&self, entry: &OverlayEntry) -> io::Result<OverlayApplyReport> {
         refuse_in_use(entry)?;
         apply::apply(entry, &hidden_paths(&entry.store))
     }
 
-    /// Removes the changes, whatever their modes are.
+    /// Removes the changes, whatever their modes.
     pub fn discard(&self, entry: &OverlayEntry) -> io::Result<()> {
         refuse_in_use(entry)?;
         tree::remove(&entry.store)?;
@@ -174,8 +176,8 @@ impl OverlayEntry {
         self.store.join(UPPER_DIRECTORY)
     }
 
-    /// The processes of this user that have the overlay mounted, as far as `/proc`
-    /// shows it.
+    /// Returns the processes of this user that have the overlay mounted, as far
+    /// as `/proc` shows it.
     pub fn processes(&self) -> Vec<u32> {
         let option = mount_option(&self.upper());
         let pids = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -189,18 +191,19 @@ impl OverlayEntry {
     }
 }
 
-/// Changing the layers of a mounted overlay has no defined outcome.
+/// Refuses to change the layers of a mounted overlay, which is undefined
+/// behavior.
 fn refuse_in_use(entry: &OverlayEntry) -> io::Result<()> {
     let pids = entry.processes();
     let Some(first) = pids.first() else { return Ok(()) };
     let message = match pids.len() {
-        1 => format!("process {first} uses it"),
-        count => format!("{count} processes use it, such as {first}"),
+        1 => format!("it is in use by process {first}"),
+        count => format!("it is in use by {count} processes, such as {first}"),
     };
     Err(io::Error::new(io::ErrorKind::ResourceBusy, message))
 }
 
-/// How mountinfo shows the upper directory of an overlay.
+/// Returns how mountinfo shows the upper directory of an overlay.
 fn mount_option(upper: &Path) -> Vec<u8> {
     let mut option = b"upperdir=".to_vec();
     for byte in upper.as_os_str().as_bytes() {
@@ -212,7 +215,7 @@ fn mount_option(upper: &Path) -> Vec<u8> {
     option
 }
 
-/// The name of a workspace's directory: its own name, and what tells it from others.
+/// Returns the name of a workspace's directory: its own name and a hash.
 fn workspace_key(workspace: &Path) -> String {
     let own = workspace.file_name().unwrap_or(OsStr::new("root")).to_string_lossy();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
@@ -221,13 +224,15 @@ fn workspace_key(workspace: &Path) -> String {
     format!("{}-{}", own.trim_start_matches('.'), digits(workspace, KEY_DIGITS))
 }
 
-/// The name for a directory of the home: `.local/share/x` is `local_share_x`.
+/// Returns the name for a directory in the home: `local_share_x` for
+/// `.local/share/x`.
 fn overlay_name(relative: &Path) -> String {
     let text = relative.to_string_lossy().replace('/', "_");
     text.trim_start_matches('.').to_owned()
 }
 
-/// The name for a directory, or a longer one if another directory has it.
+/// Returns the name for a directory, or a longer one if another directory has
+/// it.
 fn free_name(parent: &Path, relative: &Path, target: &Path) -> String {
     let name = overlay_name(relative);
     let is_other = |name: &str| {
@@ -243,12 +248,12 @@ fn digits(path: &Path, count: usize) -> String {
     hash.chars().take(count).collect()
 }
 
-/// Makes a directory that only the user may enter.
+/// Creates a directory that only the user may enter.
 fn make_private(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Keeps a path as the text of a file. A file that says so already stays.
+/// Writes a path to a file, unless it is already there.
 fn write_path(file: &Path, path: &Path) -> io::Result<()> {
     if read_path(file).is_ok_and(|known| known == path) {
         return Ok(());
@@ -261,7 +266,7 @@ fn read_path(file: &Path) -> io::Result<PathBuf> {
     Ok(PathBuf::from(std::ffi::OsString::from_vec(text)))
 }
 
-/// The directories in a directory; none if it is not there.
+/// Returns the directories in a directory; none if it does not exist.
 fn directories(parent: &Path) -> io::Result<Vec<PathBuf>> {
     let found = match fs::read_dir(parent) {
         Ok(found) => found,
@@ -278,14 +283,14 @@ fn directories(parent: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(directories)
 }
 
-/// The paths below the target that we ourselves have hidden.
+/// Returns the paths below the target that we have hidden.
 fn hidden_paths(store: &Path) -> Vec<PathBuf> {
     let text = fs::read(store.join(HIDDEN_FILE)).unwrap_or_default();
     let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     lines.map(|line| PathBuf::from(OsStr::from_bytes(line))).collect()
 }
 
-/// How much an upper directory holds.
+/// Size of an upper directory.
 #[derive(Debug, Default)]
 struct UpperSize {
     files: u64,
@@ -293,7 +298,7 @@ struct UpperSize {
     modified: Option<SystemTime>,
 }
 
-/// Measures what can be read of an upper directory.
+/// Measures the readable part of an upper directory.
 fn measure(upper: &Path, hidden: &[PathBuf]) -> UpperSize {
     let mut size = UpperSize::default();
     let Ok(root) = tree::open_root(upper) else { return size };
@@ -304,7 +309,7 @@ fn measure(upper: &Path, hidden: &[PathBuf]) -> UpperSize {
             size.files += 1;
             size.bytes += node.size();
         }
-        // Our own whiteouts are no change.
+        // Our own whiteouts are not changes.
         if !(node.kind == NodeKind::Whiteout && hidden.contains(&node.path)) {
             size.modified = size.modified.max(node.modified());
         }
@@ -313,7 +318,7 @@ fn measure(upper: &Path, hidden: &[PathBuf]) -> UpperSize {
     size
 }
 
-/// The point in time of a `stat`, if it is one after 1970.
+/// Converts the time of a `stat`; `None` before 1970.
 fn system_time(seconds: i64, nanoseconds: u64) -> Option<SystemTime> {
     let since = Duration::new(u64::try_from(seconds).ok()?, u32::try_from(nanoseconds).ok()?);
     SystemTime::UNIX_EPOCH.checked_add(since)

@@ -1,9 +1,8 @@
-//! Notices when the files that a sandbox was prepared for are not the same any
-//! more.
+//! Detects changes to the files that a sandbox was prepared for.
 //!
-//! They are looked at before every child, so a look must be cheap. Whoever
-//! makes, replaces or takes away a file changes the folder that it is in: as
-//! long as the folder bears the same stamp, nothing in it needs a look.
+//! The check runs before every child, so it must be cheap. Creating, replacing
+//! or removing a file changes its directory: as long as the directory has the
+//! same stamp, its entries need no check.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
@@ -15,13 +14,13 @@ use hermes_core::Confinement;
 
 use crate::mount_masks::MountMasks;
 
-/// The birth is part of it, as numbers of files are given out again.
+/// Device, inode and creation time, as inode numbers are reused.
 type FileIdentity = (u64, u64, Option<SystemTime>);
 
-/// A change within this time of the last one may leave the stamp as it is.
+/// A change within this time of the previous one may not change the stamp.
 const MIN_CTIME_AGE: Duration = Duration::from_millis(20);
 
-/// The files as they were, by the folders that they are in.
+/// Identities of files, grouped by directory.
 #[derive(Debug)]
 pub(crate) struct PathFingerprint {
     directories: Vec<DirFingerprint>,
@@ -30,15 +29,16 @@ pub(crate) struct PathFingerprint {
 #[derive(Debug)]
 struct DirFingerprint {
     path: PathBuf,
-    /// None if it says nothing of what is in the folder.
+    /// `None` if the stamp says nothing about the entries.
     stamp: Option<DirStamp>,
     entries: Vec<(PathBuf, Option<FileIdentity>)>,
-    /// What is known by its folder: no link, whose other end is elsewhere.
+    /// Whether the stamp covers the entries: none is a symlink, whose target is
+    /// elsewhere.
     is_plain: bool,
 }
 
-/// Which folder it is, and when what is in it was last changed. Nobody can put
-/// that back.
+/// Identity and change time of a directory. No process can set the change time
+/// back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct DirStamp {
     directory: (u64, u64),
@@ -46,7 +46,7 @@ struct DirStamp {
 }
 
 impl PathFingerprint {
-    /// Looks at all that the confinement names or that is covered.
+    /// Records all paths that the confinement names or that are masked.
     pub(crate) fn new(confinement: &Confinement, covers: &MountMasks) -> Self {
         let named = [
             &confinement.read,
@@ -68,8 +68,8 @@ impl PathFingerprint {
         Self { directories: folders.into_iter().map(DirFingerprint::read).collect() }
     }
 
-    /// Whether any was replaced, was made or has gone. Editors and git replace
-    /// a file with every save, and with the file goes its cover.
+    /// Whether any path was replaced, created or removed. Editors and git
+    /// replace a file with every save, which loses its mask.
     pub(crate) fn has_changed(&mut self) -> bool {
         self.directories.iter_mut().any(DirFingerprint::has_changed)
     }
@@ -90,7 +90,7 @@ impl DirFingerprint {
     }
 
     fn has_changed(&mut self) -> bool {
-        // A single one is as soon looked at as its folder.
+        // A single entry is as cheap to check as its directory.
         let stamp = if self.is_plain { DirStamp::read(&self.path) } else { None };
         if stamp.is_some() && stamp == self.stamp {
             return false;
@@ -104,7 +104,7 @@ impl DirFingerprint {
 }
 
 impl DirStamp {
-    /// None if the folder is not there, or was changed but now.
+    /// Returns `None` if the directory does not exist, or changed just now.
     fn read(folder: &Path) -> Option<Self> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok()?;
         let about = fs::metadata(folder).ok()?;

@@ -1,4 +1,4 @@
-//! What is looked for in the file system before it is covered.
+//! File system searches for planning masks.
 
 use std::fs;
 use std::os::unix::fs::FileTypeExt;
@@ -8,13 +8,14 @@ use hermes_core::PendingSecrets;
 
 use crate::mount_masks::DEVICE_DIR;
 
-/// How far a hidden folder is searched for sockets.
+/// How deep a hidden directory is searched for sockets.
 const MAX_SOCKET_DEPTH: usize = 2;
 const MAX_SOCKET_ENTRIES: usize = 4096;
-/// How many names of a folder are compared with those that are awaited.
+/// Maximum entries of a directory that are compared with pending secrets.
 const MAX_SECRET_ENTRIES: usize = 4096;
 
-/// The nearest folder that is there, and the first name below it that is not.
+/// Returns the nearest existing parent directory, and the first missing name
+/// below it.
 pub(crate) fn first_missing(path: &Path) -> Option<(PathBuf, PathBuf)> {
     let mut below = path;
     for parent in path.ancestors().skip(1) {
@@ -26,7 +27,7 @@ pub(crate) fn first_missing(path: &Path) -> Option<(PathBuf, PathBuf)> {
     None
 }
 
-/// What was awaited and is there.
+/// Returns the pending secrets that now exist.
 pub(crate) fn appeared_secrets(awaited: &PendingSecrets) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> =
         awaited.paths.iter().filter(|path| path.exists()).cloned().collect();
@@ -38,7 +39,7 @@ pub(crate) fn appeared_secrets(awaited: &PendingSecrets) -> Vec<PathBuf> {
     found
 }
 
-/// The disks that this user may read, and with them every file on them.
+/// Returns the disks that this user may read, and with them every file on them.
 pub(crate) fn readable_disks() -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(DEVICE_DIR) else { return Vec::new() };
     let blocks = entries
@@ -48,7 +49,7 @@ pub(crate) fn readable_disks() -> Vec<PathBuf> {
     blocks.filter(|path| rustix::fs::access(path, rustix::fs::Access::READ_OK).is_ok()).collect()
 }
 
-/// Whether it is a socket, or a folder with one in it.
+/// Whether the path is a socket, or a directory that contains one.
 pub(crate) fn holds_socket(path: &Path) -> bool {
     let mut left = MAX_SOCKET_ENTRIES;
     let mut folders = vec![(path.to_owned(), 0)];
@@ -62,7 +63,7 @@ pub(crate) fn holds_socket(path: &Path) -> bool {
         }
         let Ok(entries) = fs::read_dir(&path) else { continue };
         for entry in entries.flatten() {
-            // What is too large to search is covered.
+            // A directory too large to search is assumed to contain one.
             if left == 0 {
                 return true;
             }

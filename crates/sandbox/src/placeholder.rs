@@ -1,10 +1,9 @@
-//! Empty files and folders that stand where a protected path is not there yet.
-//! A name that exists is the only thing that a mount can cover. Git stumbles
-//! over an empty pointer to the common part of a repository; one that says
-//! "right here" is the same as none.
+//! Empty files and directories in place of protected paths that do not exist
+//! yet, since a mount can only mask a path that exists. Git fails on an empty
+//! `commondir` file; one that points to its own directory has no effect.
 //!
-//! They are known by the time of their last change, so that the last who needs
-//! one takes it away, whoever has made it and whatever became of that process.
+//! They are recognized by their modification time, so the last sandbox that
+//! needs one removes it, whichever process created it.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -16,24 +15,24 @@ use std::time::{Duration, SystemTime};
 use parking_lot::{Mutex, MutexGuard};
 use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
 
-/// What a placeholder is.
+/// Kind of a placeholder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PlaceholderKind {
     /// An empty file.
     File,
-    /// An empty folder.
+    /// An empty directory.
     Directory,
-    /// A file that leads git to where it is.
+    /// A `commondir` file that points to its own directory.
     GitPointer,
 }
 
-/// What a file of this name leads to. A relative path begins in its folder.
+/// Git file with the path of the common directory. A relative path starts in
+/// the directory of the file.
 const COMMONDIR_FILE: &str = "commondir";
 const COMMONDIR_SELF: &[u8] = b".\n";
 
 impl PlaceholderKind {
-    /// What a path of this name would most likely be. A wrong guess protects
-    /// as well as a right one.
+    /// Guesses the kind from the name. A wrong guess protects just as well.
     pub(crate) fn guess(name: &Path) -> Self {
         const FILE_SUFFIXES: &[&str] =
             &["rc", "profile", "login", "config", "env", "modules", "attributes", "ignore", "file"];
@@ -50,22 +49,23 @@ impl PlaceholderKind {
     }
 }
 
-/// A path that must stay as it is while the sandbox lives.
+/// A path that must stay unchanged while the sandbox lives.
 #[derive(Debug)]
 pub(crate) struct Placeholder {
     path: PathBuf,
-    /// Locked and shared, so that no other process takes it away meanwhile.
+    /// Holds a shared lock, so no other process removes the placeholder
+    /// meanwhile.
     lock: Option<File>,
-    /// Whether it goes when nobody needs it any more: we have made it.
+    /// Whether it is removed after its last use, because hermes created it.
     is_ours: bool,
 }
 
-/// When a placeholder was changed last, by what it says itself: long before
-/// there were any, in a moment that nothing else happened in.
+/// Modification time that marks a placeholder: in 1970, and unlikely to occur
+/// otherwise.
 const MARKER_MTIME: Duration = Duration::new(3, 141_592_653);
 
-/// The placeholders that this process has made or met, and how many sandboxes
-/// need each.
+/// Placeholders that this process has created or found, with the number of
+/// sandboxes that need each.
 static PLACEHOLDER_COUNTS: Mutex<BTreeMap<PathBuf, usize>> = Mutex::new(BTreeMap::new());
 
 fn placeholder_counts() -> MutexGuard<'static, BTreeMap<PathBuf, usize>> {
@@ -73,7 +73,7 @@ fn placeholder_counts() -> MutexGuard<'static, BTreeMap<PathBuf, usize>> {
 }
 
 impl Placeholder {
-    /// Makes one at `path`.
+    /// Creates a placeholder at `path`.
     pub(crate) fn create(path: &Path, kind: PlaceholderKind) -> io::Result<Self> {
         let mut made = placeholder_counts();
         let result = match kind {
@@ -90,7 +90,8 @@ impl Placeholder {
                 }
                 Ok(Self { path: path.to_owned(), lock, is_ours: true })
             }
-            // Somebody was faster: it is there, which is what counts.
+            // Another process was faster: the path exists, which is what
+            // counts.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 drop(made);
                 let there = Self { path: path.to_owned(), lock: None, is_ours: false };
@@ -100,7 +101,8 @@ impl Placeholder {
         }
     }
 
-    /// Keeps what may be somebody's placeholder; none if it is not empty.
+    /// Adopts what may be another sandbox's placeholder; `None` if it is not
+    /// empty.
     pub(crate) fn adopt(path: &Path) -> Option<Self> {
         let mut made = placeholder_counts();
         let about = fs::symlink_metadata(path).ok()?;
@@ -116,7 +118,7 @@ impl Placeholder {
         Some(Self { path: path.to_owned(), lock, is_ours: known })
     }
 
-    /// Keeps the placeholder that this process has put on the way to `path`.
+    /// Adopts the placeholder that this process has put at a parent of `path`.
     pub(crate) fn adopt_ancestor(path: &Path) -> Option<Self> {
         let above = {
             let made = placeholder_counts();
@@ -125,12 +127,12 @@ impl Placeholder {
         Self::adopt(above)
     }
 
-    /// What it stands at.
+    /// Returns its path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where it is, if this process has made it.
+    /// Returns its path, if hermes created it.
     pub(crate) fn own_path(&self) -> Option<&Path> {
         self.is_ours.then_some(&self.path)
     }
@@ -148,20 +150,21 @@ impl Drop for Placeholder {
             return;
         }
         made.remove(&self.path);
-        // Whoever asks gives the shared lock up, so that of two who leave at once
-        // one is the last. A child that is just being started has ours open too,
-        // which another open file would take for somebody else's.
+        // Upgrading gives up the shared lock, so of two processes that leave at
+        // once one is the last. Upgrades the existing descriptor: a child being
+        // started has it open too, and would conflict with a newly opened one.
         let alone = self
             .lock
             .as_ref()
             .is_none_or(|file| flock(file, FlockOperation::NonBlockingLockExclusive).is_ok());
         let Ok(about) = fs::symlink_metadata(&self.path) else { return };
-        // A child that outlives us is held by it still. The next of us finds it.
+        // It still protects against a child that outlives us. The next process
+        // finds it.
         if !alone || is_mounted_by_children(&self.path) {
             return;
         }
-        // Whoever has filled it meanwhile wants to keep it. If it cannot be
-        // removed, an empty name stays, which harms nobody.
+        // Keep it if another process has filled it meanwhile. If it cannot be
+        // removed, the empty file does no harm.
         if about.is_dir() {
             fs::remove_dir(&self.path).ok();
         } else if is_blank(&self.path, &about) {
@@ -170,11 +173,11 @@ impl Drop for Placeholder {
     }
 }
 
-/// Whether some process still has a cover over it.
+/// Whether some process still has a mask mounted over it.
 fn is_mounted_by_children(path: &Path) -> bool {
     let own = fs::metadata("/proc/self/ns/mnt").map(|about| about.ino()).unwrap_or_default();
     let mut seen = vec![own];
-    // A space in it is told by its number.
+    // mountinfo escapes spaces in octal.
     let name = path.to_string_lossy().replace(' ', "\\040");
     let covers = |line: &str| line.split(' ').nth(4) == Some(&name);
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -206,8 +209,7 @@ fn is_blank(path: &Path, about: &fs::Metadata) -> bool {
         && (about.len() == 0 || about.len() == COMMONDIR_SELF.len() as u64 && leads_here())
 }
 
-/// Makes a pointer that is whole from its first moment, as git may run outside
-/// at any time.
+/// Creates the `commondir` file atomically, as git may run outside at any time.
 fn write_commondir(path: &Path) -> io::Result<()> {
     let made = path.with_extension(format!("hermes-{}", std::process::id()));
     let mut file = File::create(&made)?;
@@ -216,7 +218,7 @@ fn write_commondir(path: &Path) -> io::Result<()> {
         moved.map_err(io::Error::from)
     });
     match moved {
-        // Not every file system can do that.
+        // Not every file system supports this.
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
             fs::remove_file(&made)?;
             File::create_new(path)?.write_all(COMMONDIR_SELF)

@@ -1,4 +1,4 @@
-//! Tries in real children what a confinement forbids and what it permits.
+//! Tests in real children what a confinement forbids and permits.
 
 use std::ffi::CString;
 use std::fs;
@@ -18,21 +18,21 @@ use crate::raw::attempt::{ProbeAttempt, SharedMemory};
 use crate::raw::child;
 use crate::{ProbeOutcome, ProbeResult, Sandbox, explain_spawn_error};
 
-/// How a child tells what came of an attempt: as the error of its spawn, above
-/// the numbers of the system and of the steps.
+/// Flag of an attempt's result. The child reports it as its spawn error, above
+/// the error numbers of the system and of the steps.
 const PROBE_RESULT_FLAG: i32 = 0x4000_0000;
 
-/// Where a file is tried that no tree should reach. Every user may write to
-/// some of them.
+/// Directories outside of all trees in which creating a file is tried. Some are
+/// writable for every user.
 const OUTSIDE_DIRS: &[&str] = &["/var/tmp", "/tmp", "/dev/shm", "/"];
 
-/// Files of others that programs like to look for.
+/// Files of other users that programs commonly look for.
 const FOREIGN_FILES: &[&str] = &["/etc/shadow", "/root/.bash_history", "/etc/sudoers"];
 
-/// Runs a child for each thing to try. `scratch` is a folder within a writable
-/// tree, for the files that are tried there.
+/// Runs a child for each attempt. `scratch` is a directory in a writable tree
+/// for the files tried there.
 pub fn probe(confinement: &Confinement, scratch: &Path) -> Vec<ProbeResult> {
-    // The programs outside are there before the sandbox is.
+    // The outside program must exist before the sandbox does.
     let stranger = OutsideProgram::new();
     let sandbox = match Sandbox::prepare(confinement, None) {
         Ok(sandbox) => sandbox,
@@ -54,12 +54,12 @@ pub fn probe(confinement: &Confinement, scratch: &Path) -> Vec<ProbeResult> {
     probes
 }
 
-/// Whether it could be made with a single step.
+/// Whether the path is missing and its parent directory exists.
 fn is_creatable(path: &Path) -> bool {
     fs::symlink_metadata(path).is_err() && path.parent().is_some_and(Path::is_dir)
 }
 
-/// Removes the empty files that were tried at a path and put aside.
+/// Removes the empty files that were tried at a path and quarantined.
 fn remove_traces(path: &Path) {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return };
     let start = format!("{}.refused-", name.to_string_lossy());
@@ -84,7 +84,7 @@ fn probe_files(sandbox: &Sandbox, confinement: &Confinement, scratch: &Path) -> 
         };
 
     let inside = scratch.join(&name);
-    let text = format!("make a file in {}", scratch.display());
+    let text = format!("create a file in {}", scratch.display());
     probes.push(try_path(text, ProbeOutcome::Permitted, ProbeAttempt::Create, &inside));
     fs::remove_file(&inside).ok();
     for folder in OUTSIDE_DIRS.iter().map(Path::new) {
@@ -92,15 +92,15 @@ fn probe_files(sandbox: &Sandbox, confinement: &Confinement, scratch: &Path) -> 
             continue;
         }
         let path = folder.join(&name);
-        let text = format!("make a file in {}", folder.display());
+        let text = format!("create a file in {}", folder.display());
         let mut tried = try_path(text, ProbeOutcome::Blocked, ProbeAttempt::Create, &path);
         if tried.got == ProbeOutcome::Permitted && !path.exists() {
             tried.got = ProbeOutcome::Blocked;
-            tried.detail = "made in a private place only".to_owned();
+            tried.detail = "created in a private directory only".to_owned();
         }
         probes.push(tried);
         fs::remove_file(&path).ok();
-        // Its own memory is not that of others.
+        // Children have their own shared memory.
         if folder != Path::new(SHARED_MEMORY_DIR) && fs::write(&path, "").is_ok() {
             let text = format!("change the mode of a file in {}", folder.display());
             probes.push(try_path(text, ProbeOutcome::Blocked, ProbeAttempt::Chmod, &path));
@@ -114,11 +114,11 @@ fn probe_files(sandbox: &Sandbox, confinement: &Confinement, scratch: &Path) -> 
         }
     }
     for path in confinement.hidden.iter().filter(|path| path.exists()) {
-        // An empty folder and a covered one look alike.
+        // An empty directory and a masked one look the same.
         if fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none()) {
             continue;
         }
-        let text = format!("read the hidden {}", path.display());
+        let text = format!("read hidden {}", path.display());
         probes.push(try_path(text, ProbeOutcome::Blocked, ProbeAttempt::Read, path));
     }
     let kept = [&confinement.read_only, &confinement.frozen_nested, &confinement.masked_missing];
@@ -128,14 +128,14 @@ fn probe_files(sandbox: &Sandbox, confinement: &Confinement, scratch: &Path) -> 
             Ok(_) => (ProbeAttempt::Write, path.clone()),
             Err(_) => (ProbeAttempt::Create, path.clone()),
         };
-        let text = format!("write the protected {}", path.display());
+        let text = format!("write protected {}", path.display());
         probes.push(try_path(text, ProbeOutcome::Blocked, make, &path));
         if path.ends_with(&name) {
             fs::remove_file(&path).ok();
         }
     }
     for path in confinement.quarantined.iter().filter(|path| is_creatable(path)) {
-        let text = format!("make {}, and have it stay", path.display());
+        let text = format!("create {} permanently", path.display());
         let mut tried = try_path(text, ProbeOutcome::Blocked, ProbeAttempt::Create, path);
         sandbox.quarantine();
         if tried.got == ProbeOutcome::Permitted && fs::symlink_metadata(path).is_err() {
@@ -148,11 +148,10 @@ fn probe_files(sandbox: &Sandbox, confinement: &Confinement, scratch: &Path) -> 
     probes
 }
 
-/// Where programs share memory by a name.
+/// Directory of POSIX shared memory.
 const SHARED_MEMORY_DIR: &str = "/dev/shm";
 
-/// A program outside: it listens at a socket, has a terminal, and shares
-/// memory.
+/// write to protected {}
 struct OutsideProgram {
     directory: PathBuf,
     socket: PathBuf,
@@ -164,14 +163,14 @@ struct OutsideProgram {
 
 impl OutsideProgram {
     fn new() -> Self {
-        // Several probes may be under way, each with its own.
+        // Several probes may run at once, each with its own files.
         static NEXT_NUMBER: AtomicUsize = AtomicUsize::new(0);
         let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!(".hermes-probe-{}-{number}", std::process::id());
         let folder = std::env::temp_dir().join(&name);
         let socket = folder.join("sock");
         let named_memory = Path::new(SHARED_MEMORY_DIR).join(&name);
-        // What cannot be made is told when it is tried.
+        // Failures are reported when the attempt is made.
         fs::create_dir(&folder).ok();
         fs::remove_file(&socket).ok();
         fs::write(&named_memory, "x").ok();
@@ -195,7 +194,8 @@ impl OutsideProgram {
         let wanted = ProbeOutcome::Blocked;
         let what = "connect to a socket of another program".to_owned();
         let path = CString::new(self.socket.as_os_str().as_bytes());
-        // Bubblewrap runs programs only, and there may be none that connects.
+        // Bubblewrap only runs programs, and none that connects may be
+        // installed.
         if sandbox.is_bubblewrap() {
             return Vec::new();
         }
@@ -217,9 +217,9 @@ impl OutsideProgram {
         probes
     }
 
-    /// Once moved, the socket would not be found by its name.
+    /// Tries to move the socket, whose mask is found by path.
     fn probe_move(&self, sandbox: &Sandbox) -> Option<ProbeResult> {
-        let what = "move the folder of a socket of another program".to_owned();
+        let what = "move the directory of a socket of another program".to_owned();
         let text = |path: &Path| CString::new(path.as_os_str().as_bytes()).ok();
         let to = self.moved_dir();
         let attempt = ProbeAttempt::Move(text(&self.directory)?, text(&to)?);
@@ -251,7 +251,7 @@ impl OutsideProgram {
             && !is_meant
             && self.named_memory.exists()
         {
-            let what = "read a memory file of another program".to_owned();
+            let what = "read shared memory of another program by name".to_owned();
             probes.push(run_attempt(sandbox, what, wanted, ProbeAttempt::Read(path)));
         }
         probes
@@ -279,7 +279,7 @@ fn probe_network(sandbox: &Sandbox, confinement: &Confinement) -> Vec<ProbeResul
     let port = listener.as_ref().ok().and_then(|it| it.local_addr().ok()).map(|it| it.port());
     let connect = match port {
         Some(port) => run_attempt(sandbox, what, wanted, ProbeAttempt::Connect(port)),
-        None => untried(what, wanted, &"no port to listen on"),
+        None => untried(what, wanted, &"no port available to listen on"),
     };
     vec![connect]
 }
@@ -289,9 +289,9 @@ fn probe_processes(sandbox: &Sandbox, scratch: &Path) -> Vec<ProbeResult> {
     let mut attempts = vec![
         ("signal the parent", ProbeAttempt::Signal(parent)),
         ("trace the parent", ProbeAttempt::Trace(parent)),
-        ("set a limit of the parent", ProbeAttempt::SetLimits(parent)),
-        ("make a user namespace", ProbeAttempt::Unshare),
-        ("set up an io_uring", ProbeAttempt::SetUpIoUring),
+        ("set a resource limit of the parent", ProbeAttempt::SetLimits(parent)),
+        ("create a user namespace", ProbeAttempt::Unshare),
+        ("set up io_uring", ProbeAttempt::SetUpIoUring),
     ];
     if let Ok(memory) = CString::new(format!("/proc/{parent}/environ")) {
         attempts.push(("read the environment of the parent", ProbeAttempt::Read(memory)));
@@ -334,8 +334,8 @@ fn run_attempt(
     }
 }
 
-/// The attempt happens after the sandbox was entered and in place of running a
-/// program, so it needs no program that the confinement would have to allow.
+/// Makes the attempt in the sandbox instead of exec, so it needs no program
+/// that the confinement would have to allow.
 fn run_in_child(sandbox: &Sandbox, attempt: ProbeAttempt) -> io::Result<i32> {
     let mut command = Command::new("/");
     sandbox.apply(&mut command);
@@ -345,7 +345,7 @@ fn run_in_child(sandbox: &Sandbox, attempt: ProbeAttempt) -> io::Result<i32> {
     match command.spawn() {
         Ok(mut child) => {
             child.wait()?;
-            Err(io::Error::other("the child ran on"))
+            Err(io::Error::other("the child exited without a result"))
         }
         Err(error) => match error.raw_os_error() {
             Some(code) if code & PROBE_RESULT_FLAG != 0 => Ok(code & !PROBE_RESULT_FLAG),
@@ -354,7 +354,7 @@ fn run_in_child(sandbox: &Sandbox, attempt: ProbeAttempt) -> io::Result<i32> {
     }
 }
 
-/// Bubblewrap runs programs only.
+/// Makes the attempt with a shell, as bubblewrap only runs programs.
 fn run_with_shell(sandbox: &Sandbox, attempt: &ProbeAttempt) -> io::Result<i32> {
     let (script, path) = match attempt {
         ProbeAttempt::Read(path) => {

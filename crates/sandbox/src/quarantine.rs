@@ -1,8 +1,8 @@
-//! Puts aside what children made where nothing is to be. Landlock cannot keep
-//! one name from being made in a folder that may be written, and an empty file
-//! in its place would be read by others: an empty `.bash_profile` keeps a shell
-//! from its `.profile`. So what comes to be there gets a name that nobody looks
-//! for. Nothing is lost, as it may be somebody else who made it.
+//! Renames what children create at forbidden paths. Landlock cannot forbid a
+//! single name in a writable directory, and an empty placeholder would change
+//! the behavior of other programs: an empty `.bash_profile` keeps a shell from
+//! reading `.profile`. So the entry gets a name that no program reads. Nothing
+//! is lost, as another process may have created it.
 
 use std::fs;
 use std::os::fd::OwnedFd;
@@ -13,15 +13,15 @@ use hermes_core::Confinement;
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, openat, renameat_with, statat};
 use rustix::io::Errno;
 
-/// How often another name is tried.
+/// Maximum attempts to find a free name.
 const MAX_RENAME_ATTEMPTS: usize = 8;
 
-/// Places at which nothing is to be made.
+/// Paths that must not be created.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ForbiddenPaths(Vec<ForbiddenPath>);
 
-/// A tree that may be written, and the way to the place in it. No link was on
-/// the way when it was looked at: one that is there now is a child's.
+/// A writable tree, and a forbidden path in it. The path had no symlinks when
+/// it was resolved: a child created any that it has now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ForbiddenPath {
     tree: PathBuf,
@@ -29,7 +29,8 @@ struct ForbiddenPath {
 }
 
 impl ForbiddenPaths {
-    /// The places of a confinement that are in its trees.
+    /// Returns the quarantined paths of a confinement that are in its writable
+    /// trees.
     pub(crate) fn from_spec(confinement: &Confinement) -> Self {
         if confinement.quarantined.is_empty() {
             return Self::default();
@@ -49,21 +50,21 @@ impl ForbiddenPaths {
         self.0.is_empty()
     }
 
-    /// The places.
+    /// Returns the paths.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &PathBuf> {
         self.0.iter().map(|place| &place.path)
     }
 
-    /// Whether something is at one of them that is at a path or below it.
+    /// Whether a forbidden path at or below `path` exists.
     pub(crate) fn has_violation_below(&self, path: &Path) -> bool {
         self.paths().any(|own| own.starts_with(path) && fs::symlink_metadata(own).is_ok())
     }
 
-    /// Puts aside what is there.
+    /// Renames whatever exists at the paths.
     pub(crate) fn quarantine(&self) {
         for place in &self.0 {
             if fs::symlink_metadata(&place.path).is_ok() {
-                // Nobody can be told; the next time it is tried again.
+                // No caller can receive the error; the next call tries again.
                 place.quarantine().ok();
             }
         }
@@ -71,8 +72,8 @@ impl ForbiddenPaths {
 }
 
 impl ForbiddenPath {
-    /// Goes there step by step, and never through a link: it would lead us to
-    /// what the child itself may not touch.
+    /// Walks to the path without following symlinks, which could lead to what
+    /// the child itself may not touch.
     fn quarantine(&self) -> Result<(), Errno> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let Ok(rest) = self.path.strip_prefix(&self.tree) else { return Ok(()) };
@@ -104,7 +105,7 @@ fn rename_away(folder: &OwnedFd, name: &Path) -> Result<(), Errno> {
     last
 }
 
-/// The path with the links on the way to it resolved, as far as it is there.
+/// Resolves symlinks in the existing parents of the path.
 fn resolve_parents(path: &Path) -> Option<PathBuf> {
     path.ancestors().skip(1).find_map(|folder| {
         let rest = path.strip_prefix(folder).ok()?;

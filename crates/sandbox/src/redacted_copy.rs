@@ -1,5 +1,5 @@
-//! Configuration files that children need and that hold credentials: shown
-//! without them. A package manager without its configuration would ask another
+//! Redacted copies of configuration files that children need but that contain
+//! credentials. Without its configuration, a package manager would use another
 //! registry than the user's.
 
 use std::fs;
@@ -9,18 +9,19 @@ use std::path::{Path, PathBuf};
 
 use crate::private_dir;
 
-/// Longer files are not shown at all.
+/// Maximum number of bytes read from a file.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// Parts of the names of settings that are credentials.
+/// Substrings of setting names that mark a credential.
 const CREDENTIAL_NAMES: &[&str] =
     &["auth", "password", "passwd", "token", "secret", "username", "email", "keyfile", "apikey"];
 
-/// Elements of XML files that are.
+/// XML elements that contain credentials.
 const CREDENTIAL_ELEMENTS: &[&str] =
     &["password", "passphrase", "privateKey", "username", "configuration"];
 
-/// Writes a copy of a file without the credentials in it; where that is.
+/// Writes a copy of a file without its credentials, and returns the path of the
+/// copy.
 pub(crate) fn redacted_copy(file: &Path) -> io::Result<PathBuf> {
     let mut text = String::new();
     fs::File::open(file)?.take(MAX_FILE_BYTES).read_to_string(&mut text)?;
@@ -39,8 +40,8 @@ pub(crate) fn redacted_copy(file: &Path) -> io::Result<PathBuf> {
     Ok(copy)
 }
 
-/// `key = value` lines whose key names no credential, without the user part of
-/// addresses.
+/// Drops `key = value` lines whose key names a credential, and the user part of
+/// URLs.
 fn strip_credential_lines(text: &str) -> String {
     let is_plain = |line: &&str| {
         let key = line.split(['=', ' ']).next().unwrap_or_default().to_lowercase();
@@ -54,7 +55,7 @@ fn strip_credential_lines(text: &str) -> String {
     clean
 }
 
-/// A document without the content of elements that hold credentials.
+/// Removes elements that contain credentials, and the user part of URLs.
 fn strip_credential_elements(text: &str) -> String {
     let mut clean = text.to_owned();
     for element in CREDENTIAL_ELEMENTS {
@@ -63,7 +64,7 @@ fn strip_credential_elements(text: &str) -> String {
         let mut kept = String::new();
         while let Some((before, after)) = rest.split_once(&open) {
             kept.push_str(before);
-            // What is not closed is left out to the end.
+            // Drop everything after an unclosed element.
             rest = after.split_once(&close).map_or("", |(_, behind)| behind);
         }
         kept.push_str(rest);
@@ -72,7 +73,7 @@ fn strip_credential_elements(text: &str) -> String {
     strip_url_users(&clean)
 }
 
-/// A text whose addresses name no user: `https://me:word@host` is
+/// Removes the user part of URLs: `https://me:word@host` becomes
 /// `https://host`.
 fn strip_url_users(text: &str) -> String {
     let mut clean = String::new();

@@ -14,7 +14,7 @@ use landlock::{
 use crate::raw::namespace::ChildNamespaces;
 use crate::{SandboxError, private_dir};
 
-/// Devices that programs take for granted and that carry no state of others.
+/// Devices that programs expect and that expose no state of other processes.
 const ALLOWED_DEVICES: &[&str] = &[
     "/dev/null",
     "/dev/zero",
@@ -25,22 +25,21 @@ const ALLOWED_DEVICES: &[&str] = &[
     "/dev/ptmx",
 ];
 
-/// The terminals, where children have none of their own.
+/// Terminals of the host, for children without private terminals.
 const TERMINAL_DIR: &str = "/dev/pts";
 
-/// Read by the C library, by language runtimes and by `ps`. What belongs to
-/// processes outside of the sandbox stays closed, as Landlock keeps its
-/// children from inspecting them.
+/// Read by the C library, language runtimes and `ps`. Landlock keeps children
+/// from inspecting processes outside of the sandbox.
 const PROC_DIR: &str = "/proc";
 
-/// Hands the rules to the kernel, for any number of children.
+/// Creates the kernel's ruleset, which any number of children can use.
 pub(crate) fn build(
     confinement: &Confinement,
     abi: u32,
     namespaces: Option<&ChildNamespaces>,
 ) -> Result<OwnedFd, SandboxError> {
     let terminals = namespaces.and_then(|made| made.terminals.as_ref().ok());
-    // Where there is no view of the files, only these rules can leave some out.
+    // Without a mount namespace, only these rules can exclude hidden paths.
     let readable = match namespaces {
         Some(_) => confinement.read.clone(),
         None => readable_except_hidden(confinement),
@@ -48,9 +47,9 @@ pub(crate) fn build(
     let abi = ABI::from(i32::try_from(abi).unwrap_or(i32::MAX));
     let everything = AccessFs::from_all(abi);
     let read = AccessFs::from_read(abi);
-    // Device files are made by administrators, not by what runs in here.
+    // Children have no reason to create device files.
     let write = everything & !(AccessFs::MakeChar | AccessFs::MakeBlock);
-    // To rename is to delete a name, so that the two go together.
+    // Renaming removes a name, so it needs the same right as deleting.
     let remove = AccessFs::RemoveFile | AccessFs::RemoveDir;
     let (kept, removable) = match &confinement.delete {
         Some(trees) => (write & !remove, with_private_trees(trees, confinement)),
@@ -87,7 +86,7 @@ pub(crate) fn build(
         None => created.add_rules(path_beneath_rules([Path::new(TERMINAL_DIR)], device)),
     }
     .map_err(landlock_error)?;
-    // A view is another directory than the one that it stands for.
+    // A view is a separate mount, so it needs its own rule.
     let is_readable = |path: &Path| confinement.read.iter().any(|tree| path.starts_with(tree));
     for (path, folder) in namespaces.into_iter().flat_map(|made| &made.views) {
         if is_readable(path) {
@@ -98,12 +97,12 @@ pub(crate) fn build(
     for folder in own {
         created = created.add_rule(PathBeneath::new(folder, write)).map_err(landlock_error)?;
     }
-    Option::<OwnedFd>::from(created).ok_or_else(|| landlock_error("the kernel gave no ruleset"))
+    Option::<OwnedFd>::from(created).ok_or_else(|| landlock_error("the kernel returned no ruleset"))
 }
 
-/// The readable trees without what is hidden in them. Rules only allow, so a
-/// tree with a hidden place in it is allowed by its entries, and the entries
-/// beside the way to that place.
+/// Returns the readable trees without the hidden paths in them. Rules can only
+/// allow, so a tree that contains a hidden path is split into its entries,
+/// recursively along the way to that path.
 fn readable_except_hidden(confinement: &Confinement) -> Vec<PathBuf> {
     let real = |path: &PathBuf| fs::canonicalize(path).ok();
     let mut hidden: Vec<PathBuf> = confinement.hidden.iter().filter_map(real).collect();
@@ -129,7 +128,7 @@ fn readable_except_hidden(confinement: &Confinement) -> Vec<PathBuf> {
     open
 }
 
-/// These trees, and those that are the child's alone.
+/// Returns `trees` and the writable trees that only the child uses.
 fn with_private_trees(trees: &[PathBuf], confinement: &Confinement) -> Vec<PathBuf> {
     let mut all = trees.to_vec();
     if let Ok(den) = private_dir() {

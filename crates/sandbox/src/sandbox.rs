@@ -1,4 +1,4 @@
-//! A prepared sandbox, and the children that are spawned in it.
+//! A prepared sandbox, which spawns confined children.
 
 use std::fs;
 use std::io;
@@ -25,15 +25,15 @@ use crate::seccomp_filter::{self, FilterOptions};
 use crate::support::{require_landlock, require_seccomp};
 use crate::{EnforcementReport, LaunchSpec, SandboxError, rules};
 
-/// Landlock knows truncation from this version on.
+/// First Landlock ABI that restricts truncation.
 const TRUNCATE_ABI: u32 = 3;
-/// Landlock keeps signals and abstract sockets inside from this version on.
+/// First Landlock ABI that scopes signals and abstract sockets.
 const SCOPE_ABI: u32 = 6;
-/// Landlock decides about sockets in the file system from this version on.
+/// First Landlock ABI that restricts sockets in the file system.
 const SOCKET_ABI: u32 = 9;
 
-/// What stays of an administrator's rights: files of others, as far as
-/// Landlock allows the path.
+/// Capabilities that root keeps: access to files of other users, on paths that
+/// Landlock allows.
 const FILE_CAPABILITIES: u64 = {
     const CAP_CHOWN: u64 = 1 << 0;
     const CAP_DAC_OVERRIDE: u64 = 1 << 1;
@@ -42,10 +42,10 @@ const FILE_CAPABILITIES: u64 = {
     CAP_CHOWN | CAP_DAC_OVERRIDE | CAP_FOWNER | CAP_FSETID
 };
 
-/// A confinement, ready for any number of children.
+/// A confinement prepared for any number of children.
 ///
-/// Keep it for as long as its children run: with it go the placeholders that
-/// keep protected paths from being made.
+/// Keep it while its children run: dropping it removes the placeholders that
+/// keep protected paths from being created.
 #[derive(Debug)]
 pub struct Sandbox {
     enforcement: EnforcementReport,
@@ -59,38 +59,36 @@ enum SandboxMechanism {
     Unconfined,
 }
 
-/// The sandbox made of the kernel's parts.
+/// A sandbox built from kernel mechanisms.
 #[derive(Debug)]
 struct KernelSandbox {
     confinement: Confinement,
     abi: u32,
-    /// Found once: later, what is on the way may be a child's.
+    /// Resolved once: later, symlinks on the way may be a child's.
     forbidden: Arc<ForbiddenPaths>,
-    /// The network that children share, if it is not that of this machine.
+    /// Network namespace that the children share; `None` for the host network.
     network: Option<Arc<NetworkNamespace>>,
     state: Mutex<PreparedState>,
 }
 
-/// What was prepared, and the files that it was prepared for.
+/// The prepared entry, and the files that it was prepared for.
 #[derive(Debug)]
 struct PreparedState {
     entry: Arc<SandboxEntry>,
     fingerprint: PathFingerprint,
     sockets: ForeignSockets,
     placeholders: Vec<Placeholder>,
-    /// Who looks after the covers while children run.
+    /// Keeps the masks up to date while children run.
     _watch_guard: Option<WatchGuard>,
 }
 
 impl Sandbox {
-    /// Prepares all that can be prepared without a child. Fails if the system
-    /// cannot hold the files and the network of the confinement; never
-    /// prepares less in silence. What else does not hold is in
-    /// [`EnforcementReport::gaps`].
+    /// Prepares everything that needs no child. Fails if the system cannot
+    /// enforce the file and network rules of the confinement; it never weakens
+    /// them silently. Other gaps are in [`EnforcementReport::gaps`].
     ///
-    /// Children share the network of `space`. Without one, and unless they use
-    /// the network of this machine, they get one of their own, with loopback
-    /// and no way out.
+    /// Children share the network namespace `space`. Without one, and unless
+    /// they use the host network, they get a new one with loopback only.
     pub fn prepare(
         confinement: &Confinement,
         space: Option<Arc<NetworkNamespace>>,
@@ -109,7 +107,7 @@ impl Sandbox {
             NetworkMode::Host => None,
             _ => space.or_else(|| NetworkNamespace::create().ok().map(Arc::new)),
         };
-        // Without a namespace there is no way to judge hosts one by one.
+        // Without a namespace, hosts cannot be judged one by one.
         let is_isolated = confinement.network == NetworkMode::Isolated;
         let is_unjudged = is_isolated && space.is_none() && confinement.reduced;
         let opened = Confinement { network: NetworkMode::Host, ..confinement.clone() };
@@ -118,12 +116,15 @@ impl Sandbox {
             PreparedState::prepare(confinement, &unwelcome, space.as_deref(), abi)?;
         if abi < SCOPE_ABI {
             gaps.push(format!(
-                "signals to and abstract sockets of other processes (Landlock ABI {SCOPE_ABI} \
-                 is needed, this is {abi})"
+                "signals to and abstract sockets of other processes (requires Landlock ABI \
+                 {SCOPE_ABI}, found {abi})"
             ));
         }
         if is_unjudged {
-            gaps.push("the network (that of this machine, no host is judged)".to_owned());
+            gaps.push(
+                "network isolation (children use the host network; hosts are not judged)"
+                    .to_owned(),
+            );
         }
         let limit_gap = process_limit_gap(&confinement.limits);
         gaps.extend(limit_gap.clone());
@@ -150,31 +151,31 @@ impl Sandbox {
         Ok(Self { enforcement: held, mechanism: SandboxMechanism::Kernel(Box::new(own)) })
     }
 
-    /// No sandbox: children are launched in the same way, and nothing holds
-    /// them. For callers who were told to do without.
+    /// Returns a sandbox that launches children in the same way but does not
+    /// confine them, for callers configured to run without one.
     pub fn unconfined() -> Self {
         Self { enforcement: EnforcementReport::default(), mechanism: SandboxMechanism::Unconfined }
     }
 
-    /// Which mechanisms hold.
+    /// Returns the enforced mechanisms.
     pub fn enforcement(&self) -> &EnforcementReport {
         &self.enforcement
     }
 
-    /// Spawns a child in the sandbox, with everything else as the command
-    /// says. A command is good for one spawn. A step that fails in the child
-    /// is named in the error, and the program does not run.
+    /// Spawns a child in the sandbox. A command can be spawned only once. If a
+    /// step fails in the child, the error names it, and the program does not
+    /// run.
     ///
-    /// The time grows with the memory of this process, which is copied;
-    /// [`Sandbox::launch`] takes the same time always.
+    /// The time grows with the memory size of this process, as it forks; with
+    /// [`Sandbox::launch`] it is constant.
     pub fn spawn(&self, command: &mut Command) -> io::Result<Child> {
         self.install(command).map_err(io::Error::other)?;
         command.spawn().map_err(explain_spawn_error)
     }
 
-    /// Has the child of `command` enter the sandbox, for callers that spawn
-    /// themselves. Set the arguments and the environment before. If the
-    /// sandbox cannot be entered, the spawn fails; [`explain`] tells why.
+    /// Makes the child of `command` enter the sandbox, for callers that spawn
+    /// it themselves. Set the arguments and the environment first. If entering
+    /// the sandbox fails, the spawn fails; [`explain_spawn_error`] says why.
     pub fn apply(&self, command: &mut Command) {
         if let Err(error) = self.install(command) {
             let errno = match error {
@@ -196,11 +197,11 @@ impl Sandbox {
         Ok(())
     }
 
-    /// Our end of a new terminal that is among those which children see; none
-    /// if they have no terminals of their own.
+    /// Opens a new terminal of those that children see, and returns our end;
+    /// `None` if the children have no private terminals.
     ///
     /// # Errors
-    /// If the system has none left.
+    /// If the system has no free terminal.
     pub fn open_terminal(&self) -> Option<io::Result<OwnedFd>> {
         let SandboxMechanism::Kernel(own) = &self.mechanism else { return None };
         let entry = match own.entry() {
@@ -212,8 +213,8 @@ impl Sandbox {
         Some(openat(folder, "ptmx", flags, Mode::empty()).map_err(io::Error::from))
     }
 
-    /// Puts aside what a child has made where nothing is to be. To be called
-    /// when one has ended.
+    /// Moves aside what a child created at forbidden paths. Call this after a
+    /// child has exited.
     pub fn quarantine(&self) {
         let unwelcome = match &self.mechanism {
             SandboxMechanism::Kernel(own) => &own.forbidden,
@@ -223,7 +224,7 @@ impl Sandbox {
         unwelcome.quarantine();
     }
 
-    /// What a launched child passes, and what it becomes.
+    /// Returns the steps before exec, and the program to execute.
     pub(crate) fn pre_exec(&self, launch: &LaunchSpec) -> io::Result<(PreExec, ExecImage)> {
         match &self.mechanism {
             SandboxMechanism::Kernel(own) => {
@@ -237,14 +238,15 @@ impl Sandbox {
         }
     }
 
-    /// Whether children are run by bubblewrap.
+    /// Whether bubblewrap runs the children.
     pub(crate) fn is_bubblewrap(&self) -> bool {
         matches!(self.mechanism, SandboxMechanism::Bubblewrap(_))
     }
 }
 
 impl KernelSandbox {
-    /// What a child needs now.
+    /// Returns the entry for the next child, prepared again if files have
+    /// changed.
     fn entry(&self) -> Result<Arc<SandboxEntry>, SandboxError> {
         let mut state = self.state.lock();
         if state.fingerprint.has_changed() || state.sockets.has_new(&self.confinement) {
@@ -258,8 +260,8 @@ impl KernelSandbox {
 }
 
 impl PreparedState {
-    /// Files may go or be replaced between the look at them and their cover;
-    /// then they are looked at again.
+    /// Prepares the state. Files may be removed or replaced between lookup and
+    /// masking; then it retries.
     fn prepare(
         confinement: &Confinement,
         unwelcome: &Arc<ForbiddenPaths>,
@@ -289,7 +291,7 @@ impl PreparedState {
         abi: u32,
     ) -> Result<(Self, Vec<String>), SandboxError> {
         let mut covers = MountMasks::plan(confinement, abi < SOCKET_ABI)?;
-        // Before the rules are made, so that a change in between is noticed.
+        // Taken before the rules are made, so a change in between is noticed.
         let watch = PathFingerprint::new(confinement, &covers);
         let (sockets, foreign) = ForeignSockets::scan(confinement);
         covers.mask_sockets(foreign, confinement);
@@ -302,8 +304,8 @@ impl PreparedState {
                 covers.gaps.push(format!("terminals of this user ({why})"));
             }
             None => covers.gaps.push(
-                "terminals, sockets and memory files of other programs, modes and times of files \
-                 elsewhere (user namespaces are needed)"
+                "terminals, sockets and memory files of other programs, modes and times of \
+                 files elsewhere (requires user namespaces)"
                     .to_owned(),
             ),
         }
@@ -326,7 +328,7 @@ impl PreparedState {
         let post = match plan {
             Ok(plan) => plan.register(&entry),
             Err(why) => {
-                let told = format!("what is replaced or made while a child runs ({why})");
+                let told = format!("files replaced or created while a child runs ({why})");
                 covers.gaps.push(told);
                 None
             }
@@ -343,9 +345,9 @@ impl PreparedState {
     }
 }
 
-/// The limits of the confinement; a core file would be one more copy of what
-/// the child has read.
-// The type of the number depends on the C library.
+/// Returns the resource limits of the confinement. Core files are disabled, as
+/// they would contain what the child has read.
+// The integer type depends on the C library.
 #[allow(clippy::unnecessary_cast)]
 pub(crate) fn resource_limits(limits: &ChildLimits) -> Vec<ChildRlimit> {
     let wanted = [
@@ -362,8 +364,8 @@ pub(crate) fn resource_limits(limits: &ChildLimits) -> Vec<ChildRlimit> {
         .collect()
 }
 
-/// The kernel never counts the processes of the machine's administrator, in
-/// no user namespace either.
+/// Returns the gap in the process limit, if any. The kernel never counts the
+/// processes of the host's root, not even in a user namespace.
 pub(crate) fn process_limit_gap(limits: &ChildLimits) -> Option<String> {
     let most = limits.processes?;
     if !rustix::process::getuid().is_root() {
@@ -376,8 +378,8 @@ pub(crate) fn process_limit_gap(limits: &ChildLimits) -> Option<String> {
     })
 }
 
-/// The error of a spawn in words: which step of entering the sandbox failed.
-/// Other errors stay as they are.
+/// Names the step of entering the sandbox that failed. Returns other errors
+/// unchanged.
 pub fn explain_spawn_error(error: io::Error) -> io::Error {
     match child::decode_step(&error) {
         Some((step, errno)) => {

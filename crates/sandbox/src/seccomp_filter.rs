@@ -1,5 +1,6 @@
-//! The seccomp filter of a confinement: everything is allowed but what reaches
-//! out of the sandbox, around Landlock, or into the kernel's rarely used parts.
+//! The seccomp filter of a confinement. It allows everything except system
+//! calls that reach out of the sandbox, bypass Landlock, or use rarely needed
+//! parts of the kernel.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +8,7 @@ use libc::{c_long, sock_filter};
 
 use crate::bpf::{self, ArgumentCheck, SyscallRule};
 
-/// Refused whatever the arguments are.
+/// System calls refused regardless of their arguments.
 const REFUSED_SYSCALLS: &[c_long] = &[
     // Other processes.
     libc::SYS_ptrace,
@@ -15,7 +16,7 @@ const REFUSED_SYSCALLS: &[c_long] = &[
     libc::SYS_process_vm_writev,
     libc::SYS_pidfd_getfd,
     libc::SYS_kcmp,
-    // The view of the file system.
+    // Mounts and the root directory.
     libc::SYS_mount,
     libc::SYS_umount2,
     libc::SYS_move_mount,
@@ -32,18 +33,18 @@ const REFUSED_SYSCALLS: &[c_long] = &[
     libc::SYS_fanotify_init,
     libc::SYS_quotactl,
     libc::SYS_quotactl_fd,
-    // Ways to have the kernel act without a system call that a filter sees.
+    // Kernel work that bypasses the system call filter.
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
     libc::SYS_bpf,
     libc::SYS_perf_event_open,
     libc::SYS_userfaultfd,
-    // Keys of the user's session.
+    // Keyrings.
     libc::SYS_add_key,
     libc::SYS_request_key,
     libc::SYS_keyctl,
-    // The machine.
+    // The host.
     libc::SYS_kexec_load,
     libc::SYS_kexec_file_load,
     libc::SYS_init_module,
@@ -67,7 +68,7 @@ const REFUSED_SYSCALLS: &[c_long] = &[
     libc::SYS_ioperm,
 ];
 
-/// The flags by which `clone` and `unshare` make namespaces.
+/// Flags of `clone` and `unshare` that create namespaces.
 const NAMESPACE_FLAGS: u32 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWCGROUP
     | libc::CLONE_NEWUTS
@@ -75,11 +76,11 @@ const NAMESPACE_FLAGS: u32 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWUSER
     | libc::CLONE_NEWPID
     | libc::CLONE_NEWNET) as u32;
-/// `unshare` only: in `clone` the bit belongs to the signal.
+/// Only for `unshare`: in `clone` this bit is part of the exit signal.
 const TIME_NAMESPACE_FLAG: u32 = 0x80;
 
-/// What goes by a number, which any program of the user may know: memory,
-/// semaphores and queues.
+/// System V IPC and POSIX message queues. Their ids and names are visible to
+/// all programs of the user.
 const IPC_SYSCALLS: &[c_long] = &[
     libc::SYS_shmget,
     libc::SYS_shmat,
@@ -96,35 +97,35 @@ const IPC_SYSCALLS: &[c_long] = &[
     libc::SYS_mq_unlink,
 ];
 
-/// The flags by which a file is made.
+/// Flags of `open` that create a file.
 const CREATE_FLAGS: u32 = libc::O_CREAT as u32 | (libc::O_TMPFILE & !libc::O_DIRECTORY) as u32;
-/// The same number everywhere.
+/// The number is the same on all architectures.
 const SYS_FCHMODAT2: c_long = 452;
 
-/// Asks for the current value.
+/// Argument of `personality` that only reads the current value.
 const PERSONALITY_QUERY: u32 = 0xffff_ffff;
 const PER_LINUX32: u32 = 8;
 
-/// The priority of one process.
+/// Argument of `ioprio_set` that selects one process.
 const IOPRIO_PROCESS: u32 = 1;
 
-/// What the filter depends on.
+/// Options of the filter.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FilterOptions {
     /// Whether internet sockets are allowed.
     pub(crate) network: bool,
-    /// Whether Landlock does not know truncation, so that the filter must.
+    /// Whether the filter must refuse truncation because Landlock does not.
     pub(crate) guard_truncate: bool,
-    /// Whether memory and queues that go by a number are those of everybody.
+    /// Whether System V IPC and message queues are shared with the host.
     pub(crate) shares_ipc: bool,
 }
 
-/// The program to load in each child.
+/// Returns the BPF program to load in each child.
 pub(crate) fn build(shape: FilterOptions) -> Vec<sock_filter> {
     bpf::assemble(&rules(shape))
 }
 
-// The types of these numbers depend on the C library.
+// The types of these constants depend on the C library.
 #[allow(clippy::unnecessary_cast)]
 fn rules(shape: FilterOptions) -> BTreeMap<u32, SyscallRule> {
     use ArgumentCheck::{AnyBit, Equal};
@@ -139,14 +140,14 @@ fn rules(shape: FilterOptions) -> BTreeMap<u32, SyscallRule> {
     when(libc::SYS_clone, vec![vec![AnyBit(0, NAMESPACE_FLAGS)]]);
     when(libc::SYS_unshare, vec![vec![AnyBit(0, NAMESPACE_FLAGS | TIME_NAMESPACE_FLAG)]]);
     when(libc::SYS_personality, vec![none_of(0, &personalities)]);
-    // Both put text into the terminal as if it had been typed.
+    // Both inject input into the terminal.
     let typing = [libc::TIOCSTI as u32, libc::TIOCLINUX as u32];
     when(libc::SYS_ioctl, typing.map(|request| vec![Equal(1, request)]).to_vec());
     when(libc::SYS_socket, socket_checks(shape.network));
     refuse_setuid(&mut when);
     refuse_process_control(&mut when);
     if shape.guard_truncate {
-        // Truncates, and Landlock sees no more than a file opened for reading.
+        // `O_RDONLY | O_TRUNC` truncates, but Landlock sees only a read.
         let mask = (libc::O_TRUNC | libc::O_ACCMODE) as u32;
         let bad = (libc::O_TRUNC | libc::O_RDONLY) as u32;
         when(
@@ -165,16 +166,16 @@ fn rules(shape: FilterOptions) -> BTreeMap<u32, SyscallRule> {
             IPC_SYSCALLS.iter().map(|call| (*call as u32, SyscallRule::Refuse(libc::EPERM))),
         );
     }
-    // Their arguments are in memory, where no filter sees them; without them, the
-    // C library and programs take the older calls.
+    // Their arguments are in memory, which the filter cannot read. On ENOSYS,
+    // the C library and programs fall back to the older calls.
     rules.insert(libc::SYS_clone3 as u32, SyscallRule::Refuse(libc::ENOSYS));
     rules.insert(libc::SYS_openat2 as u32, SyscallRule::Refuse(libc::ENOSYS));
     rules
 }
 
-/// Files that would run with the rights of their owner, whoever starts them. A
-/// program beside the sandbox could. Of a folder, the bit for the group is
-/// common and harmless, and a filter cannot tell.
+/// Refuses to create setuid files, which a process outside of the sandbox could
+/// run. The setgid bit is allowed: on directories it is common and harmless,
+/// and the filter cannot see the file type.
 #[allow(clippy::unnecessary_cast)]
 fn refuse_setuid(when: &mut impl FnMut(c_long, Vec<Vec<ArgumentCheck>>)) {
     let marked = |argument| vec![vec![ArgumentCheck::AnyBit(argument, libc::S_ISUID as u32)]];
@@ -192,27 +193,28 @@ fn refuse_setuid(when: &mut impl FnMut(c_long, Vec<Vec<ArgumentCheck>>)) {
     }
 }
 
-/// A file that is made in this way, by its flags and the mode behind them. The
-/// mode means nothing where nothing is made, and may be anything.
+/// Matches creation of a setuid file by the flags and the mode argument after
+/// them. Without a creating flag, the mode is ignored and may be anything.
 #[allow(clippy::unnecessary_cast)]
 fn creates_setuid(flags: u32) -> Vec<ArgumentCheck> {
     let makes = ArgumentCheck::AnyBit(flags, CREATE_FLAGS);
     vec![makes, ArgumentCheck::AnyBit(flags + 1, libc::S_ISUID as u32)]
 }
 
-/// What one process may do to another of the same user by its number. Zero is
-/// the caller. A number may also be that of one of its own threads, which the C
-/// library tells by number where to run and with which priority; what slows
-/// down others most is refused there, and the rest is not.
+/// Refuses control of other processes of the same user by process id. Zero is
+/// the caller. An id may also be one of the caller's own threads, whose
+/// affinity and priority the C library sets by id; so for scheduling only the
+/// most harmful policies are refused.
 #[allow(clippy::unnecessary_cast)]
 fn refuse_process_control(when: &mut impl FnMut(c_long, Vec<Vec<ArgumentCheck>>)) {
     use ArgumentCheck::{Differs, Equal, HasUpperHalf};
-    // To read a limit is no harm: the new one is null then.
+    // Reading a limit is harmless: the new limit is null then.
     when(
         libc::SYS_prlimit64,
         vec![vec![Differs(0, 0), Differs(2, 0)], vec![Differs(0, 0), HasUpperHalf(2)]],
     );
-    // Of the first argument anything else is a group, or all of the user's.
+    // Other values of the first argument select a group, or all of the user's
+    // processes.
     when(
         libc::SYS_setpriority,
         vec![vec![Differs(0, libc::PRIO_PROCESS as u32)], vec![Differs(1, 0)]],
@@ -224,8 +226,9 @@ fn refuse_process_control(when: &mut impl FnMut(c_long, Vec<Vec<ArgumentCheck>>)
     when(libc::SYS_sched_setscheduler, slow.to_vec());
 }
 
-/// Local sockets always; the internet with `network`; of netlink only the list
-/// of interfaces, which `getifaddrs` reads; nothing else, and nothing raw.
+/// Allows local sockets; internet sockets with `network`; and of netlink only
+/// the interface list, which `getifaddrs` reads. Refuses raw sockets and
+/// everything else.
 fn socket_checks(network: bool) -> Vec<Vec<ArgumentCheck>> {
     use ArgumentCheck::{Differs, Equal, MaskedEqual};
     let (netlink, route) = (libc::AF_NETLINK as u32, libc::NETLINK_ROUTE as u32);
@@ -236,7 +239,7 @@ fn socket_checks(network: bool) -> Vec<Vec<ArgumentCheck>> {
     }
     let mut alternatives = vec![none_of(0, &families), vec![Equal(0, netlink), Differs(2, route)]];
     for family in internet {
-        // The upper bits of the type are flags.
+        // The upper bits of the socket type are flags.
         alternatives.push(vec![Equal(0, family), MaskedEqual(1, 0xf, libc::SOCK_RAW as u32)]);
     }
     alternatives

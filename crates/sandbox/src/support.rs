@@ -1,4 +1,4 @@
-//! Which mechanisms this system has.
+//! Detects the sandbox mechanisms of this system.
 
 use std::env;
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +8,7 @@ use crate::raw::child;
 use crate::raw::namespace::{self, NamespaceError};
 use crate::{SandboxError, SandboxSupport};
 
-/// Asks the kernel what it can do; namespaces by making some.
+/// Queries the kernel's mechanisms; creates namespaces to test them.
 pub fn support() -> SandboxSupport {
     let namespaces = namespace::build(&[], None);
     SandboxSupport {
@@ -23,12 +23,13 @@ pub fn support() -> SandboxSupport {
     }
 }
 
-/// The version of Landlock, or what to do to have one.
+/// Returns the Landlock ABI version, or an error with a hint on how to enable
+/// it.
 pub(crate) fn require_landlock() -> Result<u32, SandboxError> {
     child::landlock_version().map_err(|error| SandboxError::Unsupported {
         what: "Landlock",
         why: error.to_string(),
-        hint: "run Linux 5.13 or newer with `landlock` in the `lsm=` list of the kernel's \
+        hint: "run Linux 5.13 or newer with `landlock` in the `lsm=` list of the kernel \
                command line, or allow unconfined children",
     })
 }
@@ -40,27 +41,27 @@ pub(crate) fn require_seccomp() -> Result<(), SandboxError> {
     }
     Err(SandboxError::Unsupported {
         what: "seccomp filters",
-        why: "the kernel does not know them".to_owned(),
+        why: "the kernel does not support them".to_owned(),
         hint: "run a kernel with CONFIG_SECCOMP_FILTER, or allow unconfined children",
     })
 }
 
-/// The error of a namespace that could not be made.
+/// Converts an error of creating a namespace.
 pub(crate) fn namespace_error(failure: NamespaceError) -> SandboxError {
     match failure {
         NamespaceError::Refused(error) => SandboxError::Unsupported {
-            what: "user namespaces, as paths inside allowed trees are protected or hidden",
+            what: "user namespaces (to mask protected or hidden paths inside allowed trees)",
             why: error.to_string(),
             hint: "set the sysctls kernel.apparmor_restrict_unprivileged_userns=0 and \
                    user.max_user_namespaces above 0, in a container allow `unshare` and \
-                   `mount`, or take the protected and hidden paths out of the allowed trees",
+                   `mount`, or remove the protected and hidden paths from the allowed trees",
         },
         NamespaceError::Path(path, source) => SandboxError::Path { path, source },
         NamespaceError::Io(error) => SandboxError::Io(error),
     }
 }
 
-/// The first `bwrap` on the search path that can be run.
+/// Returns the first executable `bwrap` on the search path.
 pub(crate) fn find_bubblewrap() -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
     env::split_paths(&path).filter(|folder| folder.is_absolute()).map(|it| it.join("bwrap")).find(

@@ -1,4 +1,4 @@
-//! Systems without a sandbox: nothing can be prepared, so nothing runs.
+//! Stub for systems without a sandbox: preparing one always fails.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -12,7 +12,7 @@ use hermes_core::{Confinement, OverlayMount};
 
 use crate::{Held, Launch, Probe, SandboxError, Support};
 
-/// What this system can hold: nothing.
+/// Reports that no mechanism is supported.
 pub fn support() -> Support {
     Support {
         landlock: None,
@@ -23,14 +23,14 @@ pub fn support() -> Support {
     }
 }
 
-/// A prepared sandbox. There is none on this system.
+/// A prepared sandbox. It never confines anything on this system.
 #[derive(Debug)]
 pub struct Sandbox {
     held: Held,
 }
 
 impl Sandbox {
-    /// Always fails: the mechanisms are those of Linux.
+    /// Always fails: the mechanisms require Linux.
     pub fn prepare(
         _confinement: &Confinement,
         _space: Option<Arc<NetworkSpace>>,
@@ -38,112 +38,112 @@ impl Sandbox {
         Err(SandboxError::Unsupported {
             what: "Linux",
             why: format!("this is {}", std::env::consts::OS),
-            hint: "run it on Linux, or allow unconfined children",
+            hint: "run on Linux, or allow unconfined children",
         })
     }
 
-    /// No sandbox. Nothing can be launched by it here.
+    /// Returns an unconfined sandbox. It cannot launch anything on this system.
     pub fn open() -> Self {
         Self { held: Held::default() }
     }
 
-    /// Which mechanisms hold.
+    /// Returns the enforced mechanisms.
     pub fn held(&self) -> &Held {
         &self.held
     }
 
-    /// Never reached, as there is no sandbox to call it on.
+    /// Always fails.
     pub fn spawn(&self, _command: &mut Command) -> io::Result<Child> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Never reached, as there is no sandbox to call it on.
+    /// Does nothing.
     pub fn apply(&self, _command: &mut Command) {}
 
-    /// Children have no terminals of their own here.
+    /// Returns `None`: children have no private terminals.
     pub fn terminal(&self) -> Option<io::Result<crate::Stream>> {
         None
     }
 
-    /// Nothing was made, as nothing was launched.
+    /// Does nothing.
     pub fn tidy(&self) {}
 
-    /// Never reached, as there is no sandbox to call it on.
+    /// Always fails.
     pub fn launch(&self, _launch: &Launch) -> io::Result<Launched> {
         Err(io::ErrorKind::Unsupported.into())
     }
 }
 
-/// A child that was launched. There is none on this system.
+/// A launched child. None exists on this system.
 #[derive(Debug)]
 pub struct Launched {
     never: Infallible,
 }
 
 impl Launched {
-    /// Its process id.
+    /// Returns the process id.
     pub fn id(&self) -> u32 {
         match self.never {}
     }
 
-    /// Waits for its end.
+    /// Waits for the child to exit.
     pub fn wait(&mut self) -> io::Result<ExitStatus> {
         match self.never {}
     }
 
-    /// Its status, if it has ended.
+    /// Returns the exit status, if the child has exited.
     pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
         match self.never {}
     }
 
-    /// Ends it, if it has not ended yet.
+    /// Kills the child if it is still running.
     pub fn kill(&self) -> io::Result<()> {
         match self.never {}
     }
 }
 
-/// The error as it is.
+/// Returns the error unchanged.
 pub fn explain(error: io::Error) -> io::Error {
     error
 }
 
-/// Nothing to try without a sandbox.
+/// Returns no results, as there is nothing to probe.
 pub fn probe(_confinement: &Confinement, _scratch: &Path) -> Vec<Probe> {
     Vec::new()
 }
 
-/// Nothing covers a folder here.
+/// Always fails: no directory is private here.
 pub fn den() -> io::Result<PathBuf> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// A network namespace that children share. There is none on this system.
+/// A network namespace that children share. None exists on this system.
 #[derive(Debug)]
 pub struct NetworkSpace {
     never: Infallible,
 }
 
-/// A socket that waits for connections in a namespace.
+/// A listening socket in the namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListeningSocket {
-    /// Where.
+    /// The local address.
     pub address: SocketAddr,
-    /// The number by which processes hold it.
+    /// Inode by which processes hold the socket.
     pub inode: u64,
 }
 
 impl NetworkSpace {
-    /// Always fails: namespaces are those of Linux.
+    /// Always fails: namespaces require Linux.
     pub fn create() -> io::Result<Self> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Always fails: namespaces are those of Linux.
+    /// Always fails: namespaces require Linux.
     pub fn of_process(_process: u32) -> io::Result<Self> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// What the kernel calls the namespace.
+    /// Returns the kernel's id of the namespace.
     pub fn id(&self) -> u64 {
         match self.never {}
     }
@@ -153,7 +153,7 @@ impl NetworkSpace {
         match self.never {}
     }
 
-    /// Listens on a port of the namespace's loopback.
+    /// Listens on a loopback port of the namespace.
     pub fn listen(&self, _port: u16) -> io::Result<TcpListener> {
         match self.never {}
     }
@@ -163,12 +163,12 @@ impl NetworkSpace {
         match self.never {}
     }
 
-    /// Connects to a port of the namespace's loopback.
+    /// Connects to a loopback port of the namespace.
     pub fn connect(&self, _port: u16) -> io::Result<TcpStream> {
         match self.never {}
     }
 
-    /// The processes in the namespace.
+    /// Returns the processes in the namespace.
     pub fn processes(&self) -> Vec<u32> {
         match self.never {}
     }
@@ -178,28 +178,28 @@ impl NetworkSpace {
         match self.never {}
     }
 
-    /// What listens in the namespace.
+    /// Returns the listening sockets in the namespace.
     pub fn listening(&self, _process: u32) -> Vec<ListeningSocket> {
         match self.never {}
     }
 
-    /// The socket with this local address.
+    /// Returns the inode of the socket with this local address.
     pub fn socket_at(&self, _process: u32, _local: SocketAddr) -> Option<u64> {
         match self.never {}
     }
 }
 
-/// The loopback ports of this machine that something listens on; not known here.
+/// Returns an empty set: the loopback ports of this machine are unknown.
 pub fn host_ports() -> BTreeSet<u16> {
     BTreeSet::new()
 }
 
-/// No socket of a process is known here.
+/// Returns an empty set: the sockets of a process are unknown.
 pub fn sockets_of(_process: u32) -> BTreeSet<u64> {
     BTreeSet::new()
 }
 
-/// Always fails: overlays are those of Linux.
+/// Always fails: overlays require Linux.
 pub fn overlay_directory(_mount: &OverlayMount) -> io::Result<PathBuf> {
     Err(io::ErrorKind::Unsupported.into())
 }

@@ -1,23 +1,26 @@
-//! The one nesting limit of this crate, and a single look over a value before any deeper work.
+//! The nesting limit of this crate, and a survey of a value before any deeper
+//! work.
 
 use serde_json::Value;
 
-/// How many levels of arrays and objects a value or a schema may have.
+/// Maximum nesting of arrays and objects in a value or a schema.
 ///
-/// Argument text, argument values and schemas are all held to it, so that nothing after the
-/// parser has to fear for its stack.
+/// It applies to argument text, argument values and schemas, so nothing after
+/// the parser can overflow its stack.
 pub const MAX_DEPTH: usize = 128;
 
-/// What one pass over a value tells.
+/// Measurements of one pass over a value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ValueSurvey {
-    /// Nested deeper than [`MAX_DEPTH`]; the other fields then cover only a part of the value.
+    /// Whether the value is nested deeper than [`MAX_DEPTH`]; if so, the other
+    /// fields cover only a part of it.
     pub(crate) too_deep: bool,
-    /// Some number is spelled as a float but has no fraction (`3.0`).
+    /// Whether any number is written as a float but has no fraction (`3.0`).
     pub(crate) integral_float: bool,
-    /// Rough amount of work in the value: its nodes, and its text in units of 32 bytes.
+    /// Rough amount of work: the number of nodes, plus text in units of 32
+    /// bytes.
     pub(crate) weight: usize,
-    /// Levels of arrays and objects.
+    /// Nesting depth of arrays and objects.
     pub(crate) depth: usize,
 }
 

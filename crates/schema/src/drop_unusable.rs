@@ -1,18 +1,18 @@
-//! Schemas of strangers, without what no validator can use.
+//! Removes from third-party schemas what no validator can use.
 
 use serde_json::{Value, json};
 
 use crate::pointer;
 use crate::validate::{Schema, SchemaError, expand_nullable_owned};
 
-/// Keywords that are taken out one by one before a schema is given up.
+/// Maximum number of keywords removed one by one before the whole schema is
+/// dropped.
 const MAX_DROPPED_KEYWORDS: usize = 64;
 
-/// The schema without the keywords that cannot be used, and where those were:
-/// a pattern in another dialect of regular expressions, a type that is none, a
-/// reference that leads nowhere. Whoever has written it may well understand
-/// them. A schema of which nothing can be used is one of any object, and the
-/// only pointer is that of the whole.
+/// Returns the schema without unusable keywords, and JSON pointers to those: a
+/// pattern in another regex dialect, an invalid type, a dangling reference. The
+/// author's software may still understand them. If nothing is usable, returns a
+/// schema of any object and a single pointer to the root.
 pub fn drop_unusable(schema: Value) -> (Value, Vec<String>) {
     let mut schema = schema;
     let mut dropped = Vec::new();
@@ -25,7 +25,7 @@ pub fn drop_unusable(schema: Value) -> (Value, Vec<String>) {
         };
         schema = compiled.into_raw();
         let Some(at) = at else { break };
-        // Complaints about a schema are about its folded form.
+        // Error paths refer to the schema with `nullable` expanded.
         schema = expand_nullable_owned(schema);
         let at = if at.is_empty() {
             find_dangling_ref(&schema, &schema, String::new())
@@ -40,7 +40,7 @@ pub fn drop_unusable(schema: Value) -> (Value, Vec<String>) {
     (json!({"type": "object"}), vec![String::new()])
 }
 
-/// Where a reference is that leads nowhere.
+/// Returns a pointer to the first dangling reference.
 fn find_dangling_ref(document: &Value, part: &Value, at: String) -> Option<String> {
     match part {
         Value::Object(fields) => fields.iter().find_map(|(key, field)| {

@@ -1,4 +1,4 @@
-//! Shortening text and JSON values for messages, never inside a character.
+//! Truncates text and JSON values for messages, never inside a character.
 
 use std::borrow::Cow;
 use std::io;
@@ -6,14 +6,15 @@ use std::io;
 use hermes_core::text::excerpt;
 use serde_json::Value;
 
-/// The usual length of an excerpt in messages, in characters.
+/// Default length of an excerpt in messages, in characters.
 pub const DEFAULT_EXCERPT_CHARS: usize = 80;
 
-/// The value as compact JSON, at most `max_chars` characters of it.
+/// Returns the value as compact JSON, truncated to `max_chars` characters.
 ///
-/// Costs no more than the excerpt: a value of any size is only read as far as it is shown.
+/// Serializes only as much as it returns, whatever the size of the value.
 pub fn excerpt_value(value: &Value, max_chars: usize) -> String {
-    // Four bytes hold any character, so the buffer always has enough for the excerpt.
+    // A character takes at most four bytes, so the buffer always holds the
+    // whole excerpt.
     let mut head = BoundedWriter {
         bytes: Vec::with_capacity(64),
         remaining: max_chars.saturating_mul(4).saturating_add(4),
@@ -30,7 +31,8 @@ pub fn excerpt_value(value: &Value, max_chars: usize) -> String {
     format!("{short}…")
 }
 
-/// The value itself if its JSON is short, otherwise an excerpt of it as a string.
+/// Returns the value itself if its JSON is short, otherwise an excerpt as a
+/// string.
 pub fn brief_value(value: &Value, max_chars: usize) -> Value {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
@@ -42,7 +44,7 @@ pub fn brief_value(value: &Value, max_chars: usize) -> Value {
     }
 }
 
-/// A sink that takes the first `room` bytes and then refuses, which stops the serialiser.
+/// A writer that fails after `remaining` bytes, which stops the serializer.
 struct BoundedWriter {
     bytes: Vec<u8>,
     remaining: usize,

@@ -1,15 +1,15 @@
-//! JSON Schema at work: repair argument text, coerce, validate, translate to provider dialects.
+//! JSON Schema support: repair argument text, coerce, validate, translate to
+//! provider dialects.
 //!
-//! The way of one call's arguments:
+//! The arguments of a call pass three steps:
 //!
-//! 1. [`parse_arguments`] turns the model's text into a JSON value and says what it had to mend;
-//! 2. [`coerce()`] brings the value in line with the tool's [`Schema`] where only one reading is
-//!    possible, and lists what it changed;
-//! 3. [`Schema::check`] names what is still wrong, in words a model can act on, and
-//!    [`Schema::example`] shows a corrected call.
+//! 1. [`parse_arguments`] parses the model's text and reports what it repaired;
+//! 2. [`coerce_arguments`] fits the value to the tool's [`Schema`] and lists the changes;
+//! 3. [`Schema::check`] reports violations; [`Schema::corrected_example`] shows a valid call.
 //!
-//! The other direction, from tool to model: [`tidy_schema`] trims a generated schema, [`translate`] puts
-//! it into the [`SchemaDialect`] that a provider accepts and reports what was lost.
+//! In the other direction, from tool to model, [`tidy_schema`] trims a
+//! generated schema, and [`translate`] converts it to the [`SchemaDialect`]
+//! that a provider accepts and reports the losses.
 //!
 //! ```
 //! use hermes_schema::{Schema, coerce_arguments, parse_arguments};
@@ -20,7 +20,7 @@
 //!     "properties": {"path": {"type": "string"}, "limit": {"type": "integer"}},
 //!     "required": ["path"],
 //! }));
-//! let parsed = parse_arguments(r#"{path: 'a.txt', "limit": "20",}"#).expect("mendable");
+//! let parsed = parse_arguments(r#"{path: 'a.txt', "limit": "20",}"#).expect("repairable");
 //! let coerced = coerce_arguments(&schema, parsed.value, &[]);
 //! assert_eq!(coerced.value, json!({"path": "a.txt", "limit": 20}));
 //! assert!(schema.check(&coerced.value).is_ok());

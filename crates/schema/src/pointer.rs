@@ -1,4 +1,4 @@
-//! JSON pointers: building them, showing them, and following local references.
+//! Builds, displays and resolves JSON pointers.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -20,7 +20,7 @@ pub(crate) fn push_index(pointer: &mut String, index: usize) {
     let _ = write!(pointer, "/{index}");
 }
 
-/// The pointer with one more key.
+/// Returns the pointer with one more key.
 pub(crate) fn join(pointer: &str, key: &str) -> String {
     let mut longer = String::with_capacity(pointer.len() + key.len() + 1);
     longer.push_str(pointer);
@@ -28,7 +28,7 @@ pub(crate) fn join(pointer: &str, key: &str) -> String {
     longer
 }
 
-/// The unescaped parts of a pointer.
+/// Returns the unescaped segments of a pointer.
 fn segments(pointer: &str) -> impl Iterator<Item = Cow<'_, str>> {
     pointer.split('/').skip(1).map(|part| {
         if part.contains('~') {
@@ -39,7 +39,8 @@ fn segments(pointer: &str) -> impl Iterator<Item = Cow<'_, str>> {
     })
 }
 
-/// A JSON pointer as people and models read it: `/a/0/b c` becomes `$.a[0]["b c"]`.
+/// Formats a JSON pointer for people and models: `/a/0/b c` becomes `$.a[0]["b
+/// c"]`.
 pub fn to_dotted(pointer: &str) -> String {
     let mut shown = String::with_capacity(pointer.len() + 8);
     shown.push('$');
@@ -63,14 +64,15 @@ fn is_identifier(key: &str) -> bool {
     !key.is_empty() && key.chars().all(plain)
 }
 
-/// The target of a reference into the same document (`#`, `#/a/b`), with its pointer.
+/// Resolves a reference into the same document (`#`, `#/a/b`); returns the
+/// target and its pointer.
 pub(crate) fn follow_ref<'v>(root: &'v Value, reference: &str) -> Option<(&'v Value, String)> {
     let pointer = local_pointer(reference)?;
     let target = root.pointer(&pointer)?;
     Some((target, pointer))
 }
 
-/// The pointer of a reference into the same document.
+/// Returns the pointer of a reference into the same document.
 pub(crate) fn local_pointer(reference: &str) -> Option<String> {
     percent_decode(reference.strip_prefix('#')?)
 }
@@ -95,7 +97,7 @@ fn percent_decode(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// The pointer as the fragment of a URI.
+/// Encodes the pointer as the fragment of a URI.
 pub(crate) fn percent_encode(pointer: &str) -> String {
     let mut encoded = String::with_capacity(pointer.len());
     for byte in pointer.bytes() {

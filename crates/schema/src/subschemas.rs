@@ -1,14 +1,15 @@
-//! Where schemas sit inside a schema.
+//! Finds the subschemas of a schema.
 //!
-//! Only the keywords listed here hold schemas. Everything else (`default`, `enum`, `const`,
-//! `examples`, extensions) is data, and a *property named* `pattern` or `$ref` is a name, not a
-//! keyword: walking through these functions is what keeps the two apart.
+//! Only the keywords listed here contain schemas. Everything else (`default`,
+//! `enum`, `const`, `examples`, extensions) is data, and a *property named*
+//! `pattern` or `$ref` is a name, not a keyword. All walks use these functions,
+//! which keep the two apart.
 
 use serde_json::{Map, Value};
 
 use crate::pointer;
 
-/// The names of the JSON types, as in `type`.
+/// Names of the JSON types, as in `type`.
 pub(crate) const TYPE_NAMES: [&str; 7] =
     ["object", "array", "string", "integer", "number", "boolean", "null"];
 
@@ -25,7 +26,7 @@ pub(crate) const ANNOTATION_KEYWORDS: [&str; 9] = [
     "$comment",
 ];
 
-/// How a keyword holds schemas.
+/// How a keyword contains schemas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SchemaHolder {
     /// One schema.
@@ -36,7 +37,7 @@ pub(crate) enum SchemaHolder {
     Map,
 }
 
-/// How `keyword` with this value holds schemas, if it does.
+/// Returns how `keyword` with this value contains schemas, if it does.
 pub(crate) fn schema_holder(keyword: &str, value: &Value) -> Option<SchemaHolder> {
     match keyword {
         "items" if value.is_array() => Some(SchemaHolder::List),
@@ -59,7 +60,7 @@ pub(crate) fn schema_holder(keyword: &str, value: &Value) -> Option<SchemaHolder
     }
 }
 
-/// Calls `visit` with every schema directly inside this one, and its pointer from here.
+/// Calls `visit` with every direct subschema and its relative pointer.
 pub(crate) fn for_each_child<'v>(schema: &'v Value, mut visit: impl FnMut(&str, &'v Value)) {
     let Value::Object(map) = schema else { return };
     for (keyword, value) in map {
@@ -83,7 +84,7 @@ pub(crate) fn for_each_child<'v>(schema: &'v Value, mut visit: impl FnMut(&str, 
     }
 }
 
-/// The schema with every schema directly inside it replaced by what `replace` makes of it.
+/// Replaces every direct subschema with the result of `replace`.
 ///
 /// `path` is the pointer of this schema; `replace` gets the child's pointer.
 pub(crate) fn map_children(
@@ -123,13 +124,14 @@ pub(crate) fn map_children(
         .collect()
 }
 
-/// In `dependencies` a list of property names may stand where a schema may.
+/// Whether a value in `dependencies` is a list of property names instead of a
+/// schema.
 fn is_name_list(keyword: &str, value: &Value) -> bool {
     keyword == "dependencies" && value.is_array()
 }
 
-/// What a keyword of a schema says. Most schemas have a handful of them, among which it is sooner
-/// found by looking than by its hash.
+/// Returns the value of a keyword. Most schemas have only a few keywords, for
+/// which a linear search is faster than hashing.
 pub(crate) fn get_keyword<'s>(schema: &'s Map<String, Value>, keyword: &str) -> Option<&'s Value> {
     const LINEAR_SEARCH_MAX: usize = 8;
     if schema.len() > LINEAR_SEARCH_MAX {
@@ -138,7 +140,7 @@ pub(crate) fn get_keyword<'s>(schema: &'s Map<String, Value>, keyword: &str) -> 
     schema.iter().find(|(own, _)| *own == keyword).map(|(_, value)| value)
 }
 
-/// The types that a schema's `type` names, in order; none if it has no `type`.
+/// Returns the types in a schema's `type`, in order; none if it has no `type`.
 pub(crate) fn type_names(schema: &Map<String, Value>) -> Vec<&str> {
     match get_keyword(schema, "type") {
         Some(Value::String(name)) => vec![name],
@@ -147,7 +149,7 @@ pub(crate) fn type_names(schema: &Map<String, Value>) -> Vec<&str> {
     }
 }
 
-/// Whether the schema accepts nothing but `null`, by its `type`.
+/// Whether the schema accepts only `null`, by its type or its listed values.
 pub(crate) fn is_null_schema(schema: &Value) -> bool {
     let Value::Object(map) = schema else { return false };
     type_names(map) == ["null"]
@@ -158,7 +160,7 @@ pub(crate) fn is_null_schema(schema: &Value) -> bool {
             .is_some_and(|values| !values.is_empty() && values.iter().all(Value::is_null))
 }
 
-/// The property names in `required`.
+/// Returns the property names in `required`.
 pub(crate) fn required_names(schema: &Map<String, Value>) -> impl Iterator<Item = &str> {
     get_keyword(schema, "required")
         .and_then(Value::as_array)

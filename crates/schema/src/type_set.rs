@@ -32,7 +32,8 @@ impl TypeSet {
         }
     }
 
-    /// The type of a value; a number without fraction counts as an integer.
+    /// Returns the type of a value; a number without a fraction counts as an
+    /// integer.
     pub(crate) fn for_value(value: &Value) -> Self {
         match value {
             Value::Null => Self::NULL,
@@ -63,7 +64,8 @@ impl TypeSet {
         self.0 & kind.0 != 0
     }
 
-    /// What the schema says about the type: by `type`, or by the values it lists.
+    /// Returns the types that the schema states, by `type` or by its listed
+    /// values.
     fn stated_types(schema: &Map<String, Value>) -> Option<Self> {
         match subschemas::get_keyword(schema, "type") {
             Some(Value::String(name)) => return Some(Self::from_name(name)),
@@ -86,7 +88,7 @@ impl TypeSet {
         Some(listed.iter().map(Self::for_value).fold(Self::default(), Self::or))
     }
 
-    /// The types that any of the schemas asks for; none if no schema says anything.
+    /// Returns the types that any of the schemas states; empty if none does.
     pub(crate) fn wanted_types(nodes: &[SchemaNode<'_>]) -> Self {
         nodes
             .iter()
@@ -94,7 +96,7 @@ impl TypeSet {
             .fold(Self::default(), Self::or)
     }
 
-    /// The types that all of the schemas allow.
+    /// Returns the types that all of the schemas allow.
     pub(crate) fn allowed_types(nodes: &[SchemaNode<'_>]) -> Self {
         nodes
             .iter()

@@ -1,5 +1,5 @@
-//! The transport for a script's calls from another backend: a bridge, written
-//! in the script's own language, listens there, and one connection carries all messages.
+//! Transport for a script's calls on another backend. A bridge in the script's
+//! language listens there, and one connection carries all messages.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -28,7 +28,7 @@ use crate::stubs::ModuleFiles;
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long the bridge may take to clean up.
 const CLEANUP_TIMEOUT: Duration = Duration::from_secs(5);
-/// Bytes read from the bridge's standard error.
+/// Maximum number of bytes read from the bridge's standard error.
 const MAX_STDERR_BYTES: usize = 4_096;
 
 /// What the bridge needs to set up a script.

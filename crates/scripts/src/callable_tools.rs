@@ -10,7 +10,8 @@ const DEFAULT_TOOLS: [&str; 7] =
 /// Tools that scripts may never call, whatever the settings say.
 const FORBIDDEN_TOOLS: [&str; 1] = ["execute_code"];
 
-/// Parameters whose effect would outlive the script, or that need a person to answer.
+/// Parameters whose effect would outlive the script, or that need a user's
+/// answer.
 const HIDDEN_TERMINAL_PARAMETERS: [&str; 7] = [
     "background",
     "background_after",
@@ -21,8 +22,7 @@ const HIDDEN_TERMINAL_PARAMETERS: [&str; 7] = [
     "detach",
 ];
 
-/// The order of positional arguments, where it differs from the order of the
-/// schema.
+/// Order of positional arguments, where it differs from the schema.
 const POSITIONAL_PARAMETERS: [(&str, &[&str]); 7] = [
     ("web_search", &["query", "limit"]),
     ("web_extract", &["urls", "char_limit"]),
@@ -42,11 +42,11 @@ pub(crate) struct CallableTool {
     pub(crate) name: String,
     pub(crate) description: String,
     pub(crate) parameters: Vec<ToolParameter>,
-    /// Whether it takes other parameters as well.
+    /// Whether it accepts other parameters as well.
     pub(crate) accepts_extra: bool,
 }
 
-/// A parameter of such a tool.
+/// A parameter of a callable tool.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ToolParameter {
     pub(crate) name: String,
@@ -55,18 +55,19 @@ pub(crate) struct ToolParameter {
 }
 
 impl ToolParameter {
-    /// The description in the schema, or an empty text.
+    /// Returns the description in the schema, or an empty string.
     pub(crate) fn description(&self) -> &str {
         self.schema.get("description").and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// The default value in the schema.
+    /// Returns the default value in the schema.
     pub(crate) fn default(&self) -> Option<&Value> {
         self.schema.get("default").filter(|value| !value.is_null())
     }
 }
 
-/// The session's tools that are among the default ones or `extra`.
+/// Returns the session's tools that are callable by default or listed in
+/// `more`.
 pub(crate) fn callable_tools(
     host: Option<&dyn EngineHandle>,
     more: &[String],

@@ -1,5 +1,5 @@
-//! The desk at which a script's calls are taken: whose they are, whether they
-//! may be made, and in which order.
+//! Dispatches a script's tool calls: authenticates and authorizes them, and
+//! runs them in order.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,19 +15,19 @@ use crate::callable_tools::CallableTool;
 use crate::frames::MAX_FRAME_BYTES;
 use crate::token::RunToken;
 
-/// Tools that change nothing: they wait for nobody.
+/// Tools that change nothing, so they need not wait for other calls.
 const READ_ONLY_TOOLS: [&str; 4] = ["read_file", "search_files", "web_extract", "web_search"];
 
-/// Large messages that are in memory at a time.
+/// Maximum number of large messages in memory.
 const MAX_LARGE_MESSAGES: usize = 2;
 
-/// Where a script's calls are taken.
+/// Dispatcher of one script's tool calls.
 pub(crate) struct RpcDispatcher {
     pub(crate) token: RunToken,
-    /// Who may read a large message.
+    /// Limits how many large messages are read at a time.
     pub(crate) large_messages: Arc<Semaphore>,
     host: Option<Arc<dyn EngineHandle>>,
-    /// What the calls are named after.
+    /// Prefix of the ids of the script's calls.
     call_id: Arc<str>,
     tools: Arc<Vec<CallableTool>>,
     max_calls: u64,
@@ -39,8 +39,8 @@ pub(crate) struct RpcDispatcher {
     write_queue: Mutex<WriteQueue>,
 }
 
-/// Calls that may change something are made in the order in which they came;
-/// those that wait together are planned together.
+/// Queue of calls that may change something. They run in the order of arrival;
+/// those that wait together are dispatched as a batch.
 #[derive(Default)]
 struct WriteQueue {
     is_busy: bool,
@@ -56,11 +56,11 @@ struct RpcRequest {
     args: Map<String, Value>,
 }
 
-/// What is sent back.
+/// Response to a request.
 #[derive(Debug)]
 pub(crate) struct RpcResponse {
     pub(crate) text: String,
-    /// Nobody who speaks like this is listened to any more.
+    /// Whether to close the connection, after an invalid request or token.
     pub(crate) hang_up: bool,
 }
 
@@ -88,27 +88,27 @@ impl RpcDispatcher {
         })
     }
 
-    /// How many tools were called.
+    /// Returns the number of tool calls made.
     pub(crate) fn calls_made(&self) -> u64 {
         self.calls_made.load(Ordering::SeqCst)
     }
 
-    /// How many calls were too many.
+    /// Returns the number of calls refused because of the limit.
     pub(crate) fn calls_over_limit(&self) -> u64 {
         self.calls_over_limit.load(Ordering::SeqCst)
     }
 
-    /// How many requests did not know the token.
+    /// Returns the number of requests with a wrong token.
     pub(crate) fn forged_requests(&self) -> u64 {
         self.forged_requests.load(Ordering::SeqCst)
     }
 
-    /// Whether some call is being made.
+    /// Whether any call is in flight.
     pub(crate) fn is_busy(&self) -> bool {
         self.in_flight.load(Ordering::SeqCst) > 0
     }
 
-    /// Waits until none is.
+    /// Waits until no call is in flight.
     pub(crate) async fn wait_idle(&self) {
         loop {
             let closed = self.idle.notified();
@@ -119,7 +119,7 @@ impl RpcDispatcher {
         }
     }
 
-    /// Takes one request, and makes its call.
+    /// Handles one request and runs its call.
     pub(crate) async fn handle_request(self: &Arc<Self>, request: Vec<u8>) -> RpcResponse {
         let request = match serde_json::from_slice::<RpcRequest>(&request) {
             Ok(request) => request,
@@ -149,8 +149,8 @@ impl RpcDispatcher {
         RpcResponse { text, hang_up: false }
     }
 
-    /// What a model was shown before is told to it in a word; a script has not
-    /// seen it.
+    /// Asks the tool for the full result. A repeated result is abbreviated for
+    /// a model that has seen it, but the script has not.
     fn request_fresh_result(&self, tool: &str, args: &mut Map<String, Value>) {
         let tool = self.tools.iter().find(|known| known.name == tool);
         if tool.is_some_and(|tool| tool.parameters.iter().any(|it| it.name == "fresh")) {
@@ -158,32 +158,34 @@ impl RpcDispatcher {
         }
     }
 
-    /// Whether a call may be made, and which one it is.
+    /// Checks whether a call is allowed, and returns its number.
     fn authorize(&self, request: &RpcRequest) -> Result<u64, ToolError> {
         let Some(tool) = self.tools.iter().find(|tool| tool.name == request.tool) else {
             let names: Vec<&str> = self.tools.iter().map(|tool| tool.name.as_str()).collect();
             let hint = match names.is_empty() {
-                true => "This session has no tool that scripts may call.".to_owned(),
+                true => "This session has no tools that scripts may call.".to_owned(),
                 false => format!("Scripts may call: {}.", names.join(", ")),
             };
             let message = format!("Scripts may not call '{}'", request.tool);
             return Err(ToolError::denied(message).with_hint(hint));
         };
         let unknown = |name: &&String| !tool.parameters.iter().any(|it| it.name == **name);
-        // Other tools say for themselves what they do not know; this one knows
-        // more than scripts may use.
+        // Other tools reject unknown parameters themselves; `terminal` has
+        // parameters that scripts may not use.
         if tool.name == "terminal"
             && let Some(name) = request.args.keys().find(unknown)
         {
             let names: Vec<&str> = tool.parameters.iter().map(|it| it.name.as_str()).collect();
-            return Err(ToolError::invalid(format!("In a script terminal has no '{name}'"))
-                .with_hint(format!("It has: {}.", names.join(", "))));
+            return Err(ToolError::invalid(format!(
+                "'terminal' has no parameter '{name}' in scripts"
+            ))
+            .with_hint(format!("It has: {}.", names.join(", "))));
         }
         let next = |made: u64| (made < self.max_calls).then_some(made + 1);
         self.calls_made.fetch_update(Ordering::SeqCst, Ordering::SeqCst, next).map_err(|_| {
             self.calls_over_limit.fetch_add(1, Ordering::SeqCst);
-            ToolError::limit(format!("A script may call tools {} times", self.max_calls))
-                .with_hint("Go on with what there is, or do the rest in another script.")
+            ToolError::limit(format!("A script may make at most {} tool calls", self.max_calls))
+                .with_hint("Continue with the results so far, or do the rest in another script.")
         })
     }
 
@@ -219,12 +221,12 @@ impl RpcDispatcher {
         self.write_queue.lock()
     }
 
-    /// Makes all calls that wait; the host knows which of them can meet.
+    /// Runs all waiting calls; the host knows which of them conflict.
     async fn run_queued(self: Arc<Self>, waiting: Vec<(ToolCall, oneshot::Sender<ToolResult>)>) {
         let _turn = WriteTurn(Arc::clone(&self));
         let _open = InFlightCall::new(&self);
         let Some(host) = &self.host else { return };
-        // Somebody who is gone wants nothing.
+        // Skip calls whose caller is gone.
         let waiting = waiting.into_iter().filter(|(_, answer)| !answer.is_closed());
         let (calls, answers): (Vec<_>, Vec<_>) = waiting.unzip();
         let results = host.call_all(calls).await;
@@ -234,7 +236,7 @@ impl RpcDispatcher {
     }
 }
 
-/// A turn, which goes on to those who wait, however it ends.
+/// Turn of a write call. When dropped, it passes the turn to the waiting calls.
 struct WriteTurn(Arc<RpcDispatcher>);
 
 impl Drop for WriteTurn {
@@ -251,7 +253,7 @@ impl Drop for WriteTurn {
     }
 }
 
-/// A call that is being made.
+/// Counts a call as in flight until dropped.
 struct InFlightCall<'a>(&'a RpcDispatcher);
 
 impl<'a> InFlightCall<'a> {
@@ -292,8 +294,8 @@ fn render_error(id: Option<u64>, error: &str) -> String {
     format!("{{\"id\":{id},\"ok\":false,\"error\":{error}}}")
 }
 
-/// The answer as the tool gave it: what was put aside, or labelled, for the
-/// sake of a model is no trouble to a script.
+/// Returns the content as the tool produced it: without spilling and labels,
+/// which only matter to a model.
 fn full_content(mut result: ToolResult) -> String {
     if let Some(path) = result.spill_path.take()
         && let Some(content) = read_spilled(&result.content, &path)

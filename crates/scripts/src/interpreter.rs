@@ -14,16 +14,17 @@ use crate::limits::{ScriptLanguage, ScriptMode};
 /// The oldest Python that the module supports.
 const MIN_PYTHON_VERSION: (u32, u32) = (3, 8);
 
-/// How many parents of the working directory are searched for a virtualenv.
+/// Maximum number of parents of the working directory searched for a
+/// virtualenv.
 const MAX_PARENT_DIRS: usize = 16;
 
 type EnvVars = BTreeMap<OsString, OsString>;
 
-/// An interpreter that was found.
+/// An interpreter found on this machine.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ScriptInterpreter {
     pub(crate) program: PathBuf,
-    /// The virtualenv that it belongs to.
+    /// Virtualenv that it belongs to.
     pub(crate) venv: Option<PathBuf>,
     /// Why the preferred interpreter is not used.
     pub(crate) warning: Option<String>,
@@ -54,7 +55,7 @@ pub(crate) fn find_interpreter(
     };
     let path = environment.get(OsStr::new("PATH")).cloned().unwrap_or_default();
     let dirs: Vec<PathBuf> = env::split_paths(&path).collect();
-    // An active virtualenv has its Python first on the path.
+    // An active virtualenv puts its Python first on the PATH.
     let is_clean = |dir: &&PathBuf| {
         let home = dir.parent().filter(|_| mode == ScriptMode::Strict);
         !home.is_some_and(|home| home.join("pyvenv.cfg").is_file())
@@ -67,22 +68,22 @@ pub(crate) fn find_interpreter(
     };
     let found = first(&is_clean).or_else(|| first(&|_| true));
     let program = found.ok_or_else(|| match language {
-        ScriptLanguage::Python => ToolError::unavailable("There is no python3 on the PATH")
+        ScriptLanguage::Python => ToolError::unavailable("python3 not found on the PATH")
             .with_hint("Install it (apt install python3), or set VIRTUAL_ENV."),
-        ScriptLanguage::JavaScript => ToolError::unavailable("There is no node on the PATH")
+        ScriptLanguage::JavaScript => ToolError::unavailable("node not found on the PATH")
             .with_hint("Install it (apt install nodejs), or write the script in Python."),
     })?;
     Ok(ScriptInterpreter { program, venv: None, warning })
 }
 
-/// Candidate virtualenvs of the user, nearest first.
+/// Returns the user's candidate virtualenvs, nearest first.
 fn venv_candidates(environment: &EnvVars, cwd: &Path) -> Vec<PathBuf> {
     let from_env = |name: &str| {
         let value = environment.get(OsStr::new(name)).filter(|value| !value.is_empty());
         value.map(PathBuf::from)
     };
-    // Parents of the working directory count only within the project: beyond
-    // it the virtualenv may belong to another user.
+    // Parents of the working directory count only within the project: outside
+    // of it, a virtualenv may belong to another user.
     let project = cwd.ancestors().take(MAX_PARENT_DIRS).position(|dir| dir.join(".git").exists());
     let near = cwd.ancestors().take(project.unwrap_or_default() + 1);
     let near = near.flat_map(|dir| [dir.join(".venv"), dir.join("venv")]);
@@ -90,8 +91,8 @@ fn venv_candidates(environment: &EnvVars, cwd: &Path) -> Vec<PathBuf> {
     from_env("VIRTUAL_ENV").into_iter().chain(near).chain(from_env("CONDA_PREFIX")).collect()
 }
 
-/// The Python of a virtualenv, or why it has none. Starts no process: that
-/// would take as long as the script.
+/// Returns the Python of a virtualenv, or why it is unusable. Does not start a
+/// process, as that would take as long as the script.
 fn venv_python(home: &Path) -> Result<PathBuf, String> {
     let programs = ["bin/python", "bin/python3"].map(|name| home.join(name));
     let program = programs.into_iter().find(|program| is_executable(program));
@@ -119,9 +120,9 @@ fn is_executable(file: &Path) -> bool {
     fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
-/// Replaces the module's name by its path in the script's imports. Node
-/// resolves a module relative to the importing file, and the script counts as a
-/// file in the user's directory.
+/// Replaces the module's name with its path in the script's imports. Node
+/// resolves a module relative to the importing file, and it treats the script
+/// as a file in the user's directory.
 pub(crate) fn rewrite_imports(code: &str, place: &str) -> String {
     let mut text = code.to_owned();
     for quote in ['\'', '"'] {

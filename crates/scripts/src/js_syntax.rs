@@ -1,8 +1,8 @@
-//! What Node takes a script for: the words that only a module may say, found
-//! where they are code and not in a comment, a text or an expression for texts.
+//! Detects ES module syntax in a script, ignoring comments, strings and regular
+//! expressions.
 
-/// Whether a script is a module to Node: it imports, exports, or awaits outside
-/// of its functions.
+/// Whether Node treats a script as an ES module: it imports, exports, or awaits
+/// outside of functions.
 pub(crate) fn is_module(code: &str) -> bool {
     ModuleScanner {
         code,
@@ -14,37 +14,37 @@ pub(crate) fn is_module(code: &str) -> bool {
     .run()
 }
 
-/// What was read last.
+/// The previous token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PrevToken<'a> {
     Start,
     Word(&'a str),
-    /// A text, or an expression for texts.
+    /// A string or a regular expression.
     Literal,
     Punctuation(u8),
     Arrow,
 }
 
-/// What has begun and not ended.
+/// An open bracket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OpenBracket {
-    /// `(`; whether it is that of `if`, `for` and the like.
+    /// `(`; whether it belongs to `if`, `for` and the like.
     Paren(bool),
-    /// `{` of a function.
+    /// `{` of a function body.
     Function,
-    /// `${` in a text.
+    /// `${` in a template literal.
     TemplateExpr,
-    /// Another one.
+    /// Any other bracket.
     Other,
 }
 
-/// A script that is being read. Bytes are enough: all that matters is ASCII.
+/// A scanner over the bytes of a script, as all relevant characters are ASCII.
 struct ModuleScanner<'a> {
     code: &'a str,
     at: usize,
     previous: PrevToken<'a>,
     brackets: Vec<OpenBracket>,
-    /// Whether the last `)` was that of `if`, `for` and the like.
+    /// Whether the last `)` belonged to `if`, `for` and the like.
     closed_control_head: bool,
 }
 
@@ -83,15 +83,15 @@ impl<'a> ModuleScanner<'a> {
         self.code.as_bytes().get(self.at + ahead).copied()
     }
 
-    /// Whether a word is one that only a module may say here.
+    /// Whether a word is only valid in a module at this position.
     fn is_module_syntax(&self, word: &str, before: PrevToken<'_>) -> bool {
         let next = self.peek_code();
-        // The name of a property.
+        // A property name.
         if before == PrevToken::Punctuation(b'.') || next == Some(b':') {
             return false;
         }
         match word {
-            // `import(` is for everybody.
+            // `import(` is allowed in any script.
             "import" => next != Some(b'('),
             "export" => next.is_some_and(|next| is_word(next) || matches!(next, b'{' | b'*')),
             "await" => {
@@ -105,7 +105,7 @@ impl<'a> ModuleScanner<'a> {
         }
     }
 
-    /// The next byte of code that is no blank.
+    /// Returns the next byte that is not whitespace.
     fn peek_code(&self) -> Option<u8> {
         let rest = self.code.as_bytes().get(self.at..).unwrap_or_default();
         rest.iter().copied().find(|byte| !byte.is_ascii_whitespace())
@@ -153,7 +153,7 @@ impl<'a> ModuleScanner<'a> {
         self.previous = PrevToken::Punctuation(byte);
     }
 
-    /// Whether a slash begins an expression for texts, and does not divide.
+    /// Whether a slash starts a regular expression instead of a division.
     fn is_regex_start(&self) -> bool {
         const KEYWORDS_BEFORE_REGEX: &[&str] = &[
             "return",
@@ -222,7 +222,8 @@ impl<'a> ModuleScanner<'a> {
         self.previous = PrevToken::Literal;
     }
 
-    /// `/[/']+/g`; one that has no end in its line is none.
+    /// Skips a regular expression such as `/[/']+/g`. Without a closing slash
+    /// on the same line, it is a division.
     fn skip_regex(&mut self) {
         let begin = self.at;
         let mut is_class = false;
@@ -234,7 +235,7 @@ impl<'a> ModuleScanner<'a> {
                 b']' => is_class = false,
                 b'/' if !is_class => {
                     self.previous = PrevToken::Literal;
-                    // Its flags are no word.
+                    // Skip the flags.
                     self.take_word();
                     return;
                 }

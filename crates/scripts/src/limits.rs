@@ -5,15 +5,15 @@ use std::time::Duration;
 /// Limits and defaults for scripts; a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptLimits {
-    /// Mode used when a call names none.
+    /// Mode of calls that name none.
     pub mode: ScriptMode,
-    /// Maximum run time. A call can ask for less.
+    /// Maximum run time. A call can request less.
     pub timeout: Duration,
     /// Maximum number of tool calls.
     pub tool_calls: u64,
-    /// Bytes of standard output that are returned.
+    /// Maximum number of bytes of standard output returned.
     pub stdout: usize,
-    /// Bytes of standard error that are returned (the tail).
+    /// Maximum number of bytes of standard error returned (the tail).
     pub stderr: usize,
     /// Tools that scripts may call besides the default ones.
     pub extra_tools: Vec<String>,

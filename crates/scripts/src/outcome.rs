@@ -1,4 +1,4 @@
-//! What became of a script.
+//! The outcome of a script run.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,48 +12,48 @@ use crate::callable_tools::CallableTool;
 use crate::dispatcher::RpcDispatcher;
 use crate::limits::{ScriptLanguage, ScriptLimits};
 
-/// Process ids that are looked at one by one after a script has ended.
+/// Process ids scanned for orphans after a script has ended.
 const MAX_PIDS_SCANNED: u32 = 4_096;
-/// Characters of a command.
+/// Characters of a command shown in a warning.
 const MAX_COMMAND_CHARS: usize = 100;
-/// Characters of an error's line.
+/// Characters of an error line.
 const MAX_ERROR_CHARS: usize = 500;
-/// Bytes of the standard error that its cause is looked for in.
+/// Bytes of stderr searched for the cause of an error.
 const MAX_STDERR_SCAN_BYTES: usize = 256 * 1024;
-/// What Node ends with if it waits for something that cannot come.
+/// Exit code of Node when a top-level await can never settle.
 const NODE_UNSETTLED_AWAIT_EXIT: i32 = 13;
 
-/// What became of a script.
+/// The outcome of a script run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ScriptOutcome {
     /// How it ended.
     pub status: ScriptStatus,
-    /// What it printed, and after that what it wrote to its standard error.
+    /// Its stdout, followed by its stderr.
     pub output: String,
-    /// As a shell would say it.
+    /// The exit code, as a shell reports it.
     pub exit_code: i32,
-    /// How many tools it called.
+    /// The number of tool calls it made.
     pub tool_calls_made: u64,
-    /// How long it took.
+    /// Its run time.
     pub duration_seconds: f64,
-    /// Whether some of what it printed is left out.
+    /// Whether stdout was truncated.
     pub stdout_truncated: bool,
-    /// How many of the bytes that it printed are in `output`.
+    /// Bytes of stdout included in `output`.
     pub stdout_bytes_captured: u64,
-    /// How many it printed.
+    /// Bytes written to stdout.
     pub stdout_bytes_total: u64,
-    /// How many are left out.
+    /// Bytes of stdout omitted from `output`.
     pub stdout_bytes_omitted: u64,
-    /// What held it.
+    /// The sandbox that confined it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<String>,
-    /// What the sandbox has stopped, and how to allow it.
+    /// What the sandbox blocked, and how to allow it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub blocked: Vec<SandboxStop>,
-    /// What else one should know.
+    /// Warnings about the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
-    /// Why it failed, in a line.
+    /// Why it failed, in one line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -62,34 +62,34 @@ pub struct ScriptOutcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ScriptStatus {
-    /// With 0.
+    /// Exited with code 0.
     Success,
-    /// With something else, or by a signal.
+    /// Exited with another code, or was killed by a signal.
     Error,
-    /// Its time was up.
+    /// Ran into its timeout.
     Timeout,
-    /// Somebody stopped it.
+    /// Was cancelled.
     Interrupted,
 }
 
-/// Why nobody waits for it any more.
+/// Why the wait for a script ended.
 #[derive(Debug)]
 pub(crate) enum ScriptEnd {
     Exited(JobExit),
     Timeout,
     Cancelled,
-    /// It had more processes than this.
+    /// It had more processes than this limit.
     TooManyProcesses(u64),
 }
 
-/// All that is known of it.
+/// Everything needed to build the outcome.
 #[derive(Debug)]
 pub(crate) struct OutcomeBuilder<'a> {
     pub(crate) end: ScriptEnd,
     pub(crate) timeout: Duration,
-    /// Whether something that it had started was still there.
+    /// Whether processes it had started were still running.
     pub(crate) has_orphans: bool,
-    /// Where it ran.
+    /// The directory it ran in.
     pub(crate) directory: PathBuf,
     pub(crate) warning: Option<String>,
     pub(crate) language: ScriptLanguage,
@@ -103,13 +103,13 @@ impl OutcomeBuilder<'_> {
         let (printed, errors, unshown) = {
             let log = job.log();
             let printed = log.stream_summary(OutputStream::Stdout, self.limits.stdout);
-            // Three fifths of it are the end.
+            // The tail takes three fifths of a summary.
             let errors =
                 log.stream_summary(OutputStream::Stderr, self.limits.stderr.saturating_mul(2));
             let end = tail(&errors.text, self.limits.stderr).to_owned();
             let is_cut = errors.is_cut || end.len() < errors.text.len();
             let unshown = errors.total_bytes.saturating_sub(end.len() as u64);
-            // A long message has its begin before that.
+            // A long message may begin before the shown tail.
             let whole = log
                 .stream_summary(OutputStream::Stderr, MAX_STDERR_SCAN_BYTES.max(self.limits.stderr))
                 .text;
@@ -161,8 +161,7 @@ impl OutcomeBuilder<'_> {
                     if self.language == ScriptLanguage::JavaScript =>
                 {
                     Some(
-                        "The script ended with code 13: it awaits something at its top level that \
-                     nothing can settle any more"
+                        "The script exited with code 13: a top-level await never settled"
                             .to_owned(),
                     )
                 }
@@ -175,12 +174,14 @@ impl OutcomeBuilder<'_> {
                 }
             },
             ScriptEnd::Timeout => Some(format!(
-                "The script was ended after {} s, with all that it had started; this is its output so far",
+                "The script was ended after {} s together with its child processes; the output \
+                 is partial",
                 self.timeout.as_secs_f64().round()
             )),
-            ScriptEnd::Cancelled => Some("The script was stopped".to_owned()),
+            ScriptEnd::Cancelled => Some("The script was cancelled".to_owned()),
             ScriptEnd::TooManyProcesses(most) => Some(format!(
-                "The script had more than {most} processes and was ended with all of them; this is its output so far"
+                "The script had more than {most} processes and was ended with all of them; the \
+                 output is partial"
             )),
         }
     }
@@ -212,7 +213,7 @@ impl OutcomeBuilder<'_> {
     }
 }
 
-/// A command for a warning.
+/// Shortens a command for a warning.
 pub(crate) fn shorten_command(command: &str) -> String {
     let line = command.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(MAX_COMMAND_CHARS) {
@@ -221,10 +222,10 @@ pub(crate) fn shorten_command(command: &str) -> String {
     }
 }
 
-/// The line that says what went wrong.
+/// Returns the line that states the error.
 fn error_line(errors: &str) -> Option<String> {
     let lines = || errors.lines().rev().filter(|line| !line.trim().is_empty());
-    // Frames of Node come behind what they belong to.
+    // Node prints stack frames after the message.
     let is_last =
         |line: &&str| !line.starts_with("Node.js v") && !line.trim_start().starts_with("at ");
     let plain = || lines().find(|line| is_exception_line(line)).or_else(|| lines().find(is_last));
@@ -232,15 +233,15 @@ fn error_line(errors: &str) -> Option<String> {
     Some(told.trim().chars().take(MAX_ERROR_CHARS).collect())
 }
 
-/// `ValueError: bad`
+/// Whether the line looks like `ValueError: bad`.
 fn is_exception_line(line: &str) -> bool {
     let name = line.split([':', ' ']).next().unwrap_or_default();
     let is_name = name.chars().all(|c| c.is_alphanumeric() || "._$".contains(c));
     is_name && ["Error", "Exception", "Interrupt", "Group"].iter().any(|end| name.ends_with(end))
 }
 
-/// A group of exceptions of Python and the first of them, if that is the last
-/// thing that is told. It is drawn as a tree.
+/// Returns a Python exception group, which is printed as a tree, with its first
+/// exception, if it is the last thing in `errors`.
 fn exception_group(errors: &str) -> Option<String> {
     let at = errors.rfind("  + Exception Group Traceback (most recent call last):\n")?;
     let tree = errors.get(at..)?;
@@ -248,7 +249,7 @@ fn exception_group(errors: &str) -> Option<String> {
     let mut lines = tree.lines().filter(|_| tree.lines().all(is_drawn));
     let mut next = || {
         let bare = lines.by_ref().map(|line| line.trim_start_matches([' ', '|', '+', '-']));
-        // A heading begins with such a word, too.
+        // The traceback heading also begins with an exception-like word.
         let mut named =
             bare.filter(|line| is_exception_line(line) && !line.ends_with("call last):"));
         named.next().map(str::to_owned)
@@ -257,8 +258,8 @@ fn exception_group(errors: &str) -> Option<String> {
     Some(next().map_or_else(|| first.clone(), |inner| format!("{first}: {inner}")))
 }
 
-/// The end of a text, from a whole line on if it is cut and that does not take
-/// most of it away.
+/// Returns the end of a text, cut at a line start unless that would drop more
+/// than half of it.
 fn tail(text: &str, most: usize) -> &str {
     let Some(at) = text.len().checked_sub(most).filter(|at| *at > 0) else { return text };
     let cut = text.get(text.ceil_char_boundary(at)..).unwrap_or_default();
@@ -268,10 +269,10 @@ fn tail(text: &str, most: usize) -> &str {
     }
 }
 
-/// Whether the script has more processes than it may. The kernel does not
-/// count those of root.
+/// Whether the script has more processes than allowed. `RLIMIT_NPROC` does not
+/// apply to root.
 pub(crate) async fn exceeds_process_limit(job: &Job, most: u64) -> bool {
-    // As long as the machine has fewer, nobody looks at each of them.
+    // While the whole machine has fewer, the process tree need not be walked.
     let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let all = load.split_whitespace().nth(3).and_then(|it| it.split_once('/')?.1.parse().ok());
     let Some(pid) = job.pid.filter(|_| all.is_some_and(|all: u64| all > most)) else {
@@ -284,8 +285,9 @@ pub(crate) async fn exceeds_process_limit(job: &Job, most: u64) -> bool {
     count.await.is_ok_and(|count| count as u64 > most)
 }
 
-/// Whether a process that the script has started still runs. To look at all
-/// processes would take longer than many a script: its own have later ids.
+/// Whether a process started by the script is still running. Scans only higher
+/// process ids than the script's: scanning all would take longer than many a
+/// script.
 pub(crate) fn has_orphans(job: &Job) -> bool {
     let Some(pid) = job.pid else { return true };
     let last = fs::read_to_string("/proc/loadavg").ok().and_then(|text| {
@@ -295,7 +297,7 @@ pub(crate) fn has_orphans(job: &Job) -> bool {
         Some(last) if last >= pid && last - pid <= MAX_PIDS_SCANNED => {
             (pid + 1..=last).any(|pid| belongs_to_job(pid, &job.id))
         }
-        // They were counted round, or nobody tells.
+        // The process ids wrapped around, or /proc is unreadable.
         _ => true,
     }
 }

@@ -31,9 +31,9 @@ use crate::stubs::{ModuleFiles, StubCache};
 const PYTHON_BOOTSTRAP: &str = include_str!("assets/boot.py");
 /// Interval of progress reports.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
-/// How long cancelled calls may take to stop.
+/// Time that cancelled calls get to stop.
 const CALL_SETTLE_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long a cancelled script may take to stop.
+/// Time that a cancelled script gets to stop.
 const CANCEL_GRACE: Duration = Duration::from_millis(500);
 /// Environment variables passed to a strict script.
 const STRICT_ENV_VARS: [&str; 6] = ["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TERM"];
@@ -45,9 +45,9 @@ pub struct ScriptRequest {
     pub code: String,
     /// The language.
     pub language: ScriptLanguage,
-    /// The mode; `None` takes the configured one.
+    /// The mode; `None` uses the configured one.
     pub mode: Option<ScriptMode>,
-    /// The maximum run time; `None` takes the configured one.
+    /// The timeout; `None` uses the configured one.
     pub timeout: Option<Duration>,
 }
 
@@ -71,7 +71,7 @@ enum ScriptChannel {
     Remote(RpcBridge),
 }
 
-/// What local and remote runs share.
+/// State shared by local and remote runs.
 struct ScriptRun<'a> {
     script: &'a ScriptRequest,
     mode: ScriptMode,
@@ -82,12 +82,13 @@ struct ScriptRun<'a> {
 }
 
 impl ScriptRunner {
-    /// Runs a script until it ends or its time is up. Returns after the script
-    /// and all processes it started have ended. `own` is the part of this
-    /// program's environment that may be passed on.
+    /// Runs a script until it ends or times out. Returns after the script and
+    /// all processes it started have ended. `own` is the part of this program's
+    /// environment that may be passed on.
     ///
     /// # Errors
-    /// If the script cannot be started. A failing script is an outcome, not an error.
+    /// If the script cannot be started. A failing script is an outcome, not an
+    /// error.
     pub async fn run(
         &self,
         script: &ScriptRequest,
@@ -112,7 +113,7 @@ impl ScriptRunner {
         run.execute(ready, jobs, &limits).await
     }
 
-    /// Removes the directories of scripts.
+    /// Removes the script directories.
     pub fn close(&self) {
         self.dirs.close();
     }
@@ -243,7 +244,7 @@ impl ScriptRun<'_> {
         }
     }
 
-    /// The environment of the script.
+    /// Builds the environment of the script.
     fn script_env(
         &self,
         mut environment: BTreeMap<OsString, OsString>,
@@ -262,7 +263,7 @@ impl ScriptRun<'_> {
         set("PYTHONDONTWRITEBYTECODE", "1".as_ref());
         set("HERMES_RPC_SOCKET", dir.join("door").as_os_str());
         set("HERMES_RPC_TOKEN", self.dispatcher.token.as_str().as_ref());
-        // Programs that the script starts find the module as well.
+        // Child processes of the script need to find the module as well.
         let (name, library) = match self.script.language {
             ScriptLanguage::Python => ("PYTHONPATH", dir.join("lib")),
             ScriptLanguage::JavaScript => ("NODE_PATH", dir.join("node_modules")),
@@ -289,7 +290,7 @@ impl ScriptRun<'_> {
         let most = held.unwrap_or_default().processes;
         let directory = order.directory.clone();
         let id = jobs.fresh_id();
-        // Head and tail of the output stay in memory; no more is returned.
+        // Head and tail of the output stay in memory; nothing more is returned.
         let reports = JobOutputOptions::default();
         let job = Job::start(jobs.backend(), id, "execute_code".to_owned(), order, reports).await?;
         let leash = EndJobOnDrop(Arc::clone(&job));
@@ -297,7 +298,7 @@ impl ScriptRun<'_> {
         let left = self.end_processes(&job, &end, matches!(guard, ScriptChannel::Remote(_))).await;
         drop(leash);
         if self.dispatcher.is_busy() {
-            // The script is gone, so nothing reads the answers.
+            // The script has ended, so nothing reads the responses.
             self.cx.cancel.cancel();
             let _ = tokio::time::timeout(CALL_SETTLE_TIMEOUT, self.dispatcher.wait_idle()).await;
         }
@@ -349,7 +350,8 @@ impl ScriptRun<'_> {
                 WaitOutcome::Ended(ended) => return ScriptEnd::Exited(ended),
                 WaitOutcome::Cancelled => return ScriptEnd::Cancelled,
                 WaitOutcome::Deadline if next == until => return ScriptEnd::Timeout,
-                // There is no user to type; the script gets the input that it was given.
+                // No user can type here; the script only gets the input passed
+                // to it.
                 WaitOutcome::AwaitingInput => tokio::time::sleep(Duration::from_millis(200)).await,
                 _ => {}
             }
@@ -366,7 +368,8 @@ impl ScriptRun<'_> {
         }
     }
 
-    /// Ends the remaining processes and returns whether there were any besides the script.
+    /// Ends the remaining processes. Returns whether there were any besides the
+    /// script.
     async fn end_processes(&self, job: &Job, end: &ScriptEnd, is_elsewhere: bool) -> bool {
         let lingers = match end {
             ScriptEnd::Exited(ended) => ended.has_descendants,
@@ -387,7 +390,7 @@ impl ScriptRun<'_> {
     }
 }
 
-/// Ends the script if its run is dropped.
+/// Ends the script when its run is dropped.
 struct EndJobOnDrop(Arc<Job>);
 
 impl Drop for EndJobOnDrop {
@@ -407,7 +410,7 @@ fn can_write_temp_dir(trees: &[PathBuf], environment: &BTreeMap<OsString, OsStri
     trees.iter().any(|tree| dir.starts_with(tree))
 }
 
-/// Puts the programs of the interpreter's virtualenv first on the path.
+/// Puts the interpreter's virtualenv first on `PATH`.
 fn activate(environment: &mut BTreeMap<OsString, OsString>, found: &ScriptInterpreter) {
     let Some(home) = &found.venv else { return };
     if home.join("pyvenv.cfg").is_file() {

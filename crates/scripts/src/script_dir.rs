@@ -1,7 +1,7 @@
 //! Private directories for scripts, one per running script.
 //!
-//! Directories are emptied and reused, so that the sandbox need not be prepared
-//! for a new path each time.
+//! Directories are emptied and reused, so the sandbox need not be set up for a
+//! new path each time.
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -14,7 +14,8 @@ use hermes_core::ToolError;
 use hermes_exec::RunDir;
 use parking_lot::Mutex;
 
-/// Limit for the temporary directory: a socket path holds about a hundred bytes in total.
+/// Maximum length of the temporary directory's path: a socket path is limited
+/// to about a hundred bytes.
 const MAX_TEMP_DIR_BYTES: usize = 60;
 
 /// The pool of directories.
@@ -128,13 +129,13 @@ impl Drop for ScriptDir {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SweepDepth {
-    /// Leaves directories that are not empty: a script may have filled them.
+    /// Keeps non-empty directories: a script may have filled them.
     Shallow,
     Recursive,
 }
 
 /// Empties a directory and returns whether that succeeded. Does not follow
-/// links below it, since a script may have created them.
+/// symlinks below it, since a script may have created them.
 fn empty_dir(path: &Path, how: SweepDepth) -> bool {
     let Ok(entries) = fs::read_dir(path) else { return false };
     entries.flatten().fold(true, |well, entry| {

@@ -29,7 +29,7 @@ pub(crate) struct RpcSocket {
 }
 
 impl RpcSocket {
-    /// Listens at this path.
+    /// Listens on this path.
     pub(crate) fn open(path: &Path, desk: Arc<RpcDispatcher>) -> io::Result<Self> {
         let listener = UnixListener::bind(path)?;
         let porter = tokio::spawn(accept_connections(listener, desk));
@@ -72,8 +72,8 @@ pub(crate) enum StreamMode {
     Multiplexed,
 }
 
-/// Serves the requests of a stream, several at the same time. Calls of a
-/// client that has disconnected still run to their end.
+/// Serves the requests of a stream concurrently. Calls of a disconnected client
+/// still run to completion.
 pub(crate) async fn serve_stream<S: FrameSource>(
     mut frames: FrameReader<'_, S>,
     sink: &impl FrameSink,

@@ -1,4 +1,4 @@
-//! The module that scripts import, made from the schemas of the tools.
+//! The module that scripts import, generated from the tool schemas.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -16,15 +16,15 @@ const NODE_MODULE: &str = concat!(
     include_str!("assets/hermes_tools.cjs")
 );
 const NODE_PRELUDE: &str = include_str!("assets/prelude.cjs");
-/// Where modules and programs find the same thing.
+/// Resolves `import` and `require` to the same module.
 const PACKAGE_JSON: &str = r#"{"name":"hermes_tools","main":"index.cjs","exports":{"import":"./index.mjs","require":"./index.cjs"}}"#;
 
-/// Characters of a description that are shown.
+/// Characters of a description that are kept.
 const MAX_DESCRIPTION_CHARS: usize = 600;
-/// How deep a type is told.
+/// Depth to which nested types are spelled out.
 const MAX_TYPE_DEPTH: usize = 4;
 
-/// Words that no parameter of a Python function can have as its name.
+/// Keywords that cannot be parameter names in Python.
 const PYTHON_KEYWORDS: [&str; 35] = [
     "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue",
     "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import",
@@ -32,14 +32,14 @@ const PYTHON_KEYWORDS: [&str; 35] = [
     "with", "yield",
 ];
 
-/// What the module itself has, or what its functions need.
+/// Names that the module defines or its functions use.
 const RESERVED_NAMES: [&str; 9] =
     ["ToolError", "aio", "dict", "globals", "json_parse", "retry", "shell_quote", "tools", "super"];
 
-/// Files of a script's folder, by name.
+/// Files of a script's directory, by name.
 pub(crate) type ModuleFiles = Vec<(&'static str, String)>;
 
-/// The modules that were made last; they change when the tools do.
+/// Cache of generated modules; they change only when the tools do.
 #[derive(Debug, Default)]
 pub(crate) struct StubCache {
     stubs: Mutex<Vec<CachedStub>>,
@@ -52,11 +52,11 @@ struct CachedStub {
     files: Arc<ModuleFiles>,
 }
 
-/// Sets of tools that are remembered: sessions differ in them.
+/// Cached tool sets: sessions differ in them.
 const MAX_CACHED_STUBS: usize = 8;
 
 impl StubCache {
-    /// The module for these tools.
+    /// Returns the module files for these tools.
     pub(crate) fn module_files(
         &self,
         language: ScriptLanguage,
@@ -78,7 +78,7 @@ impl StubCache {
     }
 }
 
-/// The module for Python.
+/// Generates the Python module.
 pub(crate) fn python_module(tools: &[CallableTool]) -> String {
     let mut text = PYTHON_MODULE.to_owned();
     let begin = text.len();
@@ -102,7 +102,7 @@ pub(crate) fn python_module(tools: &[CallableTool]) -> String {
             pairs.join(", "),
         );
     }
-    // Whoever asks for the types of a function has to find it.
+    // `typing.get_type_hints` has to resolve it.
     if text.get(begin..).is_some_and(|made| made.contains("Literal[")) {
         text.insert_str(begin, "\n\nfrom typing import Literal\n");
     }
@@ -142,8 +142,7 @@ fn python_doc(tool: &CallableTool) -> String {
     text
 }
 
-/// A type as an annotation, which the interpreter looks at only if somebody
-/// asks for it.
+/// Returns a type as a Python annotation, which is evaluated only on request.
 fn python_type(schema: &Value, depth: usize) -> String {
     if depth == 0 {
         return "object".to_owned();
@@ -195,7 +194,7 @@ fn union_type(kinds: impl Iterator<Item = String>) -> String {
     if all.is_empty() { "object".to_owned() } else { all.join(" | ") }
 }
 
-/// A value that a default can be; what could be changed is left out.
+/// Returns a value as a Python default; mutable values become `None`.
 fn python_value(value: &Value) -> String {
     match value {
         Value::Bool(true) => "True".to_owned(),
@@ -206,9 +205,9 @@ fn python_value(value: &Value) -> String {
     }
 }
 
-/// A text between quotes. What JSON writes, Python and JavaScript read.
+/// Quotes a text. Python and JavaScript both accept JSON string syntax.
 fn quote(text: &str) -> String {
-    // Both take these for the end of a line, or once did.
+    // JavaScript treats, or once treated, these as line terminators.
     let text = Value::from(text).to_string();
     text.replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029").replace('\u{7f}', "\\u007f")
 }
@@ -223,7 +222,7 @@ fn python_name(name: &str) -> String {
     name
 }
 
-/// A parameter's name as Python takes it.
+/// Returns a valid Python parameter name.
 fn python_parameter_name(name: &str) -> String {
     if PYTHON_KEYWORDS.contains(&name) || name == "more" {
         format!("{name}_")
@@ -241,7 +240,7 @@ fn excerpt(text: &str) -> String {
     hermes_core::text::excerpt(text, MAX_DESCRIPTION_CHARS).into_owned()
 }
 
-/// The package for Node.
+/// Generates the Node package.
 fn node_package(tools: &[CallableTool]) -> ModuleFiles {
     let mut text = NODE_MODULE.to_owned();
     let mut module =

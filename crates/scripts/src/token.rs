@@ -1,4 +1,4 @@
-//! The secret by which a run recognises its own script.
+//! The secret with which a run authenticates its own script.
 
 use std::fmt::{self, Write as _};
 use std::fs::File;
@@ -22,12 +22,13 @@ impl RunToken {
         Ok(Self(text))
     }
 
-    /// The token's text.
+    /// Returns the token's text.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Compares in constant time, so that the duration reveals nothing about the token.
+    /// Compares in constant time, so the duration reveals nothing about the
+    /// token.
     pub(crate) fn matches(&self, candidate: &str) -> bool {
         let (own, candidate) = (self.0.as_bytes(), candidate.as_bytes());
         let differences = own.iter().zip(candidate).fold(0, |all, (a, b)| all | (a ^ b));

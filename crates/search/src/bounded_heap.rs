@@ -1,8 +1,8 @@
-//! The first few of many, without keeping the rest.
+//! A heap that keeps only the smallest few values.
 
 use std::collections::BinaryHeap;
 
-/// Keeps the smallest values that it is shown.
+/// Keeps the smallest of the values pushed to it.
 #[derive(Debug)]
 pub struct BoundedHeap<T> {
     most: usize,
@@ -11,13 +11,13 @@ pub struct BoundedHeap<T> {
 }
 
 impl<T: Ord> BoundedHeap<T> {
-    /// Keeps so many at most.
+    /// Creates a heap that keeps at most `most` values.
     pub fn new(most: u64) -> Self {
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         Self { most, heap: BinaryHeap::new(), seen: 0 }
     }
 
-    /// Shows it a value.
+    /// Adds a value.
     pub fn push(&mut self, value: T) {
         self.seen += 1;
         self.heap.push(value);
@@ -26,7 +26,8 @@ impl<T: Ord> BoundedHeap<T> {
         }
     }
 
-    /// The kept ones of all, in order, and how many were shown.
+    /// Merges heaps: returns the kept values in order, and how many were
+    /// pushed.
     pub fn merge(parts: Vec<Self>) -> (Vec<T>, u64) {
         let seen = parts.iter().map(|part| part.seen).sum();
         let most = parts.first().map_or(0, |part| part.most);

@@ -1,30 +1,28 @@
-//! Files whose lines end with carriage returns alone: those that have such
-//! characters and no line feed. They are searched as if their lines ended as
-//! those of others do.
+//! Files whose lines end with bare carriage returns, without any line feed.
+//! They are searched as if they had line feeds.
 
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 
 use crate::source::{CancellableReader, SAMPLE_BYTES};
 
-/// Bytes that are looked at, or translated, at a time. An even number, so that
-/// no character of two bytes is cut.
+/// Bytes scanned or converted at a time. Even, so no UTF-16 code unit is split.
 const BLOCK_BYTES: usize = 64 * 1024;
 
-/// How the bytes of an encoding make up a line feed.
+/// How an encoding writes a line feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CodeUnits {
-    /// It is a byte of its own.
+    /// As a single byte.
     Bytes,
-    /// Of two bytes the first is it.
+    /// As two bytes, the line feed first.
     Utf16Le,
-    /// Of two bytes the second is it.
+    /// As two bytes, the line feed second.
     Utf16Be,
 }
 
 impl CodeUnits {
-    /// Those of a file with this beginning, in an encoding that is known or
-    /// was named.
+    /// Detects the code units from the start of a file and its known or
+    /// requested encoding.
     pub(crate) fn detect(sample: &[u8], encoding: Option<&str>) -> Self {
         let is = |name: &str| encoding.is_some_and(|label| label.eq_ignore_ascii_case(name));
         match sample {
@@ -44,7 +42,7 @@ impl CodeUnits {
         }
     }
 
-    /// Makes line feeds of the carriage returns.
+    /// Replaces carriage returns with line feeds.
     pub(crate) fn convert_to_line_feeds(self, bytes: &mut [u8]) {
         if self == Self::Bytes {
             bytes.iter_mut().filter(|byte| **byte == b'\r').for_each(|byte| *byte = b'\n');
@@ -59,8 +57,8 @@ impl CodeUnits {
         }
     }
 
-    /// Whether the lines of a file end so. The first line of any other gives
-    /// the answer; only one without a line feed is looked at as a whole.
+    /// Whether a file's lines end with bare carriage returns. A line feed in
+    /// the sample decides; only a file without one is read to its end.
     pub(crate) fn has_bare_returns(
         self,
         (sample, is_all): (&[u8], bool),
@@ -70,7 +68,7 @@ impl CodeUnits {
             return Ok(false);
         }
         let mut seen = self.contains(b'\r', sample);
-        // What is no text is not looked at any further.
+        // Binary files are not scanned further.
         if is_all || (self == Self::Bytes && memchr::memchr(0, sample).is_some()) {
             return Ok(seen);
         }
@@ -92,12 +90,12 @@ impl CodeUnits {
     }
 }
 
-/// A stream with line feeds in place of its carriage returns.
+/// A reader that replaces carriage returns with line feeds.
 pub(crate) struct LineFeedReader<R> {
     inner: R,
     units: CodeUnits,
     block: Vec<u8>,
-    /// How much of the block was handed on.
+    /// How much of the block has been read.
     at: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Long lines, shown around their first match.
+//! Clips long lines around their first match.
 
 use std::borrow::Cow;
 
@@ -6,17 +6,17 @@ use hermes_text::codec::{TextFormat, detect_format};
 
 use crate::lines::FileLine;
 
-/// Characters of a line that are shown.
+/// Characters shown of a line.
 pub(crate) const MAX_LINE_CHARS: usize = 500;
-/// How many of them come before the match, where the line is longer.
+/// Characters shown before the match of a longer line.
 const LEAD_CHARS: usize = 100;
-/// A character has at most so many bytes.
+/// Maximum number of bytes in a character.
 const MAX_CHAR_BYTES: usize = 4;
-/// What stands for a part that is not shown.
+/// Marks an omitted part.
 const GAP_MARK: char = '…';
 
-/// A line without its ending. `matches` are byte ranges in order; one may go on
-/// over the ending.
+/// Clips a line without its terminator. `matches` are byte ranges in order; one
+/// may extend past the terminator.
 pub(crate) fn clip(number: u64, bytes: &[u8], matches: &[(usize, usize)]) -> FileLine {
     let format = LineEncoding::detect(bytes);
     let first = matches.first().map_or(0, |&(start, _)| start.min(bytes.len()));
@@ -46,14 +46,14 @@ pub(crate) fn clip(number: u64, bytes: &[u8], matches: &[(usize, usize)]) -> Fil
     FileLine { number, text, ranges, column, is_clipped: starts_inside || ends_inside }
 }
 
-/// Beyond this byte after the first match nothing is shown.
+/// Nothing is shown past this many bytes after the first match.
 pub(crate) const MAX_SHOWN_BYTES: usize = MAX_LINE_CHARS * MAX_CHAR_BYTES;
 
 fn is_short(bytes: &[u8]) -> bool {
     bytes.len() <= MAX_LINE_CHARS
 }
 
-/// How the bytes of a line are read.
+/// How the bytes of a line are decoded.
 #[derive(Clone, Copy)]
 enum LineEncoding {
     Plain,
@@ -65,7 +65,7 @@ impl LineEncoding {
         let sample = bytes.get(..MAX_LINE_CHARS * MAX_CHAR_BYTES * 2).unwrap_or(bytes);
         match std::str::from_utf8(sample) {
             Ok(_) => Self::Plain,
-            // The sample ends inside of a character.
+            // The sample ends inside a character.
             Err(error) if error.error_len().is_none() && sample.len() < bytes.len() => Self::Plain,
             Err(_) => {
                 let format = detect_format(sample, sample.len() == bytes.len());
@@ -88,7 +88,7 @@ impl LineEncoding {
         }
     }
 
-    /// The last characters, and whether there are more before them.
+    /// Returns the last characters, and whether more precede them.
     fn last_chars(self, bytes: &[u8], most: usize) -> (String, bool) {
         let from = bytes.len().saturating_sub(most * MAX_CHAR_BYTES);
         let from = (from..bytes.len()).find(|&at| is_char_start(bytes, at)).unwrap_or(from);
@@ -98,7 +98,7 @@ impl LineEncoding {
         (text, from > 0 || over > 0)
     }
 
-    /// The first characters, and whether there are more behind them.
+    /// Returns the first characters, and whether more follow.
     fn first_chars(self, bytes: &[u8], most: usize) -> (String, bool) {
         let mut to = bytes.len().min(most * MAX_CHAR_BYTES);
         for _ in 1..MAX_CHAR_BYTES {
@@ -111,7 +111,7 @@ impl LineEncoding {
     }
 }
 
-/// Whether a character of UTF-8 can begin there.
+/// Whether a UTF-8 character can begin at `at`.
 fn is_char_start(bytes: &[u8], at: usize) -> bool {
     bytes.get(at).is_none_or(|byte| byte & 0xC0 != 0x80)
 }

@@ -1,4 +1,4 @@
-//! Searching inside of files.
+//! Content search.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,57 +16,56 @@ use crate::selection::FileSelection;
 use crate::walk::SearchWalk;
 use crate::{PageRange, ResultPage, SortOrder};
 
-/// What is looked for, and how it is told.
+/// A content query and its output mode.
 #[derive(Debug, Clone)]
 pub struct ContentQuery {
-    /// What is looked for.
+    /// The pattern to search for.
     pub pattern: SearchPattern,
-    /// What is told of it.
+    /// What to report.
     pub output: MatchOutput,
-    /// In which order.
+    /// The order of the results.
     pub sort: SortOrder,
-    /// The encoding of the files, where neither they nor their surroundings
-    /// tell.
+    /// The encoding of files for which none can be detected.
     pub encoding: Option<String>,
 }
 
-/// What is told of the matches.
+/// What to report about matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MatchOutput {
-    /// The lines, with some before and after. A page is made of matches.
+    /// The matching lines with context. A page counts matches.
     Lines {
         /// Lines before a match.
         before: usize,
         /// Lines after a match.
         after: usize,
     },
-    /// The files. A page is made of files.
+    /// The files. A page counts files.
     Files,
-    /// How many there are in each file. A page is made of files, and all of
-    /// them are searched.
+    /// The number of matches per file. A page counts files, and all of them are
+    /// searched.
     Counts,
 }
 
-/// What was found in a file.
+/// The matches in one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileMatches {
-    /// The file, relative to the root; its name, if it is the root.
+    /// The file, relative to the root; its name if it is the root.
     pub path: Arc<Path>,
-    /// How many matches, where they were asked for.
+    /// The number of matches, if requested.
     pub count: u64,
-    /// The matches, where they were asked for.
+    /// The matches, if requested.
     pub matches: Vec<LineMatch>,
 }
 
-/// The answer to a search.
+/// The results of a content search.
 #[derive(Debug, Clone)]
 pub struct ContentResults {
-    /// The page. Its total counts what the page is made of.
+    /// The page. Its total counts the same unit as the page.
     pub page: ResultPage<FileMatches>,
-    /// Where they were counted: the matches in all files.
+    /// The matches in all files, if counted.
     pub matches: u64,
-    /// Matches may go over several lines, so that each is counted; otherwise
-    /// it is the lines that have some.
+    /// Whether matches were counted, since they may span lines, rather than
+    /// matching lines.
     pub counts_matches: bool,
 }
 
@@ -109,7 +108,7 @@ pub fn search(
     };
     match watch.early_stop() {
         Some(EarlyStop::Cancelled) => Err(SearchError::Cancelled),
-        // What was complete before is complete.
+        // Results that were complete before a timeout remain valid.
         ended => Ok(book.finish(watch, ended, counts_matches)),
     }
 }

@@ -1,4 +1,4 @@
-//! The work of a search inside of files, as all threads do it.
+//! The parallel part of a content search.
 
 use std::cell::OnceCell;
 use std::cmp::Reverse;
@@ -31,19 +31,19 @@ use crate::walk::{DirTask, HeldDir, SearchWalk, is_access_error, join_path};
 
 /// Files that a thread takes at a time.
 const FILES_PER_BATCH: usize = 32;
-/// Bytes of a line that are held at most.
+/// Limit for the bytes of one line in memory.
 const MAX_LINE_BYTES: usize = 64 * 1024 * 1024;
-/// Bytes of a file that are held at most, where a match may span lines.
+/// Limit for the bytes of one file in memory when matches may span lines.
 const MAX_MULTILINE_BYTES: usize = 256 * 1024 * 1024;
 
-/// A piece of work.
+/// A unit of work.
 #[derive(Debug)]
 pub(crate) enum SearchWork {
     Dir(DirTask),
     Files(FileBatch),
 }
 
-/// Some files of a folder.
+/// Some files of a directory.
 #[derive(Debug)]
 pub(crate) struct FileBatch {
     held: HeldDir,
@@ -51,27 +51,27 @@ pub(crate) struct FileBatch {
     names: Vec<OsString>,
 }
 
-/// What each thread has for itself.
+/// Per-thread state.
 struct SearchWorker {
     searcher: Searcher,
     matcher: LineMatcher,
     buffer: Vec<u8>,
-    /// Those for files of other encodings, by name.
+    /// Searchers for other encodings, by name.
     others: HashMap<&'static str, Searcher>,
 }
 
-/// One search, as all threads see it.
+/// A search, shared by all threads.
 pub(crate) struct ContentSearch<'a> {
     pub(crate) walk: Option<&'a SearchWalk<'a>>,
-    /// The real path of the root.
+    /// The canonical path of the root.
     pub(crate) root_path: &'a Path,
     pub(crate) monitor: &'a SearchMonitor<'a>,
     pub(crate) pattern: CompiledSearch,
     pub(crate) encoding: Option<Encoding>,
-    /// Its name.
+    /// The name of `encoding`.
     pub(crate) label: Option<&'a str>,
     pub(crate) output: MatchOutput,
-    /// Results that are enough; none if all are wanted.
+    /// How many results are enough; `None` if all are wanted.
     pub(crate) needed: Option<u64>,
 }
 
@@ -86,7 +86,7 @@ impl<'a> ContentSearch<'a> {
         }
     }
 
-    /// Searches a file that the caller named.
+    /// Searches a file named by the caller.
     pub(crate) fn search_file(
         &self,
         file: &File,
@@ -123,7 +123,7 @@ impl<'a> ContentSearch<'a> {
         book
     }
 
-    /// All files, the newest first.
+    /// Lists all files, newest first.
     pub(crate) fn files_by_time(&self, above: &[IgnoreRules]) -> Vec<(OrderKey, SearchWork)> {
         let plan = RunLimits { needed: None, is_stopped: &|| self.monitor.early_stop().is_some() };
         let hands = ordered_work::run_ordered(
@@ -152,7 +152,8 @@ impl<'a> ContentSearch<'a> {
         batch_work(all.into_iter().map(|(_, path)| path))
     }
 
-    /// Files whose name fits, then those with the most matches.
+    /// Searches files whose name matches first, then those with the most
+    /// matches.
     pub(crate) fn by_relevance(&self, above: &[IgnoreRules], book: PageBuilder) -> PageBuilder {
         let mut all: Vec<FileMatches> = Vec::new();
         let counting = ContentSearch {
@@ -242,8 +243,8 @@ impl<'a> ContentSearch<'a> {
                         found.push(hits);
                     }
                 }
-                // A batch that was not finished is none: what lies behind
-                // the gap would seem to be next.
+                // An unfinished batch is dropped: results after the gap would
+                // look consecutive.
                 let is_whole = self.monitor.early_stop().is_none();
                 if !found.is_empty() && is_whole {
                     outcome.push((key.clone(), WorkOutput::Done(found, weight)));
@@ -259,7 +260,7 @@ impl<'a> ContentSearch<'a> {
         }
     }
 
-    /// The files and folders of a folder, in order.
+    /// Lists the files and subdirectories of a directory, in order.
     fn list_dir<D>(
         &self,
         key: &OrderKey,
@@ -329,7 +330,7 @@ impl<'a> ContentSearch<'a> {
             self.monitor.skip(SkipReason::TooLarge, &path());
             return None;
         }
-        // The path is made only for files with matches where that is enough.
+        // Files and counts need a path only for files with matches.
         let early: Arc<Path> = match self.output {
             MatchOutput::Lines { .. } => path().into(),
             MatchOutput::Files | MatchOutput::Counts => Arc::from(Path::new("")),
@@ -397,7 +398,7 @@ impl<'a> ContentSearch<'a> {
         Ok(hits)
     }
 
-    /// How carriage returns are written in a file whose lines they end.
+    /// Returns the code units if bare carriage returns end the lines of a file.
     fn detect_bare_returns(
         &self,
         source: &FileSource<'_>,
@@ -411,8 +412,8 @@ impl<'a> ContentSearch<'a> {
         Ok(units.has_bare_returns(source.sample(), reader)?.then_some(units))
     }
 
-    /// The encoding of a file that is not UTF-8 and does not begin with a mark,
-    /// where it is text at all and the caller has not named one.
+    /// Returns the encoding of a text file that is neither UTF-8 nor marked
+    /// with a BOM, unless the caller named one.
     fn other_encoding(
         &self,
         source: &FileSource<'_>,
@@ -429,7 +430,7 @@ impl<'a> ContentSearch<'a> {
                 return Ok(None);
             }
         } else {
-            // The rest may say more, where the pattern asks for it.
+            // A non-ASCII pattern requires a sample with non-ASCII bytes.
             if sample.is_ascii() && !is_all && !sample.is_empty() && self.pattern.is_non_ascii {
                 let found = sample_from_non_ascii(reader)?.unwrap_or_default();
                 sample = further.get_or_init(|| found);
@@ -444,13 +445,13 @@ impl<'a> ContentSearch<'a> {
         Ok(is_other.then(|| format.encoding().name()))
     }
 
-    /// What an error met inside of a file means.
+    /// Records an error from inside a file.
     fn record_error(&self, error: &io::Error, path: &Path, dropped: &AtomicBool) {
         let is_stopped = dropped.load(Ordering::Relaxed) || self.monitor.early_stop().is_some();
         if is_stopped || error.kind() == io::ErrorKind::NotFound {
             return;
         }
-        // Limits are told without a number of the system.
+        // Errors about limits carry no OS error code.
         let is_limit = error.raw_os_error().is_none();
         let reason = if is_limit { SkipReason::TooLarge } else { SkipReason::Unreadable };
         self.monitor.skip(reason, path);
@@ -461,7 +462,8 @@ fn has_bom(sample: &[u8]) -> bool {
     [&b"\xEF\xBB\xBF"[..], b"\xFF\xFE", b"\xFE\xFF"].iter().any(|mark| sample.starts_with(mark))
 }
 
-/// UTF-8, where a sample that is not all may end inside a character.
+/// Whether the sample is UTF-8. An incomplete sample may end inside a
+/// character.
 fn is_utf8(sample: &[u8], is_all: bool) -> bool {
     match std::str::from_utf8(sample) {
         Ok(_) => true,
@@ -475,7 +477,7 @@ impl FileBatch {
     }
 }
 
-/// Work on files that are known already, in their order.
+/// Splits known files into batches, keeping their order.
 fn batch_work(paths: impl Iterator<Item = PathBuf>) -> Vec<(OrderKey, SearchWork)> {
     let all: Vec<OsString> = paths.map(OsString::from).collect();
     let batches = all.chunks(FILES_PER_BATCH).enumerate();

@@ -1,5 +1,5 @@
-//! Folders and files below a root, reached with as few calls to the kernel as
-//! can be and without following a link.
+//! Directories and files below a root, opened with few system calls and without
+//! following symlinks.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -13,31 +13,32 @@ use hermes_files::{FileKind, OpenDir};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, ResolveFlags, Stat};
 use rustix::io::Errno;
 
-/// How often the kernel is asked again when the tree changed under its feet.
+/// Retries when the tree changes during an open.
 const MAX_OPEN_ATTEMPTS: usize = 16;
-/// Bytes of a listing that are asked for at a time.
+/// Size of the buffer for directory entries.
 const READDIR_BUFFER_BYTES: usize = 32 * 1024;
 
-/// A folder that is held open.
+/// An open directory.
 #[derive(Debug)]
 pub(crate) struct DirHandle {
     fd: OwnedFd,
 }
 
-/// What the system knows of a file.
+/// Metadata of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct EntryStat {
     pub(crate) kind: FileKind,
     pub(crate) len: u64,
     pub(crate) modified: Option<SystemTime>,
-    /// It takes up room on a disk, and so is no file of the kernel's.
+    /// Whether it occupies disk blocks, so it is not a kernel file such as in
+    /// `/proc`.
     pub(crate) is_stored: bool,
-    /// Which file it is, if it has several names.
+    /// Device and inode, if it has several hard links.
     pub(crate) hard_link_id: Option<(u64, u64)>,
 }
 
 impl DirHandle {
-    /// The folder at a real path, if it is the one that is open already.
+    /// Opens the directory at a canonical path, if it is the one already open.
     pub(crate) fn open_verified(folder: &OpenDir, real: &Path) -> io::Result<Self> {
         let wanted = folder.metadata(Path::new(""))?.identity;
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -51,26 +52,27 @@ impl DirHandle {
         Err(Errno::LOOP.into())
     }
 
-    /// Opens a folder below; the empty path is the folder itself.
+    /// Opens a directory below this one; the empty path is the directory
+    /// itself.
     pub(crate) fn open_dir(&self, relative: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(Self { fd: self.open_beneath(relative, flags)? })
     }
 
-    /// Opens a regular file below. Nothing is ever waited for, and what is no
-    /// regular file is not read.
+    /// Opens a regular file below this directory. Never blocks, and rejects
+    /// anything but regular files.
     pub(crate) fn open_file(&self, relative: &Path) -> io::Result<(File, EntryStat)> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = self.open_beneath(relative, flags | OFlags::NOCTTY | OFlags::NONBLOCK)?;
         let known = EntryStat::from_stat(&rustix::fs::fstat(&fd)?);
         if known.kind != FileKind::File {
-            // It was one when its folder was listed.
+            // It was a regular file when its directory was listed.
             return Err(io::ErrorKind::NotFound.into());
         }
         Ok((fd.into(), known))
     }
 
-    /// What is at a path below; a link is a link.
+    /// Returns the metadata of a path below. Does not follow a symlink.
     pub(crate) fn stat(&self, relative: &Path) -> io::Result<EntryStat> {
         let stat = if is_single_name(relative) {
             rustix::fs::statat(&self.fd, relative, AtFlags::SYMLINK_NOFOLLOW)?
@@ -84,8 +86,9 @@ impl DirHandle {
         Ok(EntryStat::from_stat(&stat))
     }
 
-    /// Shows every entry but `.` and `..`, in no particular order. An error
-    /// on the way ends it, and so does `see` by saying false. Works once.
+    /// Passes every entry except `.` and `..` to `see`, in no particular order.
+    /// Stops at an error, or when `see` returns false. Works only once per
+    /// handle.
     pub(crate) fn for_each_entry(
         &self,
         mut see: impl FnMut(&OsStr, FileKind) -> bool,
@@ -100,7 +103,7 @@ impl DirHandle {
             }
             let name = OsStr::from_bytes(name);
             let kind = match entry.file_type() {
-                // Not every file system tells at once.
+                // Not every file system reports the type in the listing.
                 FileType::Unknown => match self.stat(Path::new(name)) {
                     Ok(known) => known.kind,
                     Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
@@ -124,7 +127,7 @@ impl DirHandle {
             return Ok(rustix::fs::openat(fd, relative, flags, Mode::empty())?);
         }
         match open_with_openat2(fd, relative, flags) {
-            // An old kernel does not know the call, a filter may forbid it.
+            // An old kernel lacks the call; a seccomp filter may forbid it.
             Err(Errno::NOSYS | Errno::PERM) => Ok(open_stepwise(fd, relative, flags)?),
             reached => Ok(reached?),
         }
@@ -154,7 +157,7 @@ fn system_time(seconds: i128) -> Option<SystemTime> {
     }
 }
 
-/// Whether a path is a plain name.
+/// Whether a path is a single name.
 fn is_single_name(relative: &Path) -> bool {
     let mut parts = relative.components();
     matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None))

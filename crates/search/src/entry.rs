@@ -1,4 +1,4 @@
-//! The entries of a folder while it is decided which of them are kept.
+//! Entries of a directory before they are filtered.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -8,7 +8,7 @@ use hermes_files::FileKind;
 
 use crate::ignore_rules::IgnoreMarkers;
 
-/// One entry, as it is looked at.
+/// An entry under consideration.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WalkEntry<'a> {
     /// Relative to the root.
@@ -17,14 +17,14 @@ pub(crate) struct WalkEntry<'a> {
     pub(crate) kind: FileKind,
 }
 
-/// The entries of a folder before any is chosen. Many of them are not kept,
-/// so that none gets a place of its own.
+/// The unfiltered entries of a directory. Names share one buffer, since most
+/// entries are discarded.
 #[derive(Debug, Default)]
 pub(crate) struct RawEntries {
     names: Vec<u8>,
-    /// Where each name ends.
+    /// The end offset of each name.
     ends: Vec<(usize, FileKind)>,
-    /// Which of them speak of what is ignored.
+    /// The ignore files and repositories among them.
     pub(crate) markers: IgnoreMarkers,
 }
 
@@ -49,13 +49,13 @@ impl RawEntries {
     }
 }
 
-/// The real path of one entry after the other.
+/// A reusable buffer for the canonical paths of entries.
 #[derive(Debug)]
 pub(crate) struct PathBuffer {
     bytes: Vec<u8>,
-    /// Up to the name.
+    /// Length up to the name.
     dir_len: usize,
-    /// Up to what is relative to the root.
+    /// Length of the root prefix.
     root_len: usize,
 }
 
@@ -73,7 +73,8 @@ impl PathBuffer {
         Self { bytes, dir_len: folder, root_len: root }
     }
 
-    /// The real path of a name, and the one relative to the root.
+    /// Sets the name. Returns the canonical path, and the one relative to the
+    /// root.
     pub(crate) fn set_name(&mut self, name: &OsStr) -> (&Path, &Path) {
         self.bytes.truncate(self.dir_len);
         self.bytes.extend_from_slice(name.as_bytes());

@@ -1,40 +1,40 @@
-//! Why a search cannot begin, or cannot go on.
+//! Errors that prevent or end a search.
 
 use hermes_core::ToolError;
 use thiserror::Error;
 
-/// A pattern that is no regular expression.
+/// A pattern that is not a valid regular expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PatternSyntaxError {
-    /// What is wrong.
+    /// The parser's message.
     pub reason: String,
-    /// The character of the pattern where it is wrong, from 1.
+    /// The character of the pattern at which it is invalid, from 1.
     pub position: Option<usize>,
-    /// The pattern with a mark below that character.
+    /// The pattern with a marker below that character.
     pub picture: Option<String>,
 }
 
-/// Why a search cannot begin, or cannot go on.
+/// An error that prevents or ends a search.
 #[derive(Debug, Clone, Error)]
 pub enum SearchError {
-    /// The pattern is no regular expression.
-    #[error("The pattern is not a regular expression: {}", .0.reason)]
+    /// The pattern is not a valid regular expression.
+    #[error("The pattern is not a valid regular expression: {}", .0.reason)]
     Pattern(PatternSyntaxError),
-    /// A glob is none.
+    /// A glob is invalid.
     #[error("'{glob}' is not a glob: {reason}")]
     Glob {
-        /// The glob, as it was written.
+        /// The glob, as written.
         glob: String,
-        /// What is wrong.
+        /// Why it is invalid.
         reason: String,
     },
-    /// There is no file type of that name.
+    /// Unknown file type.
     #[error("There is no file type '{0}'")]
     Type(String),
-    /// There is no encoding of that name.
+    /// Unknown encoding.
     #[error("There is no encoding '{0}'")]
     Encoding(String),
-    /// The caller has stopped the search.
+    /// The caller cancelled the search.
     #[error("The call was cancelled")]
     Cancelled,
 }
@@ -53,20 +53,20 @@ impl From<SearchError> for ToolError {
                     Some(position) => error.with("position", position),
                     None => error,
                 }
-                .with_hint("Mend the pattern, or set literal=true to search for it as it stands.")
+                .with_hint("Fix the pattern, or set literal=true to search for the exact text.")
             }
             SearchError::Glob { .. } => ToolError::invalid(message)
-                .with_hint("Globs are such as *.rs, src/**/*.py, {a,b}.txt or !*.min.js."),
+                .with_hint("Examples: *.rs, src/**/*.py, {a,b}.txt, !*.min.js."),
             SearchError::Type(name) => {
                 let near = crate::nearest_type(&name);
                 let hint = match near {
-                    Some(near) => format!("Did you mean {near}? A glob does it, too."),
-                    None => "Types are such as rust, py, js, md; a glob does it, too.".to_owned(),
+                    Some(near) => format!("Did you mean {near}? You can also use a glob."),
+                    None => "Examples: rust, py, js, md. You can also use a glob.".to_owned(),
                 };
                 ToolError::invalid(message).with_hint(hint)
             }
             SearchError::Encoding(_) => ToolError::invalid(message)
-                .with_hint("Encodings are such as latin1, windows-1252, shift_jis or utf-16le."),
+                .with_hint("Examples: latin1, windows-1252, shift_jis, utf-16le."),
         }
     }
 }

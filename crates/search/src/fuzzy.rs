@@ -1,4 +1,4 @@
-//! Finding files by what somebody remembers of their paths.
+//! Fuzzy search for paths.
 
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
@@ -18,26 +18,26 @@ use crate::selection::FileSelection;
 use crate::walk::{DirTask, SearchWalk, join_path};
 use crate::{PageRange, ResultPage};
 
-/// A file or folder whose path is near to what was looked for.
+/// A file or directory whose path matches a fuzzy query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FuzzyHit {
-    /// What was found.
+    /// The entry.
     pub entry: FoundEntry,
-    /// How near it is; more is nearer.
+    /// The score; higher is better.
     pub score: u32,
-    /// The characters of the path that fit.
+    /// The matching characters of the path.
     pub positions: Vec<u32>,
 }
 
-/// What each thread has for itself.
+/// Per-thread state.
 struct FuzzyWorker {
     matcher: Matcher,
     best: BoundedHeap<(Reverse<u32>, usize, PathBuf, FileKind)>,
     letters: Vec<char>,
 }
 
-/// Finds paths in which the letters of each word of `text` occur in order,
-/// the nearest first. A fit in the name counts on top of one in the path.
+/// Finds paths that contain the letters of each word of `text` in order, best
+/// match first. A match in the name adds to the score of the path.
 pub fn find_fuzzy(
     root: &SearchRoot,
     selection: &FileSelection,
@@ -109,7 +109,8 @@ fn build_hits(
         .collect()
 }
 
-/// Which characters fit: those of the name, if it fits alone.
+/// Returns the matching characters: those of the name, if it matches on its
+/// own.
 fn match_positions(pattern: &Pattern, path: &Path, matcher: &mut Matcher) -> Vec<u32> {
     let whole = path.to_string_lossy();
     let name_at = whole.rfind('/').map_or(0, |slash| slash + 1);

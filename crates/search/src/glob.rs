@@ -1,4 +1,4 @@
-//! Globs for names and for paths below a folder.
+//! Globs for names and for relative paths.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -8,38 +8,38 @@ use globset::{GlobBuilder, GlobMatcher};
 
 use crate::error::SearchError;
 
-/// What is not meant as it stands, somewhere in a glob.
+/// Characters with a special meaning in a glob.
 const GLOB_SPECIAL_CHARS: [char; 7] = ['*', '?', '[', ']', '{', '}', '\\'];
 
-/// A glob for names, or for relative paths if it speaks of folders. A name
-/// without wildcards is meant exactly.
+/// A glob for names, or for relative paths if it contains a slash. A name
+/// without wildcards matches exactly.
 #[derive(Debug, Clone)]
 pub struct PathGlob {
     shape: GlobShape,
     on_path: bool,
-    /// It names something that begins with a dot.
+    /// Whether it names something hidden, beginning with a dot.
     pub(crate) names_hidden: bool,
 }
 
-/// What a glob comes down to. Most are so simple that comparing bytes will do.
+/// The compiled form of a glob. Most are simple enough to compare bytes.
 #[derive(Debug, Clone)]
 enum GlobShape {
     Exact(Box<[u8]>),
-    /// A name that begins so.
+    /// A name with this prefix.
     Prefix(Box<[u8]>),
-    /// A name that ends so.
+    /// A name with this suffix.
     Suffix(Box<[u8]>),
     Compiled(GlobMatcher),
 }
 
 impl PathGlob {
-    /// Reads a glob.
+    /// Parses a glob.
     pub fn new(glob: &str, ignore_case: bool) -> Result<Self, SearchError> {
         let written = glob.strip_prefix("./").unwrap_or(glob);
         let written = written.trim_start_matches('/');
         let names_hidden =
             written.split('/').any(|part| part.len() > 1 && part.starts_with('.') && part != "..");
-        // In any folder: then it is the name that counts.
+        // With a leading `**/`, only the name matters.
         let name = written.strip_prefix("**/").filter(|name| is_name(name));
         let on_path = glob.contains('/') && name.is_none();
         let written = name.unwrap_or(written);
@@ -58,20 +58,21 @@ impl PathGlob {
         Ok(Self { shape: simple.unwrap_or(GlobShape::Compiled(matcher)), on_path, names_hidden })
     }
 
-    /// Whether a path relative to the root fits.
+    /// Whether a path relative to the root matches.
     pub fn matches(&self, relative: &Path) -> bool {
         let subject = if self.on_path { Some(relative.as_os_str()) } else { relative.file_name() };
         subject.is_some_and(|subject| self.shape.matches(subject))
     }
 
-    /// The same where the name is at hand.
+    /// Same as [`PathGlob::matches`], with the name already known.
     pub(crate) fn matches_entry(&self, relative: &Path, name: &OsStr) -> bool {
         self.shape.matches(if self.on_path { relative.as_os_str() } else { name })
     }
 }
 
 impl GlobShape {
-    /// That of a glob in which nothing but a star at one end is special.
+    /// Returns the shape of a glob whose only special character is a star at
+    /// one end.
     fn from_simple(glob: &str, on_path: bool) -> Option<Self> {
         let plain =
             |text: &str| (!text.contains(GLOB_SPECIAL_CHARS)).then(|| text.as_bytes().into());
@@ -79,7 +80,7 @@ impl GlobShape {
             return Some(Self::Exact(whole));
         }
         if on_path {
-            // A star does not stand for a slash.
+            // A star does not match a slash.
             return None;
         }
         let end = glob.strip_prefix('*').and_then(plain).map(Self::Suffix);
@@ -101,8 +102,8 @@ fn is_name(glob: &str) -> bool {
     !glob.is_empty() && !glob.contains('/')
 }
 
-/// The globs of a list that is written with commas; those inside of braces
-/// and brackets belong to the glob.
+/// Splits a comma-separated list of globs; commas inside braces and brackets
+/// belong to the glob.
 pub fn split_globs(text: &str) -> Vec<String> {
     let mut globs = vec![String::new()];
     let mut depth = 0_usize;

@@ -1,4 +1,4 @@
-//! What the ignore files say, decided folder by folder as ripgrep does.
+//! Ignore rules, resolved directory by directory as in ripgrep.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -9,15 +9,15 @@ use hermes_files::IgnoreRules;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-/// An ignore file that is longer than this is no ignore file.
+/// Maximum size of an ignore file; larger files are skipped.
 const MAX_IGNORE_FILE_BYTES: u64 = 1024 * 1024;
 
-/// The rules that hold in a folder: its own and those of the folders above.
+/// The rules that apply in a directory: its own and its parents'.
 #[derive(Debug, Clone)]
 pub struct DirIgnoreRules {
-    /// The nearest folder that has any.
+    /// The nearest directory with rules.
     nearest: Option<Arc<IgnoreLevel>>,
-    /// The user's own, for every repository.
+    /// The user's global gitignore, for every repository.
     global: Arc<Gitignore>,
 }
 
@@ -31,7 +31,7 @@ struct IgnoreLevel {
     above: Option<Arc<IgnoreLevel>>,
 }
 
-/// Which of the names that matter here a folder has.
+/// The ignore files and repository markers found in a directory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct IgnoreMarkers {
     rgignore: bool,
@@ -42,7 +42,7 @@ pub struct IgnoreMarkers {
 }
 
 impl IgnoreMarkers {
-    /// Takes note of a name.
+    /// Records a name if it is a marker.
     pub fn note(&mut self, name: &[u8]) {
         match name {
             b".rgignore" => self.rgignore = true,
@@ -60,7 +60,8 @@ impl IgnoreMarkers {
 }
 
 impl DirIgnoreRules {
-    /// Those of the folders above `place`, a real path, the nearest first.
+    /// Compiles the rules of the parents of `place`, a canonical path; `above`
+    /// lists the nearest first.
     pub fn from_parents(place: &Path, above: &[IgnoreRules]) -> Self {
         let (global, _) = GitignoreBuilder::new(place).build_global();
         let mut nearest = None;
@@ -82,8 +83,8 @@ impl DirIgnoreRules {
         Self { nearest, global: Arc::new(global) }
     }
 
-    /// The rules that hold in the folder at `place`, which has these marks and
-    /// whose files `open` opens.
+    /// Returns the rules that apply in the directory at `place`, which contains
+    /// `marks` and whose files `open` opens.
     #[must_use]
     pub fn for_dir(
         &self,
@@ -108,15 +109,15 @@ impl DirIgnoreRules {
         Self { nearest: Some(Arc::new(level)), global: Arc::clone(&self.global) }
     }
 
-    /// Whether the entry at a real path is to be left out. None: no rule
-    /// speaks of it.
+    /// Whether the entry at a canonical path is ignored; `None` if no rule
+    /// matches.
     pub fn is_ignored(&self, path: &Path, is_folder: bool) -> Option<bool> {
         let levels = || std::iter::successors(self.nearest.as_deref(), |l| l.above.as_deref());
         self.nearest.as_ref()?;
         let in_repository = levels().any(|level| level.is_repository);
         let mut by_rgignore = Match::None;
         let (mut by_ignore, mut by_git, mut by_exclude) = (Match::None, Match::None, Match::None);
-        // A repository's rules end at its top.
+        // A repository's rules end at its top level.
         let mut is_inside = in_repository;
         for level in levels() {
             by_rgignore = by_rgignore.or(level.rgignore.matched(path, is_folder));
@@ -147,7 +148,7 @@ fn read_text(opened: io::Result<File>) -> String {
     opened.ok().and_then(text).unwrap_or_default()
 }
 
-/// Lines that are not rules are passed over, as git does.
+/// Compiles ignore rules. Skips invalid lines, as git does.
 fn compile(folder: &Path, text: &str) -> Gitignore {
     if text.is_empty() {
         return Gitignore::empty();

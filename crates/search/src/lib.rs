@@ -1,9 +1,9 @@
 //! Finding files by content and by name, as fast as ripgrep.
 //!
-//! A [`SearchRoot`] is opened through the user's grants and held open; everything
-//! below it is reached from that handle, and no link is followed. Many threads
-//! work side by side, yet results come in a fixed order, so that one page of
-//! them goes on where the other ended.
+//! A [`SearchRoot`] is opened through the user's grants and held open;
+//! everything below it is reached from that handle, and no symlink is followed.
+//! Threads work in parallel, yet results have a fixed order, so each page
+//! continues where the previous one ended.
 
 mod bounded_heap;
 mod carriage_returns;
@@ -42,35 +42,34 @@ pub use pattern::{CaseMode, SearchPattern};
 pub use root::SearchRoot;
 pub use selection::{FileSelection, HiddenPathRules, nearest_type};
 
-/// What the results are ordered by.
+/// The order of the results.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SortOrder {
-    /// The path, part by part.
+    /// By path, component by component.
     #[default]
     Path,
-    /// When it was modified, newest first.
+    /// By modification time, newest first.
     Modified,
-    /// What is most likely meant comes first.
+    /// By relevance, best first.
     Relevance,
 }
 
-/// Which of the results are wanted.
+/// The requested page of results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageRange {
-    /// How many to pass over first.
+    /// How many results to skip.
     pub offset: u64,
-    /// How many to give at most.
+    /// The maximum number of results.
     pub limit: u64,
 }
 
 impl PageRange {
-    /// How many results must be known to fill the page.
+    /// How many results fill the page.
     fn end(self) -> u64 {
         self.offset.saturating_add(self.limit)
     }
 
-    /// How many results must be known to fill the page and to tell whether
-    /// there are more.
+    /// How many results fill the page and show whether there are more.
     fn needed(self) -> u64 {
         self.end().saturating_add(1)
     }
@@ -81,15 +80,15 @@ impl PageRange {
 pub struct ResultPage<T> {
     /// The results of the page.
     pub items: Vec<T>,
-    /// How many there are in all, or at least.
+    /// The total number of results, or a lower bound.
     pub total: u64,
     /// Whether `total` is exact.
     pub is_exact: bool,
-    /// Whether there are more than those up to the end of the page.
+    /// Whether there are results after the page.
     pub has_more: bool,
-    /// How many files were looked at.
+    /// How many files were visited.
     pub files_visited: u64,
-    /// What was left out against its will.
+    /// What had to be skipped.
     pub skipped: SkippedFiles,
     /// Why the search ended early, if it did.
     pub early_stop: Option<EarlyStop>,

@@ -1,4 +1,4 @@
-//! Lines of files, as results show them.
+//! Lines of files in search results.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,32 +8,32 @@ use std::sync::Arc;
 pub struct FileLine {
     /// Its number, from 1.
     pub number: u64,
-    /// Its text, or a part of it.
+    /// Its text, possibly clipped.
     pub text: String,
-    /// Where the matches are in `text`, in characters.
+    /// The ranges of the matches in `text`, in characters.
     pub ranges: Vec<(usize, usize)>,
-    /// The character of the whole line at which the first match begins, from
-    /// 1; 0 in a line without one.
+    /// The column of the first match in the whole line, in characters from 1; 0
+    /// without a match.
     pub column: u64,
-    /// Only a part of the line is shown.
+    /// Whether only a part of the line is shown.
     pub is_clipped: bool,
 }
 
-/// A match, with the lines around it.
+/// A match with its context lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineMatch {
     /// The file, relative to the root.
     pub path: Arc<Path>,
-    /// The lines before it that were asked for.
+    /// The requested context lines before it.
     pub before: Vec<FileLine>,
-    /// The lines of the match; more than one only if it goes over several.
+    /// The lines of the match; several if it spans lines.
     pub lines: Vec<FileLine>,
-    /// The lines after it that were asked for, up to the next match.
+    /// The requested context lines after it, up to the next match.
     pub after: Vec<FileLine>,
 }
 
 impl LineMatch {
-    /// The number of its first line.
+    /// Returns the number of its first line.
     pub fn line_number(&self) -> u64 {
         self.lines.first().map_or(0, |line| line.number)
     }
@@ -47,9 +47,8 @@ impl LineMatch {
     }
 }
 
-/// Cuts a range out of the matches of one file. Lines that lie around the
-/// first and the last of them but came with a match outside of the range are
-/// kept as their surroundings.
+/// Slices the matches of one file. Neighboring lines that belonged to a match
+/// outside the range are kept as context.
 pub(crate) fn slice_matches(
     mut matches: Vec<LineMatch>,
     from: usize,
@@ -101,7 +100,7 @@ impl LineMatch {
 }
 
 impl FileLine {
-    /// The same line as one of the surroundings.
+    /// Turns the line into a context line.
     fn into_context(mut self) -> Self {
         self.ranges.clear();
         self.column = 0;

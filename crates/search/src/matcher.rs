@@ -1,33 +1,34 @@
-//! A regular expression that does not see how lines end.
+//! A regex matcher that ignores line terminators.
 
 use grep_matcher::{ByteSet, LineMatchKind, LineTerminator, Match, Matcher, NoError};
 use grep_regex::{RegexCaptures, RegexMatcher};
 
-/// Finds matches in lines, or over several of them. Where it goes line by line,
-/// the carriage return before a line feed belongs to the end of the line, as it
-/// does for whoever reads the file. Nobody pays for that in files without any.
+/// Matches within lines or across them. In line mode, the carriage return
+/// before a line feed belongs to the terminator. Files without carriage returns
+/// pay nothing for that.
 #[derive(Debug, Clone)]
 pub(crate) struct LineMatcher {
     regex: RegexMatcher,
-    /// It could match a carriage return, and must not match that of an end.
+    /// Whether it could match a carriage return, so terminators must be
+    /// stripped.
     excludes_line_ends: bool,
 }
 
 impl LineMatcher {
-    /// Line by line, blind for the ends of the lines.
+    /// A matcher for single lines that ignores terminators.
     pub(crate) fn for_lines(regex: RegexMatcher) -> Self {
         let takes_none = regex.non_matching_bytes().is_some_and(|bytes| bytes.contains(b'\r'));
-        // A place between the two may match, too.
+        // An empty match between `\r` and `\n` is possible, too.
         let spares_ends = !takes_none || regex.is_match(b"\r").unwrap_or(true);
         Self { regex, excludes_line_ends: spares_ends }
     }
 
-    /// As it is, for whoever asks for the ends of lines.
+    /// A matcher that sees line terminators.
     pub(crate) fn for_text(regex: RegexMatcher) -> Self {
         Self { regex, excludes_line_ends: false }
     }
 
-    /// A line without what it cannot see of it.
+    /// Returns the part of a line that the matcher sees.
     pub(crate) fn visible<'l>(&self, line: &'l [u8]) -> &'l [u8] {
         if !self.excludes_line_ends {
             return line;
@@ -76,9 +77,9 @@ impl Matcher for LineMatcher {
         self.regex.line_terminator()
     }
 
-    /// Here the haystack is many lines. A match that goes up to the line feed
-    /// with the carriage return before it may need that: then the line is
-    /// looked at by itself.
+    /// The haystack holds many lines. A match that ends after the carriage
+    /// return of a line terminator may depend on it, so the line is only a
+    /// candidate.
     #[inline]
     fn find_candidate_line(&self, haystack: &[u8]) -> Result<Option<LineMatchKind>, NoError> {
         let found = self.regex.find_candidate_line(haystack)?;

@@ -1,4 +1,4 @@
-//! Whoever waits for a search: may stop it, sets it a time, sees how it goes.
+//! Cancellation, deadline and progress of a search.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -9,27 +9,27 @@ use hermes_core::ToolContext;
 use hermes_text::codec::{TextFormat, detect_format};
 use parking_lot::Mutex;
 
-/// How many of the paths that were skipped are told by name.
+/// Skipped paths listed by name.
 const MAX_LISTED_SKIPS: usize = 5;
-/// The part of the remaining time that is left for the answer.
+/// Fraction of the remaining time reserved for the response.
 const RESERVE_DIVISOR: u32 = 10;
 const MAX_RESERVE: Duration = Duration::from_millis(500);
 const REPORT_INTERVAL_MS: u64 = 1_000;
 
-/// Why a search ended before it was through.
+/// Why a search stopped early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EarlyStop {
-    /// The caller stopped it.
+    /// The caller cancelled it.
     Cancelled,
-    /// Its time was up.
+    /// It reached its deadline.
     TimedOut,
 }
 
-/// How the text of a file is spelled: of its path, its beginning, and whether
-/// that is all of it.
+/// Detects the encoding of a file from its path, its start, and whether that is
+/// the whole file.
 pub type FormatDetector<'a> = dyn Fn(&Path, &[u8], bool) -> TextFormat + Sync + 'a;
 
-/// The caller of a search.
+/// Cancellation, deadline, progress and skip counters of one search.
 pub struct SearchMonitor<'a> {
     cx: &'a ToolContext,
     format_detector: Option<&'a FormatDetector<'a>>,
@@ -49,18 +49,18 @@ impl fmt::Debug for SearchMonitor<'_> {
     }
 }
 
-/// What a search left out against its will.
+/// What a search had to skip.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SkippedFiles {
-    /// Files and folders that the account may not read.
+    /// Files and directories without read permission.
     pub unreadable: usize,
-    /// Files above the size that was allowed, or with lines too long to hold.
+    /// Files above the size limit, or with lines too long to hold.
     pub too_large: usize,
     /// Pipes, sockets and devices.
     pub special: usize,
-    /// Files that turned out to be binary.
+    /// Binary files.
     pub binary: usize,
-    /// Files and folders that a rule keeps closed.
+    /// Protected files and directories.
     pub protected: usize,
     /// Some of the unreadable and too large ones.
     pub paths: Vec<PathBuf>,
@@ -76,7 +76,7 @@ struct SkipCounters {
     paths: Mutex<Vec<PathBuf>>,
 }
 
-/// One reason to leave something out.
+/// Why an entry is skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SkipReason {
     Unreadable,
@@ -87,7 +87,7 @@ pub(crate) enum SkipReason {
 }
 
 impl<'a> SearchMonitor<'a> {
-    /// The caller of a running tool.
+    /// Creates the monitor of a tool call.
     pub fn new(cx: &'a ToolContext) -> Self {
         let begun = Instant::now();
         let until = cx.deadline.map(|at| {
@@ -105,15 +105,14 @@ impl<'a> SearchMonitor<'a> {
         }
     }
 
-    /// The same caller, who knows more of encodings than the bytes of a file
-    /// tell.
+    /// Sets a format detector that uses more than the bytes of a file.
     #[must_use]
     pub fn with_format_detector(mut self, spelling: &'a FormatDetector<'a>) -> Self {
         self.format_detector = Some(spelling);
         self
     }
 
-    /// How the text of a file is spelled.
+    /// Detects the encoding of a file.
     pub(crate) fn detect_format(&self, path: &Path, sample: &[u8], is_all: bool) -> TextFormat {
         match self.format_detector {
             Some(spelling) => spelling(path, sample, is_all),
@@ -121,7 +120,7 @@ impl<'a> SearchMonitor<'a> {
         }
     }
 
-    /// The same caller, who gives it this much time and no more.
+    /// Limits the search to this duration.
     #[must_use]
     pub fn with_timeout(mut self, time: Duration) -> Self {
         let end = self.begun.checked_add(time);
@@ -132,7 +131,7 @@ impl<'a> SearchMonitor<'a> {
         self
     }
 
-    /// Why the search has to end, if it has to.
+    /// Returns why the search has to stop, if it has to.
     pub(crate) fn early_stop(&self) -> Option<EarlyStop> {
         if self.cx.cancel.is_cancelled() {
             return Some(EarlyStop::Cancelled);
@@ -151,7 +150,7 @@ impl<'a> SearchMonitor<'a> {
         let swapped =
             self.reported.compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed);
         if swapped.is_ok() {
-            let message = format!("{} files looked at", before + files as u64);
+            let message = format!("{} files searched", before + files as u64);
             sink.report(&self.cx.tool, &hermes_core::ProgressUpdate { fraction: None, message });
         }
     }

@@ -1,4 +1,4 @@
-//! Finding files and folders by their names.
+//! Finding files and directories by name.
 
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
@@ -20,20 +20,20 @@ use crate::selection::FileSelection;
 use crate::walk::{DirListing, DirTask, SearchWalk, join_path};
 use crate::{PageRange, ResultPage, SortOrder};
 
-/// What may be found by its name.
+/// Which kinds of entries to find.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum EntryKinds {
-    /// Regular files, and links, wherever they lead.
+    /// Regular files and symlinks, whatever their target.
     #[default]
     Files,
-    /// Folders, and no links to some.
+    /// Directories, without symlinks to directories.
     Dirs,
     /// Both.
     Both,
 }
 
 impl EntryKinds {
-    /// Whether something of that kind is wanted.
+    /// Whether entries of this kind are included.
     pub(crate) fn includes(self, kind: FileKind) -> bool {
         match self {
             Self::Files => matches!(kind, FileKind::File | FileKind::Link),
@@ -42,7 +42,7 @@ impl EntryKinds {
         }
     }
 
-    /// How many of the entries of a folder are of that kind.
+    /// Counts the entries of these kinds in a directory.
     pub(crate) fn count(self, listing: &DirListing) -> usize {
         match self {
             Self::Files => listing.files,
@@ -52,14 +52,14 @@ impl EntryKinds {
     }
 }
 
-/// What is looked for.
+/// A query for names.
 #[derive(Debug, Clone)]
 pub struct NameQuery {
-    /// What the name or the path must be like.
+    /// The glob that the name or path must match.
     pub glob: PathGlob,
-    /// Files, folders or both.
+    /// The kinds of entries to find.
     pub kinds: EntryKinds,
-    /// In which order.
+    /// The order of the results.
     pub sort: SortOrder,
 }
 
@@ -69,16 +69,16 @@ impl NameQuery {
     }
 }
 
-/// A file or folder that was found.
+/// A file or directory that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundEntry {
-    /// Where it is, relative to the root.
+    /// Its path, relative to the root.
     pub path: PathBuf,
-    /// What it is; a link is a link.
+    /// Its kind; symlinks are not followed.
     pub kind: FileKind,
-    /// Its bytes, if it is a file that is still there.
+    /// Its size in bytes, if it is a file that still exists.
     pub size: Option<u64>,
-    /// When its content last changed.
+    /// When its content was last modified.
     pub modified: Option<SystemTime>,
 }
 
@@ -98,7 +98,7 @@ impl FoundEntry {
     }
 }
 
-/// Finds what has a name. With a file as the root only that file can be found.
+/// Finds entries by name. If the root is a file, only that file can be found.
 pub fn find_names(
     root: &SearchRoot,
     selection: &FileSelection,
@@ -133,7 +133,7 @@ pub fn find_names(
             find_ranked(&walk, above, names, page, watch, rank)
         }
         SortOrder::Relevance => {
-            // What lies near is more likely meant.
+            // Entries near the root are more relevant.
             let rank = |path: &Path, _: Option<EntryStat>| path.components().count();
             find_ranked(&walk, above, names, page, watch, rank)
         }
@@ -174,7 +174,7 @@ fn find_in_order(
     result_page(items, seen, seen < page.needed(), page, watch)
 }
 
-/// What was found, by its rank and then by its path.
+/// A found entry, ordered by rank, then by path.
 type RankedEntry<R> = (R, PathBuf, FileKind, Option<EntryStat>);
 
 fn find_ranked<R: Ord + Send>(
@@ -227,7 +227,7 @@ fn find_ranked<R: Ord + Send>(
     result_page(items, seen, true, page, watch)
 }
 
-/// What fits in a folder, and the folders below it, in order.
+/// Lists the matching entries of a directory and its subdirectories, in order.
 fn list_matching(
     walk: &SearchWalk<'_>,
     names: &NameQuery,
@@ -248,7 +248,7 @@ fn list_matching(
             if run.is_empty() {
                 run_key = key_in(key, entry.name.as_bytes());
                 if is_folder {
-                    // Behind its task and before all that is in it.
+                    // Sorts after the directory's task and before its contents.
                     run_key.push(0);
                 }
             }

@@ -1,9 +1,9 @@
-//! Work that many threads do at once and whose results are taken in order.
+//! Parallel work whose results are consumed in order.
 //!
-//! Every piece has a key, and all that comes of it has keys that lie between
-//! its own and the next one. The first piece in the order is always the next
-//! to be done, so that little has to be kept that came too early. Once enough
-//! results are known in a row, all that lies behind them is dropped.
+//! Every piece of work has a key, and everything it produces has keys between
+//! its own and the next one. Threads always take the first piece in the order,
+//! so few early results have to be buffered. Once enough consecutive results
+//! are known, everything after them is dropped.
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
@@ -13,11 +13,11 @@ use std::thread;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
-/// A place in the order.
+/// A position in the order.
 pub(crate) type OrderKey = Vec<u8>;
 
-/// The key of something in a folder; `/` becomes a byte that no name has, so
-/// that what is in a folder comes before its next neighbour.
+/// Returns the key of an entry in a directory. The separator is NUL, which no
+/// name contains, so the contents of a directory sort before its next sibling.
 pub(crate) fn key_in(folder: &[u8], name: &[u8]) -> OrderKey {
     let mut key = Vec::with_capacity(folder.len() + 1 + name.len());
     key.extend_from_slice(folder);
@@ -28,31 +28,31 @@ pub(crate) fn key_in(folder: &[u8], name: &[u8]) -> OrderKey {
     key
 }
 
-/// The key of the n-th piece of a list.
+/// Returns the key of the n-th piece of a list.
 pub(crate) fn key_at(number: usize) -> OrderKey {
     (number as u64).to_be_bytes().to_vec()
 }
 
-/// What comes of a piece of work.
+/// Output of a piece of work.
 pub(crate) enum WorkOutput<W, D> {
     /// More work.
     Work(W),
-    /// Results, with their number.
+    /// Results, with their count.
     Done(D, u64),
 }
 
-/// What a piece of work puts its outcome into.
+/// Where a piece of work collects its output.
 pub(crate) type WorkOutputs<W, D> = Vec<(OrderKey, WorkOutput<W, D>)>;
 
-/// What is to be done, and how.
+/// When a run ends.
 pub(crate) struct RunLimits<'a> {
-    /// How many results are enough; none means all.
+    /// How many results are enough; `None` means all.
     pub(crate) needed: Option<u64>,
-    /// Whether to stop at once.
+    /// Whether to stop immediately.
     pub(crate) is_stopped: &'a (dyn Fn() -> bool + Sync),
 }
 
-/// The threads that a search may use.
+/// Returns the number of threads a search may use.
 pub(crate) fn thread_count() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get).min(12)
 }
@@ -62,7 +62,7 @@ struct WorkQueue<W, D, T> {
     changed: Condvar,
 }
 
-/// A piece that a thread has taken on.
+/// A piece taken by a thread.
 struct WorkPiece<W> {
     key: OrderKey,
     work: W,
@@ -71,23 +71,24 @@ struct WorkPiece<W> {
 
 struct WorkQueueState<W, D, T> {
     waiting: BTreeMap<OrderKey, W>,
-    /// What is being done; the mark says that nobody needs it any more.
+    /// Pieces in progress; the flag is set when their output is no longer
+    /// needed.
     running: BTreeMap<OrderKey, Arc<AtomicBool>>,
     done: BTreeMap<OrderKey, (D, u64)>,
     taken: u64,
-    /// Results among the done.
+    /// Number of results in `done`.
     kept: u64,
     needed: Option<u64>,
-    /// Nothing behind this is needed.
+    /// Nothing after this key is needed.
     cutoff: Option<OrderKey>,
     idle: usize,
     is_over: bool,
-    /// Gets the results in order.
+    /// Receives the results in order.
     take: T,
 }
 
-/// Does all the work. Each thread has its own `hand`, which are given back in
-/// the end; `take` gets the results in order, and says when it has enough.
+/// Runs all the work. Each thread gets its own `hand`; all of them are
+/// returned. `take` receives the results in order.
 pub(crate) fn run_ordered<W: Send, D: Send, H: Send>(
     plan: &RunLimits<'_>,
     start: Vec<(OrderKey, W)>,
@@ -122,7 +123,7 @@ pub(crate) fn run_ordered<W: Send, D: Send, H: Send>(
     })
 }
 
-/// Lets the other threads end when one of them panics.
+/// Stops the other threads when one of them panics.
 struct PanicGuard<'a, W, D, T: FnMut(D)> {
     queue: &'a WorkQueue<W, D, T>,
 }
@@ -155,13 +156,13 @@ impl<W, D, T: FnMut(D)> WorkQueue<W, D, T> {
         self.state.lock()
     }
 
-    /// The first piece of a thread.
+    /// Returns a thread's first piece.
     fn first_piece(&self, plan: &RunLimits<'_>) -> Option<WorkPiece<W>> {
         self.next_piece(plan, self.lock())
     }
 
-    /// Hands in what came of a piece, and gives the next one. Both at once, so
-    /// that threads seldom wait for each other.
+    /// Stores the output of a piece and returns the next one, under one lock to
+    /// reduce contention.
     fn finish_and_next(
         &self,
         plan: &RunLimits<'_>,
@@ -171,21 +172,21 @@ impl<W, D, T: FnMut(D)> WorkQueue<W, D, T> {
         let is_stopped = (plan.is_stopped)();
         let mut state = self.lock();
         if is_stopped {
-            // The piece may be unfinished, and what lies behind a gap is not
-            // next: it stays where it is.
+            // The piece may be unfinished, and results after a gap are not
+            // consecutive: its output is dropped.
             state.is_over = true;
             self.changed.notify_all();
             return None;
         }
         let work = state.finish(key, outcome);
-        // One of the new pieces is for this thread.
+        // This thread takes one of the new pieces itself.
         if state.idle > 0 && (work > 1 || state.is_complete()) {
             self.changed.notify_all();
         }
         self.next_piece(plan, state)
     }
 
-    /// The next piece in the order; none when all is done.
+    /// Returns the next piece in the order; `None` when all are done.
     fn next_piece(
         &self,
         plan: &RunLimits<'_>,
@@ -212,7 +213,7 @@ impl<W, D, T: FnMut(D)> WorkQueue<W, D, T> {
 }
 
 impl<W, D, T: FnMut(D)> WorkQueueState<W, D, T> {
-    /// Puts in what came of a piece; says how much work that is.
+    /// Stores the output of a piece. Returns how many new pieces it contains.
     fn finish(&mut self, key: &OrderKey, outcome: &mut WorkOutputs<W, D>) -> usize {
         self.running.remove(key);
         let mut has_results = false;
@@ -245,7 +246,7 @@ impl<W, D, T: FnMut(D)> WorkQueueState<W, D, T> {
         self.waiting.is_empty() && self.running.is_empty()
     }
 
-    /// Drops all that lies behind as many results as are needed.
+    /// Drops everything after the needed number of results.
     fn cut_behind_enough(&mut self) {
         let Some(needed) = self.needed else { return };
         let mut known = self.taken;
@@ -262,7 +263,7 @@ impl<W, D, T: FnMut(D)> WorkQueueState<W, D, T> {
         for (_, dropped) in self.running.range::<OrderKey, _>(behind) {
             dropped.store(true, Ordering::Relaxed);
         }
-        // Nothing can come of a piece behind the cut, so that it may go.
+        // Pieces after the cutoff cannot contribute any more.
         self.running.retain(|key, _| *key <= cut);
         self.waiting.retain(|key, _| *key <= cut);
         self.done.retain(|key, _| *key <= cut);

@@ -1,11 +1,11 @@
-//! The page of a search, as it is filled.
+//! Builds the page of a content search.
 
 use crate::content::{ContentResults, FileMatches, MatchOutput};
 use crate::lines::slice_matches;
 use crate::monitor::{EarlyStop, SearchMonitor};
 use crate::{PageRange, ResultPage};
 
-/// The page that is being filled, and the sums.
+/// The page being filled, with its totals.
 #[derive(Debug)]
 pub(crate) struct PageBuilder {
     output: MatchOutput,
@@ -13,7 +13,7 @@ pub(crate) struct PageBuilder {
     seen: u64,
     matches: u64,
     items: Vec<FileMatches>,
-    /// The total, where all was counted before.
+    /// The total, if everything was counted beforehand.
     pub(crate) known_total: Option<u64>,
 }
 

@@ -1,75 +1,75 @@
-//! What is looked for inside of files.
+//! Patterns for content search.
 
 use grep_regex::{ErrorKind, RegexMatcher, RegexMatcherBuilder};
 
 use crate::error::{PatternSyntaxError, SearchError};
 use crate::matcher::LineMatcher;
 
-/// Bytes that a pattern may take when it is compiled.
+/// Size limit of a compiled pattern.
 const MAX_COMPILED_BYTES: usize = 8 * 1024 * 1024;
-/// Bytes that its tables may grow to in each thread.
+/// Size limit of its DFA cache per thread.
 const MAX_DFA_BYTES: usize = 64 * 1024 * 1024;
-/// Bytes of a pattern of which a picture helps.
+/// Longest pattern for which the error position is illustrated.
 const MAX_ILLUSTRATED_BYTES: usize = 500;
 
-/// What the parser puts before the lines of its picture.
+/// Indentation of the parser's illustration.
 const PARSER_INDENT: &str = "    ";
 
-/// Whether upper and lower case are one.
+/// Case sensitivity.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum CaseMode {
-    /// They are unless the pattern has an upper-case letter.
+    /// Insensitive unless the pattern has an upper-case letter.
     Smart,
-    /// They are not.
+    /// Case matters.
     #[default]
     Sensitive,
-    /// They are.
+    /// Case does not matter.
     Insensitive,
 }
 
-/// What is looked for inside of files.
+/// A pattern for content search.
 #[derive(Debug, Clone)]
 pub struct SearchPattern {
-    /// The regular expression, or the text.
+    /// The regular expression or literal text.
     pub text: String,
-    /// It is text and means itself.
+    /// Whether `text` is literal.
     pub literal: bool,
-    /// Whether upper and lower case are one.
+    /// Case sensitivity.
     pub case: CaseMode,
-    /// Only whole words.
+    /// Whether only whole words match.
     pub word: bool,
-    /// Matches may go over several lines. A pattern with a line feed in it
+    /// Whether matches may span lines. A pattern that contains a line feed
     /// always may.
     pub multiline: bool,
 }
 
-/// A pattern that is ready to be used.
+/// A compiled pattern.
 #[derive(Debug, Clone)]
 pub(crate) struct CompiledSearch {
     pub(crate) matcher: LineMatcher,
     pub(crate) multiline: bool,
-    /// Lines may end with a carriage return and a line feed.
+    /// Whether lines may end with `\r\n`.
     pub(crate) crlf: bool,
-    /// It looks for carriage returns, so that they are left in their places.
+    /// Whether it searches for carriage returns, so they must not be converted.
     pub(crate) keeps_carriage_returns: bool,
-    /// It speaks of characters that each encoding has other bytes for.
+    /// Whether it has characters whose bytes depend on the encoding.
     pub(crate) is_non_ascii: bool,
 }
 
 impl SearchPattern {
-    /// A regular expression in which case matters.
+    /// Creates a case-sensitive regular expression.
     pub fn regex(text: impl Into<String>) -> Self {
         let text = text.into();
         Self { text, literal: false, case: CaseMode::Sensitive, word: false, multiline: false }
     }
 
-    /// The same pattern, taken as it stands.
+    /// Returns the same pattern as literal text.
     #[must_use]
     pub fn as_literal(&self) -> Self {
         Self { literal: true, ..self.clone() }
     }
 
-    /// An error if it is no regular expression.
+    /// Returns an error if it is not a valid regular expression.
     pub fn check(&self) -> Result<(), SearchError> {
         self.compile().map(|_| ())
     }
@@ -78,7 +78,7 @@ impl SearchPattern {
         if !self.multiline {
             match self.build(false) {
                 Ok(matcher) => return Ok(self.assemble(matcher, false)),
-                // It speaks of line feeds, so it wants to see them.
+                // It matches line feeds, so it needs multi-line mode.
                 Err(error) if matches!(error.kind(), ErrorKind::NotAllowed(_)) => {}
                 Err(error) => return Err(self.explain(&error)),
             }
@@ -104,12 +104,12 @@ impl SearchPattern {
         }
     }
 
-    /// The end of a line is its end, also where a carriage return is left.
+    /// Whether it has a `$`, which must match before a carriage return as well.
     fn uses_line_ends(&self) -> bool {
         !self.literal && self.text.contains('$')
     }
 
-    /// Who writes a carriage return looks for one, wherever it is.
+    /// Whether it contains a carriage return, which is then matched anywhere.
     fn uses_carriage_returns(&self) -> bool {
         self.text.contains('\r') || (!self.literal && self.text.contains(r"\r"))
     }
@@ -140,8 +140,8 @@ impl SearchPattern {
     }
 
     fn explain(&self, error: &grep_regex::Error) -> SearchError {
-        // The matcher's parser sees the pattern with something around it, so
-        // that its picture is of another pattern.
+        // The matcher's parser sees a wrapped pattern, so its illustration
+        // would show another one.
         let parse = || regex::RegexBuilder::new(&self.text).size_limit(0).build().err();
         let plain = (!self.literal).then(parse).flatten();
         let told = match plain {
@@ -152,15 +152,15 @@ impl SearchPattern {
     }
 }
 
-/// A line feed of a pattern stands for the end of a line, also of one that ends
-/// with a carriage return and a line feed: the lines that others are shown end
-/// alike. In a class of characters it stands for itself.
+/// Makes a line feed in a pattern match any line end, also `\r\n`: lines are
+/// shown without their terminators, so both look alike. In a character class it
+/// stays literal.
 fn expand_line_feeds(pattern: &str, literal: bool) -> String {
     const LINE_END_REGEX: &str = r"(?:\r?\n)";
     if literal {
         return regex::escape(pattern).replace('\n', LINE_END_REGEX);
     }
-    // Where blanks in the pattern mean nothing, a line feed is one.
+    // In verbose mode, a line feed is ignored whitespace.
     let is_spaced = pattern.contains("(?") && pattern.contains('x');
     let mut made = String::with_capacity(pattern.len() + LINE_END_REGEX.len());
     let (mut classes, mut rest) = (0_usize, pattern.chars().peekable());
@@ -169,7 +169,7 @@ fn expand_line_feeds(pattern: &str, literal: bool) -> String {
             '[' => {
                 classes += 1;
                 made.push('[');
-                // Right at the beginning of a class it closes nothing.
+                // At the start of a class, `]` does not close it.
                 for mark in ['^', ']'] {
                     made.extend(rest.next_if_eq(&mark));
                 }
@@ -191,8 +191,8 @@ fn expand_line_feeds(pattern: &str, literal: bool) -> String {
     made
 }
 
-/// Takes the reason and the place out of the parser's picture, which has the
-/// pattern, then a line of marks, then the reason.
+/// Extracts the reason and position from the parser's error, which has the
+/// pattern, then a line of markers, then the reason.
 fn parse_syntax_error(pattern: &str, told: &str) -> PatternSyntaxError {
     let reason = told
         .lines()

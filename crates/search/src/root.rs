@@ -1,4 +1,4 @@
-//! Where a search begins: a folder that is held open, or a single file.
+//! The root of a search: an open directory or a single file.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -10,10 +10,10 @@ use hermes_files::{FileAccess, FileKind, IgnoreRules, OpenDir, explain_error};
 
 use crate::dir_handle::DirHandle;
 
-/// Where a search begins.
+/// The root of a search.
 #[derive(Debug)]
 pub struct SearchRoot {
-    /// Its real path.
+    /// Its canonical path.
     pub(crate) real_path: Arc<Path>,
     pub(crate) kind: RootKind,
 }
@@ -24,7 +24,7 @@ pub(crate) enum RootKind {
     File { file: File, name: OsString },
 }
 
-/// An open folder: as tools know it, and by its handle.
+/// An open directory, with the handle used for the walk.
 #[derive(Debug)]
 pub(crate) struct RootDir {
     pub(crate) folder: OpenDir,
@@ -32,7 +32,7 @@ pub(crate) struct RootDir {
 }
 
 impl SearchRoot {
-    /// Opens the file or folder at `path`, which is absolute.
+    /// Opens the file or directory at `path`, which is absolute.
     pub fn open(files: &FileAccess<'_>, path: &Path) -> Result<Self, ToolError> {
         let refused = match files.open_dir(path) {
             Ok(folder) => return Self::open_dir(files, path, folder),

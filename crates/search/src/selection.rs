@@ -1,4 +1,4 @@
-//! Which files a search looks at.
+//! File selection for a search.
 
 use std::fmt;
 use std::path::Path;
@@ -10,27 +10,26 @@ use ignore::types::{Types, TypesBuilder};
 
 use crate::error::SearchError;
 
-/// Which files a search looks at.
+/// Which files a search visits.
 #[derive(Debug, Clone)]
 pub struct FileSelection {
-    /// Those whose names begin with a dot, too.
+    /// Include hidden files, whose names begin with a dot.
     pub hidden: bool,
-    /// Not those that the ignore files leave out.
+    /// Respect ignore files.
     pub ignore_files: bool,
-    /// Only those that fit one of the globs, and none that fits a glob with a
-    /// `!` before it. As for ripgrep, such a glob counts more than an ignore
-    /// file.
+    /// Include only files that match one of the globs, and none that matches a
+    /// glob with a leading `!`. As in ripgrep, globs override ignore files.
     pub globs: Vec<String>,
-    /// More of them, for which small and capital letters are the same.
+    /// Further globs, matched case-insensitively.
     pub any_case_globs: Vec<String>,
-    /// Only those of one of these types (`rust`, `py`); with a `!` before it
-    /// none of them.
+    /// Include only files of these types (`rust`, `py`); a leading `!` excludes
+    /// a type.
     pub types: Vec<String>,
-    /// How many levels to descend; 1 is the folder itself.
+    /// How many levels to descend; 1 is the directory itself.
     pub max_depth: Option<usize>,
-    /// Only those of at most so many bytes.
+    /// Include only files of at most this many bytes.
     pub max_filesize: Option<u64>,
-    /// What must not be shown.
+    /// Paths that must not be shown.
     pub protected: Option<HiddenPathRules>,
 }
 
@@ -49,24 +48,25 @@ impl Default for FileSelection {
     }
 }
 
-/// What lies below a granted folder and must not be shown all the same.
+/// Paths excluded from a directory grant, which must not be shown.
 #[derive(Clone)]
 pub struct HiddenPathRules {
     exceptions: Arc<dyn GrantExceptions>,
 }
 
 impl HiddenPathRules {
-    /// That of a call; none if nothing is hidden from it.
+    /// Returns the rules of a call; `None` if nothing is hidden from it.
     pub fn from_grants(grants: &Grants) -> Option<Self> {
         grants.exceptions().map(|exceptions| Self { exceptions: Arc::clone(exceptions) })
     }
 
-    /// Whether a real path must not be shown.
+    /// Whether a canonical path must not be shown.
     pub fn hides(&self, real: &Path) -> bool {
         self.exceptions.denies(&Scope::FILE_READ, real)
     }
 
-    /// Whether a file with several names must not be shown under this one.
+    /// Whether a file with several hard links must not be shown under this
+    /// path.
     pub fn hides_shared(&self, real: &Path, file: (u64, u64)) -> bool {
         self.exceptions.denies_hard_linked(&Scope::FILE_READ, real, file)
     }
@@ -78,7 +78,7 @@ impl fmt::Debug for HiddenPathRules {
     }
 }
 
-/// A selection made ready for one root.
+/// A selection compiled for one root.
 #[derive(Debug)]
 pub(crate) struct PathFilter {
     pub(crate) hidden: bool,
@@ -103,14 +103,13 @@ impl PathFilter {
         })
     }
 
-    /// Whether the globs take a path in or leave it out; none if they are
-    /// silent.
+    /// Whether the globs include a path; `None` if no glob matches.
     pub(crate) fn glob_verdict(&self, path: &Path, is_folder: bool) -> Option<bool> {
         let matched = self.globs.matched(path, is_folder);
         if matched.is_none() { None } else { Some(matched.is_whitelist()) }
     }
 
-    /// The same for the types.
+    /// Whether the types include a path; `None` if no type applies.
     pub(crate) fn type_verdict(&self, path: &Path, is_folder: bool) -> Option<bool> {
         if self.types.is_empty() {
             return None;
@@ -176,7 +175,7 @@ fn build_types(names: &[String]) -> Result<Types, SearchError> {
     builder.build().map_err(|_| SearchError::Type(names.join(", ")))
 }
 
-/// All that ripgrep knows.
+/// All file types known to ripgrep.
 fn type_names() -> &'static [String] {
     static TYPE_NAMES: OnceLock<Vec<String>> = OnceLock::new();
     TYPE_NAMES.get_or_init(|| {
@@ -186,7 +185,7 @@ fn type_names() -> &'static [String] {
     })
 }
 
-/// The name of a type, which may be an extension as well.
+/// Resolves a type name, which may also be an extension or an alias.
 fn type_name(name: &str) -> Option<&'static str> {
     let plain = name.trim_start_matches('.').to_lowercase();
     let usual = match plain.as_str() {
@@ -205,7 +204,7 @@ fn type_name(name: &str) -> Option<&'static str> {
     type_names().iter().map(String::as_str).find(|known| *known == usual)
 }
 
-/// The file type whose name is nearest to `name`.
+/// Returns the file type whose name is most similar to `name`.
 pub fn nearest_type(name: &str) -> Option<&'static str> {
     hermes_core::similar::nearest(name, type_names().iter().map(String::as_str), 0.6)
 }

@@ -1,4 +1,4 @@
-//! What is made of the matches in one file.
+//! Sinks for the matches in one file.
 
 use std::io;
 use std::path::Path;
@@ -11,19 +11,19 @@ use crate::clip::{MAX_SHOWN_BYTES, clip};
 use crate::lines::{FileLine, LineMatch};
 use crate::matcher::LineMatcher;
 
-/// Matches of one line whose places are told.
+/// Matches per line whose ranges are reported.
 const MAX_MARKED_MATCHES: usize = 32;
-/// Lines of one match that are shown.
+/// Lines shown of one match.
 const MAX_MATCH_LINES: usize = 50;
-/// How far a look ahead may go behind a match.
+/// Bytes after a block that lookahead may read.
 const LOOKAHEAD_BYTES: usize = 128;
 
-/// Counts matches: lines, or each by itself where they go over several.
+/// Counts matching lines, or individual matches when they may span lines.
 #[derive(Debug)]
 pub(crate) struct CountSink<'m> {
     matcher: &'m LineMatcher,
     multiline: bool,
-    /// Where to stop.
+    /// Stop at this count.
     most: u64,
     pub(crate) number: u64,
     pub(crate) is_binary: bool,
@@ -53,7 +53,7 @@ impl Sink for CountSink<'_> {
 
     fn finish(&mut self, searcher: &Searcher, end: &SinkFinish) -> io::Result<()> {
         self.is_binary = end.binary_byte_offset().is_some();
-        // A binary file that nobody named has no matches, not even those
+        // A binary file not named by the caller has no matches, not even those
         // before its first NUL.
         if self.is_binary && searcher.binary_detection().quit_byte().is_some() {
             self.number = 0;
@@ -62,7 +62,7 @@ impl Sink for CountSink<'_> {
     }
 }
 
-/// Gathers the lines of the matches and those around them.
+/// Collects matching lines and their context.
 #[derive(Debug)]
 pub(crate) struct CollectSink<'m> {
     matcher: &'m LineMatcher,
@@ -108,7 +108,7 @@ impl<'m> CollectSink<'m> {
         Ok(())
     }
 
-    /// Each match of a block by itself, with all the lines that it touches.
+    /// Adds each match of a block separately, with all the lines it touches.
     fn push_block(&mut self, number: u64, found: &SinkMatch<'_>) -> io::Result<()> {
         let block = found.bytes_range_in_buffer();
         let buffer = found.buffer();
@@ -117,7 +117,7 @@ impl<'m> CollectSink<'m> {
             ranges.push((start, end));
             ranges.len() < self.most
         })?;
-        // The lines are counted from one match to the next.
+        // Line numbers are counted from one match to the next.
         let (mut at, mut line_number) = (block.start, number);
         for (start, end) in ranges {
             let line_start = line_start(buffer, block.start, start);
@@ -152,7 +152,7 @@ impl Sink for CollectSink<'_> {
         }
         let number = found.line_number().unwrap_or(0);
         if self.is_binary {
-            // What was named by the caller is looked into, but not shown.
+            // A binary file named by the caller is searched, but not shown.
             let text = "(binary file matches)".to_owned();
             let line = FileLine { number, text, ranges: Vec::new(), column: 0, is_clipped: true };
             self.push(vec![line]);
@@ -188,7 +188,7 @@ fn clip_line(number: u64, line: &[u8], ranges: &[(usize, usize)]) -> FileLine {
     clip(number, line, ranges)
 }
 
-/// Every match of a block; `see` says whether to go on.
+/// Passes every match of a block to `see`, which returns whether to continue.
 fn for_each_match(
     matcher: &LineMatcher,
     found: &SinkMatch<'_>,

@@ -1,4 +1,4 @@
-//! The bytes of a file, all at once where they are few.
+//! File contents for a search, read in one piece if small.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,13 +11,13 @@ use crate::carriage_returns::{CodeUnits, LineFeedReader};
 use crate::matcher::LineMatcher;
 use crate::monitor::SearchMonitor;
 
-/// Bytes of a file that is read at once.
+/// Files up to this size are read in one piece.
 const SMALL_FILE_BYTES: usize = 512 * 1024;
-/// Bytes of a larger one that are looked at before it is searched.
+/// Bytes of a larger file inspected before the search.
 pub(crate) const SAMPLE_BYTES: usize = 64 * 1024;
 
-/// Bytes from the first that is not ASCII on; none if there is no such byte.
-/// What was looked at already is left out.
+/// Returns a sample from the first non-ASCII byte on; `None` if there is none.
+/// Skips the first [`SAMPLE_BYTES`], which were inspected already.
 pub(crate) fn sample_from_non_ascii(reader: &CancellableReader<'_>) -> io::Result<Option<Vec<u8>>> {
     let mut buffer = vec![0; 4 * SAMPLE_BYTES];
     let mut at = SAMPLE_BYTES as u64;
@@ -41,7 +41,7 @@ pub(crate) fn sample_from_non_ascii(reader: &CancellableReader<'_>) -> io::Resul
     }
 }
 
-/// A file whose reading ends when nobody waits for it any more.
+/// A file reader that fails once the search is cancelled.
 pub(crate) struct CancellableReader<'a> {
     pub(crate) file: &'a File,
     pub(crate) monitor: &'a SearchMonitor<'a>,
@@ -49,7 +49,7 @@ pub(crate) struct CancellableReader<'a> {
 }
 
 impl CancellableReader<'_> {
-    /// Whether nobody waits for it any more.
+    /// Whether the search no longer needs the file.
     pub(crate) fn is_cancelled(&self) -> bool {
         self.dropped.load(Ordering::Relaxed) || self.monitor.early_stop().is_some()
     }
@@ -58,23 +58,23 @@ impl CancellableReader<'_> {
 impl Read for CancellableReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.is_cancelled() {
-            return Err(io::Error::other("nobody waits for it"));
+            return Err(io::Error::other("search cancelled"));
         }
         self.file.read(buffer)
     }
 }
 
-/// What of a file is in memory.
+/// The part of a file that is in memory.
 pub(crate) enum FileSource<'a> {
     /// All of it.
     Whole(&'a [u8]),
-    /// Its beginning, and whether that is all; the rest is read on the way.
+    /// Its start, and whether that is all; the rest is read during the search.
     Start(&'a [u8], bool),
 }
 
 impl<'a> FileSource<'a> {
-    /// Reads a file at once if it is small: that spares the kernel a call and
-    /// the searcher a copy.
+    /// Reads a small file in one piece, which saves a system call and a copy in
+    /// the searcher.
     pub(crate) fn read(
         reader: &mut CancellableReader<'_>,
         len: u64,
@@ -99,8 +99,8 @@ impl<'a> FileSource<'a> {
             }
         }
         let read = buffer.get(..filled).unwrap_or_default();
-        // With a NUL in it, only the matches before it count, which is told
-        // only by one who reads piece by piece.
+        // With a NUL in the file, only matches before it count, which only the
+        // streaming search detects.
         let is_text = memchr::memchr(0, read).is_none();
         Ok(if is_text && is_small {
             Self::Whole(read)
@@ -109,7 +109,7 @@ impl<'a> FileSource<'a> {
         })
     }
 
-    /// The beginning of the file, and whether it is all.
+    /// Returns the start of the file, and whether that is all of it.
     pub(crate) fn sample(&self) -> (&'a [u8], bool) {
         match self {
             Self::Whole(bytes) => (bytes, true),
@@ -117,7 +117,8 @@ impl<'a> FileSource<'a> {
         }
     }
 
-    /// `returns` tells how carriage returns are written, if they end the lines.
+    /// Searches the file. `returns` is set if bare carriage returns end its
+    /// lines.
     pub(crate) fn search<S: Sink<Error = io::Error>>(
         &self,
         searcher: &mut Searcher,

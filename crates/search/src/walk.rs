@@ -1,4 +1,4 @@
-//! The way down: one folder after the other, from the handle of the root.
+//! Directory traversal from the handle of the root.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -18,12 +18,12 @@ use crate::ordered_work::{OrderKey, key_in};
 use crate::root::RootDir;
 use crate::selection::{FileSelection, PathFilter};
 
-/// Folders that are held open for the files in them.
+/// Directories held open for the files in them.
 const MAX_HELD_DIRS: usize = 128;
-/// Entries of a folder after which somebody may have stopped the walk.
+/// Entries of a directory between two checks for cancellation.
 const CANCEL_CHECK_ENTRIES: usize = 4096;
 
-/// A folder that is still to be listed.
+/// A directory still to be listed.
 #[derive(Debug)]
 pub(crate) struct DirTask {
     /// Relative to the root.
@@ -33,41 +33,39 @@ pub(crate) struct DirTask {
     rules: Option<DirIgnoreRules>,
 }
 
-/// What a folder holds, as far as it was selected and is wanted, ordered by
-/// name.
+/// The selected and wanted entries of a directory, ordered by name.
 #[derive(Debug)]
 pub(crate) struct DirListing {
     pub(crate) dir: Arc<DirHandle>,
     pub(crate) kept: Vec<ListedEntry>,
-    /// How many files and links were selected, wanted or not.
+    /// Number of selected files and symlinks, wanted or not.
     pub(crate) files: usize,
-    /// How many folders were.
+    /// Number of selected directories, wanted or not.
     pub(crate) dirs: usize,
     rules: Option<DirIgnoreRules>,
     depth: usize,
 }
 
-/// One entry that was selected.
+/// A selected entry.
 #[derive(Debug)]
 pub(crate) struct ListedEntry {
     pub(crate) name: OsString,
     pub(crate) kind: FileKind,
-    /// If not, it is a folder, which is on the way to others.
+    /// If false, it is a directory kept only for its contents.
     pub(crate) is_wanted: bool,
 }
 
-/// A walk through all that is below a root.
+/// A traversal of everything below a root.
 #[derive(Debug)]
 pub(crate) struct SearchWalk<'a> {
     base: &'a RootDir,
     root_path: Arc<Path>,
     filter: PathFilter,
-    /// Its copies count the folders that are held open.
+    /// Its strong count tracks the directories held open.
     held: Arc<()>,
 }
 
-/// A folder that stays open for the files in it, as long as there are not too
-/// many of them.
+/// A directory held open for the files in it, unless too many already are.
 #[derive(Debug, Clone)]
 pub(crate) struct HeldDir {
     dir: Option<Arc<DirHandle>>,
@@ -75,7 +73,7 @@ pub(crate) struct HeldDir {
 }
 
 impl HeldDir {
-    /// None at all.
+    /// No directory.
     pub(crate) const NONE: Self = Self { dir: None, _ticket: None };
 
     pub(crate) fn dir(&self) -> Option<&DirHandle> {
@@ -97,8 +95,8 @@ impl<'a> SearchWalk<'a> {
         &self.base.handle
     }
 
-    /// Opens a file, by its path from the root or by its name in a folder that
-    /// is held.
+    /// Opens a file by its name in a held directory, or by its path from the
+    /// root.
     pub(crate) fn open(
         &self,
         held: &HeldDir,
@@ -110,7 +108,8 @@ impl<'a> SearchWalk<'a> {
             None => self.root_handle().open_file(&join_path(folder, name)),
         };
         match opened {
-            // It may be one of the kernel's, which can be a trap.
+            // It may be a kernel file, some of which block or have side
+            // effects.
             Ok((_, known)) if !known.is_stored => {
                 let path = join_path(folder, name);
                 refuse_traps(&self.root_path.join(&path))
@@ -121,7 +120,8 @@ impl<'a> SearchWalk<'a> {
         }
     }
 
-    /// Whether a file with several names must not be shown under this one.
+    /// Whether a file with several hard links must not be shown under this
+    /// path.
     pub(crate) fn is_protected_file(&self, real: &Path, file: (u64, u64)) -> bool {
         self.filter.is_protected_file(real, file)
     }
@@ -130,14 +130,14 @@ impl<'a> SearchWalk<'a> {
         self.filter.max_filesize
     }
 
-    /// The first task, and its key.
+    /// Returns the first task and its key.
     pub(crate) fn start(&self, above: &[IgnoreRules]) -> (OrderKey, DirTask) {
         let rules =
             self.filter.ignore_files.then(|| DirIgnoreRules::from_parents(&self.root_path, above));
         (OrderKey::new(), DirTask { relative: PathBuf::new(), depth: 0, rules })
     }
 
-    /// The folder for the files in it; not held if too many are.
+    /// Holds a directory open for the files in it, unless too many already are.
     pub(crate) fn hold_dir(&self, listing: &DirListing) -> HeldDir {
         if Arc::strong_count(&self.held) > MAX_HELD_DIRS {
             return HeldDir::NONE;
@@ -145,7 +145,7 @@ impl<'a> SearchWalk<'a> {
         HeldDir { dir: Some(Arc::clone(&listing.dir)), _ticket: Some(Arc::clone(&self.held)) }
     }
 
-    /// The task for a folder of a listing; none if it lies too deep.
+    /// Returns the task for a listed subdirectory; `None` if it is too deep.
     pub(crate) fn descend(
         &self,
         task: &DirTask,
@@ -162,9 +162,9 @@ impl<'a> SearchWalk<'a> {
         Some((key, DirTask { relative, depth, rules: listing.rules.clone() }))
     }
 
-    /// Lists the folders in a folder, and of all that was selected in it what
-    /// is wanted. What is gone meanwhile, or has become something else, is
-    /// passed over; what may not be read is noted.
+    /// Lists the subdirectories of a directory and the selected entries that
+    /// `wants` accepts. Skips entries that have vanished or changed type;
+    /// records unreadable ones.
     pub(crate) fn list(
         &self,
         task: &DirTask,
@@ -223,8 +223,8 @@ impl<'a> SearchWalk<'a> {
         Ok(DirListing { dir: folder, kept, files, dirs: folders, rules, depth })
     }
 
-    /// Globs count more than ignore files, those more than types, and a dot
-    /// only where all are silent.
+    /// Globs override ignore files, which override types; the hidden-file rule
+    /// applies only if none of them matches.
     fn is_selected(
         &self,
         rules: Option<&DirIgnoreRules>,
@@ -245,7 +245,7 @@ impl<'a> SearchWalk<'a> {
                 }
             }
         };
-        // Git's own objects are never what somebody looks for.
+        // Git's internal files are never search results.
         let is_closed = || self.filter.ignore_files && entry.name == ".git";
         if !is_kept || is_closed() {
             return false;
@@ -258,13 +258,13 @@ impl<'a> SearchWalk<'a> {
     }
 }
 
-/// The path of something in the folder of a task.
+/// Joins a task's directory and a name.
 pub(crate) fn join_path(folder: &Path, name: &OsString) -> PathBuf {
     if folder.as_os_str().is_empty() { PathBuf::from(name) } else { folder.join(name) }
 }
 
-/// Whether an error means that something is there but may not be read, and
-/// not that it is gone or no longer what it was.
+/// Whether an error means that a path exists but is unreadable, rather than
+/// having vanished or changed type.
 pub(crate) fn is_access_error(error: &io::Error) -> bool {
     let is_other = WrongFileKind::from_error(error).is_some() || is_loop(error);
     !is_other && !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)

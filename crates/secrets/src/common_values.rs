@@ -1,10 +1,10 @@
-//! Values that are too ordinary to be taken out of every text: the words,
-//! numbers and paths that people also write for other reasons.
+//! Values too common to redact: words, numbers and paths that also occur for
+//! other reasons.
 
-/// What is shorter stands in too many texts by chance.
+/// Shorter values occur in too many texts by chance.
 const MIN_VALUE_CHARS: usize = 6;
 
-/// A number must be this long to be more than a date or an amount.
+/// Shorter numbers may be dates or amounts.
 const MIN_NUMBER_CHARS: usize = 9;
 
 #[rustfmt::skip]
@@ -20,7 +20,7 @@ const COMMON_WORDS: &[&str] = &[
     "testing", "undefined", "unknown", "username", "verbose", "warning", "welcome",
 ];
 
-/// Where absolute paths begin.
+/// Top-level directories of absolute paths.
 #[rustfmt::skip]
 const ROOT_DIRS: &[&str] = &[
     "Applications", "Library", "System", "Users", "Volumes", "bin", "boot", "data", "dev", "etc",
@@ -28,7 +28,7 @@ const ROOT_DIRS: &[&str] = &[
     "srv", "sys", "tmp", "usr", "var", "work", "workspace",
 ];
 
-/// Whether a value cannot be told from ordinary text.
+/// Whether a value is indistinguishable from ordinary text.
 pub(crate) fn is_common_value(value: &str) -> bool {
     let length = value.chars().count();
     length < MIN_VALUE_CHARS
@@ -43,7 +43,7 @@ fn is_numeric(c: char) -> bool {
     c.is_ascii_digit() || matches!(c, '.' | ',' | '-' | '+' | '_' | ':' | ' ')
 }
 
-/// `******`, `xxxxxxxx`.
+/// Matches `******`, `xxxxxxxx`.
 fn is_repeated_char(value: &str) -> bool {
     value.chars().next().is_some_and(|first| value.chars().all(|c| c == first))
 }
@@ -61,7 +61,7 @@ fn is_path(value: &str) -> bool {
     })
 }
 
-/// `https://api.example.com`, with nothing behind it.
+/// Matches `https://api.example.com`, without a path.
 fn is_bare_url(value: &str) -> bool {
     let Some((scheme, rest)) = value.split_once("://") else { return false };
     let rest = rest.strip_suffix('/').unwrap_or(rest);

@@ -1,6 +1,5 @@
-//! The forms in which a value turns up in a text: as it is, escaped, percent
-//! encoded, spelled out sign by sign, in hex, and in base64 wherever it begins
-//! in what was encoded.
+//! The encodings in which a value can appear: plain, escaped, percent-encoded,
+//! character by character, hex, and base64 at any offset.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -8,14 +7,14 @@ use std::fmt::Write;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
-/// What is looked for.
+/// An encoded form to search for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct EncodedNeedle {
     /// The text.
     pub(crate) text: String,
-    /// Whether the letter before it may hold some bits of the value.
+    /// Whether the character before it may hold bits of the value.
     pub(crate) before: bool,
-    /// Whether the letter after it may.
+    /// Whether the character after it may hold bits of the value.
     pub(crate) after: bool,
 }
 
@@ -24,7 +23,7 @@ impl EncodedNeedle {
         Self { text, before: false, after: false }
     }
 
-    /// The range in `text`, if the needle really begins at `start`.
+    /// Returns the range in `text`, if the whole needle is at `start`.
     pub(crate) fn range_at(&self, text: &str, start: usize) -> Option<(usize, usize)> {
         let bytes = text.as_bytes();
         if !bytes.get(start..)?.starts_with(self.text.as_bytes()) {
@@ -40,14 +39,14 @@ impl EncodedNeedle {
         let mut to = start + self.text.len();
         if self.after && is_letter(to) {
             to += 1;
-            // Only what ends unevenly is padded.
+            // Padding occurs only after a partial group.
             to += bytes.iter().skip(to).take(2).take_while(|byte| **byte == b'=').count();
         }
         Some((from, to))
     }
 }
 
-/// Every form of a value.
+/// Returns every form of a value.
 pub(crate) fn all_forms(value: &str) -> BTreeSet<EncodedNeedle> {
     let mut forms = written_forms(value);
     forms.extend(spelled_forms(value).into_iter().map(EncodedNeedle::plain));
@@ -57,8 +56,8 @@ pub(crate) fn all_forms(value: &str) -> BTreeSet<EncodedNeedle> {
     forms
 }
 
-/// The signs of a value one by one, as escapes of JSON, of addresses, of
-/// programs and of HTML. Writers of HTML spell out some signs only.
+/// Returns the value with each character escaped, as in JSON, URLs, programming
+/// languages and HTML. HTML encoders escape only some characters.
 fn spelled_forms(value: &str) -> BTreeSet<String> {
     let bytes = |form: &dyn Fn(u8) -> String| value.bytes().map(form).collect::<String>();
     let signs = |form: &dyn Fn(char) -> String| value.chars().map(form).collect::<String>();
@@ -84,7 +83,7 @@ fn spelled_forms(value: &str) -> BTreeSet<String> {
             forms.insert(digits.trim_start_matches([' ', ',']).to_owned());
         }
     }
-    // .NET and PHP spell out what means something in HTML, and more.
+    // .NET and PHP escape HTML characters and more.
     for upper in [false, true] {
         let mut text = String::with_capacity(value.len() + 8);
         for sign in value.chars() {
@@ -122,13 +121,13 @@ fn spelled_forms(value: &str) -> BTreeSet<String> {
     forms
 }
 
-/// A sign as `printf %q` of the shell writes it.
+/// Escapes a character as the shell's `printf %q` does.
 fn shell_quoted(sign: char) -> String {
     let is_plain = sign.is_alphanumeric() || "_@%+=:,./-".contains(sign);
     if is_plain { sign.to_string() } else { format!("\\{sign}") }
 }
 
-/// In hex, and in base64 at each of its three beginnings.
+/// Reports the hex forms, and base64 at each of the three offsets.
 fn encode(bytes: &[u8], mut report: impl FnMut(EncodedNeedle)) {
     report(EncodedNeedle::plain(hex(bytes, false)));
     report(EncodedNeedle::plain(hex(bytes, true)));
@@ -143,13 +142,13 @@ fn encode(bytes: &[u8], mut report: impl FnMut(EncodedNeedle)) {
     }
 }
 
-/// The forms in which the letters of a value stay readable.
+/// Returns the forms in which the characters of a value stay readable.
 pub(crate) fn written_forms(value: &str) -> BTreeSet<EncodedNeedle> {
     let mut forms = BTreeSet::from([EncodedNeedle::plain(value.to_owned())]);
     for style in 0..16_u8 {
         let escaped = escape(value, style);
-        // A document within a document is escaped twice, and written down
-        // once more.
+        // Nested JSON documents are escaped twice, and a third time when
+        // logged.
         let twice = escape(&escaped, 0);
         forms.insert(EncodedNeedle::plain(escape(&twice, 0)));
         forms.insert(EncodedNeedle::plain(twice));
@@ -165,15 +164,15 @@ pub(crate) fn written_forms(value: &str) -> BTreeSet<EncodedNeedle> {
     forms
 }
 
-/// The value as it is, and as it stands in a JSON string, up to three deep.
+/// Returns the value plain and escaped as in JSON strings, up to three levels.
 pub(crate) fn escaped_forms(value: &str) -> BTreeSet<String> {
     let once = escape(value, 0);
     let twice = escape(&once, 0);
     BTreeSet::from([value.to_owned(), escape(&twice, 0), twice, once])
 }
 
-/// The value in hex and in base64, without the letters at the ends that
-/// something else has a part in.
+/// Returns the value in hex and base64, without characters at the ends that
+/// also encode neighboring bytes.
 pub(crate) fn encoded_forms(value: &str) -> BTreeSet<String> {
     let mut forms = BTreeSet::new();
     encode(value.as_bytes(), |needle| {
@@ -182,8 +181,8 @@ pub(crate) fn encoded_forms(value: &str) -> BTreeSet<String> {
     forms
 }
 
-/// The letters of `encoded` that only the value decides: without those that
-/// share bits with what stands before or after it.
+/// Returns the characters of `encoded` that depend only on the value, without
+/// those that share bits with neighboring bytes.
 fn inner_part(encoded: &str, offset: usize, length: usize) -> Option<EncodedNeedle> {
     let (from, to) = (offset * 8, (offset + length) * 8);
     let text = encoded.get(from.div_ceil(6)..to / 6)?.to_owned();
@@ -199,8 +198,9 @@ fn hex(bytes: &[u8], upper: bool) -> String {
     text
 }
 
-/// Escaped as in a JSON string. The bits of `style` are habits of writers:
-/// everything but ASCII, slashes, the signs of HTML, and capital digits.
+/// Escapes as in a JSON string. The bits of `style` select what encoders also
+/// escape: non-ASCII, slashes, HTML characters; the last one selects upper-case
+/// digits.
 fn escape(value: &str, style: u8) -> String {
     let [ascii, slash, html, upper] = [1, 2, 4, 8].map(|bit| style & bit != 0);
     let mut text = String::with_capacity(value.len() + 8);
@@ -228,7 +228,7 @@ fn push_utf16_escapes(text: &mut String, c: char, upper: bool) {
     }
 }
 
-/// The signs that one encoder or another leaves as they are.
+/// The characters that various encoders leave unescaped.
 const UNRESERVED_SETS: &[&str] = &["-_.~", "-_.~/", "-_.~!*'()", "*-._", "-_.~!*'();/?:@&=+$,#"];
 
 fn percent_encode(value: &str, kept: &str, plus: bool, upper: bool) -> String {

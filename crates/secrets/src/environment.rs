@@ -1,5 +1,5 @@
-//! What a child process gets to see of our environment: what is known to be
-//! needed, and never a secret.
+//! The environment of child processes: known harmless variables, never a
+//! secret.
 
 use std::env;
 use std::ffi::OsString;
@@ -8,10 +8,10 @@ use parking_lot::Mutex;
 
 use crate::secret_names::{is_secret, is_secret_value, split_words};
 
-/// Passed on under exactly these names.
+/// Variables passed on by exact name.
 #[rustfmt::skip]
 const ALLOWED_VARIABLES: &[&str] = &[
-    // Who and where.
+    // User and system.
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "OLDPWD", "SHLVL", "HOSTNAME",
     "TMPDIR", "TMP", "TEMP", "TZ", "MANPATH", "INFOPATH",
     // Language and terminal.
@@ -19,7 +19,7 @@ const ALLOWED_VARIABLES: &[&str] = &[
     "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE",
     "EDITOR", "VISUAL", "PAGER", "LESS", "GIT_PAGER", "GIT_EDITOR", "GIT_TERMINAL_PROMPT",
     "CI", "DEBIAN_FRONTEND", "SOURCE_DATE_EPOCH",
-    // The way to the network, unless a password is in it.
+    // Network, unless the value contains a password.
     "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY",
     "http_proxy", "https_proxy", "all_proxy", "no_proxy",
     "SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE",
@@ -42,7 +42,7 @@ const ALLOWED_VARIABLES: &[&str] = &[
     "MAKEFLAGS", "MAKELEVEL", "OMP_NUM_THREADS", "CUDA_HOME", "CUDA_VISIBLE_DEVICES",
 ];
 
-/// Passed on under any name that begins so; each ends at the end of a word.
+/// Variables passed on by prefix; each prefix ends at a word boundary.
 const ALLOWED_PREFIXES: &[&str] = &[
     "LC_",
     "XDG_",
@@ -54,24 +54,24 @@ const ALLOWED_PREFIXES: &[&str] = &[
     "npm_config_",
 ];
 
-/// A name that ends in one of these words, after another word, names a place.
+/// A name of several words that ends in one of these denotes a path.
 const PATH_SUFFIXES: &[&str] = &["HOME", "ROOT", "DIR", "PREFIX", "CACHE"];
 
-/// A name that ends in one of these words says how something is to run.
+/// A name that ends in one of these words is a runtime setting.
 const MODE_SUFFIXES: &[&str] = &[
     "ENV", "PORT", "DEBUG", "VERBOSE", "MODE", "LEVEL", "STAGE", "MODULE", "FLAG", "FLAGS",
     "THREADS", "JOBS", "WORKERS",
 ];
 
-/// Names of which one begins so have a meaning of their own.
+/// First words of names with a special meaning.
 const SPECIAL_PREFIXES: &[&str] = &["HERMES", "BASH", "ENV", "LD", "DYLD", "SSH", "SUDO", "KRB5"];
 
-/// The variables that a child process may have, in the order given.
+/// Returns the variables that a child process may have, in the given order.
 ///
-/// A variable must be known to be harmless, and neither its name nor its
-/// value may look secret. `extra` are names that the user passes through
-/// besides: `NAME` exactly, even if it looks secret, or `FAMILY_*`, of which
-/// what looks secret is held back.
+/// A variable must be known to be harmless, and neither its name nor its value
+/// may look secret. `extra` are names that the user passes through: `NAME`
+/// exactly, even if it looks secret, or `FAMILY_*`, except those that look
+/// secret.
 pub fn child_env(
     vars: impl Iterator<Item = (String, String)>,
     extra: &[String],
@@ -79,15 +79,15 @@ pub fn child_env(
     vars.filter(|(name, value)| may_pass(name, value, extra)).collect()
 }
 
-/// The variables of this program that a child process may have.
+/// Returns the variables of this process that a child process may have.
 pub fn own_env() -> Vec<(String, String)> {
     static ENV_CACHE: Mutex<FilteredEnvCache> =
         Mutex::new(FilteredEnvCache { all: Vec::new(), passed: Vec::new() });
     ENV_CACHE.lock().filter(env::vars_os().collect())
 }
 
-/// Variables that were judged. There is a child with every command, and they
-/// are hardly ever others.
+/// Cache of the filtered environment: every command starts a child process, and
+/// the environment rarely changes.
 #[derive(Debug, Default)]
 struct FilteredEnvCache {
     all: Vec<(OsString, OsString)>,
@@ -95,7 +95,7 @@ struct FilteredEnvCache {
 }
 
 impl FilteredEnvCache {
-    /// Those of them that a child process may have.
+    /// Returns those that a child process may have.
     fn filter(&mut self, all: Vec<(OsString, OsString)>) -> Vec<(String, String)> {
         if self.all != all {
             let text = |it: &OsString| it.to_str().map(str::to_owned);
@@ -111,7 +111,7 @@ fn may_pass(name: &str, value: &str, extra: &[String]) -> bool {
     if extra.iter().any(|wanted| wanted == name) {
         return true;
     }
-    // The list was gone through by eye, so the name cannot speak against it.
+    // The list was reviewed, so only the value is checked.
     if ALLOWED_VARIABLES.contains(&name) {
         return !is_secret_value(value);
     }
@@ -121,7 +121,7 @@ fn may_pass(name: &str, value: &str, extra: &[String]) -> bool {
     known && !is_secret(name, value)
 }
 
-/// Whether `wanted` is `FAMILY_*` and the name belongs to it.
+/// Whether `wanted` is `FAMILY_*` and matches the name.
 fn matches_prefix(wanted: &str, name: &str) -> bool {
     wanted
         .strip_suffix('*')
@@ -129,7 +129,8 @@ fn matches_prefix(wanted: &str, name: &str) -> bool {
         .is_some_and(|family| name.starts_with(family))
 }
 
-/// `RAILS_ENV=test`, `PORT=3000`: words and small numbers, as no key is made.
+/// Matches `RAILS_ENV=test`, `PORT=3000`: words and small numbers, unlike any
+/// key.
 fn is_mode_setting(words: &[String], value: &str) -> bool {
     let (Some(first), Some(last)) = (words.first(), words.last()) else { return false };
     let is_word = |part: &str| {
@@ -144,7 +145,7 @@ fn is_mode_setting(words: &[String], value: &str) -> bool {
         && value.split(['.', '-', '_', ':', ',', '*', '=']).all(is_word)
 }
 
-/// `SOMETHING_HOME=/a/place` and `SOMETHING_VERSION=1.2.3`.
+/// Matches `SOMETHING_HOME=/a/place` and `SOMETHING_VERSION=1.2.3`.
 fn is_path_or_version(name: &str, value: &str) -> bool {
     let plain = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
     if !name.chars().all(plain) {

@@ -1,66 +1,66 @@
-//! Pieces of a known value. A text is often cut before it is cleaned, and
-//! what is left of a value then tells nearly as much as all of it.
+//! Fragments of a known value. A text is often truncated before it is redacted,
+//! and the rest of a value then reveals nearly as much as all of it.
 //!
-//! The automaton looks for short anchors, taken from a value at even
-//! distances, so that every piece that counts holds one. At an anchor the
-//! piece is read to both sides and judged.
+//! The automaton searches for short anchors, taken from a value at regular
+//! intervals, so every relevant fragment contains one. At an anchor, the match
+//! is extended to both sides and then judged.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::encodings::{encoded_forms, escaped_forms};
 use crate::ordinary_text::ordinary_letters;
 
-/// A piece of this many letters gives a value away.
+/// A fragment of this many characters identifies a value.
 const MIN_FRAGMENT_CHARS: usize = 12;
 
-/// The beginning or the end of a short value may be shorter.
+/// The start or end of a short value may be shorter.
 const MIN_EDGE_CHARS: usize = 8;
 
-/// A value up to here is told by half of it.
+/// Values up to this length are identified by half of them.
 const MAX_HALVED_CHARS: usize = 23;
 
-/// So many letters of a signed token may tell no more than whose it is.
+/// Characters of a JWT payload that may identify only its issuer.
 const PUBLIC_CLAIM_CHARS: usize = 24;
 
-/// The letters of an anchor.
+/// Characters of an anchor.
 const ANCHOR_CHARS: usize = 8;
 
-/// From one anchor to the next: a shortest piece holds at least one.
+/// Distance between anchors: even the shortest fragment contains one.
 const ANCHOR_STRIDE: usize = MIN_FRAGMENT_CHARS - ANCHOR_CHARS + 1;
 
-/// So far a piece is read to each side of an anchor. Longer pieces hold more
-/// anchors, and what is found at them overlaps.
+/// How far a match is extended to each side of an anchor. Longer fragments
+/// contain more anchors, whose matches overlap.
 const MAX_EXTEND_CHARS: usize = 64;
 
-/// The same anchor is kept for so many places of one value.
+/// Positions of one value that the same anchor is kept for.
 const MAX_ANCHOR_POSITIONS: usize = 8;
 
-/// One value has no more anchors in one form: it would be longer than 5 KB.
+/// Anchors per form of a value, enough for about 5 KB.
 const MAX_FORM_ANCHORS: usize = 1024;
 
-/// All values together have no more anchors.
+/// Anchors of all values together.
 const MAX_ANCHORS: usize = 16 * 1024;
 
-/// Encoded forms, of which there are many, are left out from here on.
+/// Beyond this number, encoded forms, of which there are many, are skipped.
 const MAX_ENCODED_ANCHORS: usize = 2 * 1024;
 
-/// The text of a value in one form, of which pieces are looked for.
+/// One form of a value, whose fragments are searched for.
 struct ValueForm {
     text: String,
     ordinary: Vec<bool>,
     label: usize,
-    /// Whether it is short enough to be told by half of it.
+    /// Whether it is short enough to be identified by half of it.
     halved: bool,
 }
 
-/// Where an anchor is in its form.
+/// The position of an anchor in its form.
 #[derive(Clone, Copy)]
 struct FragmentAnchor {
     form: usize,
     offset: usize,
 }
 
-/// The pieces of all values.
+/// The fragments of all values.
 #[derive(Default)]
 pub(crate) struct FragmentIndex {
     forms: Vec<ValueForm>,
@@ -69,7 +69,7 @@ pub(crate) struct FragmentIndex {
 }
 
 impl FragmentIndex {
-    /// Of values, each with the number of its label.
+    /// Builds the index from values, each with the index of its label.
     pub(crate) fn new<'a>(values: impl IntoIterator<Item = (&'a str, usize)>) -> Self {
         let mut fragments = Self::default();
         let mut seen = HashSet::new();
@@ -109,14 +109,14 @@ impl FragmentIndex {
             let anchor = bytes.get(*offset..offset + ANCHOR_CHARS).unwrap_or_default();
             let place = places.entry(anchor).or_default();
             *place += 1;
-            // A row of one letter or two may fill a whole text.
+            // Runs of one or two distinct characters may fill a whole text.
             *place <= MAX_ANCHOR_POSITIONS && distinct_bytes(anchor) > 2
         });
         self.anchors.extend(anchors.take(room).map(|offset| FragmentAnchor { form, offset }));
         self.forms.push(ValueForm { text, ordinary, label, halved });
     }
 
-    /// What the automaton has to look for, in order.
+    /// Returns the patterns for the automaton, in order.
     pub(crate) fn anchors(&self) -> impl Iterator<Item = &[u8]> + Clone {
         self.anchors.iter().map(|anchor| {
             let bytes = self.forms.get(anchor.form).map_or(&[][..], |form| form.text.as_bytes());
@@ -124,18 +124,18 @@ impl FragmentIndex {
         })
     }
 
-    /// How many anchors there are.
+    /// Returns the number of anchors.
     pub(crate) fn len(&self) -> usize {
         self.anchors.len()
     }
 
-    /// Whether a piece may be written otherwise in a JSON string.
+    /// Whether a fragment may be written differently in a JSON string.
     pub(crate) fn is_escapable(&self) -> bool {
         self.escapable
     }
 
-    /// The piece around the anchor of this number found at `start`, and its
-    /// label; none if there is too little of the value in it.
+    /// Returns the fragment around anchor `number` found at `start`, and its
+    /// label; `None` if it contains too little of the value.
     pub(crate) fn fragment_at(
         &self,
         number: usize,
@@ -162,7 +162,7 @@ impl FragmentIndex {
 }
 
 impl ValueForm {
-    /// Whether this piece of the value cannot be there by chance.
+    /// Whether this fragment cannot occur by chance.
     fn is_identifying(&self, from: usize, to: usize) -> bool {
         let (Some(piece), Some(ordinary)) =
             (self.text.as_bytes().get(from..to), self.ordinary.get(from..to))
@@ -186,8 +186,8 @@ impl ValueForm {
     }
 }
 
-/// Whether pieces of a value are looked for: it is one long word of mixed
-/// letters, no address, no path and no text.
+/// Whether fragments of a value are searched for: it must be one long word of
+/// mixed characters, not a URL, path or text.
 fn is_eligible(value: &str) -> bool {
     value.len() >= MIN_FRAGMENT_CHARS
         && value.bytes().all(|byte| byte.is_ascii_graphic() && byte != b':')
@@ -195,8 +195,8 @@ fn is_eligible(value: &str) -> bool {
         && is_mixed(value.as_bytes())
 }
 
-/// Random bytes in base64, where a slash is a letter. A path of that length
-/// would have other letters, or be all of one case.
+/// Whether the value is random base64, where a slash is an ordinary character.
+/// A path of that length would have other characters, or a single case.
 fn is_base64(value: &[u8]) -> bool {
     value.len() >= 32
         && value.iter().all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(byte))
@@ -206,8 +206,8 @@ fn is_base64(value: &[u8]) -> bool {
         && !value.starts_with(b"/")
 }
 
-/// How far a signed token is like others: the first part says only how it was
-/// signed, and the second begins with the name of a claim.
+/// Returns how much of a JWT is common to others: the header only names the
+/// algorithm, and the payload begins with the name of a claim.
 fn public_prefix_length(value: &[u8]) -> usize {
     let dot = value.iter().position(|byte| *byte == b'.').filter(|_| value.starts_with(b"eyJ"));
     let Some(dot) = dot else { return 0 };
@@ -216,7 +216,7 @@ fn public_prefix_length(value: &[u8]) -> usize {
     dot + 1 + claims.count()
 }
 
-/// Letters and digits, or letters of both cases and many of them.
+/// Whether it has letters and digits, or many different letters of both cases.
 pub(crate) fn is_mixed(piece: &[u8]) -> bool {
     let both_cases =
         piece.iter().any(u8::is_ascii_uppercase) && piece.iter().any(u8::is_ascii_lowercase);
@@ -227,7 +227,7 @@ fn has_letters_and_digits(piece: &[u8]) -> bool {
     piece.iter().any(u8::is_ascii_alphabetic) && piece.iter().any(u8::is_ascii_digit)
 }
 
-/// How many different bytes there are in an ASCII text.
+/// Counts the distinct bytes of an ASCII text.
 fn distinct_bytes(piece: &[u8]) -> u32 {
     piece.iter().fold(0_u128, |seen, byte| seen | 1 << (byte & 127)).count_ones()
 }

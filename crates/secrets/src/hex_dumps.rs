@@ -1,23 +1,23 @@
-//! Bytes that are shown as digits: the dumps of `xxd`, `od` and `hexdump`, and
-//! lists such as `76:61`.
+//! Bytes shown as hex digits: the dumps of `xxd`, `od` and `hexdump`, and lists
+//! such as `76:61`.
 
-/// A shorter value is not looked for in them.
+/// Shorter values are not searched for in dumps.
 pub(crate) const MIN_VALUE_BYTES: usize = 8;
 
-/// So much is looked at at a time. The least that such a value takes up holds
-/// one look wherever it begins.
+/// Bytes inspected at a time. Even the shortest dumped value contains one whole
+/// window, wherever it begins.
 const WINDOW_BYTES: usize = 12;
 const WINDOW_STEP: usize = 8;
 
-/// More signs than these between two bytes are something else.
+/// Longer runs of separators do not belong to a dump.
 const MAX_SEPARATOR_CHARS: usize = 4;
 
-/// So many digits in a row tell where in a file a line is.
+/// A line that begins with this many digits begins with an offset.
 const MIN_OFFSET_DIGITS: usize = 6;
-/// The bytes of a line that begins with its place. What follows are letters.
+/// Bytes per line of a dump with offsets. A text column follows.
 const LINE_BYTES: usize = 16;
 
-/// Bytes in a row, each with where it is written.
+/// Consecutive bytes of a dump, with their positions in the text.
 #[derive(Debug, Default)]
 pub(crate) struct DumpedBytes {
     pub(crate) bytes: Vec<u8>,
@@ -25,7 +25,7 @@ pub(crate) struct DumpedBytes {
 }
 
 impl DumpedBytes {
-    /// Adds the bytes that these digits stand for.
+    /// Adds the bytes that these digits encode.
     fn push_hex(&mut self, line: &[u8], at: usize, digits: usize, start: usize) {
         let pairs = line.get(at..at + digits).unwrap_or_default().chunks(2);
         for (number, pair) in pairs.enumerate() {
@@ -36,7 +36,7 @@ impl DumpedBytes {
         }
     }
 
-    /// Where these bytes of it are written.
+    /// Returns the range of the text that shows these bytes.
     pub(crate) fn range(&self, from: usize, to: usize) -> Option<(usize, usize)> {
         let (start, _) = self.positions.get(from)?;
         let (_, end) = self.positions.get(to.checked_sub(1)?)?;
@@ -44,12 +44,12 @@ impl DumpedBytes {
     }
 }
 
-/// Whether there may be a dump in a text. It is asked of all that is read, so
-/// that it has to be quick: among eight signs of other text there is nearly
-/// always one beyond those of digits.
+/// Whether a text may contain a dump. This runs on every text, so it has to be
+/// fast: nearly every eight characters of other text include one beyond the hex
+/// digits.
 pub(crate) fn may_contain_dump(text: &str) -> bool {
     const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
-    const PAST_HEX_DIGITS: u64 = 0x1919_1919_1919_1919; // From `g` on, the sum is high.
+    const PAST_HEX_DIGITS: u64 = 0x1919_1919_1919_1919; // From `g` on, the sum sets the high bit.
     let bytes = text.as_bytes();
     let (eights, _) = bytes.as_chunks::<WINDOW_STEP>();
     eights.iter().enumerate().any(|(number, eight)| {
@@ -66,7 +66,7 @@ pub(crate) fn may_contain_dump(text: &str) -> bool {
     })
 }
 
-/// The signs of dumps.
+/// The characters of dumps.
 const IS_DUMP_CHAR: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
@@ -81,7 +81,7 @@ const fn is_separator(byte: u8) -> bool {
     matches!(byte, b' ' | b',' | b':' | b'-' | b'\t' | b';' | b'\\' | b'\n' | b'|')
 }
 
-/// Whether digits come in twos or fours, always with the same sign between.
+/// Whether digits come in twos or fours, always with the same separator.
 fn is_regular_hex(glance: &[u8]) -> bool {
     let each = |period: usize| {
         (0..period).any(|phase| {
@@ -98,7 +98,7 @@ fn is_regular_hex(glance: &[u8]) -> bool {
     each(3) || each(5)
 }
 
-/// The bytes that are shown in a text.
+/// Returns the bytes shown in a text.
 pub(crate) fn dumped_bytes(text: &str) -> Vec<DumpedBytes> {
     let mut rows = vec![DumpedBytes::default()];
     let mut start = 0;
@@ -110,7 +110,7 @@ pub(crate) fn dumped_bytes(text: &str) -> Vec<DumpedBytes> {
     rows
 }
 
-/// Adds the bytes of a line. They may go on in the next one.
+/// Adds the bytes of a line. They may continue on the next one.
 fn read_line(line: &[u8], start: usize, rows: &mut Vec<DumpedBytes>) {
     let end = line.strip_suffix(b"\\n").unwrap_or(line).trim_ascii_end().len();
     let line = line.get(..end).unwrap_or_default();
@@ -135,7 +135,7 @@ fn read_line(line: &[u8], start: usize, rows: &mut Vec<DumpedBytes>) {
             continue;
         }
         if is_placed && count > 0 {
-            // What is left of the line shows the same bytes as letters.
+            // The rest of the line shows the same bytes as text.
             row.positions.iter_mut().rev().take(count).for_each(|(_, to)| *to = start + end);
             return;
         }
@@ -151,12 +151,13 @@ fn read_line(line: &[u8], start: usize, rows: &mut Vec<DumpedBytes>) {
     }
 }
 
-/// How many signs stand before the next digits.
+/// Counts the separators before the next digits.
 fn separator_length(rest: &[u8]) -> usize {
     rest.iter().take_while(|byte| is_separator(**byte)).count()
 }
 
-/// How many digits there are from here to something else than a letter.
+/// Counts the hex digits from here to the end of the word; 0 if other letters
+/// follow.
 fn digits_at(line: &[u8], at: usize) -> usize {
     let rest = line.get(at..).unwrap_or_default();
     let digits = rest.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();

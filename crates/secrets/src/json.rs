@@ -1,17 +1,17 @@
-//! Redaction inside a JSON text. Each string is read, cleaned and written
-//! again, so that neither an escape nor the structure is cut.
+//! Redaction inside JSON text. Each string is decoded, redacted and encoded
+//! again, so neither an escape nor the structure is broken.
 
 use crate::Redactor;
 use crate::patterns::{header_credential, secret_header};
 
-/// A number or a word shorter than this cannot be a secret.
+/// A shorter number or word cannot be a secret.
 const MIN_TOKEN_CHARS: usize = 6;
 
-/// The text without secrets; none if it has none.
+/// Returns the redacted text; `None` if it has no secrets.
 pub(crate) fn redact_json(text: &str, redactor: &Redactor) -> Option<String> {
     let mut clean = String::with_capacity(text.len());
     let mut changed = false;
-    // The header that the last string names, in case it is a key.
+    // The header named by the last string, in case that is a key.
     let mut header = None;
     let mut rest = text;
     while let Some(open) = rest.find('"') {
@@ -41,7 +41,7 @@ pub(crate) fn redact_json(text: &str, redactor: &Redactor) -> Option<String> {
     changed.then_some(clean)
 }
 
-/// The content of a string without secrets; none if it has none.
+/// Returns the redacted content of a string; `None` if it has no secrets.
 fn redact_string(content: &str, header: Option<&str>, redactor: &Redactor) -> Option<String> {
     let redacted = redactor.redact(content);
     if let Some(header) = header
@@ -54,15 +54,15 @@ fn redact_string(content: &str, header: Option<&str>, redactor: &Redactor) -> Op
     matches!(redacted, std::borrow::Cow::Owned(_)).then(|| redacted.into_owned())
 }
 
-/// What stands between strings: punctuation, numbers, words. Whether
-/// something was taken out of it.
+/// Redacts the text between strings: punctuation, numbers, words. Returns
+/// whether it changed.
 fn redact_structure(structure: &str, redactor: &Redactor, clean: &mut String) -> bool {
     if structure.len() < MIN_TOKEN_CHARS || !redactor.contains_secret(structure) {
         clean.push_str(structure);
         return false;
     }
     if !structure.split(is_punctuation).all(is_bare_token) {
-        // It is no JSON, so there is nothing to keep whole.
+        // Not JSON, so there is no structure to preserve.
         clean.push_str(&redactor.redact(structure));
         return true;
     }
@@ -90,8 +90,8 @@ fn is_bare_token(token: &str) -> bool {
     matches!(token, "true" | "false" | "null") || token.bytes().all(in_number)
 }
 
-/// The bytes of the string literal that the text begins with, quotes
-/// included; none if it does not end.
+/// Returns the length in bytes of the string literal at the start of the text,
+/// with quotes; `None` if it is unterminated.
 fn string_length(text: &str) -> Option<usize> {
     let mut escaped = false;
     for (at, byte) in text.bytes().enumerate().skip(1) {
@@ -108,13 +108,13 @@ fn string_length(text: &str) -> Option<usize> {
 fn push_literal(text: &mut String, content: &str) {
     match serde_json::to_string(content) {
         Ok(literal) => text.push_str(&literal),
-        // A string can always be written; were it otherwise, nothing may show.
+        // Cannot fail for a string; if it did, nothing must leak.
         Err(_) => text.push_str("\"\""),
     }
 }
 
-/// Reads escapes. Half a surrogate pair becomes the replacement character,
-/// and what is no escape stays.
+/// Decodes escapes. A lone surrogate becomes the replacement character; invalid
+/// escapes stay unchanged.
 fn unescape(raw: &str) -> String {
     let mut text = String::with_capacity(raw.len());
     let mut rest = raw;
@@ -132,7 +132,8 @@ fn unescape(raw: &str) -> String {
     text
 }
 
-/// What the escape at the start of the text stands for, and its length.
+/// Returns the character of the escape at the start of the text, and the length
+/// of the escape.
 fn read_escape(text: &str) -> (Option<char>, usize) {
     let plain = |c| (Some(c), 2);
     match text.as_bytes().get(1) {
@@ -157,7 +158,7 @@ fn read_escape(text: &str) -> (Option<char>, usize) {
     }
 }
 
-/// The number in a `\uXXXX` at the start of the text.
+/// Returns the code unit of a `\uXXXX` at the start of the text.
 fn unicode_escape(text: &str) -> Option<u16> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     let all_hex = digits.bytes().all(|b| b.is_ascii_hexdigit());

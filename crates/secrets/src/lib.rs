@@ -1,5 +1,5 @@
-//! What is secret: which names and values, how they are kept, and how they
-//! are kept out of every text.
+//! Secrets: detection by name and value, storage, and redaction from every
+//! text.
 
 mod common_values;
 mod encodings;

@@ -1,20 +1,20 @@
-//! Which letters of a value are ordinary: those of words, of counted-up rows
-//! such as `abcdef`, of repeated letters, and of the prefix that all tokens of
-//! a service share.
+//! Detects the ordinary characters of a value: those of words, of sequences
+//! such as `abcdef`, of repeated characters, and of the prefix that all tokens
+//! of a service share.
 
-/// A shorter row of letters is a word only by chance.
+/// Shorter runs of letters are words only by chance.
 const MIN_WORD_CHARS: usize = 4;
 
-/// A shorter counted-up or repeated row tells nothing.
+/// Shorter sequences or repetitions are not significant.
 const MIN_SEQUENCE_CHARS: usize = 4;
 
 /// The longest part of a prefix: `github` in `github_pat_`.
 const MAX_NAME_CHARS: usize = 6;
 
-/// No service puts more before its tokens.
+/// Maximum length of a token prefix.
 const MAX_PREFIX_CHARS: usize = 16;
 
-/// For each letter, those that often follow it in a word.
+/// For each letter, the letters that often follow it in a word.
 const COMMON_FOLLOWERS: [&[u8]; 26] = [
     b"bcdilmnprst",
     b"aeilou",
@@ -44,7 +44,7 @@ const COMMON_FOLLOWERS: [&[u8]; 26] = [
     b"e",
 ];
 
-/// For each byte of an ASCII text, whether it is an ordinary one.
+/// For each byte of an ASCII text, whether it is ordinary.
 pub(crate) fn ordinary_letters(text: &[u8]) -> Vec<bool> {
     let mut ordinary = vec![false; text.len()];
     mark(&mut ordinary, 0, prefix_length(text));
@@ -68,8 +68,8 @@ fn mark(ordinary: &mut [bool], from: usize, to: usize) {
     }
 }
 
-/// How far the value is a prefix made of short names: `sk-ant-api03-`. What
-/// would leave less than half of the value is no prefix.
+/// Returns the length of a prefix made of short names: `sk-ant-api03-`. A
+/// prefix takes at most half of the value.
 fn prefix_length(text: &[u8]) -> usize {
     let mut length = 0;
     for part in text.split_inclusive(|byte| b"-_.".contains(byte)) {
@@ -84,15 +84,15 @@ fn prefix_length(text: &[u8]) -> usize {
     length
 }
 
-/// Small letters, then at most two digits.
+/// Whether it is lower-case letters followed by at most two digits.
 fn is_short_name(name: &[u8]) -> bool {
     let letters = name.iter().take_while(|byte| byte.is_ascii_lowercase()).count();
     let number = name.get(letters..).unwrap_or_default();
     name.len() <= MAX_NAME_CHARS && number.len() <= 2 && number.iter().all(u8::is_ascii_digit)
 }
 
-/// The end of the row of letters at `at`: small ones, perhaps after one
-/// capital, or capitals.
+/// Returns the end of the run of letters at `at`: lower-case ones, optionally
+/// after one capital, or only capitals.
 fn word_end(text: &[u8], at: usize) -> usize {
     let rest = text.get(at..).unwrap_or_default();
     let capitals = rest.iter().take_while(|byte| byte.is_ascii_uppercase()).count();
@@ -105,7 +105,7 @@ fn word_end(text: &[u8], at: usize) -> usize {
     }
 }
 
-/// Whether at least two in three neighbours are such as words have.
+/// Whether at least two thirds of the letter pairs are common in words.
 fn is_word(letters: &[u8]) -> bool {
     if letters.len() < MIN_WORD_CHARS {
         return false;
@@ -123,7 +123,7 @@ fn often_follows(first: u8, next: u8) -> bool {
         .is_some_and(|followers| followers.contains(&next.to_ascii_lowercase()))
 }
 
-/// Marks rows in which each byte is the one before plus `step`.
+/// Marks runs in which each byte is the previous one plus `step`.
 fn mark_sequences(text: &[u8], step: u8, ordinary: &mut [bool]) {
     let mut start = 0;
     for at in 1..=text.len() {

@@ -1,9 +1,9 @@
-//! Shapes of secrets that nobody has told us: tokens of well-known services,
-//! private keys, credentials in headers and addresses.
+//! Patterns of unregistered secrets: tokens of well-known services, private
+//! keys, credentials in headers and URLs.
 //!
-//! One automaton finds the triggers; what stands at one is then read by hand,
-//! and no letter is read more than a few times. What people write in place of
-//! a secret, in code and in documents, is left alone.
+//! One automaton finds the triggers; each is then examined by hand-written code
+//! that reads no byte more than a few times. Placeholders in code and documents
+//! are left unchanged.
 
 use crate::secret_names::is_secret_name;
 
@@ -17,17 +17,17 @@ use plausibility::{is_filler, is_random};
 pub(crate) use table::{PATTERN_TRIGGERS, SecretKind};
 use table::{PatternTrigger, TokenShape};
 
-/// As far as the secret of an access key id stands behind it.
+/// Distance within which a secret follows its access key id.
 const AWS_SECRET_DISTANCE: usize = 160;
 
-/// A private key has at least one run of so many letters.
+/// A private key has at least one run of this many characters.
 const MIN_KEY_RUN_CHARS: usize = 32;
 
-/// The longest name of a query parameter or of a header.
+/// The longest name of a query parameter.
 const MAX_NAME_CHARS: usize = 48;
 
-/// Ways to say who one is in an `Authorization` header. `Basic` is not among
-/// them: it is judged by what it decodes to.
+/// Schemes in an `Authorization` header. `Basic` is not among them: it is
+/// judged by its decoded value.
 const AUTH_SCHEMES: &[&str] = &["apikey", "bearer", "bot", "key", "token"];
 
 const KEY_HEADERS: &[&str] = &[
@@ -39,12 +39,12 @@ const KEY_HEADERS: &[&str] = &[
     "x-goog-api-key",
 ];
 
-/// Reads a text at its triggers, from the left.
+/// Examines a text at its triggers, from left to right.
 #[derive(Debug)]
 pub(crate) struct TriggerExaminer<'a> {
     text: &'a str,
     bytes: &'a [u8],
-    /// What lies before was judged as the value of a header or a parameter.
+    /// Everything before was examined as the value of a header or parameter.
     examined_to: usize,
 }
 
@@ -53,7 +53,7 @@ impl<'a> TriggerExaminer<'a> {
         Self { text, bytes: text.as_bytes(), examined_to: 0 }
     }
 
-    /// Reports what stands at a trigger that lies from `start` to `end`.
+    /// Reports the secret at the trigger from `start` to `end`, if any.
     pub(crate) fn examine(
         &mut self,
         trigger: PatternTrigger,
@@ -96,8 +96,8 @@ impl<'a> TriggerExaminer<'a> {
         start: usize,
         end: usize,
     ) -> Option<(usize, usize, SecretKind)> {
-        // A token never begins inside a run of its own letters, so that no
-        // run is read twice.
+        // A token never begins inside a run of its own characters, so no run is
+        // read twice.
         if !self.begins_word(start, shape.body) {
             return None;
         }
@@ -108,7 +108,7 @@ impl<'a> TriggerExaminer<'a> {
         fits.then_some((start, stop, shape.kind))
     }
 
-    /// Three parts, of which two are JSON objects.
+    /// Matches three parts, two of which are JSON objects.
     fn match_jwt(&self, start: usize) -> Option<(usize, usize, SecretKind)> {
         if !self.begins_word(start, in_token_word) {
             return None;
@@ -127,7 +127,7 @@ impl<'a> TriggerExaminer<'a> {
         signed.then_some((start, end, SecretKind::Jwt))
     }
 
-    /// `SG.` and two parts.
+    /// Matches `SG.` and two parts.
     fn match_dotted(&self, start: usize, end: usize) -> Option<(usize, usize, SecretKind)> {
         if !self.begins_word(start, in_token_word) {
             return None;
@@ -141,7 +141,8 @@ impl<'a> TriggerExaminer<'a> {
         fits.then_some((start, second, SecretKind::SendGrid))
     }
 
-    /// A private key with its frame, or as much of it as there is.
+    /// Matches a private key with its PEM markers, or as much of it as is
+    /// present.
     fn match_private_key(&self, start: usize, end: usize) -> Option<(usize, usize, SecretKind)> {
         let title =
             self.run_end(end, |b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b' ');
@@ -151,7 +152,7 @@ impl<'a> TriggerExaminer<'a> {
             return None;
         }
         let rest = self.text.get(body..)?;
-        // Stops at the next key, too, so that no text is gone over twice.
+        // Also stops at the next key, so no text is read twice.
         let frame = rest.find("-----").unwrap_or(rest.len());
         let inside = rest.get(..frame)?;
         if !plausibility::has_run(inside, MIN_KEY_RUN_CHARS) {
@@ -179,7 +180,7 @@ impl<'a> TriggerExaminer<'a> {
         fits.then_some((start, stop, SecretKind::AwsId))
     }
 
-    /// The 40 letters that follow an access key id, if they do.
+    /// Returns the 40 characters that follow an access key id, if any.
     fn aws_secret_after(&self, at: usize) -> Option<(usize, usize)> {
         let limit = self.bytes.len().min(at + AWS_SECRET_DISTANCE);
         let mut at = at;
@@ -188,7 +189,7 @@ impl<'a> TriggerExaminer<'a> {
                 at += 1;
                 continue;
             }
-            // A longer run is something else, however long it is.
+            // A longer run is not a secret, so counting can stop.
             let length = self
                 .bytes
                 .iter()
@@ -204,7 +205,7 @@ impl<'a> TriggerExaminer<'a> {
         None
     }
 
-    /// `aws_secret_access_key = …`.
+    /// Matches `aws_secret_access_key = …`.
     fn match_aws_secret(&mut self, end: usize) -> Option<(usize, usize, SecretKind)> {
         let start = self.value_after(end)?;
         if start < self.examined_to {
@@ -224,7 +225,7 @@ impl<'a> TriggerExaminer<'a> {
             && !is_filler(body)
     }
 
-    /// `Bearer …`, whatever stands before it.
+    /// Matches `Bearer …` in any context.
     fn match_bearer(&self, start: usize, end: usize) -> Option<(usize, usize, SecretKind)> {
         if !self.byte_before(start).is_some_and(|b| b.eq_ignore_ascii_case(&b'b')) {
             return None;
@@ -235,7 +236,7 @@ impl<'a> TriggerExaminer<'a> {
         fits.then_some((from, stop, SecretKind::Authorization))
     }
 
-    /// `Basic …`, if it decodes to `user:password`.
+    /// Matches `Basic …`, if it decodes to `user:password`.
     fn match_basic(&self, start: usize, end: usize) -> Option<(usize, usize, SecretKind)> {
         if !self.byte_before(start).is_some_and(|b| b.eq_ignore_ascii_case(&b'b')) {
             return None;
@@ -246,7 +247,7 @@ impl<'a> TriggerExaminer<'a> {
         fits.then_some((from, stop, SecretKind::Authorization))
     }
 
-    /// A header that ends at `end`, with its value.
+    /// Matches the value of a header whose name ends at `end`.
     fn match_header(&mut self, end: usize, name: &str) -> Option<(usize, usize, SecretKind)> {
         let start = self.value_after(end)?;
         if start < self.examined_to {
@@ -257,7 +258,7 @@ impl<'a> TriggerExaminer<'a> {
         found.map(|(from, to, kind)| (start + from, start + to, kind))
     }
 
-    /// `scheme://user:password@host`; only the password goes.
+    /// Matches the password of `scheme://user:password@host`.
     fn match_url_password(&self, start: usize, end: usize) -> Option<(usize, usize, SecretKind)> {
         if !self.byte_before(start).is_some_and(|b| b.is_ascii_alphanumeric()) {
             return None;
@@ -271,7 +272,7 @@ impl<'a> TriggerExaminer<'a> {
         fits.then_some((from, from + password.len(), SecretKind::UrlPassword))
     }
 
-    /// `?name=value` and `&name=value`, where `=` lies before `end`.
+    /// Matches `?name=value` and `&name=value`, where `end` is after the `=`.
     fn match_query(&self, end: usize) -> Option<(usize, usize, SecretKind)> {
         let equals = end.checked_sub(1)?;
         let in_name = |b: &u8| b.is_ascii_alphanumeric() || b"_-.".contains(b);
@@ -298,8 +299,8 @@ impl<'a> TriggerExaminer<'a> {
         fits.then_some((end, stop, SecretKind::Query))
     }
 
-    /// Where the value begins after a name that ends at `at`: behind `:` or
-    /// `=`, with quotes and blanks as they come.
+    /// Returns the start of the value after a name that ends at `at`: after `:`
+    /// or `=`, optional quotes and blanks.
     fn value_after(&self, at: usize) -> Option<usize> {
         let is_blank = |b: u8| b == b' ' || b == b'\t';
         let mut at = self.skip_quote(at);
@@ -312,7 +313,7 @@ impl<'a> TriggerExaminer<'a> {
         Some(self.skip_quote(at))
     }
 
-    /// Behind a quote, escaped or not, if there is one.
+    /// Skips a quote, escaped or not, if there is one.
     fn skip_quote(&self, at: usize) -> usize {
         let escape = usize::from(self.bytes.get(at) == Some(&b'\\'));
         match self.bytes.get(at + escape) {
@@ -325,8 +326,8 @@ impl<'a> TriggerExaminer<'a> {
         self.bytes.get(at.checked_sub(1)?).copied()
     }
 
-    /// Whether what begins at `at` is not the rest of a longer word. An
-    /// escape is no part of a word: `\n`, `%3D`.
+    /// Whether a word begins at `at`, rather than continues. An escape is not
+    /// part of a word: `\n`, `%3D`.
     fn begins_word(&self, at: usize, in_word: impl Fn(u8) -> bool) -> bool {
         let Some(last) = self.byte_before(at) else { return true };
         if !last.is_ascii_alphanumeric() && last != b'_' && !in_word(last) {
@@ -339,14 +340,14 @@ impl<'a> TriggerExaminer<'a> {
         }
     }
 
-    /// The end of the run that begins at `at`.
+    /// Returns the end of the run that begins at `at`.
     fn run_end(&self, at: usize, in_run: impl Fn(u8) -> bool) -> usize {
         let rest = self.bytes.get(at..).unwrap_or_default();
         at + rest.iter().take_while(|byte| in_run(**byte)).count()
     }
 }
 
-/// The secret in the value of a header, and how much of the value was read.
+/// Returns the secret in a header's value, and how much of the value was read.
 pub(crate) fn header_credential(
     value: &str,
     header: &str,
@@ -374,8 +375,8 @@ pub(crate) fn header_credential(
     (fits.then_some((from, stop, kind)), stop)
 }
 
-/// The header whose value is a secret, under the name that [`credential`]
-/// knows it by.
+/// Returns the canonical name, as [`header_credential`] expects it, of a header
+/// whose value is a secret.
 pub(crate) fn secret_header(name: &str) -> Option<&'static str> {
     let is_one_of = |names: &[&str]| names.iter().any(|known| known.eq_ignore_ascii_case(name));
     if is_one_of(&["authorization", "proxy-authorization"]) {

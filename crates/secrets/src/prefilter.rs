@@ -1,28 +1,27 @@
-//! A glance at much text: is there anything in it at all that is looked for?
+//! Prefilter for long texts: whether any pattern occurs.
 //!
-//! An automaton goes from byte to byte, and each step waits for the one before
-//! it. So several parts of the text are gone through side by side: the steps of
-//! one are taken while those of the others are waited for.
+//! Each step of an automaton depends on the previous one. So several parts of
+//! the text are scanned in lockstep, which hides the latency.
 
 use aho_corasick::automaton::Automaton as _;
 use aho_corasick::dfa::DFA;
 use aho_corasick::{Anchored, MatchKind};
 
-/// Parts that are gone through side by side.
+/// Parts scanned in lockstep.
 const LANE_COUNT: usize = 8;
 
-/// With less text there is nothing to gain.
+/// Shorter texts gain nothing.
 const MIN_TEXT_BYTES: usize = 4096;
 
-/// An automaton for a glance.
+/// Builds the automaton of the prefilter.
 pub(crate) fn build_dfa<'a>(patterns: impl Iterator<Item = &'a [u8]>) -> Option<DFA> {
     let mut builder = DFA::builder();
     builder.match_kind(MatchKind::Standard).prefilter(false);
     builder.build(patterns.collect::<Vec<_>>()).ok()
 }
 
-/// Whether none of the patterns is in the text, of which none is longer than
-/// this. Of a short text it is not said.
+/// Whether none of the patterns, of at most `longest` bytes, is in the text.
+/// Returns false for a short text, which is not scanned.
 pub(crate) fn has_no_match(automaton: &DFA, longest: usize, text: &[u8]) -> bool {
     let part = text.len() / LANE_COUNT;
     let before = longest.saturating_sub(1);
@@ -30,7 +29,7 @@ pub(crate) fn has_no_match(automaton: &DFA, longest: usize, text: &[u8]) -> bool
         return false;
     }
     let Ok(start) = automaton.start_state(Anchored::No) else { return false };
-    // Each begins so early that it sees whatever ends in its part.
+    // Each lane begins early enough to see every match that ends in its part.
     let lanes: [&[u8]; LANE_COUNT] = std::array::from_fn(|lane| {
         let from = (lane * part).saturating_sub(before);
         let to = if lane + 1 == LANE_COUNT { text.len() } else { (lane + 1) * part };

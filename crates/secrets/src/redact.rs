@@ -1,5 +1,5 @@
-//! Takes secrets out of a text: the known ones in every usual form, and
-//! whatever has the shape of a well-known token.
+//! Redacts secrets: known values in every common encoding, and anything that
+//! looks like a well-known token.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -19,27 +19,27 @@ use crate::patterns::{PATTERN_TRIGGERS, SecretKind, TriggerExaminer, assigned_va
 use crate::prefilter;
 use crate::secret_parts::identifying_parts;
 
-/// The automaton looks for this much of a needle; the rest is compared. So a
-/// private key costs no more than a token.
+/// Bytes of a needle that the automaton searches for; the rest is compared. So
+/// a private key costs no more than a token.
 const NEEDLE_PREFIX_BYTES: usize = 10;
 
-/// Up to here the faster automaton is affordable.
+/// Up to this total pattern length, the faster automaton is affordable.
 const MAX_FAST_PATTERNS: usize = 40_000;
 
-/// So much text is read before the faster automaton is worth its making: a
-/// program that makes one call reads a few thousand bytes.
+/// Bytes of text after which building the faster automaton pays off: a process
+/// that makes one call reads only a few thousand.
 const FAST_AFTER_BYTES: usize = 512 * 1024;
 
-/// What is left of a text may, next to what was put in, read like another
-/// secret. It is gone over again, but not without end.
+/// The text around a label may look like another secret, so redaction repeats,
+/// up to this limit.
 const MAX_ROUNDS: usize = 16;
 
 /// The automaton for the known values could not be built.
 #[derive(Debug, thiserror::Error)]
-#[error("Too many secrets to look for: {0}")]
+#[error("Too many secrets to search for: {0}")]
 pub struct RedactorError(String);
 
-/// Takes secrets out of texts. Cheap to clone, and never changes.
+/// Redacts secrets from texts. Cheap to clone, and immutable.
 #[derive(Clone)]
 pub struct Redactor {
     inner: Arc<RedactorInner>,
@@ -47,30 +47,30 @@ pub struct Redactor {
 
 struct RedactorInner {
     automaton: AhoCorasick,
-    /// The same, made later and faster; none if it would be too large.
+    /// The faster matcher, built lazily; `None` if it would be too large.
     fast: OnceLock<Option<FastMatcher>>,
-    /// How much text was read so far.
+    /// Bytes of text read so far.
     read: AtomicUsize,
     needles: Vec<(EncodedNeedle, usize)>,
     fragments: FragmentIndex,
-    /// What stands for the secrets, then what stands for the kinds.
+    /// Labels of the secrets, followed by those of the kinds.
     labels: Vec<String>,
     unguarded: Vec<String>,
-    /// The values themselves and what finds them, once they may stand in a dump.
+    /// The values searched for in hex dumps, with their labels.
     values: Vec<(String, usize)>,
     dump_automaton: OnceLock<Option<AhoCorasick>>,
 }
 
-/// What is worth its making where much is read.
+/// A matcher that pays off for large amounts of text.
 struct FastMatcher {
     automaton: AhoCorasick,
-    /// Tells whether there is anything to find at all.
+    /// Quickly rules out texts without any match.
     prefilter: Option<DFA>,
-    /// The bytes of the longest of what is looked for.
+    /// Length of the longest pattern in bytes.
     longest_pattern: usize,
 }
 
-/// A part of a text that has to go.
+/// A range of a text to redact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct SecretSpan {
     start: usize,
@@ -85,7 +85,7 @@ impl fmt::Debug for Redactor {
 }
 
 impl Default for Redactor {
-    /// Knows the shapes of tokens and no values.
+    /// Returns a redactor that knows token patterns but no values.
     fn default() -> Self {
         static DEFAULT_REDACTOR: LazyLock<Redactor> = LazyLock::new(|| {
             Redactor::new(std::iter::empty::<(&str, &str)>()).expect("the triggers are few")
@@ -95,11 +95,12 @@ impl Default for Redactor {
 }
 
 impl Redactor {
-    /// For these names and values, besides the shapes of tokens.
+    /// Creates a redactor for these names and values, in addition to token
+    /// patterns.
     ///
-    /// A value too short or too ordinary to be told from other text is not
-    /// looked for; see [`Redactor::unguarded`]. Of a value that looks random,
-    /// pieces of 12 letters and more are looked for as well.
+    /// A value too short or too common to be distinguished from other text is
+    /// not searched for; see [`Redactor::unprotected_names`]. For a value that
+    /// looks random, fragments of 12 characters and more are redacted as well.
     pub fn new<N: AsRef<str>, V: AsRef<str>>(
         secrets: impl IntoIterator<Item = (N, V)>,
     ) -> Result<Self, RedactorError> {
@@ -150,14 +151,15 @@ impl Redactor {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// The names whose values are too short or too ordinary to be looked for.
+    /// Returns the names whose values are too short or too common to search
+    /// for.
     pub fn unprotected_names(&self) -> &[String] {
         &self.inner.unguarded
     }
 
-    /// The text without secrets: `[secret:NAME]` stands for a known one,
-    /// `[redacted:KIND]` for what looks like one. A text without any is given
-    /// back as it is.
+    /// Redacts a text: `[secret:NAME]` replaces a known secret,
+    /// `[redacted:KIND]` a detected one. A text without secrets is returned
+    /// unchanged.
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let spans = self.inner.spans(text);
         if spans.is_empty() {
@@ -174,8 +176,8 @@ impl Redactor {
         Cow::Owned(clean)
     }
 
-    /// [`Redactor::redact`] for a command that is kept: without the values,
-    /// too, that it gives to names of secrets, `PW=…` and `--token …`.
+    /// [`Redactor::redact`] for a stored command: also redacts the values it
+    /// assigns to names of secrets, `PW=…` and `--token …`.
     pub fn redact_command<'a>(&self, command: &'a str) -> Cow<'a, str> {
         let clean = self.redact(command);
         let values = assigned_values(&clean);
@@ -193,13 +195,13 @@ impl Redactor {
         Cow::Owned(masked)
     }
 
-    /// [`Redactor::redact`] for a JSON text, which stays JSON: strings and
-    /// keys are read and written as such, and a number that is a secret
+    /// [`Redactor::redact`] for a JSON text, which stays valid JSON: strings
+    /// and keys are decoded and encoded again, and a number that is a secret
     /// becomes a string.
     pub fn redact_json(&self, text: &mut String) {
-        // The forms looked for include those with the short escapes; where no
-        // other is, a string need not be read to be known as clean. Of pieces
-        // the escaped forms are judged less exactly.
+        // The needles include the forms with short escapes, so without other
+        // escapes a string need not be decoded to be known clean. Escaped
+        // fragments are matched less precisely.
         let hidden = if self.inner.fragments.is_escapable() {
             text.contains('\\')
         } else {
@@ -213,7 +215,7 @@ impl Redactor {
         }
     }
 
-    /// Puts stars in place of secrets, as many as the bytes they take.
+    /// Overwrites secrets with asterisks, keeping the length in bytes.
     pub fn mask(&self, bytes: &mut [u8]) {
         let mut found = Vec::new();
         let mut at = 0;
@@ -221,7 +223,7 @@ impl Redactor {
             found.extend(self.inner.spans(text).iter().map(|span| at + span.start..at + span.end));
         };
         if let Ok(text) = std::str::from_utf8(bytes) {
-            // To go through it chunk by chunk takes far longer.
+            // Scanning chunk by chunk takes far longer.
             look(text, 0);
         } else {
             for chunk in bytes.utf8_chunks() {
@@ -234,12 +236,12 @@ impl Redactor {
         }
     }
 
-    /// Whether there is something to take out.
+    /// Whether the text contains a secret.
     pub fn contains_secret(&self, text: &str) -> bool {
         !self.inner.spans(text).is_empty()
     }
 
-    /// What stands for something of this kind.
+    /// Returns the label of this kind.
     pub(crate) fn label_of(&self, kind: SecretKind) -> &str {
         let at = self.inner.labels.len() - SecretKind::ALL_KINDS.len() + kind as usize;
         self.inner.labels.get(at).map_or("", String::as_str)
@@ -257,7 +259,7 @@ fn build_automaton(
         .build(patterns(needles, fragments))
 }
 
-/// What the automaton looks for, in order.
+/// Returns the patterns of the automaton, in order.
 fn patterns<'a>(
     needles: &'a [(EncodedNeedle, usize)],
     fragments: &'a FragmentIndex,
@@ -270,8 +272,8 @@ fn patterns<'a>(
     values.chain(fragments.anchors()).chain(triggers)
 }
 
-/// The label of a secret. Its name is the user's, so it is kept to plain
-/// letters, and left out if it is a part of the value.
+/// Returns the label of a secret. The user chose its name, so it is reduced to
+/// plain characters, and left out if it is part of the value.
 fn label_for(name: &str, value: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
     let name: String = name.chars().take(64).map(|c| if plain(c) { c } else { '_' }).collect();
@@ -280,7 +282,8 @@ fn label_for(name: &str, value: &str) -> String {
 }
 
 impl RedactorInner {
-    /// A label in which a secret is found would be replaced without end.
+    /// Replaces labels that contain a secret, which would be redacted
+    /// endlessly.
     fn settle_labels(&mut self) {
         for at in 0..self.labels.len() {
             let fits = |label: &str| self.spans(label).is_empty();
@@ -294,7 +297,7 @@ impl RedactorInner {
         }
     }
 
-    /// What is made for much text, once much was read.
+    /// Returns the matcher for large amounts of text, once enough was read.
     fn fast_matcher_for(&self, text: &str) -> Option<&FastMatcher> {
         if self.read.fetch_add(text.len(), Relaxed) < FAST_AFTER_BYTES {
             return None;
@@ -316,7 +319,7 @@ impl RedactorInner {
         self.fast.get_or_init(make).as_ref()
     }
 
-    /// What has to go, from the left, no two parts overlapping.
+    /// Returns the ranges to redact, from left to right, without overlaps.
     fn spans(&self, text: &str) -> Vec<SecretSpan> {
         let first_kind = self.labels.len() - SecretKind::ALL_KINDS.len();
         let first_anchor = self.needles.len();
@@ -353,7 +356,7 @@ impl RedactorInner {
         merge(found)
     }
 
-    /// What is shown of the values byte by byte.
+    /// Returns the ranges in which hex dumps show a value.
     fn dumped_spans(&self, text: &str) -> Vec<SecretSpan> {
         let make = || AhoCorasick::new(self.values.iter().map(|(value, _)| value)).ok();
         let Some(automaton) = self.dump_automaton.get_or_init(make).as_ref() else {
@@ -387,8 +390,7 @@ impl RedactorInner {
     }
 }
 
-/// Parts that overlap become one, with the label of a known secret if there
-/// is one in it.
+/// Merges overlapping ranges; the label of a known secret wins.
 fn merge(mut found: Vec<SecretSpan>) -> Vec<SecretSpan> {
     found.sort_unstable_by_key(|span| (span.start, Reverse(span.end), span.label));
     let mut merged: Vec<SecretSpan> = Vec::with_capacity(found.len());

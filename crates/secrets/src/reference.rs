@@ -1,5 +1,5 @@
-//! `secret://NAME`: what stands for a secret in the arguments of a call,
-//! until the moment it is used.
+//! `secret://NAME`: the placeholder for a secret in the arguments of a call,
+//! until it is used.
 //!
 //! The name is the longest run of name characters. Where such a character
 //! follows, the name is put in braces: `secret://{NAME}.example.com`.
@@ -13,23 +13,23 @@ use crate::Secret;
 
 const SECRET_SCHEME: &str = "secret://";
 
-/// The longest name that a secret can have.
+/// Maximum length of a secret's name.
 pub(crate) const MAX_NAME_CHARS: usize = 128;
 
-/// One placeholder in a text.
+/// A placeholder in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretReference {
-    /// The secret that it stands for.
+    /// The name of the secret.
     pub name: String,
-    /// Where it is, in bytes.
+    /// Its byte range.
     pub range: Range<usize>,
 }
 
-/// Placeholders whose secret is not there.
+/// Placeholders whose secret does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", describe(.names))]
 pub struct MissingSecretsError {
-    /// The names, in the order met.
+    /// The names, in order of occurrence.
     pub names: Vec<String>,
 }
 
@@ -43,7 +43,7 @@ fn describe(names: &[String]) -> String {
     format!("{what} {quoted}. Set with {commands}.")
 }
 
-/// Whether a secret can have this name: a letter or `_` first, then letters,
+/// Whether this is a valid secret name: a letter or `_` first, then letters,
 /// digits, `_`, `.` and `-`; at most 128 characters.
 pub fn is_valid_name(name: &str) -> bool {
     name.len() <= MAX_NAME_CHARS && begins_name(name) && name.bytes().all(in_name)
@@ -57,7 +57,7 @@ fn in_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-')
 }
 
-/// The placeholders in a text, from the left.
+/// Finds the placeholders in a text, from left to right.
 pub fn find(text: &str) -> Vec<SecretReference> {
     let mut found: Vec<SecretReference> = Vec::new();
     for start in memchr::memmem::find_iter(text.as_bytes(), SECRET_SCHEME) {
@@ -81,12 +81,12 @@ pub fn find(text: &str) -> Vec<SecretReference> {
     found
 }
 
-/// The names that the strings of a value refer to, each once, in the order
-/// met. Keys of objects are not looked at.
+/// Returns the names that the strings of a value refer to, each once, in order
+/// of occurrence. Ignores object keys.
 pub fn referenced_names(value: &Value) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let mut seen = std::collections::BTreeSet::new();
-    // Values may be nested deeper than the stack is high.
+    // An explicit stack, since values may be nested too deeply for recursion.
     let mut stack = vec![value];
     while let Some(value) = stack.pop() {
         match value {
@@ -105,10 +105,10 @@ pub fn referenced_names(value: &Value) -> Vec<String> {
     names
 }
 
-/// Puts the secrets in place of their placeholders, and says which were used.
+/// Replaces placeholders with their secrets, and returns the names used.
 ///
-/// If one is missing, nothing is replaced. What a secret brings in is never
-/// looked through for placeholders.
+/// If a secret is missing, nothing is replaced. Inserted values are never
+/// searched for placeholders.
 pub fn resolve(
     value: &mut Value,
     lookup: &dyn Fn(&str) -> Option<Secret>,
@@ -144,7 +144,7 @@ pub fn resolve(
     Ok(names)
 }
 
-/// The text with its placeholders filled; none if there were none.
+/// Returns the text with its placeholders replaced; `None` if it has none.
 fn fill(text: &str, secrets: &BTreeMap<&str, Secret>) -> Option<String> {
     let references = find(text);
     if references.is_empty() {

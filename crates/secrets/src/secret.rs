@@ -1,9 +1,9 @@
-//! A value that does not show itself.
+//! A value that is never printed.
 
 use std::fmt;
 
-/// A secret. Printing it, in any form, prints what stands for it; only
-/// [`Secret::expose`] gives the value.
+/// A secret. Formatting it prints a placeholder; only [`Secret::expose`]
+/// returns the value.
 #[derive(Clone)]
 pub struct Secret(Box<str>);
 
@@ -13,12 +13,12 @@ impl Secret {
         Self(value.into().into_boxed_str())
     }
 
-    /// The value itself. Whoever calls this answers for where it goes.
+    /// Returns the value. The caller is responsible for where it goes.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// How long the value is, in characters.
+    /// Returns the length of the value in characters.
     pub fn chars(&self) -> usize {
         self.0.chars().count()
     }

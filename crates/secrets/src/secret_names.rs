@@ -1,7 +1,7 @@
-//! Whether a variable looks as if it held a secret, by its name and by its
-//! value. In doubt it does: a masked word is a nuisance, a shown key is a leak.
+//! Detects variables that hold a secret, by name and by value. When in doubt,
+//! they do: a masked word is a nuisance, a shown key is a leak.
 
-/// Anywhere in a name, these mean a secret.
+/// Substrings of a name that indicate a secret.
 const SECRET_SUBSTRINGS: &[&str] = &[
     "PASSWORD",
     "PASSWD",
@@ -16,10 +16,10 @@ const SECRET_SUBSTRINGS: &[&str] = &[
     "CONNECTION_STRING",
 ];
 
-/// At the end of a word of a name, these mean a secret: `PGPASS`, `AUTHTOKEN`.
+/// Suffixes of a word that indicate a secret: `PGPASS`, `AUTHTOKEN`.
 const SECRET_SUFFIXES: &[&str] = &["KEY", "KEYS", "TOKEN", "TOKENS", "PASS", "AUTH"];
 
-/// As a word of a name, these mean a secret.
+/// Words of a name that indicate a secret.
 const SECRET_WORDS: &[&str] = &[
     "AUTHORIZATION",
     "BEARER",
@@ -40,16 +40,16 @@ const SECRET_WORDS: &[&str] = &[
     "WEBHOOKS",
 ];
 
-/// Words that end like a secret and are none.
+/// Words with such a suffix that do not indicate a secret.
 const HARMLESS_WORDS: &[&str] = &[
     "ASKPASS", "BYPASS", "COMPASS", "DONKEY", "HOCKEY", "HOTKEY", "HOTKEYS", "MONKEY", "MONKEYS",
     "SURPASS", "TURKEY", "WHISKEY",
 ];
 
-/// A name that ends so says where something is, not what it is.
+/// Last words of names that denote a location, not a secret.
 const PATH_SUFFIXES: &[&str] = &["FILE", "PATH", "DIR", "SOCK", "SOCKET"];
 
-/// How tokens of well-known services begin.
+/// Token prefixes of well-known services.
 const TOKEN_PREFIXES: &[&str] = &[
     "sk-",
     "sk_live_",
@@ -90,19 +90,19 @@ const TOKEN_PREFIXES: &[&str] = &[
     "r8_",
 ];
 
-/// A prefix alone is a word; a token is longer.
+/// A token is longer than its prefix.
 const MIN_TOKEN_CHARS: usize = 16;
 
-/// A value as it may be shown.
+/// The displayable form of a variable's value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MaskedVariable {
-    /// The value, or what stands for it.
+    /// The value, or its mask.
     pub text: String,
-    /// Whether something stands for it.
+    /// Whether the value is masked.
     pub masked: bool,
 }
 
-/// The value of a variable, masked if it looks secret.
+/// Returns the value of a variable, masked if it looks secret.
 pub fn mask_variable(name: &str, value: &str) -> MaskedVariable {
     let masked = !value.is_empty() && is_secret(name, value);
     let text = if masked {
@@ -113,18 +113,18 @@ pub fn mask_variable(name: &str, value: &str) -> MaskedVariable {
     MaskedVariable { text, masked }
 }
 
-/// Whether the variable looks as if it held a secret.
+/// Whether the variable looks like a secret.
 pub fn is_secret(name: &str, value: &str) -> bool {
     is_secret_name(name) || is_secret_value(value)
 }
 
 /// Whether a variable of this name holds a secret, whatever its value.
 ///
-/// The name is read word by word: `MY_API_KEY`, `apiKey` and `api-key` have
-/// the word `KEY`, `KEYBOARD_LAYOUT` has not.
+/// The name is split into words: `MY_API_KEY`, `apiKey` and `api-key` have the
+/// word `KEY`, `KEYBOARD_LAYOUT` does not.
 pub fn is_secret_name(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
-    // The shell's own, and no secrets.
+    // Set by the shell, never secrets.
     if matches!(upper.as_str(), "PWD" | "OLDPWD") {
         return false;
     }
@@ -132,14 +132,14 @@ pub fn is_secret_name(name: &str) -> bool {
     if words.last().is_some_and(|last| PATH_SUFFIXES.contains(&last.as_str())) {
         return false;
     }
-    // `apiKey` and `API_KEY` are caught as words; `APIkey` only as a whole.
+    // `apiKey` and `API_KEY` are caught word by word; `APIkey` only as a whole.
     SECRET_SUBSTRINGS.iter().any(|telling| upper.contains(telling))
         || words.iter().any(|word| is_secret_word(word))
         || upper.split(is_word_separator).any(is_secret_word)
 }
 
 fn is_secret_word(word: &str) -> bool {
-    // `TOKEN2` is the second token.
+    // `TOKEN2` is a second token.
     let word = word.trim_end_matches(|c: char| c.is_ascii_digit());
     !HARMLESS_WORDS.contains(&word)
         && (SECRET_WORDS.contains(&word) || SECRET_SUFFIXES.iter().any(|end| word.ends_with(end)))
@@ -149,7 +149,7 @@ fn is_word_separator(c: char) -> bool {
     matches!(c, '_' | '-' | '.' | ' ')
 }
 
-/// The words of a name in capitals, parted at joints and at humps.
+/// Splits a name at separators and camel-case boundaries, in upper case.
 pub(crate) fn split_words(name: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();
@@ -169,8 +169,8 @@ pub(crate) fn split_words(name: &str) -> Vec<String> {
     words
 }
 
-/// Whether a value gives itself away: a token of a well-known service, a
-/// private key, an address with a password in it.
+/// Whether a value is recognizably secret: a token of a well-known service, a
+/// private key, a URL with a password.
 pub fn is_secret_value(value: &str) -> bool {
     value.contains("-----BEGIN ")
         || has_password_in_url(value)

@@ -1,6 +1,5 @@
-//! The parts of a value of several lines that are secrets of their own.
-//! Whoever shows a text puts a number or a sign before each line, so that the
-//! value as a whole is not found there.
+//! The parts of a multi-line value that are secret on their own. Tools put a
+//! line number or marker before each line, which hides the value as a whole.
 
 use std::collections::BTreeSet;
 
@@ -10,25 +9,25 @@ use crate::ordinary_text::ordinary_letters;
 use crate::patterns::is_placeholder;
 use crate::secret_names::is_secret_name;
 
-/// A line of a private key that is shorter tells nothing.
+/// Shorter lines of a private key reveal nothing.
 const MIN_KEY_LINE_CHARS: usize = 8;
 
-/// Other lines are looked for as a whole from here on.
+/// Minimum length of other lines to be searched for as a whole.
 const MIN_LINE_CHARS: usize = 20;
 
-/// A word that nobody would write otherwise.
+/// Minimum length of a random word.
 const MIN_WORD_CHARS: usize = 16;
 
-/// Such a word has so many letters and digits in a row.
+/// Letters and digits in a row that a random word has.
 const MIN_RUN_CHARS: usize = 12;
 
-/// What a name says to be secret may be shorter.
+/// Minimum length of a value whose name marks it as secret.
 const MIN_NAMED_CHARS: usize = 8;
 
-/// The lines of a private key, also where a line break is written `\n`; long
-/// lines without a blank; lines of plain words, as of a recovery phrase; and
-/// of lines like those of a configuration the values alone, since the rest is
-/// the same in every such file.
+/// Returns the lines of a private key, also with line breaks written as `\n`;
+/// long lines without blanks; lines of plain words, as in a recovery phrase;
+/// and, of configuration lines, only the values, since the rest is the same in
+/// every such file.
 pub(crate) fn identifying_parts(value: &str) -> BTreeSet<&str> {
     let is_key = value.contains("-----BEGIN ");
     let is_text = !is_key && !value.contains([':', '=', '{', '<', '#']);
@@ -64,7 +63,8 @@ fn is_long_word(line: &str) -> bool {
         && line.contains(|c: char| c.is_ascii_alphabetic())
 }
 
-/// What a line gives to the name of a secret: `"password": "…",`.
+/// Returns the value that a line assigns to the name of a secret: `"password":
+/// "…",`.
 fn named_value(line: &str) -> Option<&str> {
     let (name, value) = line.split_once([':', '='])?;
     let name = name.trim().trim_start_matches("export ").trim_start_matches("- ");
@@ -78,8 +78,8 @@ fn named_value(line: &str) -> Option<&str> {
     (is_told && is_secret_name(name.trim_matches(['"', '\'']))).then_some(value)
 }
 
-/// What is secret in an address by itself: the password, a key in its place, the
-/// last part of the path, and the values behind it.
+/// Returns the secret parts of a URL: the password, a key in its place, the
+/// last path segment, and the query values.
 fn url_secrets(value: &str) -> Vec<&str> {
     let Some((_, rest)) = value.split_once("://") else { return Vec::new() };
     let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
@@ -106,7 +106,7 @@ fn ends_word(c: char) -> bool {
     c.is_whitespace() || matches!(c, '"' | '\'' | '`' | ',' | ';' | '<' | '>')
 }
 
-/// A word without the name before it and the brackets around it.
+/// Strips the name before a word and the brackets around it.
 fn strip_word(word: &str) -> &str {
     let is_name = |name: &str| !name.is_empty() && name.chars().all(is_name_letter);
     let word = match word.split_once(['=', ':']) {

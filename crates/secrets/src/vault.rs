@@ -1,4 +1,4 @@
-//! Secrets in one file that only its owner can read.
+//! Secrets in a file that only its owner can read.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -16,30 +16,30 @@ use crate::reference::is_valid_name;
 const FORMAT_VERSION: u32 = 1;
 const FILE_MODE: u32 = 0o600;
 
-/// More than a key or a certificate needs.
+/// Maximum size of a value, more than a key or certificate needs.
 const MAX_VALUE_BYTES: usize = 64 * 1024;
 
-/// More than any such file should hold.
+/// Maximum size of the secrets file.
 const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
 
-/// What can go wrong with the file of secrets. No message shows a value.
+/// An error of the secrets file. No message contains a value.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum VaultError {
-    /// The operating system refused.
+    /// An I/O operation failed.
     #[error("Cannot {action} {}: {source}", .path.display())]
     Io {
-        /// What was tried.
+        /// The operation.
         action: &'static str,
-        /// On which file.
+        /// The affected file.
         path: PathBuf,
-        /// Its answer.
+        /// The underlying error.
         source: io::Error,
     },
-    /// Others can read or write the file.
+    /// Other users can read or write the file.
     #[error(
-        "{} is open to others (mode {mode:03o}). Run `chmod 600 {}`, and renew the secrets in it \
-         if somebody may have read them.",
+        "{} is accessible to other users (mode {mode:03o}). Run `chmod 600 {}`, and rotate its \
+         secrets if another user may have read them.",
         .path.display(), .path.display()
     )]
     OpenToOthers {
@@ -48,41 +48,41 @@ pub enum VaultError {
         /// Its mode.
         mode: u32,
     },
-    /// The file is somebody else's.
+    /// The file belongs to another user.
     #[error(
-        "{} belongs to another user (id {owner}). Make it yours with `chown`, then run \
-         `chmod 600 {}`.",
+        "{} belongs to another user (id {owner}). Take ownership with `chown`, then run `chmod \
+         600 {}`.",
         .path.display(), .path.display()
     )]
     WrongOwner {
         /// The file.
         path: PathBuf,
-        /// Whose it is.
+        /// The user id of its owner.
         owner: u32,
     },
-    /// The file does not hold what it must.
+    /// The file's content is invalid.
     #[error(
-        "The secrets file {} is damaged ({reason}). It was left as it is: repair it, restore it \
-         from a copy, or move it away to start afresh.",
+        "The secrets file {} is damaged ({reason}). It was not changed: repair it, restore it \
+         from a backup, or move it away to start over.",
         .path.display()
     )]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Why it is damaged.
         reason: String,
     },
-    /// The name cannot be a secret's.
+    /// The name is not valid for a secret.
     #[error(
-        "'{name}' cannot be the name of a secret: a letter or `_` comes first, then letters, \
-         digits, `_`, `.` and `-`, at most 128 in all."
+        "'{name}' cannot be the name of a secret: use a letter or `_` first, then letters, \
+         digits, `_`, `.` and `-`, at most 128 characters."
     )]
     InvalidName {
         /// The name.
         name: String,
     },
-    /// The value cannot be kept.
-    #[error("The value of '{name}' cannot be kept: {reason}.")]
+    /// The value cannot be stored.
+    #[error("The value of '{name}' cannot be stored: {reason}.")]
     InvalidValue {
         /// The secret's name.
         name: String,
@@ -92,50 +92,52 @@ pub enum VaultError {
 }
 
 impl VaultError {
-    /// What to do about it.
+    /// Returns how to fix the error.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Io { .. } => {
-                "Check that the file and its folder exist, that you may read and write them, and \
-                 that there is space left."
+                "Check that the file and its directory exist, that you may read and write \
+                 them, and that there is free disk space."
             }
             Self::OpenToOthers { .. } => {
-                "Run `chmod 600` on the file, and renew the secrets that others may have read."
+                "Run `chmod 600` on the file, and rotate the secrets that others may have read."
             }
             Self::WrongOwner { .. } => {
-                "Run `chown` on the file to make it yours, then `chmod 600`; or name another file."
+                "Run `chown` on the file to take ownership, then `chmod 600`; or use another \
+                 file."
             }
             Self::Damaged { .. } => {
-                "Mend the file or restore it from a copy; or move it away and set the secrets anew."
+                "Repair the file or restore it from a backup; or move it away and set the \
+                 secrets again."
             }
             Self::InvalidName { .. } => {
-                "A name has a letter or `_` first, then letters, digits, `_`, `.` and `-`, at \
-                 most 128 in all, such as GITHUB_TOKEN."
+                "Use a letter or `_` first, then letters, digits, `_`, `.` and `-`, at most \
+                 128 characters, such as GITHUB_TOKEN."
             }
             Self::InvalidValue { .. } => {
-                "A value has at least one character and at most 64 KiB; keep anything larger in a \
-                 file of its own."
+                "A value has at least one character and at most 64 KiB; store anything larger \
+                 in a separate file."
             }
         }
     }
 }
 
-/// A secret as a list shows it.
+/// A secret as shown in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SecretSummary {
     /// Its name.
     pub name: String,
     /// When it was last set, in milliseconds since 1970.
     pub updated_ms: u64,
-    /// How many characters it has.
+    /// Its length in characters.
     pub chars: usize,
 }
 
 /// The secrets in a file.
 ///
-/// A change is made under a lock and written as a whole, so no process loses
-/// the change of another; reading needs no lock. A file that others can read
-/// or that cannot be understood is neither used nor overwritten.
+/// Changes are made under a lock and written atomically, so no process loses
+/// the change of another; reading needs no lock. A file that is accessible to
+/// other users or cannot be parsed is neither used nor overwritten.
 #[derive(Debug, Clone)]
 pub struct Vault {
     path: PathBuf,
@@ -156,17 +158,17 @@ struct VaultEntry {
 }
 
 impl Vault {
-    /// The secrets in the file at `path`, which is created with the first.
+    /// Returns the vault at `path`; the file is created with the first secret.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
 
-    /// Where the file is.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Keeps a secret, in place of the one of that name.
+    /// Stores a secret, replacing one of the same name.
     pub fn set(&self, name: &str, value: &str) -> Result<(), VaultError> {
         if !is_valid_name(name) {
             return Err(VaultError::InvalidName { name: name.chars().take(160).collect() });
@@ -189,7 +191,7 @@ impl Vault {
         Ok(())
     }
 
-    /// Forgets a secret; whether there was one.
+    /// Removes a secret. Returns whether it existed.
     pub fn remove(&self, name: &str) -> Result<bool, VaultError> {
         // Without a file there is nothing to lock.
         if self.read()?.is_none() {
@@ -198,7 +200,7 @@ impl Vault {
         self.change(|secrets| secrets.remove(name).is_some())
     }
 
-    /// The secrets by name, without their values.
+    /// Lists the secrets by name, without their values.
     pub fn list(&self) -> Result<Vec<SecretSummary>, VaultError> {
         let listed = |(name, entry): (String, VaultEntry)| SecretSummary {
             name,
@@ -208,27 +210,28 @@ impl Vault {
         Ok(self.load()?.into_iter().map(listed).collect())
     }
 
-    /// One secret.
+    /// Returns one secret.
     pub fn get(&self, name: &str) -> Result<Option<Secret>, VaultError> {
         Ok(self.load()?.remove(name).map(|entry| Secret::new(entry.value)))
     }
 
-    /// All of them, by name.
+    /// Returns all secrets, by name.
     pub fn secrets(&self) -> Result<Vec<(String, Secret)>, VaultError> {
         let pair = |(name, entry): (String, VaultEntry)| (name, Secret::new(entry.value));
         Ok(self.load()?.into_iter().map(pair).collect())
     }
 
-    /// All of them, by name, also from a file that is open to others or
-    /// belongs to somebody else: what must not be shown must not be shown
-    /// all the same. For nothing but hiding them.
+    /// Returns all secrets, by name, even from a file that is accessible to or
+    /// owned by other users: their values must be redacted as well. Use only
+    /// for redaction.
     pub fn values_for_redaction(&self) -> Result<Vec<(String, Secret)>, VaultError> {
         let Some(bytes) = self.read_with(|_| Ok(()))? else { return Ok(Vec::new()) };
         let pair = |(name, entry): (String, VaultEntry)| (name, Secret::new(entry.value));
         Ok(self.parse(&bytes)?.into_iter().map(pair).collect())
     }
 
-    /// Changes the secrets under the lock; written if `change` says so.
+    /// Changes the secrets under the lock. Writes them if `change` returns
+    /// true.
     fn change(
         &self,
         change: impl FnOnce(&mut BTreeMap<String, VaultEntry>) -> bool,
@@ -245,7 +248,8 @@ impl Vault {
         Ok(changed)
     }
 
-    /// Held until dropped. The file stays, so that all who come lock the same.
+    /// Locks the vault until the file is dropped. The lock file is never
+    /// removed, so all processes lock the same one.
     fn lock(&self) -> Result<File, VaultError> {
         let mut name = self.path.file_name().unwrap_or_default().to_owned();
         name.push(".lock");
@@ -266,35 +270,35 @@ impl Vault {
 
     fn parse(&self, bytes: &[u8]) -> Result<BTreeMap<String, VaultEntry>, VaultError> {
         let damaged = |reason: String| VaultError::Damaged { path: self.path.clone(), reason };
-        // The words of the parser may quote a value.
+        // The parser's message may quote a value.
         let document: VaultDocument = serde_json::from_slice(bytes).map_err(|error| {
             let what = match error.classify() {
-                Category::Eof => "the text ends too early",
+                Category::Eof => "the file is truncated",
                 Category::Data => "a field is missing or of the wrong type",
-                Category::Syntax | Category::Io => "it is not JSON",
+                Category::Syntax | Category::Io => "invalid JSON",
             };
             damaged(format!("{what}, line {} column {}", error.line(), error.column()))
         })?;
         if document.version != FORMAT_VERSION {
             return Err(damaged(format!(
-                "format version {}, and this program knows {FORMAT_VERSION}",
+                "format version {}, but this program supports only {FORMAT_VERSION}",
                 document.version
             )));
         }
         if !document.secrets.keys().all(|name| is_valid_name(name)) {
-            return Err(damaged("a name in it is not one".to_owned()));
+            return Err(damaged("it contains an invalid name".to_owned()));
         }
         Ok(document.secrets)
     }
 
-    /// The bytes of the file, once it is known to be private; none if there
-    /// is no file.
+    /// Returns the content of the file after checking that it is private;
+    /// `None` if it does not exist.
     fn read(&self) -> Result<Option<Vec<u8>>, VaultError> {
         self.read_with(|found| self.check_private(found))
     }
 
-    /// The bytes of the file, if `check` lets it pass; none if there is no
-    /// file.
+    /// Returns the content of the file if `check` accepts it; `None` if it does
+    /// not exist.
     fn read_with(
         &self,
         check: impl FnOnce(&fs::Metadata) -> Result<(), VaultError>,

@@ -5,29 +5,29 @@ use std::ops::Range;
 
 use crate::leaf::ShellWord;
 
-/// The arguments of a program, sorted.
+/// The parsed arguments of a program.
 #[derive(Debug, Default)]
 pub(crate) struct CommandArgs<'w> {
     flags: Vec<(OptionName<'w>, Option<Cow<'w, ShellWord>>)>,
-    /// Mostly they stand side by side, and nothing needs to be copied.
+    /// Usually contiguous, so nothing needs to be copied.
     pub(crate) operands: Cow<'w, [ShellWord]>,
-    /// Where they stand, as long as they do.
+    /// Their range, while they are contiguous.
     span: Range<usize>,
 }
 
 /// The name of an option.
 #[derive(Debug, Clone, Copy)]
 enum OptionName<'w> {
-    /// One letter after a dash, maybe among others.
+    /// A single letter, possibly in a cluster.
     Letter(char),
-    /// With all its dashes.
+    /// The whole option, with its dashes.
     Full(&'w str),
 }
 
 impl OptionName<'_> {
     fn is(self, name: &str) -> bool {
         match self {
-            // The names are our own, and plain.
+            // The names compared with are our own ASCII constants.
             OptionName::Letter(letter) => {
                 matches!(name.as_bytes(), [b'-', own] if char::from(*own) == letter)
             }
@@ -35,7 +35,8 @@ impl OptionName<'_> {
         }
     }
 
-    /// A long one may be cut short, as GNU programs allow.
+    /// Whether this is option `name`. A long one may be abbreviated, as in GNU
+    /// programs.
     fn means(self, name: &str) -> bool {
         match self {
             OptionName::Letter(_) => self.is(name),
@@ -47,14 +48,14 @@ impl OptionName<'_> {
 }
 
 impl<'w> CommandArgs<'w> {
-    /// Sorts `words`. The options in `valued` (`-o`, `--output`) take the next
+    /// Parses `words`. The options in `valued` (`-o`, `--output`) take the next
     /// word, or the rest of their own, as their value.
     pub(crate) fn parse(words: &'w [ShellWord], valued: &[&str]) -> Self {
         Self::parse_with(words, valued, |_| false)
     }
 
-    /// The same where the name of a long option with a value may be cut short,
-    /// as long as it is not that of one of the `bare` ones.
+    /// Same as [`CommandArgs::parse`], but long options with a value may be
+    /// abbreviated, unless the word is one of the `bare` options.
     pub(crate) fn parse_abbreviated(
         words: &'w [ShellWord],
         valued: &[&str],
@@ -142,12 +143,12 @@ impl<'w> CommandArgs<'w> {
         self.flags.iter().any(|(flag, _)| names.iter().any(|name| flag.means(name)))
     }
 
-    /// The values of these options.
+    /// Returns the values of these options.
     pub(crate) fn values(&self, names: &[&str]) -> Vec<ShellWord> {
         self.given_values(names).cloned().collect()
     }
 
-    /// The first value of these options.
+    /// Returns the first value of these options.
     pub(crate) fn value(&self, names: &[&str]) -> Option<ShellWord> {
         self.given_values(names).next().cloned()
     }
@@ -158,13 +159,13 @@ impl<'w> CommandArgs<'w> {
         flags.filter_map(|(_, value)| value.as_deref())
     }
 
-    /// The text of an operand.
+    /// Returns the text of an operand; empty if there is none.
     pub(crate) fn operand(&self, index: usize) -> &str {
         self.operands.get(index).map_or("", |word| word.text.as_str())
     }
 }
 
-/// Whether help or the version is asked for, and nothing else.
+/// Whether one of the arguments is a help or version option.
 pub(crate) fn asks_for_help(words: &[ShellWord]) -> bool {
     words.get(1..).unwrap_or(&[]).iter().any(|word| {
         matches!(word.text.as_str(), "--help" | "--version" | "-help" | "-h" | "-V" | "--usage")

@@ -1,5 +1,5 @@
-//! Places where the shell computes: it reads variables there as expressions,
-//! and runs the commands that it finds in their values.
+//! Arithmetic contexts of the shell, which evaluate variables as expressions
+//! and run the commands in their values.
 
 use crate::leaf::{CommandFinding, ShellWord, TextTaint};
 use crate::programs;
@@ -7,14 +7,15 @@ use crate::shell_scope::ShellValue;
 use crate::syntax::{RawWord, WordPart};
 use crate::walk::ShellWalk;
 
-/// More names of one expression are not followed.
+/// Maximum number of names followed in one expression.
 const MAX_NAMES: usize = 64;
 
-/// Comparisons of a test that compute both of their sides.
+/// Comparison operators that evaluate both operands as arithmetic.
 const NUMERIC_COMPARISONS: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
 
 impl ShellWalk<'_> {
-    /// Gives a variable a value, in whichever way the shell does it.
+    /// Assigns a variable and reports what the assignment evaluates or
+    /// overrides.
     pub(crate) fn assign(&mut self, name: &str, value: ShellValue) {
         let plain = self.scope.resolve_reference(name).split('[').next().unwrap_or("");
         let word = ShellWord {
@@ -29,8 +30,8 @@ impl ShellWalk<'_> {
         self.scope.set(name, value);
     }
 
-    /// What is computed when a variable gets a value: the index that its name
-    /// has, and the value if it is a number.
+    /// Evaluates what an assignment evaluates: the index in the name, and the
+    /// value of an integer variable.
     pub(crate) fn evaluate_assignment(&mut self, name: &str, value: &ShellValue) {
         if let Some((_, index)) = name.split_once('[') {
             self.evaluate_text(index);
@@ -42,7 +43,8 @@ impl ShellWalk<'_> {
         }
     }
 
-    /// The variables that an expression names, and those that they name.
+    /// Evaluates the variables that an expression names, and those that they
+    /// name.
     pub(crate) fn evaluate_names(&mut self, text: &str) {
         let mut seen: Vec<String> = Vec::new();
         let mut texts = vec![text.to_owned()];
@@ -70,14 +72,14 @@ impl ShellWalk<'_> {
     }
 
     fn flag_foreign_arithmetic(&mut self) {
-        let reason = "Computes with a text that is only known when it runs, and that may be code";
+        let reason = "Evaluates text that is only known at run time and may be code";
         self.add_finding(CommandFinding::ask("dynamic-code", reason));
     }
 
-    /// Text that the shell reads as an expression once more.
+    /// Evaluates text that the shell parses again as an expression.
     pub(crate) fn evaluate_text(&mut self, text: &str) {
         if text.contains("$(") || text.contains('`') {
-            let reason = "A value holds a command that runs when it is computed with";
+            let reason = "A variable holds a command that runs in arithmetic evaluation";
             self.add_finding(CommandFinding::ask("dynamic-code", reason));
             let raw =
                 crate::parse::ShellParser::new(text, crate::parse::MAX_DEPTH / 2).heredoc_body();
@@ -85,7 +87,7 @@ impl ShellWalk<'_> {
         }
     }
 
-    /// An index in brackets is computed, and so run, wherever it is written.
+    /// Evaluates an index in brackets, which the shell does wherever it occurs.
     pub(crate) fn evaluate_index(&mut self, word: &ShellWord) {
         if word.text.contains("[$(") || word.text.contains("[`") {
             self.evaluate_text(&word.text);
@@ -97,8 +99,8 @@ impl ShellWalk<'_> {
         }
     }
 
-    /// The words of a test or another compound: numbers are computed, the rest
-    /// is compared as it stands.
+    /// Evaluates the words of a test or another compound command: numeric
+    /// operands as arithmetic; the rest are plain strings.
     pub(crate) fn evaluate_words(&mut self, words: &[ShellWord]) {
         for word in words {
             self.evaluate_index(word);
@@ -110,7 +112,7 @@ impl ShellWalk<'_> {
         }
     }
 
-    /// Values that stand in an expression.
+    /// Evaluates the operands of an expression.
     pub(crate) fn evaluate_values(&mut self, words: &[ShellWord]) {
         for word in words {
             if is_foreign_value(word.known, word.taint) {
@@ -121,7 +123,7 @@ impl ShellWalk<'_> {
         }
     }
 
-    /// `[index]=value` among the elements of an array.
+    /// Evaluates `[index]=value` among the elements of an array.
     pub(crate) fn evaluate_element(&mut self, element: &RawWord) {
         if let Some(WordPart::Text { text, quoted: false }) = element.parts.first()
             && let Some((index, _)) = text.strip_prefix('[').and_then(|text| text.split_once(']'))
@@ -130,7 +132,7 @@ impl ShellWalk<'_> {
         }
     }
 
-    /// `${text:from:length}` and `${list[index]}`.
+    /// Evaluates `${text:from:length}` and `${list[index]}`.
     pub(crate) fn evaluate_part(&mut self, argument: &RawWord) {
         let first = argument.parts.first();
         let computes =
@@ -145,7 +147,7 @@ impl ShellWalk<'_> {
     }
 }
 
-/// Whether a value was made by others and nobody knows it.
+/// Whether a value is unknown and comes from an untrusted source.
 fn is_foreign_value(known: bool, taint: TextTaint) -> bool {
     !known && (taint.has(TextTaint::FOREIGN) || taint.has(TextTaint::REMOTE))
 }

@@ -1,5 +1,5 @@
-//! What is never done, whoever asks: losing the system, the home folder or a
-//! disk, and bringing the machine down.
+//! Operations that are always blocked: destroying the system, the home
+//! directory or a disk, and bringing the machine down.
 
 use std::path::Path;
 
@@ -31,13 +31,13 @@ const SYSTEM_DIRS: &[&str] = &[
     "Applications",
 ];
 
-/// Globs that match all that is in a folder, or all that is hidden in it.
+/// Globs that match everything in a directory, or everything hidden in it.
 const MATCH_ALL_GLOBS: &[&str] = &[
     "*", "**", ".*", "?*", "*.*", ".??*", ".?*", ".[!.]*", ".[^.]*", "..?*", "*/", "[!.]*", "[^.]*",
 ];
 
-/// The name of the place, if a word means the root, a system folder, the home
-/// folder, or all that is in one of them.
+/// The name of the place if a word denotes the root, a system directory, the
+/// home directory, or everything in one of them.
 pub(crate) fn protected_place(site: &EvalContext<'_>, word: &ShellWord) -> Option<String> {
     let path = site.absolute(word)?;
     let mut path = path.as_path();
@@ -58,7 +58,7 @@ pub(crate) fn protected_place(site: &EvalContext<'_>, word: &ShellWord) -> Optio
             if let Some(home) = home
                 && home.file_name().is_some_and(|own| glob_match(&name, &own.to_string_lossy()))
             {
-                return Some("the home folder".to_owned());
+                return Some("the home directory".to_owned());
             }
         }
     }
@@ -70,14 +70,14 @@ fn place_name(path: &Path, home: Option<&Path>) -> Option<String> {
         return Some("the whole system (/)".to_owned());
     }
     if home == Some(path) {
-        return Some("the home folder".to_owned());
+        return Some("the home directory".to_owned());
     }
     let name = path.file_name()?.to_str()?;
     let system = path.parent() == Some(Path::new("/")) && SYSTEM_DIRS.contains(&name);
     system.then(|| path.to_string_lossy().into_owned())
 }
 
-/// Blocks what is done to `words` if one of them is protected.
+/// Blocks an operation on `words` if one of them is protected.
 pub(crate) fn block_if_protected(
     act: &mut EffectBuilder<'_>,
     words: &[ShellWord],
@@ -93,7 +93,7 @@ pub(crate) fn block_if_protected(
     false
 }
 
-/// Whether a path is a disk or a part of one.
+/// Whether a path is a disk or a partition.
 pub(crate) fn is_disk(path: &str) -> bool {
     let Some(name) = path.strip_prefix("/dev/") else { return false };
     let lettered = |prefix: &str| {
@@ -127,13 +127,13 @@ pub(crate) fn device_write(word: &ShellWord) -> Option<CommandFinding> {
         )),
         "/proc/sysrq-trigger" | "/proc/kcore" => Some(CommandFinding::block(
             "kernel-trigger",
-            format!("Gives the kernel an order ({path})"),
+            format!("Sends a command to the kernel ({path})"),
         )),
         _ => None,
     }
 }
 
-/// Whether a function starts itself more than once, or in the background.
+/// Whether a function calls itself more than once, or in the background.
 pub(crate) fn is_fork_bomb(name: &str, body: &ShellCommand) -> bool {
     match body {
         ShellCommand::Simple(_) | ShellCommand::Function { .. } => false,
@@ -154,13 +154,12 @@ pub(crate) fn is_fork_bomb(name: &str, body: &ShellCommand) -> bool {
     }
 }
 
-/// Whether a loop that nothing ends leaves a process behind every time.
+/// Whether an infinite loop leaves a process behind in each iteration.
 pub(crate) fn spawns_endlessly(condition: &ShellCommand, body: &ShellCommand) -> bool {
     is_always_true(condition) && leaves_process(body)
 }
 
-/// Whether a loop that nothing ends writes to a file every time, without a
-/// pause.
+/// Whether an infinite loop writes to a file in each iteration without a pause.
 pub(crate) fn writes_endlessly(condition: &ShellCommand, body: &ShellCommand) -> bool {
     let pauses = |name: &str| contains_command(body, name) || contains_command(condition, name);
     is_always_true(condition)
@@ -200,7 +199,7 @@ fn writes_files(body: &ShellCommand) -> bool {
     }
 }
 
-/// Whether a program makes a file or a folder under another name each time.
+/// Whether a program creates a file or directory with a new name on each run.
 fn creates_new_file(simple: &SimpleCommand) -> bool {
     const FILE_CREATING_PROGRAMS: &[&str] =
         &["cp", "mkdir", "touch", "tee", "tar", "zip", "dd", "rsync", "install", "fallocate"];
@@ -209,7 +208,7 @@ fn creates_new_file(simple: &SimpleCommand) -> bool {
         && simple.words.iter().any(is_computed)
 }
 
-/// Whether a word is another one each time.
+/// Whether a word expands to something different each time.
 fn is_computed(word: &RawWord) -> bool {
     const CHANGING_VARIABLES: &[&str] =
         &["RANDOM", "SECONDS", "EPOCHSECONDS", "EPOCHREALTIME", "BASHPID"];
@@ -248,7 +247,7 @@ fn leaves_process(body: &ShellCommand) -> bool {
     }
 }
 
-/// With how many words a command starts the function, if it does.
+/// The number of words with which a command calls the function, if it does.
 fn function_call_words(name: &str, command: &ShellCommand) -> Option<usize> {
     match command {
         ShellCommand::Simple(SimpleCommand { words, .. }) => {

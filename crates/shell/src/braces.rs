@@ -2,9 +2,9 @@
 
 use crate::syntax::{RawWord, WordPart};
 
-/// More results are not made.
+/// Maximum number of results.
 const MAX_RESULTS: usize = 64;
-/// Longer words are not expanded.
+/// Maximum number of pieces in a word that is expanded.
 const MAX_TOKENS: usize = 512;
 
 /// A piece of a word after brace expansion.
@@ -14,7 +14,7 @@ pub(crate) enum BracePiece<'a> {
     Part(&'a WordPart),
 }
 
-/// Whether the word has something to expand.
+/// Whether the word contains braces to expand.
 pub(crate) fn has_braces(raw: &RawWord) -> bool {
     let braced = |part: &WordPart| matches!(part, WordPart::Text { text, quoted: false } if text.bytes().any(|b| b == b'{'));
     if !raw.parts.iter().any(braced) {
@@ -34,7 +34,7 @@ pub(crate) fn has_braces(raw: &RawWord) -> bool {
     false
 }
 
-/// All words that this one stands for; None if there are too many.
+/// All words that this one expands to; `None` if there are too many.
 pub(crate) fn expand(raw: &RawWord) -> Option<Vec<Vec<BracePiece<'_>>>> {
     let mut start = Vec::new();
     for part in raw.parts.iter() {
@@ -79,7 +79,7 @@ pub(crate) fn expand(raw: &RawWord) -> Option<Vec<Vec<BracePiece<'_>>>> {
 
 type BraceChoices<'a> = (usize, usize, Vec<Vec<BracePiece<'a>>>);
 
-/// The first braces that expand: where they open and close, and into what.
+/// The first braces that expand: their start and end, and the alternatives.
 fn alternatives<'a>(word: &[BracePiece<'a>]) -> Option<BraceChoices<'a>> {
     for (from, piece) in word.iter().enumerate() {
         if !matches!(piece, BracePiece::Unquoted('{')) {
@@ -129,7 +129,7 @@ fn range<'a>(inside: &[BracePiece<'a>]) -> Option<Vec<Vec<BracePiece<'a>>>> {
     if let (Ok(low), Ok(high)) = (low.parse::<i64>(), high.parse::<i64>()) {
         let (first, last) = (low.min(high), low.max(high));
         if last.checked_sub(first)? > MAX_RESULTS as i64 {
-            // Numbers stand for one another.
+            // The bounds represent the whole range.
             return Some(vec![letters(first.to_string()), letters(last.to_string())]);
         }
         return Some((first..=last).map(|n| letters(n.to_string())).collect());

@@ -1,4 +1,4 @@
-//! Commands that change the shell itself.
+//! Builtins: commands that change the shell itself.
 
 use hermes_core::Scope as Permission;
 
@@ -9,7 +9,7 @@ use crate::shell_scope::ShellValue;
 use crate::text_stream::{self, TextStream};
 use crate::walk::ShellWalk;
 
-/// Builtins that compute what is in brackets.
+/// Builtins that evaluate an index in brackets.
 const EVALUATING_BUILTINS: &[&str] = &[
     "let",
     "test",
@@ -28,7 +28,7 @@ const EVALUATING_BUILTINS: &[&str] = &[
 ];
 
 impl ShellWalk<'_> {
-    /// Runs a builtin; None if the leaf is none.
+    /// Runs a builtin; `None` if the leaf is not a builtin.
     pub(crate) fn builtin(
         &mut self,
         leaf: &mut LeafCommand,
@@ -104,14 +104,14 @@ impl ShellWalk<'_> {
                 if wipes {
                     leaf.add_finding(CommandFinding::ask(
                         "history-tampering",
-                        "Changes the shell's history",
+                        "Changes the shell history",
                     ));
                 }
             }
             "enable" | "hash" | "complete" | "compgen" | "bind" => {
                 let flags = ["-f", "-p", "-C", "-F", "-x"];
                 if leaf.words.iter().any(|word| flags.contains(&word.text.as_str())) {
-                    let reason = "Gives a command another meaning";
+                    let reason = "Redefines a command";
                     leaf.add_finding(CommandFinding::ask("shadowing", reason));
                 }
                 let at = leaf.words.iter().position(|word| word.text == "-W");
@@ -123,7 +123,7 @@ impl ShellWalk<'_> {
                 let mask = leaf.words.get(1).map_or("", |word| word.text.as_str());
                 let number = u32::from_str_radix(mask, 8);
                 if number.is_ok_and(|mask| mask & 0o2 == 0) {
-                    let reason = "Lets everybody write to what is made from now on";
+                    let reason = "Makes new files world-writable";
                     leaf.add_finding(CommandFinding::ask("world-writable", reason));
                 }
             }
@@ -145,7 +145,7 @@ impl ShellWalk<'_> {
         let home = self.at.home().map(|home| home.to_string_lossy().into_owned());
         match (leaf.program.as_str(), target) {
             ("cd", None) => self.scope.change_dir(home.as_deref(), self.at),
-            // Another variable may say where it is looked for.
+            // `CDPATH` may redirect the lookup.
             ("cd", Some(word))
                 if self.scope.get("CDPATH").is_some()
                     && !word.text.starts_with('/')
@@ -237,7 +237,7 @@ impl ShellWalk<'_> {
             if word.text.starts_with("HIST") {
                 leaf.add_finding(CommandFinding::ask(
                     "history-tampering",
-                    "Switches the shell's history off",
+                    "Disables the shell history",
                 ));
             }
             self.scope.unset(&word.text);
@@ -249,7 +249,7 @@ impl ShellWalk<'_> {
         if let Some(callback) = at.and_then(|at| leaf.words.get(at + 1)).cloned() {
             leaf.add_finding(CommandFinding::ask(
                 "program-option",
-                "Runs a command for every line that is read",
+                "Runs a command for each line read",
             ));
             self.nested_source(&callback, input);
         }
@@ -299,7 +299,7 @@ impl ShellWalk<'_> {
         for word in leaf.words.clone().iter().skip(1) {
             let Some((name, body)) = word.text.split_once('=') else { continue };
             if programs::is_well_known(name) {
-                let reason = format!("Gives the command {name} another meaning");
+                let reason = format!("Redefines the command {name}");
                 leaf.add_finding(CommandFinding::ask("shadowing", reason));
             }
             self.scope.set_alias(name.to_owned(), body.to_owned());
@@ -321,7 +321,7 @@ impl ShellWalk<'_> {
         let at_the_end =
             outer.iter().skip(2).all(|word| matches!(word.text.as_str(), "EXIT" | "0"));
         if let Some(word) = code {
-            // What it does depends on what is known by then.
+            // The effect depends on the state at exit.
             if at_the_end && self.is_outermost() && self.traps.len() < 16 {
                 self.traps.push(word);
                 return TextStream::text("");
@@ -338,7 +338,7 @@ impl ShellWalk<'_> {
         if texts.contains(&"history") && texts.contains(&"+o") {
             leaf.add_finding(CommandFinding::ask(
                 "history-tampering",
-                "Switches the shell's history off",
+                "Disables the shell history",
             ));
             return;
         }
@@ -355,9 +355,9 @@ impl ShellWalk<'_> {
     }
 }
 
-/// The variables that `read` and its like fill.
+/// The variables that `read` and similar builtins set.
 fn read_names<'w>(program: &str, words: &'w [ShellWord]) -> Vec<&'w str> {
-    // The letters of `read` and of `mapfile` mean different things.
+    // The option letters of `read` and `mapfile` differ.
     let valued: &[&str] = match program {
         "read" => &["-p", "-d", "-n", "-N", "-t", "-u", "-i"],
         "getopts" => &[],

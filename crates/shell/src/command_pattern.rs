@@ -1,9 +1,9 @@
-//! Rules as people write them: `git push`, `npm run *`, `rm -rf /`.
+//! Command patterns of permission rules: `git push`, `npm run *`, `rm -rf /`.
 
 use crate::leaf::{LeafCommand, ShellWord};
 use crate::text::{glob_match, program_name};
 
-/// Programs whose next word says what they do, and how many such words.
+/// Programs with subcommands, and how many words the subcommand has.
 const SUBCOMMAND_COUNTS: &[(&[&str], usize)] = &[
     (
         &[
@@ -60,7 +60,7 @@ const SUBCOMMAND_COUNTS: &[(&[&str], usize)] = &[
     (&["gcloud", "aws", "az", "gh", "glab"], 2),
 ];
 
-/// Verbs after which one more word says what is run.
+/// Subcommands followed by one more word that names what runs.
 const NESTED_SUBCOMMANDS: &[(&str, &[&str])] = &[
     ("npm", &["run", "exec"]),
     ("pnpm", &["run", "exec"]),
@@ -75,7 +75,7 @@ const NESTED_SUBCOMMANDS: &[(&str, &[&str])] = &[
     ("deno", &["task"]),
 ];
 
-/// The words of a leaf that say what its program does.
+/// The subcommand words of a leaf.
 pub(crate) fn subcommand<'w>(program: &str, words: &'w [ShellWord]) -> Vec<&'w String> {
     let count = SUBCOMMAND_COUNTS
         .iter()
@@ -98,7 +98,7 @@ pub(crate) fn subcommand<'w>(program: &str, words: &'w [ShellWord]) -> Vec<&'w S
     all
 }
 
-/// Programs that lend the rights of somebody else.
+/// Programs that run a command as another user.
 const PRIVILEGE_PROGRAMS: &[&str] =
     &["sudo", "doas", "su", "pkexec", "runuser", "sg", "setpriv", "run0"];
 
@@ -110,16 +110,16 @@ pub struct CommandPattern {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum PatternKind {
-    /// Program, leading words, and words that must occur.
+    /// Program, leading words, and flags that must occur.
     Words { program: String, place: Option<String>, leading: Vec<String>, flags: Vec<String> },
     /// Text with shell syntax, compared with the whole command.
     Text(String),
-    /// A whole command, letter by letter.
+    /// A whole command, compared verbatim.
     Exact(String),
 }
 
 impl CommandPattern {
-    /// Reads a rule.
+    /// Parses a pattern.
     pub fn parse(rule: &str) -> Result<Self, String> {
         let rule = rule.trim();
         if rule.is_empty() {
@@ -137,7 +137,7 @@ impl CommandPattern {
         }
         let Some(words) = split_words(rule) else {
             if is_half_quoted(rule) {
-                return Err(format!("'{rule}' has a quotation mark without its other half"));
+                return Err(format!("'{rule}' has an unclosed quote"));
             }
             return Ok(Self { kind: PatternKind::Text(normalise(rule)) });
         };
@@ -152,7 +152,7 @@ impl CommandPattern {
         let (mut leading, mut flags) = (Vec::new(), Vec::new());
         for word in words {
             match word.as_str() {
-                // It matches the rest, whatever that is.
+                // Matches any remaining words.
                 "*" | "**" => break,
                 flag if is_flag(flag) => flags.extend(single_flags(&program, flag)),
                 _ => leading.push(word),
@@ -161,8 +161,8 @@ impl CommandPattern {
         Ok(Self { kind: PatternKind::Words { program, place, leading, flags } })
     }
 
-    /// Whether the rule is about this leaf, also through wrappers such as
-    /// `sudo`; see [`LeafCommand::via`] for those.
+    /// Whether the pattern matches this leaf, also through wrappers such as
+    /// `sudo`; see [`LeafCommand::wrappers`] for those.
     pub fn matches(&self, leaf: &LeafCommand) -> bool {
         match &self.kind {
             PatternKind::Text(text) => normalise(&leaf.text) == *text,
@@ -177,11 +177,12 @@ impl CommandPattern {
         }
     }
 
-    /// Whether the rule, as one that permits, covers this leaf: its words stand
-    /// first and in their order, no option that it does not name stands between
-    /// them, and nobody else's rights are used unless it says so. A plain name
-    /// means the installed program: `./git` is another one. A part of a
-    /// command may be about another folder than the whole one was.
+    /// Whether the pattern, in an allow rule, covers this leaf: its words come
+    /// first and in order, no option that it does not name comes between them,
+    /// and the command runs as another user only if the pattern says so. A
+    /// plain name means the installed program: `./git` is a different one. An
+    /// exact pattern never covers a leaf, because a part of a command may refer
+    /// to a different directory than the whole.
     pub fn permits(&self, leaf: &LeafCommand) -> bool {
         let (program, place, leading, flags) = match &self.kind {
             PatternKind::Words { program, place, leading, flags } => {
@@ -222,7 +223,7 @@ impl CommandPattern {
         next.is_none() && flags.iter().all(|flag| given.iter().any(|own| glob_match(flag, own)))
     }
 
-    /// Whether a rule with shell syntax is about this whole command.
+    /// Whether a pattern with shell syntax matches this whole command.
     pub fn matches_text(&self, source: &str) -> bool {
         match &self.kind {
             PatternKind::Text(text) => {
@@ -238,7 +239,7 @@ impl CommandPattern {
         }
     }
 
-    /// Whether the rule is this whole command and no other.
+    /// Whether the pattern is exactly this whole command.
     pub fn is_exact_command(&self, source: &str) -> bool {
         match &self.kind {
             PatternKind::Exact(_) => self.matches_text(source),
@@ -256,7 +257,7 @@ impl CommandPattern {
             if name == "git" { crate::programs::split_git(arguments).1 } else { arguments };
         let mut given: Vec<String> = Vec::new();
         let mut operands: Vec<&str> = Vec::new();
-        // Operands that may be the value of the option before them.
+        // Operands that may be values of the preceding option.
         let mut values: Vec<bool> = Vec::new();
         let mut after_option = false;
         for word in arguments {
@@ -272,7 +273,8 @@ impl CommandPattern {
         if !flags.iter().all(|flag| given.iter().any(|own| glob_match(flag, own))) {
             return false;
         }
-        // The subcommand stands first; what follows may stand anywhere after it.
+        // The subcommand comes first; the other words may come anywhere after
+        // it.
         let fixed = SUBCOMMAND_COUNTS.iter().any(|(names, _)| names.contains(&name));
         let mut rest = operands.as_slice();
         for (index, wanted) in leading.iter().enumerate() {
@@ -292,8 +294,8 @@ impl CommandPattern {
     }
 }
 
-/// Whether a rule means the file that a leaf runs, and not another one with the
-/// same name.
+/// Whether a pattern means the file that a leaf runs, and not another one with
+/// the same name.
 fn means_leaf_program(program: &str, place: Option<&str>, leaf: &LeafCommand) -> bool {
     let first = leaf.words.first().map_or("", |word| word.text.as_str());
     let has_path = |words: &std::sync::Arc<[ShellWord]>| {
@@ -312,8 +314,8 @@ fn means_leaf_program(program: &str, place: Option<&str>, leaf: &LeafCommand) ->
     }
 }
 
-/// The words of git behind those that say in which folder it works and how it
-/// shows things. What may set anything else stays.
+/// The words of git after the options that only select a directory or disable
+/// the pager. Options that may set anything else stay.
 fn without_git_dir<'w>(program: &str, words: &'w [ShellWord]) -> &'w [ShellWord] {
     if program != "git" {
         return words;
@@ -332,7 +334,7 @@ fn is_same_word(wanted: &str, own: &str) -> bool {
     if glob_match(wanted, own) {
         return true;
     }
-    // `/` and `/.` and `//` are one place.
+    // `/`, `/.` and `//` are the same path.
     wanted.starts_with('/') && normalize_path(wanted) == normalize_path(own)
 }
 
@@ -347,11 +349,11 @@ fn is_flag(word: &str) -> bool {
     word.len() > 1 && word.starts_with('-') && word != "--"
 }
 
-/// Programs that write long options with one dash.
+/// Programs whose long options have a single dash.
 const SINGLE_DASH_PROGRAMS: &[&str] =
     &["find", "terraform", "tofu", "java", "openssl", "ffmpeg", "gcc", "clang"];
 
-/// `-rf` is `-r` and `-f`.
+/// Splits clustered flags: `-rf` is `-r` and `-f`.
 fn single_flags(program: &str, word: &str) -> Vec<String> {
     let letters = word.get(1..).unwrap_or("");
     let cluster = !word.starts_with("--")
@@ -368,13 +370,13 @@ fn single_flags(program: &str, word: &str) -> Vec<String> {
     all
 }
 
-/// Whether a quotation has no end, which is in no command that a shell runs.
+/// Whether a quote is unclosed, which no valid command has.
 fn is_half_quoted(rule: &str) -> bool {
     let is_read = |text: &str| crate::parse::parse(text, 0).problem.is_none();
     !is_read(rule) && ['"', '\''].iter().any(|mark| is_read(&format!("{rule}{mark}")))
 }
 
-/// The words of a plain rule; None if it has shell syntax.
+/// The words of a plain pattern; `None` if it has shell syntax.
 fn split_words(rule: &str) -> Option<Vec<String>> {
     let script = crate::parse::parse(rule, 0);
     let plain = !rule.contains([';', '&', '|', '<', '>', '(', ')', '`', '\n', '$', '{', '}']);
@@ -399,7 +401,7 @@ fn split_words(rule: &str) -> Option<Vec<String>> {
     (!words.is_empty()).then_some(words)
 }
 
-/// Text without spaces where the shell needs none, for comparing.
+/// Removes the spaces that the shell does not need, for comparison.
 fn normalise(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut space = false;

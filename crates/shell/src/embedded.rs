@@ -1,16 +1,16 @@
-//! Programs of other languages that stand in a command or a call: what in them
-//! destroys on a large scale. All else that they can do is for the sandbox. A
-//! command that they run is looked at like any other.
+//! Detects large-scale destruction in code of other languages embedded in a
+//! command or a call. The sandbox handles everything else. Commands that the
+//! code runs are analyzed like any other.
 
 use hermes_core::WorkingDir;
 
 use crate::leaf::{CommandAnalysis, CommandFinding};
 
-/// How many texts of a program are looked at, and how long they may be.
+/// Limits on the strings of a program that are analyzed: count and length.
 const MAX_TEXTS: usize = 64;
 const MAX_TEXT_BYTES: usize = 2000;
 
-/// What tells that a program runs commands.
+/// Names that indicate that a program runs commands.
 const COMMAND_RUNNERS: &[&str] = &[
     "system",
     "popen",
@@ -39,15 +39,15 @@ const COMMAND_RUNNERS: &[&str] = &[
     "sh",
 ];
 
-/// What deletes whole trees, by its name alone.
+/// Functions that always delete whole trees.
 const TREE_DELETERS: &[&str] =
     &["rmtree", "removedirs", "rimraf", "rimrafSync", "removeSync", "emptyDirSync"];
 
-/// The same, if it is told to go all the way down.
+/// Functions that delete whole trees when called with `recursive`.
 const RECURSIVE_DELETERS: &[&str] = &["rm", "rmSync", "rmdir", "rmdirSync"];
 
-/// What is said of a text because it cannot be told, not because it is bad: a
-/// text in a program need not be a command.
+/// Categories that express uncertainty, not danger. They are ignored here,
+/// because a string in a program need not be a command.
 const UNCERTAIN_CATEGORIES: &[&str] = &[
     "interpreter-code",
     "dynamic-code",
@@ -67,18 +67,18 @@ const UNCERTAIN_CATEGORIES: &[&str] = &[
     "outside-write",
 ];
 
-/// How comments begin in a language.
+/// Comment syntax of a language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommentStyle {
-    /// `# …`, and no text stands in backquotes.
+    /// `# …`; backquotes do not delimit strings.
     Hash,
     /// `// …` and `/* … */`.
     Slashes,
-    /// Not known: everything counts.
+    /// Unknown: nothing is treated as a comment.
     Unknown,
 }
 
-/// What in a program destroys on a large scale.
+/// Finds what in a program destroys data on a large scale.
 pub fn destructive_code(
     code: &str,
     comments: CommentStyle,
@@ -99,12 +99,12 @@ pub fn destructive_code(
 }
 
 pub(crate) fn tree_deletion_finding(name: &str) -> CommandFinding {
-    let reason = format!("Deletes a whole tree from inside a program ({name})");
+    let reason = format!("Deletes a whole directory tree from a program ({name})");
     CommandFinding::ask("recursive-delete", reason)
 }
 
-/// Adds what would be dangerous about these texts if they were run as
-/// commands. `look` sees each analysis.
+/// Adds the findings that these strings would have if run as commands, and
+/// passes each analysis to `look`.
 pub(crate) fn find_dangerous_commands(
     texts: &[String],
     at: &WorkingDir,
@@ -129,8 +129,9 @@ pub(crate) fn identifiers(code: &str) -> impl Iterator<Item = &str> {
     code.split(move |c| !is_part(c)).filter(|word| !word.is_empty())
 }
 
-/// The code without its texts and comments, and the texts: each for itself, and
-/// those that stand in a list as one, as the words of a command do.
+/// Splits code into the code without strings and comments, and the strings.
+/// Strings adjacent in a list are also joined into one, like the words of a
+/// command.
 pub(crate) fn split_strings(code: &str, comments: CommentStyle) -> (String, Vec<String>) {
     let mut bare = String::with_capacity(code.len());
     let (mut texts, mut list) = (Vec::new(), Vec::new());
@@ -153,7 +154,7 @@ pub(crate) fn split_strings(code: &str, comments: CommentStyle) -> (String, Vec<
             bare.push(' ');
             rest = next;
         } else {
-            // Words of a command stand beside one another.
+            // Only adjacent strings form a command.
             if !(c.is_whitespace() || matches!(c, ',' | '[')) {
                 join_list(&mut texts, &mut list);
             }
@@ -172,7 +173,7 @@ fn join_list(texts: &mut Vec<String>, list: &mut Vec<String>) {
     list.clear();
 }
 
-/// The text that begins here with a quotation mark, and what comes after it.
+/// The string literal at the start of `code`, and the rest after it.
 fn quoted_text(code: &str, mark: char) -> (String, &str) {
     let triple = String::from_iter([mark; 3]);
     let end = if code.starts_with(&triple) { triple } else { mark.to_string() };

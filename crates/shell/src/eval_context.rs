@@ -1,4 +1,4 @@
-//! Where a program runs and how its doings are written down.
+//! The context in which a program runs, and the builder for its effects.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -13,39 +13,39 @@ use crate::syntax::RedirectKind;
 use crate::text::{has_glob, program_name};
 use crate::text_stream::{ALL_FILES_GLOB, TextStream};
 
-/// What the kernel shows of processes: secret files lie beside harmless ones,
-/// so that rules have to see the whole glob.
+/// The process file system: secret files are next to harmless ones, so rules
+/// must see the whole glob.
 const PROC_DIR: &str = "/proc";
 
-/// Something else that a program runs.
+/// A command that a program runs.
 #[derive(Debug)]
 pub(crate) enum InnerCommand {
-    /// A command by its words.
+    /// A command as words.
     Words(Vec<ShellWord>),
     /// Shell source.
     Source(ShellWord),
 }
 
-/// The surroundings of one leaf.
+/// The context of one leaf.
 #[derive(Debug)]
 pub(crate) struct EvalContext<'a> {
     pub(crate) at: &'a WorkingDir,
     pub(crate) cwd: Option<&'a Path>,
     pub(crate) input: &'a TextStream,
-    /// Whether a glob finds hidden files as well.
+    /// Whether globs match hidden files.
     pub(crate) dotglob: bool,
-    /// Whether this is a text in a program, which may be a command.
+    /// Whether this is a string in a program, which may be a command.
     pub(crate) in_code: bool,
 }
 
 impl EvalContext<'_> {
-    /// The absolute path of a word, if it can be told. A glob stays in it.
+    /// The absolute path of a word, if it is known. Globs are kept.
     pub(crate) fn absolute(&self, word: &ShellWord) -> Option<PathBuf> {
         let text = word.known_text().filter(|text| !text.is_empty())?;
         self.absolute_text(text)
     }
 
-    /// The absolute path that a text names.
+    /// The absolute path of a text.
     fn absolute_text(&self, text: &str) -> Option<PathBuf> {
         if text.starts_with('/') {
             return Some(self.at.normalize(Path::new(text)));
@@ -54,15 +54,16 @@ impl EvalContext<'_> {
         Some(if is_normalized(&joined) { joined } else { self.at.normalize(&joined) })
     }
 
-    /// The resource that a word names. A glob stands for the folder it is in.
+    /// The resource that a word names. A glob stands for the directory it is
+    /// in.
     pub(crate) fn resource(&self, word: &ShellWord) -> Resource {
         let Some(written) = word.known_text() else { return Resource::Any };
         let text = if word.glob { dir_above_glob(written).into() } else { Cow::Borrowed(written) };
         let Some(folded) = self.absolute_text(&text).filter(|_| !text.is_empty()) else {
             return Resource::Any;
         };
-        // `..` means the folder above what a link leads to, which only those
-        // can tell who look: it stays in the path.
+        // `..` after a symlink is the parent of the link's target, which needs
+        // a file system lookup: it stays in the path.
         match self.cwd.filter(|_| text.split('/').any(|part| part == "..")) {
             Some(cwd) => Resource::Path(join(cwd, &text)),
             None => Resource::Path(folded),
@@ -70,7 +71,7 @@ impl EvalContext<'_> {
     }
 }
 
-/// A text below a folder, in one piece of memory.
+/// Joins a directory and a relative path with a single allocation.
 fn join(folder: &Path, text: &str) -> PathBuf {
     let mut path = PathBuf::with_capacity(folder.as_os_str().len() + 1 + text.len());
     path.push(folder);
@@ -94,27 +95,27 @@ fn dir_above_glob(text: &str) -> String {
     }
 }
 
-/// A leaf being written, at its site.
+/// Builds the effects and findings of a leaf in its context.
 #[derive(Debug)]
 pub(crate) struct EffectBuilder<'a> {
     pub(crate) leaf: &'a mut LeafCommand,
     pub(crate) context: &'a EvalContext<'a>,
     /// The base name of the program.
     pub(crate) program: &'a str,
-    /// All words including the program. They are the leaf's, but can be had
-    /// while it is written to.
+    /// All words including the program. They belong to the leaf, but are
+    /// readable while it is modified.
     pub(crate) words: &'a [ShellWord],
-    /// What else it runs.
+    /// The commands that it runs.
     pub(crate) inner: Vec<InnerCommand>,
 }
 
 impl<'a> EffectBuilder<'a> {
-    /// A leaf of which no program is known, or none that matters.
+    /// A builder for a leaf without a known or relevant program.
     pub(crate) fn without_program(leaf: &'a mut LeafCommand, site: &'a EvalContext<'a>) -> Self {
         EffectBuilder { leaf, context: site, program: "", words: &[], inner: Vec::new() }
     }
 
-    /// A leaf with its program and its words.
+    /// A builder for a leaf with its program and words.
     pub(crate) fn new(
         leaf: &'a mut LeafCommand,
         site: &'a EvalContext<'a>,
@@ -145,7 +146,7 @@ impl<'a> EffectBuilder<'a> {
         self.leaf.add_effect(Effect::name(scope, name));
     }
 
-    /// An effect on the folder it runs in.
+    /// Adds an effect on the working directory.
     pub(crate) fn affect_cwd(&mut self, scope: Scope) {
         let resource =
             self.context.cwd.map_or(Resource::Any, |cwd| Resource::Path(cwd.to_path_buf()));
@@ -161,8 +162,8 @@ impl<'a> EffectBuilder<'a> {
         }
         let resource = self.context.resource(word);
         let shows = !only_lists(&self.leaf.program);
-        // Reading what is not known yet is not worth a question, unless its
-        // name says that it is a secret.
+        // Reading an unknown file is not worth a question, unless its name
+        // looks like a secret.
         if resource != Resource::Any {
             self.leaf.add_effect(Effect { scope: Scope::FILE_READ, resource });
         } else if shows {
@@ -180,8 +181,8 @@ impl<'a> EffectBuilder<'a> {
         }
     }
 
-    /// The well-known files that a glob may match, or that may be among the
-    /// paths that a word is made of at run time.
+    /// Adds the well-known files that a glob may match, or that an unknown word
+    /// may expand to at run time.
     fn read_guessed(&mut self, scope: Scope, word: &ShellWord) {
         let home = self.context.at.home();
         let mut found = Vec::new();
@@ -227,7 +228,7 @@ impl<'a> EffectBuilder<'a> {
         }
     }
 
-    /// A file somewhere below a folder, by a glob of its name.
+    /// Reads a file below a directory, by a glob of its name.
     pub(crate) fn read_found(&mut self, root: &ShellWord, name: &str) {
         let home = self.context.at.home();
         let Some(root) = self.context.absolute(root) else { return };
@@ -237,7 +238,7 @@ impl<'a> EffectBuilder<'a> {
         }
     }
 
-    /// A program that an option names: it runs where nobody expects one.
+    /// Reports a program named by an option, where it is easily overlooked.
     pub(crate) fn program_option(&mut self, code: &ShellWord) {
         let first = code.text.split_whitespace().next().unwrap_or("");
         if code.known && (first.is_empty() || is_plain_tool(&program_name(first))) {
@@ -280,8 +281,8 @@ impl<'a> EffectBuilder<'a> {
         }
     }
 
-    /// A change of files that are below the folder. Which ones is only known
-    /// when it runs, and held by those who watch over the children.
+    /// Changes files below the working directory. Which ones is only known at
+    /// run time; the sandbox limits them.
     fn change_below_cwd(&mut self, scope: Scope, word: &ShellWord) {
         self.check_history(&scope, word);
         let whole = word.is_found_path() && !word.hints.is_empty();
@@ -294,7 +295,7 @@ impl<'a> EffectBuilder<'a> {
         self.read_guessed(scope, word);
     }
 
-    /// A file that is taken away but not lost, as it has another name then.
+    /// Removes a file that is kept under another name.
     pub(crate) fn move_away(&mut self, word: &ShellWord) {
         match word.is_below_cwd() {
             true => {
@@ -307,7 +308,7 @@ impl<'a> EffectBuilder<'a> {
 
     pub(crate) fn delete(&mut self, word: &ShellWord) {
         self.note_runtime_globs(Scope::FILE_DELETE, word);
-        // All that is there is another matter than files of some kind.
+        // A glob for everything is riskier than one for some kind of file.
         let narrow = |hint: &String| {
             let name = hint.rsplit('/').next().unwrap_or(hint);
             name.contains(|c: char| c.is_ascii_alphanumeric())
@@ -330,8 +331,8 @@ impl<'a> EffectBuilder<'a> {
         self.read_guessed(Scope::FILE_DELETE, word);
     }
 
-    /// Notes what a word may turn out to be that is made at run time, and the
-    /// folders that a pattern with a slash at its end takes away.
+    /// Records the globs that an unknown word may expand to, and the
+    /// directories that a glob with a trailing slash removes.
     fn note_runtime_globs(&mut self, scope: Scope, word: &ShellWord) {
         let mut texts: Vec<&str> = Vec::new();
         match word.known_text() {
@@ -339,7 +340,7 @@ impl<'a> EffectBuilder<'a> {
             Some(_) => {}
             None => {
                 let hints = word.hints.iter().chain(&self.context.input.names);
-                // All that is there is not worth looking at.
+                // Globs for everything are too broad to be useful.
                 let is_some = |hint: &&String| hint.rsplit('/').next() != Some(ALL_FILES_GLOB);
                 texts.extend(hints.filter(is_some).map(String::as_str));
             }
@@ -350,7 +351,7 @@ impl<'a> EffectBuilder<'a> {
         self.leaf.runtime_globs.extend(places.into_iter().map(|place| (scope.clone(), place)));
     }
 
-    /// Notes what comes to a place.
+    /// Records a file placed at a target.
     pub(crate) fn transfer(&mut self, source: &ShellWord, target: &ShellWord, landing: TargetMode) {
         if target.glob {
             return;
@@ -361,8 +362,8 @@ impl<'a> EffectBuilder<'a> {
         }
     }
 
-    /// Notes that only the program knows what it makes in a folder, or in that
-    /// which it runs in.
+    /// Records that the program creates unknown files in a directory, by
+    /// default the working directory.
     pub(crate) fn fill_dir(&mut self, folder: Option<&ShellWord>) {
         let target = match folder {
             Some(folder) if folder.glob => None,
@@ -374,8 +375,8 @@ impl<'a> EffectBuilder<'a> {
         self.leaf.transfers.extend(arrival);
     }
 
-    /// Notes a pattern. With a slash at its end a name means what a link leads
-    /// to, and what is removed is in there.
+    /// Records a glob. With a trailing slash, a name means the target of a
+    /// symlink, and a deletion removes what is in it.
     fn note_glob(&mut self, scope: Scope, word: &ShellWord) {
         let Some(text) = word.known_text() else { return };
         let ends_within = matches!(text.rsplit('/').next(), Some("" | "."));
@@ -395,7 +396,7 @@ impl<'a> EffectBuilder<'a> {
         }
     }
 
-    /// Asks about what a repository is made of, by the place that a word means.
+    /// Asks about damage to a repository's history at the path of a word.
     fn check_history(&mut self, scope: &Scope, word: &ShellWord) {
         let hints = word.hints.iter().filter(|_| !word.known).map(String::as_str);
         let mut places = word
@@ -417,12 +418,12 @@ impl<'a> EffectBuilder<'a> {
         self.leaf.add_effect(Effect { scope, resource });
     }
 
-    /// Marks the command as one that only looks.
+    /// Marks the command as read-only.
     pub(crate) fn mark_read_only(&mut self) {
         self.leaf.reads_only = true;
     }
 
-    /// A script or program file that is run.
+    /// Runs a script or program file.
     pub(crate) fn run_file(&mut self, word: &ShellWord) {
         self.read(word);
         if let Some(path) = self.context.absolute(word).filter(|_| word.content.is_none()) {
@@ -434,24 +435,24 @@ impl<'a> EffectBuilder<'a> {
         }
     }
 
-    /// A finding if code comes from where nobody has looked at it.
+    /// Adds a finding if code is downloaded or decoded, and so unreviewed.
     pub(crate) fn check_tainted_code(&mut self, taint: TextTaint) -> bool {
         if taint.has(TextTaint::REMOTE) {
-            self.ask("remote-to-shell", "Runs code that is downloaded by the same command");
+            self.ask("remote-to-shell", "Runs code downloaded by the same command");
         } else if taint.has(TextTaint::DECODED) {
-            self.ask("decoded-to-shell", "Runs code that is decoded by the same command");
+            self.ask("decoded-to-shell", "Runs code decoded by the same command");
         }
         taint.has(TextTaint::REMOTE) || taint.has(TextTaint::DECODED)
     }
 
-    /// One redirect.
+    /// Adds the effects of one redirect.
     pub(crate) fn redirect(&mut self, kind: RedirectKind, word: &ShellWord) {
         let text = word.text.as_str();
         if let Some(rest) =
             text.strip_prefix("/dev/tcp/").or_else(|| text.strip_prefix("/dev/udp/"))
         {
             let host = rest.split('/').next().unwrap_or(rest).to_ascii_lowercase();
-            self.ask("reverse-shell", format!("Connects a shell to the network at {host}"));
+            self.ask("reverse-shell", format!("Connects a shell to the network host {host}"));
             self.affect_host(Scope::NETWORK_SEND, word.known.then_some(host.as_str()));
             return;
         }
@@ -459,7 +460,7 @@ impl<'a> EffectBuilder<'a> {
             RedirectKind::Read => self.read(word),
             RedirectKind::Write | RedirectKind::Append | RedirectKind::ReadWrite => {
                 if kind == RedirectKind::Write && (text.ends_with("{}") || word.is_found_path()) {
-                    self.ask("mass-change", "Overwrites every file that is found");
+                    self.ask("mass-change", "Overwrites every file found");
                 }
                 self.write(word);
             }
@@ -474,20 +475,21 @@ impl<'a> EffectBuilder<'a> {
     }
 }
 
-/// What becomes of a repository, in words.
+/// Describes the damage to a repository.
 pub(crate) fn history_loss_reason(scope: &Scope, what: &str) -> String {
     match *scope == Scope::FILE_DELETE {
-        true => format!("Takes a part of the repository away ({what})"),
-        false => format!("Overwrites a part of the repository ({what})"),
+        true => format!("Deletes part of the repository ({what})"),
+        false => format!("Overwrites part of the repository ({what})"),
     }
 }
 
-/// Whether the last part of a glob is a name, or leads elsewhere.
+/// Whether the last component of a glob is a plain name, or the glob contains
+/// `..`.
 fn ends_with_name(glob: &str) -> bool {
     glob.contains("..") || glob.rsplit('/').next().is_some_and(|name| !has_glob(name))
 }
 
-/// Whether a program shows names and sizes, but nothing of what is inside.
+/// Whether a program shows names and metadata but no contents.
 fn only_lists(program: &str) -> bool {
     matches!(
         program,
@@ -511,10 +513,10 @@ fn only_lists(program: &str) -> bool {
     )
 }
 
-/// Said of a command that shows the files of the project whatever their names.
-pub(crate) const SHOWS_ALL_REASON: &str = "Shows every file of the project, hidden ones as well";
+/// Reason for a command that shows all files of the project regardless of name.
+pub(crate) const SHOWS_ALL_REASON: &str = "Shows every file of the project, including hidden ones";
 
-/// Whether a program shows all of a file, or its beginning or end.
+/// Whether a program prints a file, or its beginning or end.
 pub(crate) fn shows_contents(program: &str) -> bool {
     matches!(
         program,
@@ -537,8 +539,7 @@ pub(crate) fn shows_contents(program: &str) -> bool {
     )
 }
 
-/// Programs that other programs are often told to use, and that only compress
-/// or show.
+/// Common helper programs for other programs that only compress or display.
 fn is_plain_tool(program: &str) -> bool {
     matches!(
         program,
@@ -570,7 +571,7 @@ fn is_plain_tool(program: &str) -> bool {
     )
 }
 
-/// Whether a path is one of the standard streams, not a file.
+/// Whether a path is a standard stream or harmless device, not a file.
 fn is_stream(text: &str) -> bool {
     matches!(
         text,

@@ -1,4 +1,4 @@
-//! From words as written to the words that a program would see.
+//! Expands words as written into the words that a program would see.
 
 use std::ffi::OsStr;
 use std::rc::Rc;
@@ -11,15 +11,15 @@ use crate::text::{glob_match, has_glob};
 use crate::text_stream::TextStream;
 use crate::walk::ShellWalk;
 
-/// Builds the words that one written word becomes.
+/// Builds the words that one written word expands to.
 #[derive(Default)]
 struct WordBuilder {
     done: Vec<ShellWord>,
     current: Option<ShellWord>,
-    /// Where unquoted values are split; None if they are not split at all.
+    /// Separators for splitting unquoted values; `None` disables splitting.
     separators: Option<Rc<str>>,
-    /// The globs of the current word stand for all of it so far, so what
-    /// follows belongs to them: `$p/comm`.
+    /// The globs of the current word cover all of it so far, so further text is
+    /// appended to them: `$p/comm`.
     grows: bool,
 }
 
@@ -92,7 +92,7 @@ impl WordBuilder {
     }
 }
 
-/// The word that a written one is, if there is nothing to expand in it.
+/// The literal word, if there is nothing to expand in it.
 fn plain_word(raw: &RawWord) -> Option<ShellWord> {
     let [WordPart::Text { text, quoted }] = &*raw.parts else { return None };
     let expands = !quoted && (text.starts_with('~') || text.bytes().any(|byte| byte == b'{'));
@@ -101,9 +101,9 @@ fn plain_word(raw: &RawWord) -> Option<ShellWord> {
 }
 
 impl ShellWalk<'_> {
-    /// Adds all words that a written word becomes: none, one or many.
+    /// Appends all words that a written word expands to: none, one or many.
     pub(crate) fn expand_into(&mut self, raw: &RawWord, words: &mut Vec<ShellWord>) {
-        // Most words stand for themselves.
+        // Most words are literal.
         if let Some(word) = plain_word(raw) {
             self.use_fuel(word.text.len() / 64 + 1);
             words.push(word);
@@ -130,7 +130,7 @@ impl ShellWalk<'_> {
         *words = fields.done;
     }
 
-    /// `"$@"` without arguments is no word at all.
+    /// Whether this is `"$@"` without arguments, which expands to no word.
     fn is_no_argument(&self, raw: &RawWord) -> bool {
         let [WordPart::Text { text, quoted: true }, WordPart::Parameter(parameter)] = &*raw.parts
         else {
@@ -142,7 +142,7 @@ impl ShellWalk<'_> {
             && self.scope.positional.as_ref().is_some_and(Vec::is_empty)
     }
 
-    /// The one word that an assignment or a quoted text becomes.
+    /// Expands an assignment or quoted text to a single word.
     pub(crate) fn expand_whole(&mut self, raw: &RawWord) -> ShellWord {
         let mut fields = WordBuilder::default();
         self.expand_parts(raw, &mut fields);
@@ -170,7 +170,7 @@ impl ShellWalk<'_> {
         }
     }
 
-    /// `~` and `~/…` are the home folder, `~name` is somebody else's.
+    /// Expands `~` and `~/…` to the home directory; `~name` is another user's.
     fn expand_tilde(&mut self, text: &str, alone: bool, fields: &mut WordBuilder) {
         let end = text.find('/').unwrap_or(text.len());
         let (user, rest) = text.split_at(end);
@@ -195,7 +195,7 @@ impl ShellWalk<'_> {
                 fields.current_word().known = user.contains(['~', '.']) && user.ends_with('~');
                 fields.current_word().named = false;
             }
-            // The home folder of somebody whom nobody knows.
+            // The home directory of an unknown user.
             None if user.len() > 1 && !rest.is_empty() => {
                 fields.push_text(text, false);
                 fields.current_word().known = false;
@@ -255,7 +255,7 @@ impl ShellWalk<'_> {
                 fields.push_value(&value, "$(…)", *quoted);
             }
             WordPart::ProcessSubstitution { body, writes } => {
-                // Whatever is written there is the input of what is inside.
+                // What is written to it is the input of its body.
                 let input = TextStream { connected: *writes, ..TextStream::unknown() };
                 let stream = self.capture(body, &input);
                 let word = fields.current_word();
@@ -393,12 +393,12 @@ impl ShellWalk<'_> {
         }
     }
 
-    /// `name[@]` and `name[0]`.
+    /// Expands `name[@]` and `name[0]`.
     fn expand_element(&mut self, name: &str, quoted: bool, fields: &mut WordBuilder) {
         let (array, index) = name.split_once('[').unwrap_or((name, ""));
         let shown = format!("${{{name}}}");
         let Some(words) = self.scope.array(array).map(<[ShellWord]>::to_vec) else {
-            // What was read into it is of one kind.
+            // All elements read into it have the same properties.
             let read = self.scope.get(array).filter(|value| value.text.is_none()).cloned();
             return fields.push_value(&read.unwrap_or_else(ShellValue::unknown), &shown, quoted);
         };
@@ -435,10 +435,10 @@ impl ShellWalk<'_> {
     }
 }
 
-/// Longer values are not cut.
+/// Maximum length of a value that is trimmed.
 const MAX_CUT_BYTES: usize = 256;
 
-/// What `${name%pattern}` and its like leave of a text.
+/// What `${name%pattern}` and similar expansions leave of a text.
 fn apply_cut<'t>(text: &'t str, operation: &ShellWord) -> Option<&'t str> {
     let written = operation.known_text().filter(|_| text.len() <= MAX_CUT_BYTES)?;
     let places = || text.char_indices().map(|(at, _)| at).chain([text.len()]);
@@ -451,7 +451,7 @@ fn apply_cut<'t>(text: &'t str, operation: &ShellWord) -> Option<&'t str> {
     } else {
         (false, false, written.strip_prefix('%')?)
     };
-    // Other signs of a pattern are not read.
+    // Other pattern characters are not supported.
     if pattern.contains(['[', '(', '?', '\\', '"', '\'']) || pattern.len() > 64 {
         return None;
     }
@@ -459,7 +459,7 @@ fn apply_cut<'t>(text: &'t str, operation: &ShellWord) -> Option<&'t str> {
         true => text.get(..*at).is_some_and(|part| glob_match(pattern, part)),
         false => text.get(*at..).is_some_and(|part| glob_match(pattern, part)),
     };
-    // Of a beginning the long ones end late, of an end they begin early.
+    // The longest prefix ends last, the longest suffix starts first.
     let at = if front == longest { places().rev().find(taken) } else { places().find(taken) };
     match at {
         None => Some(text),
@@ -468,8 +468,8 @@ fn apply_cut<'t>(text: &'t str, operation: &ShellWord) -> Option<&'t str> {
     }
 }
 
-/// Whether a path stays below the folder when a part of it is cut off or
-/// replaced.
+/// Whether a path stays below the working directory when a part of it is
+/// removed or replaced.
 fn stays_below_cwd(value: &ShellValue, operation: &ShellWord) -> bool {
     let near = value.shape.as_deref().is_some_and(|shape| {
         let word = ShellWord { text: shape.to_owned(), named: true, ..ShellWord::default() };
@@ -486,7 +486,7 @@ fn stays_below_cwd(value: &ShellValue, operation: &ShellWord) -> bool {
         && !put_in.contains("..")
 }
 
-/// Whether a variable's name says that its value is a secret.
+/// Whether a variable's name indicates that its value is a secret.
 pub(crate) fn is_secret_name(name: &str) -> bool {
     const SECRET_NAME_MARKS: &[&str] = &[
         "TOKEN",

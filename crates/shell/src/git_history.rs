@@ -1,4 +1,4 @@
-//! What a repository is made of, and what takes a part of it away.
+//! The files that hold a repository's history, and what damages them.
 
 use std::borrow::Cow;
 use std::path::{Component, Path};
@@ -7,27 +7,28 @@ use hermes_core::Scope;
 
 use crate::text::{glob_match, has_glob};
 
-/// The folder of a repository.
+/// Name of a repository's directory.
 const GIT_DIR_NAME: &str = ".git";
 
-/// What holds the history and what is staged. Git alone writes it.
+/// Entries that hold the history and the index. Only git writes them.
 const HISTORY_ENTRIES: &[&str] =
     &["HEAD", "index", "logs", "objects", "packed-refs", "refs", "reftable", "shallow"];
 
-/// Programs that keep these books, or change nothing of what is in a file.
+/// Programs that maintain these files, or do not change file contents.
 const HARMLESS_PROGRAMS: &[&str] =
     &["git", "touch", "mkdir", "chmod", "chown", "chgrp", "setfacl", "chattr", "gchmod", "gchown"];
 
-/// Whether a program that changes this place takes something of a repository
-/// away. The path may have globs in it. A lock that was left behind is none of
-/// it, and neither is what git had not finished.
+/// Whether a program that changes this path damages a repository. The path may
+/// contain globs. Stale locks and unfinished temporary files of git do not
+/// count.
 pub fn damages_history(program: &str, scope: &Scope, path: &Path) -> bool {
     damages(program, scope, path, false)
 }
 
-/// The same where a glob may find hidden files, even if it has no dot.
+/// Like [`damages_history`], with globs that may match hidden files without a
+/// dot.
 pub(crate) fn damages(program: &str, scope: &Scope, path: &Path, hidden: bool) -> bool {
-    // Only a name with a dot can be that of a repository's folder.
+    // Only a name with a dot can be a repository's directory.
     if HARMLESS_PROGRAMS.contains(&program) || !(hidden || has_dotted_part(path)) {
         return false;
     }
@@ -39,13 +40,12 @@ pub(crate) fn damages(program: &str, scope: &Scope, path: &Path, hidden: bool) -
     }
     match *scope == Scope::FILE_DELETE {
         true => !within.iter().any(|part| part.starts_with("tmp")),
-        // What is put into the folder itself may be anything.
+        // A write to the directory itself may hit anything in it.
         false => within.is_empty() || within.iter().any(|part| is_history_entry(part)),
     }
 }
 
-/// Whether this is the name of a part of a repository that holds its history,
-/// or a glob that finds one.
+/// Whether the name is an entry that holds history, or a glob that matches one.
 pub fn is_history_entry(name: &str) -> bool {
     HISTORY_ENTRIES.contains(&name)
         || has_glob(name) && HISTORY_ENTRIES.iter().any(|own| glob_match(name, own))
@@ -61,7 +61,7 @@ fn is_git(part: &str, hidden: bool) -> bool {
         || (hidden || part.starts_with('.')) && glob_match(part, GIT_DIR_NAME)
 }
 
-/// The parts of a path, without those that are taken back.
+/// The components of a path, with `..` resolved.
 fn parts(path: &Path) -> Vec<Cow<'_, str>> {
     let mut parts = Vec::new();
     for component in path.components() {

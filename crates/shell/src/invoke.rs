@@ -1,5 +1,5 @@
-//! How a command by its words becomes leaves: functions and aliases, shells and
-//! wrappers, and at last the program itself.
+//! Resolves a command's words to leaves: functions and aliases, shells and
+//! wrappers, and finally the program itself.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use crate::text_stream::{self, TextStream};
 use crate::walk::ShellWalk;
 use crate::{programs, wrappers};
 
-/// More commands inside one other are not looked at.
+/// Maximum number of inner commands analyzed per command.
 const MAX_INNER_COMMANDS: usize = 32;
 
 impl<'a> ShellWalk<'a> {
-    /// The surroundings of a leaf in this directory, with this input.
+    /// The context of a leaf in this directory, with this input.
     pub(crate) fn eval_context<'s>(
         &self,
         cwd: Option<&'s Path>,
@@ -30,7 +30,7 @@ impl<'a> ShellWalk<'a> {
 }
 
 impl ShellWalk<'_> {
-    /// Runs a command by its words.
+    /// Runs a command given as words.
     pub(crate) fn invoke(
         &mut self,
         words: Vec<ShellWord>,
@@ -73,7 +73,7 @@ impl ShellWalk<'_> {
         self.execute(words, leaf, input)
     }
 
-    /// Runs a program or a builtin, whatever functions and aliases there are.
+    /// Runs a program or builtin, bypassing functions and aliases.
     fn execute(
         &mut self,
         mut words: Vec<ShellWord>,
@@ -95,8 +95,7 @@ impl ShellWalk<'_> {
             return TextStream::unknown();
         }
         if has_lookalike_letters(&first.text) {
-            let reason =
-                format!("The program name “{}” is written with look-alike letters", first.text);
+            let reason = format!("The program name “{}” contains look-alike letters", first.text);
             leaf.add_finding(CommandFinding::ask("obfuscation", reason));
         }
         if let Some(place) = self.local_program(first) {
@@ -110,7 +109,7 @@ impl ShellWalk<'_> {
         out
     }
 
-    /// Where a program is that is not installed.
+    /// The path of a program that is not an installed one.
     fn local_program(&self, first: &ShellWord) -> Option<String> {
         if !first.text.contains('/') {
             return None;
@@ -124,9 +123,9 @@ impl ShellWalk<'_> {
         })
     }
 
-    /// Runs a program that anybody may have written and named like a known one.
-    /// What the known one does is still looked at, since it may be a copy of it,
-    /// but it is given nothing for its name.
+    /// Runs a program from an untrusted path that may imitate a known one. It
+    /// is analyzed like the known one, since it may be a copy, but its name
+    /// earns no trust.
     #[inline(never)]
     fn invoke_local(
         &mut self,
@@ -147,7 +146,7 @@ impl ShellWalk<'_> {
         }
     }
 
-    /// Runs what is known by this name.
+    /// Runs the builtin, shell, wrapper or program of this name.
     fn invoke_named(
         &mut self,
         words: Arc<[ShellWord]>,
@@ -178,20 +177,20 @@ impl ShellWalk<'_> {
         self.describe_leaf(leaf, &program, &words, input)
     }
 
-    /// What runs next runs under this program.
+    /// Makes the following leaves run under this program.
     pub(crate) fn push_wrapper(&mut self, program: String, words: Arc<[ShellWord]>) {
         self.wrappers.push(program);
         self.unwrapped_words.push(words);
     }
 
-    /// The end of that.
+    /// Undoes [`Self::push_wrapper`].
     pub(crate) fn pop_wrapper(&mut self) {
         self.wrappers.pop();
         self.unwrapped_words.pop();
     }
 
-    /// Goes on with what a wrapper runs, in the folder and with the variables
-    /// that it is given.
+    /// Runs the command of a wrapper in the directory and with the variables
+    /// that the wrapper sets.
     #[inline(never)]
     fn run_wrapped_with_env(
         &mut self,
@@ -221,7 +220,7 @@ impl ShellWalk<'_> {
         out
     }
 
-    /// Goes on with what a wrapper runs; the wrapper itself is no leaf.
+    /// Runs the command of a wrapper; the wrapper itself is not a leaf.
     fn run_wrapped(
         &mut self,
         leaf: LeafCommand,
@@ -249,7 +248,7 @@ impl ShellWalk<'_> {
                 self.push_leaf(next);
                 return TextStream { taint, ..TextStream::unknown() };
             }
-            // Only the shell itself knows functions and aliases.
+            // Functions and aliases exist only in the shell itself.
             InnerCommand::Words(words) => self.execute(words, next, input),
             InnerCommand::Source(word) => {
                 next.program = leaf.program;
@@ -265,7 +264,7 @@ impl ShellWalk<'_> {
         out
     }
 
-    /// Walks through source that a program is given, in a shell of its own.
+    /// Analyzes source that a program is given, in a subshell.
     pub(crate) fn nested_source(&mut self, word: &ShellWord, input: &TextStream) -> TextStream {
         if !word.known && word.text.contains('…') {
             return TextStream::unknown();
@@ -273,13 +272,13 @@ impl ShellWalk<'_> {
         self.in_subshell(|walk| walk.walk_source_with(&word.text, input))
     }
 
-    /// Findings about code that is not known before it runs.
+    /// Adds findings about code that is only known at run time.
     pub(crate) fn check_code(&mut self, word: &ShellWord, leaf: &mut LeafCommand) {
         let nothing = TextStream::unknown();
         let site = self.eval_context(None, &nothing);
         let mut act = EffectBuilder::without_program(leaf, &site);
         if !act.check_tainted_code(word.taint) && !word.known {
-            act.ask("dynamic-code", "Runs code that is only known when it runs");
+            act.ask("dynamic-code", "Runs code that is only known at run time");
         }
     }
 
@@ -295,7 +294,7 @@ impl ShellWalk<'_> {
             blocked.into_iter().for_each(|finding| leaf.add_finding(finding));
         }
         self.check_code(&ShellWord { known: true, ..first.clone() }, &mut leaf);
-        let reason = format!("Which program “{}” is can only be known when it runs", first.text);
+        let reason = format!("The program “{}” is only known at run time", first.text);
         leaf.add_finding(CommandFinding::ask("dynamic-program", reason));
         leaf.program = first.text;
         leaf.words = words.into();
@@ -303,8 +302,7 @@ impl ShellWalk<'_> {
         TextStream { connected: true, ..TextStream::unknown() }
     }
 
-    /// What must not be, whichever of the programs that can do such things the
-    /// glob names.
+    /// The blocking findings of any blockable program that the glob may match.
     fn blocked_by_glob(&mut self, words: &[ShellWord], input: &TextStream) -> Vec<CommandFinding> {
         let Some((first, rest)) = words.split_first() else { return Vec::new() };
         let mut found = Vec::new();
@@ -357,7 +355,7 @@ impl ShellWalk<'_> {
         if inner.len() > MAX_INNER_COMMANDS {
             self.add_finding(CommandFinding::ask(
                 "too-complex",
-                "The command runs too many others to analyse",
+                "The command runs too many inner commands to analyze",
             ));
         }
         let text = leaf.text.clone();
@@ -368,7 +366,7 @@ impl ShellWalk<'_> {
             self.check_code(word, &mut leaf);
         }
         self.push_leaf(leaf);
-        // What a recipe runs may follow the same recipe again.
+        // A recipe may run itself: hide it meanwhile.
         let followed: Vec<_> = followed
             .into_iter()
             .filter_map(|path| self.added_contents.remove_entry(&path))

@@ -1,4 +1,4 @@
-//! The answer of an analysis: leaves and findings.
+//! Result of an analysis: leaves and findings.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,19 +7,19 @@ use hermes_core::{Effect, Scope};
 
 use crate::text::program_name;
 
-/// What a whole command would do.
+/// Analysis of a whole command.
 #[derive(Debug, Clone, Default)]
 pub struct CommandAnalysis {
     /// Every simple command that would run, in order.
     pub leaves: Vec<LeafCommand>,
-    /// What is to be said of the command as a whole.
+    /// Findings about the command as a whole.
     pub findings: Vec<CommandFinding>,
-    /// Whether a shell in it runs what comes on the input of the whole.
+    /// Whether a shell in it runs the command's standard input.
     pub runs_stdin: bool,
 }
 
 impl CommandAnalysis {
-    /// All findings: of the whole command and of its leaves.
+    /// All findings: those of the whole command and of its leaves.
     pub fn all_findings(&self) -> impl Iterator<Item = &CommandFinding> {
         self.findings.iter().chain(self.leaves.iter().flat_map(|leaf| &leaf.findings))
     }
@@ -38,57 +38,59 @@ pub struct LeafCommand {
     pub program: String,
     /// All words including the program, after unquoting.
     pub words: Arc<[ShellWord]>,
-    /// The source of it, for messages.
+    /// Its source, for messages.
     pub text: String,
     /// The programs it runs under, outermost first.
     pub wrappers: Vec<String>,
-    /// What it does.
+    /// Its effects.
     pub effects: Vec<Effect>,
-    /// What somebody should be asked about, or what must not be.
+    /// What needs approval or is blocked.
     pub findings: Vec<CommandFinding>,
-    /// What it changes by patterns, which may lead through links: each whole
-    /// pattern. Of what it removes from within a folder, everything in it.
+    /// The globs of what it changes, unexpanded, since they may go through
+    /// symlinks. If it removes the contents of a directory, a glob of all of
+    /// them.
     pub globs: Vec<(Scope, PathBuf)>,
-    /// Patterns of what it may change where that is only known when it runs.
-    /// Nothing is judged by them.
+    /// Globs of what it may change where that is only known at run time. They
+    /// do not affect the ruling.
     pub runtime_globs: Vec<(Scope, PathBuf)>,
-    /// What it deletes by its own name. A pattern has an effect on its folder,
-    /// of which it leaves the rest alone.
+    /// The paths that it deletes by name. A glob instead has an effect on its
+    /// directory, whose other entries stay.
     pub deletes: Vec<PathBuf>,
-    /// What it puts where; the effects name only the latter.
+    /// What it places where; the effects name only the targets.
     pub transfers: Vec<Transfer>,
-    /// The words before each wrapper was taken off.
+    /// The words before each wrapper was removed.
     pub(crate) unwrapped_words: Vec<Arc<[ShellWord]>>,
-    /// The program that it is or runs under, if that is no installed one: what
-    /// is known of the name does not hold for it.
+    /// The program that it is or runs under, if not an installed one: what is
+    /// known about the name does not apply to it.
     pub(crate) local_program: Option<String>,
-    /// Known to leave everything as it was.
+    /// Known to change nothing.
     pub(crate) reads_only: bool,
-    /// Reads a file of which nothing is known before it runs.
+    /// Reads a file that is unknown before it runs.
     pub(crate) reads_unknown_file: bool,
-    /// Files that are run as programs or scripts.
+    /// Files run as programs or scripts.
     pub(crate) run_files: Vec<PathBuf>,
-    /// Files and folders whose code it takes in, which only matters if
-    /// somebody else wrote it.
+    /// Files and directories whose code it loads, which only matters if that
+    /// code is foreign.
     pub(crate) loaded_code: Vec<PathBuf>,
-    /// Folders that it fills with something downloaded.
+    /// Directories that it downloads into.
     pub(crate) downloads_into: Vec<PathBuf>,
-    /// Compiles code that the same command writes and that may act on its own.
+    /// Compiles code that the same command writes and that may have side
+    /// effects.
     pub(crate) suspicious_build: bool,
-    /// Files that are made executable.
+    /// Files that it makes executable.
     pub(crate) made_executable: Vec<PathBuf>,
-    /// Links that are made: where, and what they lead to.
+    /// Links that it creates: path and target.
     pub(crate) links: Vec<(PathBuf, PathBuf)>,
 }
 
 impl LeafCommand {
-    /// Whether it is known to change nothing and to reach nobody.
+    /// Whether it is known to change nothing and to use no network.
     pub fn is_read_only(&self) -> bool {
         self.reads_only && self.findings.is_empty() && self.effects.iter().all(is_harmless)
     }
 
     /// Program and subcommand, without options: `git push`, `npm run test`,
-    /// `ls`. Starts with `sudo` if it runs under that, and with the place of a
+    /// `ls`. Starts with `sudo` if it runs under that, and with the path of a
     /// program that is not installed.
     pub fn prefix(&self) -> Vec<String> {
         let mut all: Vec<String> = Vec::new();
@@ -114,33 +116,34 @@ impl LeafCommand {
     }
 
     pub(crate) fn add_effect(&mut self, effect: Effect) {
-        // Thousands of files are rather said twice than compared with all others.
+        // Above 64 effects, duplicates are cheaper than comparisons.
         if self.effects.len() > 64 || !self.effects.contains(&effect) {
             self.effects.push(effect);
         }
     }
 }
 
-/// Something that is put somewhere. Which file that makes or replaces depends
-/// on what is there.
+/// A file placed at a target. Which file it creates or replaces depends on what
+/// exists there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transfer {
-    /// What comes, maybe a pattern; none if only the program knows.
+    /// The source, possibly a glob; `None` if only the program knows.
     pub source: Option<PathBuf>,
-    /// Where it was said to go.
+    /// The target as given.
     pub target: PathBuf,
-    /// Where in there.
+    /// How the target is used.
     pub target_mode: TargetMode,
 }
 
-/// Where something comes to lie that is put at a target.
+/// Where a file placed at a target ends up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TargetMode {
-    /// In it under its own name if it is a folder, else in its place.
+    /// In the target under its own name if that is a directory, else at the
+    /// target.
     IntoIfDir,
-    /// In it, under its own name.
+    /// In the target, under its own name.
     Into,
-    /// In its place, or what is in the one into the other.
+    /// At the target; directories are merged.
     Replace,
 }
 
@@ -151,23 +154,23 @@ fn is_harmless(effect: &Effect) -> bool {
 /// A word of a command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ShellWord {
-    /// What it says. Where that is only known at run time, the source.
+    /// The text, or the source if it is only known at run time.
     pub text: String,
-    /// Whether the text is what the program will see. A glob is known although
-    /// it expands.
+    /// Whether the text is what the program sees. A glob is known although it
+    /// expands.
     pub known: bool,
-    /// Whether the shell would expand it as a glob.
+    /// Whether the shell expands it as a glob.
     pub glob: bool,
     pub(crate) taint: TextTaint,
-    /// What a process substitution would print, or a file holds that the same
-    /// command wrote.
+    /// The output of a process substitution, or the contents of a file that the
+    /// same command wrote.
     pub(crate) content: Option<String>,
-    /// What stands for what a process substitution would print.
+    /// Placeholder for the output of a process substitution.
     pub(crate) prints: Option<&'static str>,
-    /// Globs of the paths that an unknown word may hold.
+    /// Globs of the paths that an unknown word may contain.
     pub(crate) hints: Vec<String>,
-    /// What is not known of it are numbers, names and paths of files that are
-    /// here.
+    /// Whether its unknown parts are only numbers, names and paths of existing
+    /// files.
     pub(crate) named: bool,
     /// How much of it is only known at run time.
     pub(crate) runtime_extent: RuntimeExtent,
@@ -176,33 +179,33 @@ pub struct ShellWord {
 /// How much of a word is only known at run time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum RuntimeExtent {
-    /// Nothing, or something behind its beginning.
+    /// Nothing, or a part after the start.
     #[default]
     NotAtStart,
-    /// Its beginning: it may turn out to be an option.
+    /// The start: it may turn out to be an option.
     Start,
-    /// All of it.
+    /// The whole word.
     Whole,
 }
 
-/// Stands in a word for a number that is only known when it runs.
+/// Placeholder for a number that is only known at run time.
 pub(crate) const NUMBER_PLACEHOLDER: &str = "$(number)";
-/// The same for a name.
+/// Placeholder for a name.
 pub(crate) const NAME_PLACEHOLDER: &str = "$(name)";
-/// The same for the path of a file that is there, below the folder.
+/// Placeholder for the path of an existing file below the working directory.
 pub(crate) const FOUND_PATH_PLACEHOLDER: &str = "$(found)";
-/// Stands for words that are read from a list.
+/// Placeholder for words read from a list.
 pub(crate) const LIST_INPUT_PLACEHOLDER: &str = "$input";
-/// The same as [`FOUND_PATH_PLACEHOLDER`] for a path that was made of one of those.
+/// Placeholder for a path derived from a [`FOUND_PATH_PLACEHOLDER`].
 pub(crate) const NEAR_PATH_PLACEHOLDER: &str = "$(near)";
 
 impl ShellWord {
-    /// A word that is known.
+    /// A known word.
     pub(crate) fn literal(text: impl Into<String>) -> Self {
         ShellWord { text: text.into(), known: true, ..ShellWord::default() }
     }
 
-    /// Whether what is not known of it is a path below the folder.
+    /// Whether its unknown part is a path below the working directory.
     pub(crate) fn is_below_cwd(&self) -> bool {
         let text = self.text.as_str();
         !self.known
@@ -212,18 +215,18 @@ impl ShellWord {
             && !text.split('/').any(|part| part == "..")
     }
 
-    /// Whether it is the path of a file that is there, and nothing else.
+    /// Whether it is exactly the path of an existing file.
     pub(crate) fn is_found_path(&self) -> bool {
         !self.known && self.named && self.text == FOUND_PATH_PLACEHOLDER
     }
 
-    /// Whether it is what `xargs` reads, quotes and options included.
+    /// Whether it is the input of `xargs`, including quotes and options.
     pub(crate) fn is_list_input(&self) -> bool {
         !self.known && self.text == LIST_INPUT_PLACEHOLDER
     }
 
-    /// A glob of what it may be, if what is not known of it is only a part of
-    /// a name, neither a folder nor the way out of one, or a path that is near.
+    /// A glob of what it may be, if its unknown part is only a part of a name,
+    /// neither a directory nor `..`, or a path below the working directory.
     pub(crate) fn as_glob(&self) -> Option<Self> {
         if self.known || !self.named {
             return None;
@@ -244,7 +247,7 @@ impl ShellWord {
     }
 }
 
-/// Where text came from.
+/// Origin of a text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct TextTaint(u8);
 
@@ -252,11 +255,11 @@ impl TextTaint {
     pub(crate) const REMOTE: TextTaint = TextTaint(1);
     pub(crate) const DECODED: TextTaint = TextTaint(2);
     pub(crate) const SECRET: TextTaint = TextTaint(4);
-    /// Made by a command that may have looked at files or at the machine.
+    /// Output of a command that may have inspected files or the machine.
     pub(crate) const COMPUTED: TextTaint = TextTaint(8);
-    /// Goes on for ever.
+    /// Never ends.
     pub(crate) const ENDLESS: TextTaint = TextTaint(16);
-    /// Read from a file or a pipe, once.
+    /// Read once from a file or a pipe.
     pub(crate) const FOREIGN: TextTaint = TextTaint(32);
 
     pub(crate) fn with(self, other: TextTaint) -> TextTaint {
@@ -272,19 +275,19 @@ impl TextTaint {
     }
 }
 
-/// Something to ask about or to refuse.
+/// A danger to ask about or to block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandFinding {
-    /// How serious.
+    /// Severity.
     pub level: FindingLevel,
     /// The kind of danger, in kebab case.
     pub category: &'static str,
-    /// A sentence for people.
+    /// One sentence for the user.
     pub reason: String,
 }
 
 impl CommandFinding {
-    /// One that somebody should be asked about.
+    /// A finding that needs approval.
     pub fn ask(category: &'static str, reason: impl Into<String>) -> Self {
         CommandFinding { level: FindingLevel::Ask, category, reason: reason.into() }
     }
@@ -294,10 +297,10 @@ impl CommandFinding {
     }
 }
 
-/// How serious a finding is.
+/// Severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FindingLevel {
-    /// Somebody should be asked.
+    /// Needs approval.
     Ask,
     /// Never.
     Block,

@@ -1,6 +1,6 @@
-//! What a shell command would do, read from its source: every simple command
-//! that would run, what each one touches, and what somebody should be asked
-//! about first. Nothing is run and nothing is looked up.
+//! Static analysis of shell commands: which simple commands would run, what
+//! each one touches, and what needs approval first. It runs nothing and does
+//! not access the file system.
 
 mod args;
 mod arithmetic;
@@ -46,30 +46,29 @@ pub use side_effects::{SideEffects, side_effects};
 use hermes_core::{Effect, ShellScript, WorkingDir};
 use text_stream::TextStream;
 
-/// Longer commands are not read.
+/// Maximum length of an analyzed command.
 const MAX_SOURCE_BYTES: usize = 192 * 1024;
 
-/// The category of a command that the shell refuses as a whole, from the line
-/// on that has the mistake. Typed into a shell that lasts, it may be the
-/// beginning of another.
+/// Category of a command that the shell rejects from the line with the syntax
+/// error on. Typed into a persistent shell, it may be the start of a longer
+/// command.
 pub const SYNTAX_ERROR: &str = "syntax-error";
 
-/// The category of a program that is in no table.
+/// Category of a program that is in no table.
 pub const UNKNOWN_PROGRAM: &str = "unknown-program";
 
-/// What `source` would do if a shell ran it at this workplace.
+/// Analyzes `source` as run by a shell in this working directory.
 pub fn analyze(source: &str, at: &WorkingDir) -> CommandAnalysis {
     analyze_after("", source, at)
 }
 
-/// The same for a shell in which something has been run before: variables,
-/// functions and aliases that `earlier` leaves behind count, and what it does
-/// does not.
+/// Like [`analyze`], for a shell that has run `earlier` before: the variables,
+/// functions and aliases it leaves behind count, its effects do not.
 pub fn analyze_after(earlier: &str, source: &str, at: &WorkingDir) -> CommandAnalysis {
     analyze_with(earlier, source, &TextStream::unknown(), at)
 }
 
-/// The same for code that has its own folder, input or shell.
+/// Like [`analyze_after`], for a script with its own directory or input.
 pub fn analyze_script(earlier: &str, script: &ShellScript, at: &WorkingDir) -> CommandAnalysis {
     let input = match &script.stdin {
         None => TextStream::unknown(),
@@ -85,7 +84,7 @@ pub fn analyze_script(earlier: &str, script: &ShellScript, at: &WorkingDir) -> C
     }
 }
 
-/// The same for code that runs in a folder which nobody knows.
+/// Like [`analyze_script`], for a script that runs in an unknown directory.
 pub fn analyze_anywhere(earlier: &str, script: &ShellScript, at: &WorkingDir) -> CommandAnalysis {
     let mut walk = walk::ShellWalk::new(at);
     if !earlier.is_empty() {
@@ -105,7 +104,7 @@ fn analyze_with(
 ) -> CommandAnalysis {
     let len = earlier.len().max(source.len());
     if len > MAX_SOURCE_BYTES {
-        let reason = format!("The command is too long to analyse ({len} bytes)");
+        let reason = format!("The command is too long to analyze ({len} bytes)");
         let findings = vec![CommandFinding::ask("too-long", reason)];
         return CommandAnalysis { findings, ..CommandAnalysis::default() };
     }
@@ -121,7 +120,7 @@ fn analyze_with(
     analysis
 }
 
-/// What a text in a program would do if the program ran it as a command.
+/// Analyzes a string in a program as if the program ran it as a command.
 fn analyze_text_in_code(text: &str, at: &WorkingDir) -> CommandAnalysis {
     let mut walk = walk::ShellWalk::new(at);
     walk.in_code = true;
@@ -129,19 +128,19 @@ fn analyze_text_in_code(text: &str, at: &WorkingDir) -> CommandAnalysis {
     walk.finish(text).0
 }
 
-/// Whether a part of a path is a pattern that a shell fills in.
+/// Whether a path component is a pattern that the shell expands.
 pub fn is_pattern(part: &str) -> bool {
     text::has_glob(part) || part.contains('(')
 }
 
-/// Whether a name may be among those that a part of a path stands for.
+/// Whether a path component may match a name.
 pub fn may_match(part: &str, name: &str) -> bool {
-    // Extended patterns are not read.
+    // Extended globs are not parsed.
     part.contains('(') || text::glob_match(part, name)
 }
 
-/// What a variable makes the programs do that are started with it: something
-/// to ask about, and the machine that they talk through.
+/// The effects of a variable on the programs started with it: a finding to ask
+/// about, and the proxy that they connect through.
 pub fn variable_effects(name: &str, value: &str) -> (Option<CommandFinding>, Option<Effect>) {
     let value = ShellWord::literal(value);
     (programs::environment_override(name, &value), programs::proxy_effect(name, &value))

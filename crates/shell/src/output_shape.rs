@@ -1,12 +1,12 @@
-//! What programs print whose output has a form that is known: numbers, names,
-//! and paths of files that are here.
+//! Shapes of program output that is known to be numbers, names, or paths of
+//! existing files.
 
 use crate::leaf::{
     FOUND_PATH_PLACEHOLDER, NAME_PLACEHOLDER, NEAR_PATH_PLACEHOLDER, NUMBER_PLACEHOLDER, ShellWord,
 };
 
-/// What stands for the output of a program, if it is known to be numbers, names
-/// or paths; `input` stands for what it reads.
+/// The placeholder for the output of a program, if it is known to be numbers,
+/// names or paths. `input` is the placeholder for its input.
 pub(crate) fn output_shape(
     program: &str,
     arguments: &[ShellWord],
@@ -17,7 +17,8 @@ pub(crate) fn output_shape(
         .or_else(|| filtered_shape(program, arguments, input))
 }
 
-/// Programs that print numbers, or one name that leads to no other folder.
+/// Shape of programs that print numbers, or one name that leads to no other
+/// directory.
 fn own_shape(program: &str, arguments: &[ShellWord]) -> Option<&'static str> {
     if program == "basename" || program == "dirname" {
         let paths = arguments.iter().filter(|word| !word.known);
@@ -56,7 +57,7 @@ fn own_shape(program: &str, arguments: &[ShellWord]) -> Option<&'static str> {
         "id" => (!arguments.is_empty() && all(&["-u", "-g", "-r"])).then_some(NUMBER_PLACEHOLDER),
         "uname" | "arch" | "whoami" | "hostname" if options_only(0) => Some(NAME_PLACEHOLDER),
         "git" => match verb {
-            // The names of branches and tags have no `..` in them.
+            // Branch and tag names contain no `..`.
             "rev-parse" => all(&["rev-parse", "--short", "--short=", "HEAD", "--verify"]),
             "describe" => options_only(1),
             "branch" => all(&["branch", "--show-current"]) && arguments.len() == 2,
@@ -68,7 +69,7 @@ fn own_shape(program: &str, arguments: &[ShellWord]) -> Option<&'static str> {
     }
 }
 
-/// Whether a date is asked for in digits and what stands between them.
+/// Whether a date is printed only as digits and separators.
 fn is_numeric_date(arguments: &[ShellWord]) -> bool {
     let formats = arguments.iter().filter_map(|word| word.text.strip_prefix('+'));
     let is_numeric = |format: &str| {
@@ -87,8 +88,8 @@ fn is_numeric_date(arguments: &[ShellWord]) -> bool {
     formats.clone().count() == 1 && formats.clone().all(is_numeric)
 }
 
-/// Whether a word, or what a glob in it matches, is below the folder it is
-/// said in.
+/// Whether a word, or what a glob in it matches, is below the working
+/// directory.
 pub(crate) fn is_below(word: &ShellWord) -> bool {
     let text = word.text.as_str();
     word.known
@@ -98,7 +99,8 @@ pub(crate) fn is_below(word: &ShellWord) -> bool {
         && !text.contains(['{', '('])
 }
 
-/// Programs that list files by their paths below the folder they run in.
+/// Shape of programs that list files by their paths below the working
+/// directory.
 fn listing_shape(program: &str, arguments: &[ShellWord]) -> Option<&'static str> {
     let has = |texts: &[&str]| arguments.iter().any(|word| texts.contains(&word.text.as_str()));
     let short = |letters: &[char]| {
@@ -158,7 +160,7 @@ fn listing_shape(program: &str, arguments: &[ShellWord]) -> Option<&'static str>
     lists.then_some(FOUND_PATH_PLACEHOLDER)
 }
 
-/// `git log --format=%H` prints commits and nothing else.
+/// Shape of `git log`: `--format=%H` prints only commits.
 fn log_shape(arguments: &[ShellWord]) -> Option<&'static str> {
     let formats =
         ["--format=%H", "--format=%h", "--pretty=%H", "--pretty=%h", "--pretty=format:%H"];
@@ -166,7 +168,7 @@ fn log_shape(arguments: &[ShellWord]) -> Option<&'static str> {
     plain.then_some(NAME_PLACEHOLDER)
 }
 
-/// Programs that choose from what they are given, or change it a little.
+/// Shape of programs that select from their input, or change it slightly.
 fn filtered_shape(
     program: &str,
     arguments: &[ShellWord],

@@ -1,7 +1,7 @@
-//! Reads shell source into commands. A reader of our own, since a highlighter's
-//! grammar guesses where a shell does not: what is split into a word here is
-//! exactly what bash would split. Mistakes are noted and reading goes on, so
-//! that a broken end does not hide what comes before it.
+//! Parses shell source into commands. A custom parser, because a highlighter's
+//! grammar guesses where a shell does not: words are split exactly as bash
+//! splits them. Parsing continues after errors, so a broken end does not hide
+//! what comes before it.
 
 use std::rc::Rc;
 
@@ -11,20 +11,20 @@ use crate::syntax::{
 };
 use crate::word_parser::assignment_name;
 
-/// How deep commands may nest, over all kinds of nesting.
+/// Maximum nesting depth, over all kinds of nesting.
 pub(crate) const MAX_DEPTH: u32 = 90;
 
-/// More simple commands than this are not read.
+/// Maximum number of simple commands.
 const MAX_COMMANDS: usize = 4000;
 
-/// What was read, and what was wrong with it.
+/// A parsed script, and its first problem.
 #[derive(Debug)]
 pub(crate) struct ParsedScript {
     pub(crate) body: ShellCommand,
     pub(crate) problem: Option<ParseProblem>,
 }
 
-/// Reads a whole script that is already `depth` levels deep.
+/// Parses a whole script that is already `depth` levels deep.
 pub(crate) fn parse(source: &str, depth: u32) -> ParsedScript {
     let mut reader = ShellParser::new(source, depth);
     let mut all = Vec::new();
@@ -33,7 +33,7 @@ pub(crate) fn parse(source: &str, depth: u32) -> ParsedScript {
         if reader.at_end() {
             break;
         }
-        // Something that closes what was never opened.
+        // An unmatched closing token.
         reader.fail(ParseProblem::Syntax);
         reader.pos += reader.rest().chars().next().map_or(1, char::len_utf8);
     }
@@ -42,7 +42,7 @@ pub(crate) fn parse(source: &str, depth: u32) -> ParsedScript {
     ParsedScript { body, problem: reader.problem }
 }
 
-/// The place in the source.
+/// Parser state: the position in the source.
 pub(crate) struct ShellParser<'s> {
     pub(crate) source: &'s str,
     pub(crate) pos: usize,
@@ -85,11 +85,12 @@ impl<'s> ShellParser<'s> {
     }
 
     pub(crate) fn fail(&mut self, problem: ParseProblem) {
-        // The first one is the cause of the others.
+        // The first problem causes the others.
         self.problem.get_or_insert(problem);
     }
 
-    /// One level further in; false, with the rest given up, if that is too far.
+    /// Enters one nesting level; returns false and skips the rest if it is too
+    /// deep.
     pub(crate) fn enter(&mut self) -> bool {
         if self.depth >= MAX_DEPTH {
             self.give_up();
@@ -99,7 +100,7 @@ impl<'s> ShellParser<'s> {
         true
     }
 
-    /// One more command to read; the rest is given up if there are too many.
+    /// Counts one more command; skips the rest if there are too many.
     pub(crate) fn count_command(&mut self) {
         self.commands += 1;
         if self.commands > MAX_COMMANDS {
@@ -112,7 +113,7 @@ impl<'s> ShellParser<'s> {
         self.pos = self.source.len();
     }
 
-    /// Spaces, joined lines and a comment.
+    /// Skips spaces, line continuations and a comment.
     pub(crate) fn skip_blanks(&mut self) {
         loop {
             match self.byte() {
@@ -128,7 +129,8 @@ impl<'s> ShellParser<'s> {
         }
     }
 
-    /// Blanks and line ends; the bodies of waiting heredocs come after a line end.
+    /// Skips blanks and newlines, and reads pending heredoc bodies after a
+    /// newline.
     pub(crate) fn skip_newlines(&mut self) {
         loop {
             self.skip_blanks();
@@ -139,7 +141,7 @@ impl<'s> ShellParser<'s> {
         }
     }
 
-    /// The bare word that comes next, without taking it.
+    /// The bare word at the current position, without consuming it.
     fn keyword(&self) -> &'s str {
         const MAX_KEYWORD_BYTES: usize = 16;
         let rest = self.rest();
@@ -150,7 +152,7 @@ impl<'s> ShellParser<'s> {
         rest.get(..end.unwrap_or(rest.len().min(MAX_KEYWORD_BYTES))).unwrap_or("")
     }
 
-    /// Commands up to one of the words in `until`, a `)`, or the end.
+    /// Parses commands up to one of the words in `until`, a `)`, or the end.
     pub(crate) fn list(&mut self, until: &[&str]) -> ShellCommand {
         if !self.enter() {
             return ShellCommand::empty();
@@ -164,7 +166,7 @@ impl<'s> ShellParser<'s> {
                     if self.rest().starts_with(";;") && until.contains(&"esac") {
                         break;
                     }
-                    // A stray separator does nothing.
+                    // A stray separator has no effect.
                     if !all.is_empty() && self.rest().starts_with(";;") {
                         self.fail(ParseProblem::Syntax);
                     }
@@ -199,7 +201,7 @@ impl<'s> ShellParser<'s> {
     fn and_or(&mut self) -> ShellCommand {
         let first = self.pipeline();
         let mut more = Vec::new();
-        // What comes behind `&&` sees all that ran before it there.
+        // Commands after `&&` see everything that ran before them in the chain.
         let mut then = Vec::new();
         let gather = |then: &mut Vec<ShellCommand>, more: &mut Vec<ShellCommand>| {
             let mut all = std::mem::take(then);
@@ -277,7 +279,8 @@ impl<'s> ShellParser<'s> {
         }
     }
 
-    /// Takes the word `time`, unless options for a program of that name follow.
+    /// Consumes the keyword `time`, unless options for the program of that name
+    /// follow.
     fn consume_time_keyword(&mut self) -> bool {
         let start = self.pos;
         self.pos += "time".len();
@@ -287,7 +290,7 @@ impl<'s> ShellParser<'s> {
             self.skip_blanks();
         }
         let next = self.keyword();
-        // A second one in a row would be read again and again.
+        // A repeated `time` would be parsed over and over.
         let plain = !next.is_empty() && !next.starts_with('-') && next != "time";
         if !plain && self.byte() != Some(b'(') {
             self.pos = start;
@@ -388,7 +391,7 @@ impl<'s> ShellParser<'s> {
                 self.pos += 2;
                 words = self.plain_words();
             } else {
-                // Without a list it runs over the arguments.
+                // Without a list, the loop iterates over the arguments.
                 words.push(positional_args());
             }
         }
@@ -413,7 +416,7 @@ impl<'s> ShellParser<'s> {
         ShellCommand::For { name, words, body: Box::new(body), redirects }
     }
 
-    /// Words up to the end of the command.
+    /// Parses words up to the end of the command.
     fn plain_words(&mut self) -> Vec<RawWord> {
         let mut words = Vec::new();
         loop {
@@ -485,7 +488,7 @@ impl<'s> ShellParser<'s> {
         ShellCommand::Function { name, body: Rc::new(self.nested_command()) }
     }
 
-    /// `[[ … ]]`: only what its words expand to matters.
+    /// Parses `[[ … ]]`; only the expansions of its words matter.
     fn double_bracket_test(&mut self) -> ShellCommand {
         self.pos += 2;
         let mut words = Vec::new();
@@ -574,7 +577,7 @@ impl<'s> ShellParser<'s> {
     }
 }
 
-/// One command by itself, or all of them together.
+/// A single command unchanged, or several combined with `all`.
 fn combine(
     first: ShellCommand,
     mut more: Vec<ShellCommand>,

@@ -21,7 +21,7 @@ const REDIRECT_OPERATORS: &[(&str, RedirectKind)] = &[
     ("&>", RedirectKind::Write),
 ];
 
-/// A heredoc whose body is still to come.
+/// A heredoc whose body has not been read yet.
 pub(crate) struct PendingHeredoc {
     delimiter: String,
     literal: bool,
@@ -30,7 +30,7 @@ pub(crate) struct PendingHeredoc {
 }
 
 impl ShellParser<'_> {
-    /// The bodies of all heredocs that the last line announced.
+    /// Reads the bodies of all heredocs announced on the last line.
     pub(crate) fn read_heredocs(&mut self) {
         for waiting in std::mem::take(&mut self.pending) {
             self.count_command();
@@ -38,7 +38,8 @@ impl ShellParser<'_> {
             let mut closed = false;
             while !self.at_end() {
                 let mut line = self.line().to_owned();
-                // Joined lines are joined before the end is looked for.
+                // Continued lines are joined before the search for the
+                // delimiter.
                 while !waiting.literal && is_continued(&line) && !self.at_end() {
                     line.pop();
                     line.push_str(self.line());
@@ -69,14 +70,14 @@ impl ShellParser<'_> {
         }
     }
 
-    /// Takes a line, without its end.
+    /// Reads a line, without its line ending.
     fn line(&mut self) -> &str {
         let line = self.rest().split('\n').next().unwrap_or("");
         self.pos = (self.pos + line.len() + 1).min(self.source.len());
         line.strip_suffix('\r').unwrap_or(line)
     }
 
-    /// All redirects that come next.
+    /// Parses all redirects at the current position.
     pub(crate) fn redirects(&mut self) -> Vec<ShellRedirect> {
         let mut all = Vec::new();
         loop {
@@ -88,7 +89,7 @@ impl ShellParser<'_> {
         }
     }
 
-    /// A redirect, if one is next.
+    /// Parses a redirect, if one is next.
     pub(crate) fn redirect(&mut self) -> Option<ShellRedirect> {
         let rest = self.rest();
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
@@ -112,7 +113,7 @@ impl ShellParser<'_> {
             let word = self.word();
             let written = self.source.get(from..self.pos).unwrap_or("");
             let literal = written.contains(['\'', '"', '\\']);
-            // Nothing is expanded in it: `<<$x` ends at a line that says `$x`.
+            // The delimiter is not expanded: `<<$x` ends at the line `$x`.
             let plain = word.parts.iter().all(|part| matches!(part, WordPart::Text { .. }));
             let delimiter = if plain {
                 word.parts.iter().map(part_text).collect()
@@ -145,7 +146,7 @@ fn part_text(part: &WordPart) -> &str {
     }
 }
 
-/// Whether a line ends with a backslash that is not itself protected.
+/// Whether a line ends with an unescaped backslash.
 fn is_continued(line: &str) -> bool {
     line.bytes().rev().take_while(|b| *b == b'\\').count() % 2 == 1
 }

@@ -1,5 +1,5 @@
-//! A second reading by an independent grammar. Where it sees a command that our
-//! own reading did not see, one of the two is wrong, and somebody should look.
+//! Second parse by an independent grammar. If it finds a command that our
+//! parser missed, one of the two is wrong, and the call asks.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -10,10 +10,10 @@ use tree_sitter::{ParseOptions, Parser, Tree};
 use crate::leaf::{CommandAnalysis, CommandFinding};
 use crate::text::program_name;
 
-/// Longer source is read once only.
+/// Longer source is parsed only once.
 const MAX_SOURCE_BYTES: usize = 12 * 1024;
-/// How often the grammar may report that it is still busy, apart from what the
-/// length allows. Every report is a hundred steps.
+/// Number of progress reports after which the parse is aborted, on top of what
+/// the length allows. A report is a hundred steps.
 const MAX_PROGRESS_REPORTS: usize = 400;
 
 thread_local! {
@@ -26,8 +26,9 @@ fn new_parser() -> Option<Parser> {
     Some(parser)
 }
 
-/// A finding if the grammar sees a command that is no leaf of the analysis.
-/// `others` are names that were run but are no leaves, such as aliases.
+/// Returns a finding if the grammar sees a command that is no leaf of the
+/// analysis. `others` are names that were run but are no leaves, such as
+/// aliases.
 pub(crate) fn find_disagreement(
     source: &str,
     analysis: &CommandAnalysis,
@@ -50,27 +51,27 @@ pub(crate) fn find_disagreement(
     }
     let name =
         command_names(&tree, source).into_iter().find(|name| !seen.contains(name.as_str()))?;
-    let reason = format!("Two readings of the command disagree about whether “{name}” runs");
+    let reason = format!("Two parsers disagree on whether “{name}” runs");
     Some(CommandFinding::ask("unparsable", reason))
 }
 
-/// Whether a shell certainly refuses source that our own reading found a
-/// mistake in: the grammar finds one as well, and there is nothing in it that
-/// could be read in two ways. What stands on lines before the mistake is run,
-/// and was read like any other command.
+/// Whether a shell is certain to reject source in which our parser found a
+/// syntax error: the grammar finds one too, and nothing in the source is
+/// ambiguous. Lines before the error still run, and were analyzed like any
+/// other command.
 pub(crate) fn is_refused(source: &str) -> bool {
     source.len() <= MAX_SOURCE_BYTES
         && !is_ambiguous(source)
         && parse(source).is_some_and(|tree| tree.root_node().has_error())
 }
 
-/// Whether the source has something that could be read in two ways at all:
-/// escapes, comments, heredocs, and brackets that are no plain group.
+/// Whether the source has a construct that parsers may read differently:
+/// escapes, comments, heredocs, and brackets other than plain groups.
 fn is_unusual(source: &str) -> bool {
     source.len() > 1 && source.contains(['\\', '#']) || is_ambiguous(source)
 }
 
-/// The same, but for escapes and comments.
+/// Like [`is_unusual`], except for escapes and comments.
 fn is_ambiguous(source: &str) -> bool {
     let bytes = source.as_bytes();
     let before = |at: usize| at.checked_sub(1).and_then(|at| bytes.get(at));
@@ -89,8 +90,8 @@ fn is_ambiguous(source: &str) -> bool {
         || source.contains("function ")
 }
 
-/// The source with a letter for everything that is not ASCII: to a shell it is
-/// a part of a word, and the grammar's scanner cannot be trusted with it.
+/// Replaces every non-ASCII byte by a letter: to a shell it is part of a word,
+/// and the grammar's scanner does not handle it reliably.
 fn ascii_bytes(source: &str) -> Vec<u8> {
     source.bytes().map(|byte| if byte.is_ascii() { byte } else { b'x' }).collect()
 }
@@ -108,14 +109,14 @@ fn parse(source: &str) -> Option<Tree> {
         let bytes = ascii_bytes(source);
         let mut chunk = |at: usize, _| bytes.get(at..).unwrap_or(&[]);
         let tree = parser.parse_with_options(&mut chunk, None, Some(options));
-        // What was given up halfway must not be gone on with.
+        // The next parse must not resume an aborted one.
         parser.reset();
         tree
     })
 }
 
-/// Whether a substitution is all in two pairs of brackets, and no command in
-/// one of them could stand beside another.
+/// Whether a substitution is entirely in double parentheses and cannot be two
+/// adjacent commands in single ones.
 fn is_arithmetic(text: &str) -> bool {
     let Some(inside) = text.strip_prefix("$((").and_then(|text| text.strip_suffix("))")) else {
         return false;
@@ -131,13 +132,13 @@ fn is_arithmetic(text: &str) -> bool {
         && !inside.contains(['`', '\'', '"', '\\', '\n', '#'])
 }
 
-/// The names of all commands in the tree that are plain words.
+/// Returns the names of all commands in the tree that are plain words.
 fn command_names(tree: &Tree, source: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut cursor = tree.walk();
     loop {
         let node = cursor.node();
-        // In a heredoc the grammar takes `$((1 + 1))` for a command.
+        // In a heredoc the grammar parses `$((1 + 1))` as a command.
         let computed = node.kind() == "command_substitution"
             && source.get(node.byte_range()).is_some_and(is_arithmetic);
         if node.kind() == "command_name"
@@ -146,7 +147,7 @@ fn command_names(tree: &Tree, source: &str) -> Vec<String> {
             && let Some(text) = source.get(word.byte_range())
         {
             let text = text.replace("\\\n", "").replace('\\', "");
-            // Patterns and keywords mean something else than they say.
+            // Patterns and keywords are not literal names.
             let plain = !text.contains(['*', '?', '[', '{', '~', '=', '$', '`', '"', '\'']);
             if plain && !matches!(text.as_str(), "time" | "coproc" | "!" | "" | "function") {
                 found.push(program_name(&text).into_owned());

@@ -171,7 +171,7 @@ pub(crate) fn mentions_secret(source: &str) -> bool {
 /// Whether a word that has bytes of these kinds in it names a secret.
 fn is_secret_word(word: &[u8], kinds: u8) -> bool {
     if kinds & QUOTE_BYTE != 0 {
-        // Mostly they are around it.
+        // Usually the quotes surround the word.
         let is_quote = |byte: &u8| byte_kind(*byte) == QUOTE_BYTE;
         let start = word.iter().position(|byte| !is_quote(byte)).unwrap_or(word.len());
         let end = word.iter().rposition(|byte| !is_quote(byte)).map_or(start, |last| last + 1);
@@ -193,12 +193,12 @@ fn is_secret_word(word: &[u8], kinds: u8) -> bool {
     }
 }
 
-/// May stand in the name of a secret, all of which are ASCII, or is a part of a
-/// letter that another name begins or ends with.
+/// A byte that may occur in the name of a secret, all of which are ASCII, or a
+/// non-ASCII byte, which belongs to another name.
 const NAME_BYTE: u8 = 1;
-/// The same, and nearly every such name has one of these.
+/// Like `NAME_BYTE`; nearly every such name has one of these.
 const MARK_BYTE: u8 = 2;
-/// May stand anywhere in a name, and is not of it.
+/// A byte that may occur anywhere in a word without being part of the name.
 const QUOTE_BYTE: u8 = 4;
 
 const fn byte_kind(byte: u8) -> u8 {
@@ -230,8 +230,12 @@ pub(crate) fn matched_secrets(glob: &Path, home: Option<&Path>, hidden: bool) ->
             found.extend(names.map(|known| dir.join(known)));
         }
     }
-    for known in known_places(home, &literal_prefix(glob)) {
-        found.extend(match_known_place(glob, &known, hidden));
+    let prefix = literal_prefix(glob);
+    // `~/*` names no place in particular; with hidden names it does.
+    let mut rest = glob.iter().skip(prefix.iter().count());
+    if hidden || rest.any(|part| constrains_name(&part.to_string_lossy())) {
+        let known = known_places(home, &prefix);
+        found.extend(known.filter_map(|known| match_known_place(glob, &known, hidden)));
     }
     found
 }

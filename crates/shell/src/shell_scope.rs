@@ -1,4 +1,5 @@
-//! What a shell knows while a script runs: variables, functions, the folder.
+//! State of a shell while a script runs: variables, functions, working
+//! directory.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -9,19 +10,19 @@ use hermes_core::WorkingDir;
 use crate::leaf::{NAME_PLACEHOLDER, NUMBER_PLACEHOLDER, ShellWord, TextTaint};
 use crate::syntax::ShellCommand;
 
-/// Longer values are forgotten.
+/// Longer values are not tracked.
 const MAX_VALUE_BYTES: usize = 16 * 1024;
 
-/// A variable.
+/// The value of a variable.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ShellValue {
-    /// None if it is only known at run time.
+    /// None if only known at run time.
     pub(crate) text: Option<String>,
     pub(crate) taint: TextTaint,
-    /// Globs of the paths that it may hold.
+    /// Globs of the paths that the value may hold.
     pub(crate) hints: Vec<String>,
-    /// The text with [`NUMBER_PLACEHOLDER`](crate::leaf::NUMBER) and
-    /// [`NAME`](crate::leaf::NAME) in it, if nothing else of it is unknown.
+    /// The text with [`NUMBER_PLACEHOLDER`] and [`NAME_PLACEHOLDER`] in it, if
+    /// no other part is unknown.
     pub(crate) shape: Option<String>,
 }
 
@@ -39,7 +40,7 @@ impl ShellValue {
     }
 }
 
-/// A variable that one command was given, and what it was before.
+/// A variable set for one command, with its previous value.
 #[derive(Debug)]
 pub(crate) struct TemporaryVar {
     name: String,
@@ -47,28 +48,27 @@ pub(crate) struct TemporaryVar {
     exported: bool,
 }
 
-/// What names stand for in one shell.
+/// The names defined in one shell.
 #[derive(Debug, Clone, Default)]
 struct ShellNames {
     vars: HashMap<String, ShellValue>,
     arrays: HashMap<String, Vec<ShellWord>>,
-    /// Names that stand for another variable.
+    /// Names that refer to another variable (`declare -n`).
     references: HashMap<String, String>,
     functions: HashMap<String, Rc<ShellCommand>>,
-    /// Functions that may not have been defined, and what the name stood for
-    /// before.
+    /// Functions that may not have been defined, with the previous definition.
     uncertain_functions: HashMap<String, Option<Rc<ShellCommand>>>,
     aliases: HashMap<String, String>,
-    /// Variables that programs see which the shell starts.
+    /// Variables exported to child processes.
     exported: HashSet<String>,
-    /// Variables whose values are computed when they are set.
+    /// Variables whose values are evaluated as arithmetic on assignment.
     integers: HashSet<String>,
 }
 
 /// The state of one shell.
 #[derive(Debug, Clone)]
 pub(crate) struct ShellScope {
-    /// Most copies of a shell change none of them, so copies share them.
+    /// Shared between copies, since most copies of a shell change no names.
     names: Rc<ShellNames>,
     /// The arguments; None if only known at run time.
     pub(crate) positional: Option<Vec<ShellWord>>,
@@ -76,11 +76,11 @@ pub(crate) struct ShellScope {
     pub(crate) cwd: Option<Rc<Path>>,
     /// `$0`.
     pub(crate) name: ShellValue,
-    /// Every variable is one of those.
+    /// Whether every variable is exported (`set -a`).
     pub(crate) exports_all: bool,
-    /// Globs find hidden files as well.
+    /// Whether globs match hidden files.
     pub(crate) dotglob: bool,
-    /// Programs are looked for in the project before the system.
+    /// Whether PATH lists the project before the system.
     pub(crate) prefers_project_programs: bool,
 }
 
@@ -97,7 +97,7 @@ impl ShellScope {
         }
     }
 
-    /// What another shell knows that is started from this one.
+    /// Returns the state that a child shell starts with.
     pub(crate) fn for_child_shell(&self, at: &WorkingDir) -> Self {
         let sees = |name: &String| self.exports_all || self.names.exported.contains(name);
         let vars = self.names.vars.iter().filter(|(name, _)| sees(name));
@@ -111,7 +111,7 @@ impl ShellScope {
         }
     }
 
-    /// Notices that a variable leads to programs of the project.
+    /// Records whether an assignment to PATH leads to programs of the project.
     pub(crate) fn note_path_variable(&mut self, name: &str, value: &ShellWord, at: &WorkingDir) {
         if name == "PATH" {
             let near = |part: &str| {
@@ -125,12 +125,12 @@ impl ShellScope {
         }
     }
 
-    /// Lets programs see a variable.
+    /// Exports a variable to child processes.
     pub(crate) fn export(&mut self, name: &str) {
         self.names_mut().exported.insert(name.to_owned());
     }
 
-    /// The variables that a program is given.
+    /// Returns the exported variables.
     pub(crate) fn exported_vars(&self) -> impl Iterator<Item = (&str, &ShellValue)> {
         let names = &self.names;
         let exported = names.exported.iter().filter_map(|name| names.vars.get_key_value(name));
@@ -138,12 +138,12 @@ impl ShellScope {
         exported.chain(rest.into_iter().flatten()).map(|(name, value)| (name.as_str(), value))
     }
 
-    /// The names, to be changed: in this copy of the shell only.
+    /// Returns the names for a change in this copy of the shell only.
     fn names_mut(&mut self) -> &mut ShellNames {
         Rc::make_mut(&mut self.names)
     }
 
-    /// The body of a function.
+    /// Returns the body of a function.
     pub(crate) fn function(&self, name: &str) -> Option<&Rc<ShellCommand>> {
         self.names.functions.get(name)
     }
@@ -154,7 +154,8 @@ impl ShellScope {
         names.functions.insert(name.to_owned(), Rc::clone(body));
     }
 
-    /// What a name may stand for in place of its function: another one, or none.
+    /// Returns the possible earlier definition of a function that may not have
+    /// been redefined; the inner None means that the name was undefined.
     pub(crate) fn uncertain_function(&self, name: &str) -> Option<Option<Rc<ShellCommand>>> {
         self.names.uncertain_functions.get(name).cloned()
     }
@@ -163,13 +164,13 @@ impl ShellScope {
         self.names_mut().aliases.insert(name, text);
     }
 
-    /// Takes an alias away, so that it does not stand for itself.
+    /// Removes and returns an alias, so its expansion is not expanded again.
     pub(crate) fn take_alias(&mut self, name: &str) -> Option<(String, String)> {
         self.names.aliases.get(name)?;
         self.names_mut().aliases.remove_entry(name)
     }
 
-    /// Gives variables to one command; what they were comes back.
+    /// Sets variables for one command and returns their previous values.
     pub(crate) fn set_temporary(&mut self, assigned: &[(&str, ShellWord)]) -> Vec<TemporaryVar> {
         let lend = |(name, word): &(&str, ShellWord)| {
             let names = self.names_mut();
@@ -180,7 +181,7 @@ impl ShellScope {
         assigned.iter().map(lend).collect()
     }
 
-    /// Takes them back.
+    /// Restores variables set by [`Self::set_temporary`].
     pub(crate) fn restore(&mut self, lent: Vec<TemporaryVar>) {
         for TemporaryVar { name, before, exported } in lent.into_iter().rev() {
             let names = self.names_mut();
@@ -194,7 +195,7 @@ impl ShellScope {
         }
     }
 
-    /// How much work a copy of it is.
+    /// Returns the cost of a copy.
     pub(crate) fn copy_cost(&self) -> usize {
         let names = &self.names;
         1 + names.vars.len()
@@ -206,7 +207,8 @@ impl ShellScope {
     pub(crate) fn set(&mut self, name: &str, value: ShellValue) {
         let name = self.resolve_reference(name).to_owned();
         if let Some((array, index)) = name.split_once('[') {
-            // Only the end and what is there already can be set without doubt.
+            // Only an existing element or the next one can be set with
+            // certainty.
             let index = index.strip_suffix(']').and_then(|index| index.parse::<usize>().ok());
             let arrays = &mut self.names_mut().arrays;
             let all = arrays.entry(array.to_owned()).or_default();
@@ -230,7 +232,7 @@ impl ShellScope {
         names.vars.insert(name, value);
     }
 
-    /// Sets a whole array, or adds to it.
+    /// Sets an array, or appends to it.
     pub(crate) fn set_array(&mut self, name: &str, words: Vec<ShellWord>, append: bool) {
         let name = self.resolve_reference(name).to_owned();
         let names = self.names_mut();
@@ -243,27 +245,27 @@ impl ShellScope {
         names.vars.insert(name, first);
     }
 
-    /// The elements of an array, if they are known to be these.
+    /// Returns the elements of an array, if known.
     pub(crate) fn array(&self, name: &str) -> Option<&[ShellWord]> {
         self.names.arrays.get(self.resolve_reference(name)).map(Vec::as_slice)
     }
 
-    /// Makes a name stand for another.
+    /// Makes a name refer to another variable.
     pub(crate) fn set_reference(&mut self, name: &str, target: &str) {
         self.names_mut().references.insert(name.to_owned(), target.to_owned());
     }
 
-    /// Makes a variable one whose values are computed.
+    /// Marks a variable as integer: its values are evaluated as arithmetic.
     pub(crate) fn make_integer(&mut self, name: &str) {
         self.names_mut().integers.insert(name.to_owned());
     }
 
-    /// Whether it is one of those.
+    /// Whether a variable is an integer.
     pub(crate) fn is_integer(&self, name: &str) -> bool {
         self.names.integers.contains(name)
     }
 
-    /// The name that a name stands for.
+    /// Returns the variable that a name refers to.
     pub(crate) fn resolve_reference<'n>(&'n self, name: &'n str) -> &'n str {
         let mut name = name;
         for _ in 0..4 {
@@ -288,8 +290,8 @@ impl ShellScope {
         self.names.vars.get(self.resolve_reference(name))
     }
 
-    /// The value of a parameter; None if nothing in the script set it and it
-    /// is not one that is always there.
+    /// Returns the value of a parameter. None if the script did not set it and
+    /// the shell does not predefine it.
     pub(crate) fn parameter(&self, name: &str, at: &WorkingDir) -> Option<ShellValue> {
         let name = self.resolve_reference(name);
         if let Some(value) = self.names.vars.get(name) {
@@ -351,8 +353,8 @@ impl ShellScope {
         ShellValue::from_word(&joined)
     }
 
-    /// What is certain after something ran that may not have run: only what is
-    /// the same before and after.
+    /// Keeps only what is certain after a command that may not have run: what
+    /// is the same before and after.
     pub(crate) fn merge_uncertain(&mut self, before: &ShellScope) {
         if self.cwd != before.cwd {
             self.cwd = None;
@@ -364,7 +366,7 @@ impl ShellScope {
         for (name, value) in &mut names.vars {
             if before.vars.get(name) != Some(value) {
                 let taint = value.taint;
-                // A variable that had no value before has this one or none.
+                // A variable that was unset before has this value or none.
                 if before.vars.contains_key(name) {
                     *value = ShellValue { taint, ..ShellValue::unknown() };
                 }
@@ -382,8 +384,8 @@ impl ShellScope {
             .retain(|name, target| before.references.get(name).is_none_or(|old| old == target));
     }
 
-    /// What is certain after something ran in this shell that nobody has seen:
-    /// the variables may have any value.
+    /// Forgets all values after unknown code ran in this shell, since it may
+    /// have set any variable.
     pub(crate) fn forget_values(&mut self) {
         let names = self.names_mut();
         names.arrays.clear();
@@ -392,7 +394,7 @@ impl ShellScope {
         }
     }
 
-    /// Goes to a folder, as `cd` does.
+    /// Changes the working directory, like `cd`.
     pub(crate) fn change_dir(&mut self, folder: Option<&str>, at: &WorkingDir) {
         let next = folder.and_then(|folder| {
             if folder.starts_with('/') {

@@ -1,4 +1,4 @@
-//! Shells that a command starts: what they are told to run is walked through.
+//! Shells started by a command, whose code is analyzed too.
 
 use crate::eval_context::EffectBuilder;
 use crate::leaf::{LeafCommand, ShellWord};
@@ -6,25 +6,25 @@ use crate::shell_scope::ShellValue;
 use crate::text_stream::TextStream;
 use crate::walk::ShellWalk;
 
-/// Whether the program is a shell that reads this language, or nearly.
+/// Whether the program is a shell with this syntax, or nearly.
 pub(crate) fn is_shell(program: &str) -> bool {
     matches!(program, "sh" | "bash" | "zsh" | "dash" | "ksh" | "ash" | "mksh" | "fish" | "rbash")
 }
 
 const SHELL_VALUED_OPTIONS: &[&str] = &["-o", "+o", "-O", "--rcfile", "--init-file", "-C"];
 
-/// Where the words of a shell say that its code comes from.
+/// Where a shell invocation takes its code from.
 enum ShellCode {
     /// The text, `$0` and the arguments.
     Text(ShellWord, Option<ShellWord>, Vec<ShellWord>),
     File(ShellWord, Vec<ShellWord>),
     Input,
-    /// Nothing runs: the version, say.
+    /// Nothing runs, as with `--version`.
     Nothing,
 }
 
 impl ShellWalk<'_> {
-    /// A shell: `-c` text, a script, or what comes through the pipe.
+    /// Analyzes a shell invocation: `-c` text, a script, or piped input.
     pub(crate) fn run_shell(&mut self, mut leaf: LeafCommand, input: &TextStream) -> TextStream {
         let code = shell_code(leaf.words.get(1..).unwrap_or(&[]));
         let name = leaf.program.clone();
@@ -35,7 +35,7 @@ impl ShellWalk<'_> {
         let site = self.eval_context(cwd.as_deref(), input);
         let mut act = EffectBuilder::without_program(&mut leaf, &site);
         if is_interactive(&outer) && self.scope.get("ENV").is_some() {
-            act.ask("env-override", "Sets ENV, which a shell reads first");
+            act.ask("env-override", "Sets ENV, a file that the shell runs at startup");
         }
         let mut name_of = None;
         let (text, arguments) = match code {
@@ -45,20 +45,20 @@ impl ShellWalk<'_> {
             }
             ShellCode::Text(word, name, arguments) => {
                 name_of = name;
-                // No code at all is what an argument that nobody gave turns into.
+                // Empty code comes from an argument that was not passed.
                 let nothing = word.text.trim().is_empty();
                 if !act.check_tainted_code(word.taint) && (!word.known || nothing) {
-                    act.ask("dynamic-code", "Runs shell code that is only known when it runs");
+                    act.ask("dynamic-code", "Runs shell code only known at run time");
                 }
                 (Some(word), arguments)
             }
             ShellCode::File(word, arguments) => {
                 if is_descriptor(&word) {
-                    act.ask("dynamic-code", "Runs shell code that is only known when it runs");
+                    act.ask("dynamic-code", "Runs shell code only known at run time");
                 }
                 act.check_tainted_code(word.taint);
                 if word.is_list_input() {
-                    act.ask("dynamic-code", "Runs what a list says that is only known then");
+                    act.ask("dynamic-code", "Runs files from a list only known at run time");
                 }
                 act.run_file(&word);
                 (word.content.map(ShellWord::literal), arguments)
@@ -66,7 +66,7 @@ impl ShellWalk<'_> {
             ShellCode::Input => {
                 let word = input.text.clone().map(ShellWord::literal);
                 if !act.check_tainted_code(input.taint) && word.is_none() && input.connected {
-                    act.ask("dynamic-code", "Runs shell code that is only known when it runs");
+                    act.ask("dynamic-code", "Runs shell code only known at run time");
                 }
                 (word, Vec::new())
             }
@@ -79,7 +79,7 @@ impl ShellWalk<'_> {
         };
         self.push_wrapper(name, outer);
         let out = self.in_subshell(|walk| {
-            // Another shell sees no functions of this one, and only exported variables.
+            // A child shell inherits no functions, and only exported variables.
             let mut scope = walk.scope.for_child_shell(at);
             if let Some(name) = name_of {
                 scope.name = ShellValue::from_word(&name);
@@ -92,7 +92,7 @@ impl ShellWalk<'_> {
         out
     }
 
-    /// `source` and `.`: a file, or what a substitution prints.
+    /// Analyzes `source` and `.`: a file, or the output of a substitution.
     pub(crate) fn source_file(&mut self, mut leaf: LeafCommand, input: &TextStream) -> TextStream {
         let cwd = self.scope.cwd.clone();
         let site = self.eval_context(cwd.as_deref(), input);
@@ -100,7 +100,7 @@ impl ShellWalk<'_> {
         let word = act.leaf.words.get(1).cloned().unwrap_or_default();
         let mut text = word.content.clone();
         if is_descriptor(&word) {
-            act.ask("dynamic-code", "Runs shell code that is only known when it runs");
+            act.ask("dynamic-code", "Runs shell code only known at run time");
         }
         if is_stdin_path(&word.text) {
             self.runs_stdin |= is_outer_stdin(input);
@@ -114,7 +114,7 @@ impl ShellWalk<'_> {
         match text {
             Some(text) => self.walk_source_with(&text, input),
             None => {
-                // It may set any of them.
+                // The file may set any variable.
                 self.scope.forget_values();
                 TextStream::unknown()
             }
@@ -122,23 +122,24 @@ impl ShellWalk<'_> {
     }
 }
 
-/// Whether a shell is told to be one that somebody talks to.
+/// Whether the options make a shell interactive.
 fn is_interactive(words: &[ShellWord]) -> bool {
     let mut own = words.iter().skip(1).take_while(|word| word.text.starts_with('-'));
     own.any(|word| !word.text.starts_with("--") && word.text.contains('i'))
 }
 
-/// Whether it is what the whole command was started with.
+/// Whether the input is the stdin of the whole command.
 fn is_outer_stdin(input: &TextStream) -> bool {
     input.text.is_none() && !input.connected
 }
 
-/// The ways to name the standard input.
+/// Whether a path names the standard input.
 pub(crate) fn is_stdin_path(text: &str) -> bool {
     matches!(text, "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0" | "/proc/thread-self/fd/0")
 }
 
-/// A descriptor of which nothing is known: another one than a substitution's.
+/// Whether a word is a descriptor of unknown content: not that of a
+/// substitution.
 pub(crate) fn is_descriptor(word: &ShellWord) -> bool {
     let named = ["/dev/fd/", "/proc/self/fd/"].iter().any(|folder| word.text.starts_with(folder));
     named && word.text != "/dev/fd/63" && !is_stdin_path(&word.text)
@@ -174,7 +175,7 @@ fn shell_code(words: &[ShellWord]) -> ShellCode {
         rest = others.get(usize::from(takes_next)..).unwrap_or(&[]);
     }
     let Some((first, arguments)) = rest.split_first() else {
-        // `-c "$@"` has its code from whoever calls.
+        // The code of `-c "$@"` comes from the caller.
         return if takes_text {
             ShellCode::Text(ShellWord::literal(""), None, Vec::new())
         } else {
@@ -182,7 +183,7 @@ fn shell_code(words: &[ShellWord]) -> ShellCode {
         };
     };
     if takes_text {
-        // The first of the arguments is the name, not $1.
+        // The first argument is `$0`, not `$1`.
         let rest = arguments.get(1..).unwrap_or(&[]).to_vec();
         return ShellCode::Text(first.clone(), arguments.first().cloned(), rest);
     }

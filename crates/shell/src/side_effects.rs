@@ -1,5 +1,5 @@
-//! Commands of which it is certain that they change nothing: neither a file,
-//! nor the shell, nor anything else that a later command could meet.
+//! Commands that certainly change nothing: no file, no shell state, nor
+//! anything else that a later command could observe.
 
 use hermes_core::{Scope, WorkingDir};
 
@@ -9,24 +9,24 @@ use crate::syntax::{
     ParameterOperator, RawWord, ShellCommand, ShellRedirect, SimpleCommand, WordPart,
 };
 
-/// How much of what a command could do it is known to do. Commands are put in
-/// order by it; nothing is permitted by it.
+/// Upper bound of a command's side effects. It is used to order commands, never
+/// to permit them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SideEffects {
     /// It may do anything.
     #[default]
     Unknown,
-    /// It may look at anything, and leaves everything as it was.
+    /// It may read anything and changes nothing.
     ReadOnly,
-    /// It touches nothing at all; time passes.
+    /// It touches nothing; only time passes.
     None,
 }
 
 /// Programs that touch nothing.
 const NO_EFFECT_PROGRAMS: &str = "echo false sleep true";
 
-/// Programs that only look, unless an option says otherwise, which the
-/// analysis knows. A program that is not here may do anything.
+/// Programs that only read, unless an option known to the analysis says
+/// otherwise. Any other program may do anything.
 const READ_ONLY_PROGRAMS: &str = "\
     arch basename cat cksum cmp column comm cut date df diff dirname du egrep expand factor \
     fgrep find fold free git grep head hexdump hostname id jq join ls lsblk lscpu md5sum nl \
@@ -34,10 +34,11 @@ const READ_ONLY_PROGRAMS: &str = "\
     sha256sum sha512sum sort stat strings tac tail tr uname uniq uptime wc whereis which \
     who whoami xxd";
 
-/// What is certain of a command in a shell that remembers `earlier`. In doubt
-/// it may do anything.
+/// Returns the side effects of a command in a shell that has run `earlier`. In
+/// doubt, they are unknown.
 pub fn side_effects(earlier: &str, source: &str, at: &WorkingDir) -> SideEffects {
-    // Far more than anybody looks with, and cheaper than reading it.
+    // Far longer than any read-only command; skipping it is cheaper than
+    // parsing.
     if source.len() > 4096 {
         return SideEffects::Unknown;
     }
@@ -62,8 +63,8 @@ pub fn side_effects(earlier: &str, source: &str, at: &WorkingDir) -> SideEffects
     }
 }
 
-/// Whether the commands are exactly those that are written there, no function
-/// and no alias behind them, and all of them harmless.
+/// Whether the commands are exactly those in the source, with no function or
+/// alias behind them, and all harmless.
 fn is_read_only_as_written(analysis: &CommandAnalysis, simple: &[&SimpleCommand]) -> bool {
     let harmless = |(leaf, simple): (&LeafCommand, &&SimpleCommand)| {
         leaf.text == simple.text
@@ -77,8 +78,8 @@ fn is_read_only_as_written(analysis: &CommandAnalysis, simple: &[&SimpleCommand]
         && analysis.leaves.iter().zip(simple).all(harmless)
 }
 
-/// The simple commands of a list of pipelines in which the shell does nothing
-/// but start programs; none if there is more to it.
+/// Returns the simple commands of a list of pipelines in which the shell only
+/// starts programs; None if it does more.
 fn plain_commands(body: &ShellCommand) -> Option<Vec<&SimpleCommand>> {
     let mut found = Vec::new();
     let mut rest = vec![body];
@@ -106,8 +107,8 @@ fn is_plain(simple: &SimpleCommand) -> bool {
         && simple.redirects.iter().all(target)
 }
 
-/// Whether a word is text and plain variables: other expansions can assign,
-/// and run commands.
+/// Whether a word is only text and plain variables: other expansions can
+/// assign, or run commands.
 fn is_text(word: &RawWord) -> bool {
     word.parts.iter().all(|part| match part {
         WordPart::Text { .. } => true,

@@ -1,16 +1,16 @@
-//! Tables by name that are made once. The names in them are our own, so the
-//! hash need not stand up to anybody.
+//! Static lookup tables by name. The keys are our own, so the hash need not
+//! resist collision attacks.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// What belongs to a name.
+/// A map from static names.
 pub(crate) type StaticNameMap<T> = HashMap<&'static str, T, BuildHasherDefault<FastHasher>>;
 
-/// A set of names.
+/// A set of static names.
 pub(crate) type StaticNameSet = HashSet<&'static str, BuildHasherDefault<FastHasher>>;
 
-/// Entries by their names; the first of a name counts.
+/// Indexes entries by their names; the first entry of a name wins.
 pub(crate) fn by_name<T>(
     entries: &'static [T],
     names: impl Fn(&'static T) -> &'static [&'static str],
@@ -24,7 +24,7 @@ pub(crate) fn by_name<T>(
     table
 }
 
-/// A hash of a few instructions for eight letters.
+/// A hasher that takes a few instructions per eight bytes.
 #[derive(Debug)]
 pub(crate) struct FastHasher(u64);
 
@@ -44,7 +44,7 @@ impl Hasher for FastHasher {
     fn write(&mut self, bytes: &[u8]) {
         let (chunks, rest) = bytes.as_chunks::<8>();
         chunks.iter().for_each(|chunk| self.add(u64::from_le_bytes(*chunk)));
-        // Both ends of what is left, which meet or overlap.
+        // The first and last four bytes of the rest, which meet or overlap.
         match (rest.first_chunk::<4>(), rest.last_chunk::<4>()) {
             (Some(first), Some(last)) => {
                 let (first, last) = (u32::from_le_bytes(*first), u32::from_le_bytes(*last));
@@ -59,7 +59,7 @@ impl Hasher for FastHasher {
         }
     }
 
-    // The mark at the end of a text, which no text has in it.
+    // The terminator of a string, a byte that no string contains.
     fn write_u8(&mut self, mark: u8) {
         self.0 ^= u64::from(mark);
     }

@@ -1,5 +1,5 @@
-//! The shape of a shell script after reading: commands made of words, words
-//! made of parts. Nothing is expanded yet.
+//! Syntax tree of a shell script: commands consist of words, words of parts.
+//! Nothing is expanded yet.
 
 use std::cell::OnceCell;
 use std::ops::{Deref, DerefMut};
@@ -10,7 +10,7 @@ use std::rc::Rc;
 pub(crate) enum ShellCommand {
     /// Words, assignments and redirects.
     Simple(SimpleCommand),
-    /// `a | b`: every stage runs by itself.
+    /// `a | b`: every stage runs in its own subshell.
     Pipeline(Vec<ShellCommand>),
     /// One after the other in the same shell.
     Sequence(Vec<ShellCommand>),
@@ -18,15 +18,16 @@ pub(crate) enum ShellCommand {
     Background(Box<ShellCommand>),
     /// `( … )`.
     Subshell(Box<ShellCommand>, Vec<ShellRedirect>),
-    /// May run or not: what it changes in the shell is not certain afterwards.
+    /// May or may not run, so its changes to the shell are uncertain
+    /// afterwards.
     Conditional(Box<ShellCommand>),
-    /// Runs if what stands before it has succeeded, as it mostly does.
+    /// Runs if the preceding command succeeds, as it usually does.
     AndThen(Box<ShellCommand>),
-    /// `while` and `until`: the body runs as long as the condition wishes.
+    /// `while` and `until`: the condition decides how often the body runs.
     Loop { condition: Box<ShellCommand>, body: Box<ShellCommand> },
-    /// `coproc a`: somebody will speak to it later.
+    /// `coproc a`: a later command may write to its input.
     Coproc(Box<ShellCommand>),
-    /// `{ … }`, `if`, `case`: the words are read, the body runs.
+    /// `{ … }`, `if`, `case`: the words are expanded, the body runs.
     Compound { words: Vec<RawWord>, body: Box<ShellCommand>, redirects: Vec<ShellRedirect> },
     /// `for name in words`.
     For {
@@ -40,17 +41,17 @@ pub(crate) enum ShellCommand {
 }
 
 impl ShellCommand {
-    /// Nothing at all.
+    /// An empty command.
     pub(crate) fn empty() -> Self {
         ShellCommand::Sequence(Vec::new())
     }
 
-    /// A command that may be left out.
+    /// A command that may not run.
     pub(crate) fn conditional(inner: ShellCommand) -> Self {
         ShellCommand::Conditional(Box::new(inner))
     }
 
-    /// A compound of these.
+    /// A compound command.
     pub(crate) fn compound(
         words: Vec<RawWord>,
         body: ShellCommand,
@@ -66,7 +67,7 @@ pub(crate) struct SimpleCommand {
     pub(crate) assignments: Vec<VariableAssignment>,
     pub(crate) words: Vec<RawWord>,
     pub(crate) redirects: Vec<ShellRedirect>,
-    /// The source of it.
+    /// Its source.
     pub(crate) text: String,
 }
 
@@ -95,9 +96,9 @@ pub(crate) enum RedirectKind {
     ReadWrite,
     /// `>&word`: a file unless the word is a number or `-`.
     Duplicate,
-    /// `<<`: the target is the text itself.
+    /// `<<`: the target is the text.
     Heredoc,
-    /// `<<<`: the target is the text, with a line end after it.
+    /// `<<<`: the target is the text, followed by a newline.
     HereString,
 }
 
@@ -107,8 +108,8 @@ pub(crate) struct RawWord {
     pub(crate) parts: WordParts,
 }
 
-/// The parts of a word. Most words have but one, which needs no memory of its
-/// own.
+/// The parts of a word. Most words have a single part, which needs no
+/// allocation.
 #[derive(Debug)]
 pub(crate) enum WordParts {
     One(WordPart),
@@ -153,7 +154,7 @@ impl WordParts {
         };
     }
 
-    /// Takes the first one away.
+    /// Removes the first part.
     pub(crate) fn remove_first(&mut self) {
         match self {
             WordParts::Many(parts) if !parts.is_empty() => drop(parts.remove(0)),
@@ -161,7 +162,7 @@ impl WordParts {
         }
     }
 
-    /// All of them, as a list.
+    /// Converts the parts to a vector.
     pub(crate) fn into_vec(self) -> Vec<WordPart> {
         match self {
             WordParts::One(part) => vec![part],
@@ -171,7 +172,7 @@ impl WordParts {
 }
 
 impl RawWord {
-    /// The text, if the word has no quotes and nothing to expand.
+    /// Returns the text, if the word has no quotes and no expansions.
     pub(crate) fn unquoted_text(&self) -> Option<&str> {
         match &*self.parts {
             [WordPart::Text { text, quoted: false }] => Some(text),
@@ -179,7 +180,7 @@ impl RawWord {
         }
     }
 
-    /// A word that stands for exactly this text.
+    /// A word for exactly this text.
     pub(crate) fn literal(text: impl Into<String>) -> Self {
         WordPart::Text { text: text.into(), quoted: true }.into()
     }
@@ -209,7 +210,7 @@ pub(crate) enum WordPart {
         body: Box<ShellCommand>,
         writes: bool,
     },
-    /// `$((…))`: what is inside may run commands.
+    /// `$((…))`: the expression may run commands.
     Arithmetic(Vec<WordPart>),
     /// `(a b c)` after `name=`.
     Array(Vec<RawWord>),
@@ -224,27 +225,27 @@ pub(crate) struct ParameterExpansion {
     pub(crate) quoted: bool,
 }
 
-/// What is done to a parameter.
+/// The operator of a parameter expansion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ParameterOperator {
     Plain,
-    /// `${!name}`: what the variable of that name holds.
+    /// `${!name}`: the value of the variable named by `name`.
     Indirect,
     /// `:-`, `-`.
     Default,
-    /// `:=`, `=`: the variable keeps the value.
+    /// `:=`, `=`: also assigns the value.
     Assign,
     /// `:+`, `+`.
     Alternate,
-    /// Anything else: the result is not worked out.
+    /// Any other operator; the result is not computed.
     Other,
 }
 
-/// Why a script could not be read as it stands.
+/// Why a script could not be parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ParseProblem {
     /// Not valid shell.
     Syntax,
-    /// Nested further, or longer, than anybody writes.
+    /// Nested more deeply, or longer, than the parser accepts.
     TooComplex,
 }

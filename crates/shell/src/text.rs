@@ -1,4 +1,4 @@
-//! Text without shell: globs, escapes, characters that hide something.
+//! Text helpers: globs, escapes, invisible characters.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,8 @@ use crate::leaf::CommandFinding;
 
 /// Whether a glob (`*`, `?`, `[…]`) matches all of `text`.
 pub(crate) fn glob_match(glob: &str, text: &str) -> bool {
-    // Most are no globs at all, and most texts begin or end in another way.
+    // Fast paths: most patterns are not globs, and most texts differ at the
+    // start or end.
     if !glob.bytes().any(|byte| matches!(byte, b'*' | b'?' | b'[')) {
         return glob == text;
     }
@@ -47,7 +48,7 @@ pub(crate) fn glob_match(glob: &str, text: &str) -> bool {
     }
 }
 
-/// Where the glob goes on if its next element matches `c`.
+/// Returns where the glob continues if its next element matches `c`.
 fn match_one(glob: &[char], at: usize, c: char) -> Option<usize> {
     match glob.get(at)? {
         '?' => Some(at + 1),
@@ -92,26 +93,26 @@ fn is_in_set(set: &[char], c: char) -> bool {
 pub(crate) fn has_glob(text: &str) -> bool {
     let bytes = text.as_bytes();
     let set = |at: usize| bytes.get(at + 2..).is_some_and(|rest| rest.contains(&b']'));
-    // Hardly any word has one of these.
+    // Few words have one of these.
     bytes.iter().any(|byte| matches!(byte, b'*' | b'?' | b'['))
         && (bytes.iter().any(|byte| matches!(byte, b'*' | b'?'))
             || bytes.iter().position(|byte| *byte == b'[').is_some_and(set))
 }
 
-/// What stands after the last slash.
+/// Returns the part after the last slash.
 pub(crate) fn base_name(path: &str) -> &str {
     let start = path.bytes().rposition(|byte| byte == b'/').map_or(0, |slash| slash + 1);
     path.get(start..).unwrap_or(path)
 }
 
-/// The program that a path or a name means: its base name, with full-width and
-/// similar letters folded to plain ones.
+/// Returns the program that a path or name refers to: its base name, with
+/// full-width and similar letters normalized.
 pub(crate) fn program_name(word: &str) -> Cow<'_, str> {
     let name = base_name(word);
     if name.is_ascii() { name.into() } else { name.nfkc().collect() }
 }
 
-/// Whether a name is written with letters that look like plain ones.
+/// Whether a name contains lookalikes of plain letters.
 pub(crate) fn has_lookalike_letters(name: &str) -> bool {
     if name.is_ascii() {
         return false;
@@ -124,10 +125,10 @@ pub(crate) fn has_lookalike_letters(name: &str) -> bool {
     folded != name || (latin && other) || (other && name.chars().count() <= 12)
 }
 
-/// A finding if the source has characters that cannot be seen or that reorder
-/// what is seen.
+/// Returns a finding if the source has characters that are invisible or reorder
+/// the visible text.
 pub(crate) fn hidden_characters(source: &str) -> Option<CommandFinding> {
-    // Every byte is looked at, which a processor does many at a time.
+    // Without an early exit the loop vectorizes.
     let is_shown = |b: u8| matches!(b, b' '..=b'~') | (b == b'\n') | (b == b'\t');
     if source.bytes().fold(true, |shown, b| shown & is_shown(b)) {
         return None;
@@ -141,7 +142,7 @@ pub(crate) fn hidden_characters(source: &str) -> Option<CommandFinding> {
     };
     let mut previous = ' ';
     for c in source.chars() {
-        // Joined pictures are written with this one.
+        // Emoji sequences contain this joiner.
         let joins = c == '\u{200d}' && !previous.is_ascii();
         if control(c) || (hidden(c) && !joins) {
             let code = u32::from(c);
@@ -152,9 +153,9 @@ pub(crate) fn hidden_characters(source: &str) -> Option<CommandFinding> {
             previous = c;
             continue;
         }
-        // A lone carriage return overwrites what is shown before it.
+        // A lone carriage return overwrites the text before it.
         if previous == '\r' && c != '\n' {
-            let reason = "The command contains a carriage return that hides a part of it";
+            let reason = "The command contains a carriage return that hides part of it";
             return Some(CommandFinding::ask("obfuscation", reason));
         }
         previous = c;
@@ -162,7 +163,7 @@ pub(crate) fn hidden_characters(source: &str) -> Option<CommandFinding> {
     None
 }
 
-/// The escapes of `echo -e` and `printf`.
+/// Expands the escapes of `echo -e` and `printf`.
 pub(crate) fn unescape(text: &str) -> String {
     if !text.contains('\\') {
         return text.to_owned();

@@ -1,5 +1,5 @@
-//! What flows through pipes and substitutions, as far as it can be told
-//! without running anything.
+//! Data in pipes and substitutions, as far as it is known without running
+//! anything.
 
 use std::path::Path;
 
@@ -8,22 +8,22 @@ use crate::output_shape;
 use crate::programs;
 use crate::text::unescape;
 
-/// What a command prints or reads.
+/// The output or input of a command.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TextStream {
     /// None if only known at run time.
     pub(crate) text: Option<String>,
     pub(crate) taint: TextTaint,
-    /// Whether something is connected at all.
+    /// Whether the stream is connected to a source.
     pub(crate) connected: bool,
     /// Globs of the paths that it lists.
     pub(crate) names: Vec<String>,
-    /// What stands for it, if it is known to be one name, or numbers.
+    /// The placeholder for the text, if it is known to be one name or numbers.
     pub(crate) shape: Option<&'static str>,
 }
 
 impl TextStream {
-    /// Something that is only known at run time.
+    /// A stream only known at run time.
     pub(crate) fn unknown() -> Self {
         TextStream::default()
     }
@@ -32,7 +32,7 @@ impl TextStream {
         TextStream { text: Some(text.into()), connected: true, ..TextStream::default() }
     }
 
-    /// What two commands print one after the other.
+    /// Concatenates the output of two commands.
     pub(crate) fn concat(self, next: TextStream) -> TextStream {
         let text = match (self.text, next.text) {
             (Some(mut a), Some(b)) if a.len() + b.len() <= 1 << 18 => {
@@ -49,14 +49,15 @@ impl TextStream {
     }
 }
 
-/// Stands for all files of a folder, hidden ones as well; nobody writes it so.
+/// Stands for all files of a directory, including hidden ones; real commands do
+/// not use it.
 pub(crate) const ALL_FILES_GLOB: &str = ".**";
 
-/// More paths are not kept.
+/// Further paths are dropped.
 const MAX_PATHS: usize = 16;
 
-/// Programs whose output says nothing of what is in files, nor who works here;
-/// with words, only if one of them is there.
+/// Programs whose output reveals neither file contents nor the user; if words
+/// are listed, only with one of them.
 const UNINFORMATIVE_PROGRAMS: &[(&[&str], &[&str])] = &[
     (
         &[
@@ -107,7 +108,7 @@ fn is_uninformative(program: &str, arguments: &[ShellWord]) -> bool {
 const DOWNLOAD_PROGRAMS: &[&str] =
     &["curl", "wget", "fetch", "http", "https", "xh", "aria2c", "lynx", "w3m", "nc", "ncat", "gh"];
 
-/// What a program with these words prints.
+/// Returns the output of a program with these words.
 pub(crate) fn output(
     program: &str,
     words: &[ShellWord],
@@ -187,10 +188,10 @@ fn printed_stream(
         "git" if lists_untracked(arguments) => {
             TextStream { names: vec![ALL_FILES_GLOB.to_owned()], ..unknown(taint) }
         }
-        // Filters pass on what they are given.
+        // Filters pass on their input.
         _ if input.connected => {
             let mut names = input.names.clone();
-            // A search among names leaves out most of them.
+            // A search among names drops most of them.
             if matches!(program, "grep" | "egrep" | "rg" | "awk" | "sed" | "fzf") {
                 names.retain(|name| name.rsplit('/').next() != Some(ALL_FILES_GLOB));
             }
@@ -201,18 +202,18 @@ fn printed_stream(
     }
 }
 
-/// Whether git lists the files that it does not know, ignored ones as well.
+/// Whether git lists untracked files, including ignored ones.
 fn lists_untracked(arguments: &[ShellWord]) -> bool {
     let has = |texts: &[&str]| arguments.iter().any(|word| texts.contains(&word.text.as_str()));
     has(&["ls-files"]) && has(&["-o", "--others"]) && !has(&["--exclude-standard"])
 }
 
-/// Whether an option makes a quiet program say something.
+/// Whether an option makes a quiet program print something.
 fn makes_verbose(word: &ShellWord) -> bool {
     word.text.starts_with('-') && word.text.contains(['v', 'p', 'c'])
 }
 
-/// Globs of the paths that a program lists.
+/// Returns globs of the paths that a program lists.
 fn listed_globs(program: &str, arguments: &[ShellWord]) -> Vec<String> {
     let known = arguments.iter().filter(|word| word.known).map(|word| word.text.as_str());
     let operands = known.clone().filter(|text| !text.starts_with('-'));
@@ -240,7 +241,7 @@ fn listed_globs(program: &str, arguments: &[ShellWord]) -> Vec<String> {
                 false => named,
             }
         }
-        // A pattern that may be anywhere in the name.
+        // The pattern may match anywhere in the name.
         _ => operands
             .take(1)
             .map(|text| format!("*{text}*").replace("*^", "").replace("*.", "."))
@@ -324,15 +325,15 @@ fn printf(arguments: &[ShellWord]) -> TextStream {
                 _ => return unknown,
             }
         }
-        // The format is used again until the values are used up.
+        // printf repeats the format until all values are used.
         if values.len() == 0 || values.len() == left || out.len() > 1 << 16 {
             return if values.len() == 0 { TextStream::text(out) } else { unknown };
         }
     }
 }
 
-/// Whether the program turns text into different text that nobody can read off
-/// the command.
+/// Whether the program turns its input into text that the command line does not
+/// show.
 fn decodes(program: &str, arguments: &[ShellWord]) -> bool {
     let has = |flags: &[&str]| arguments.iter().any(|word| flags.contains(&word.text.as_str()));
     match program {

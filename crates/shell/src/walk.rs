@@ -1,5 +1,5 @@
-//! Walks through a script as a shell would, without running anything, and
-//! collects a leaf for every simple command.
+//! Walks a script in execution order, without running anything, and collects a
+//! leaf for every simple command.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
@@ -19,19 +19,19 @@ use crate::syntax::{ParseProblem, RawWord, ShellCommand, SimpleCommand, WordPart
 use crate::text_stream::TextStream;
 use crate::{SYNTAX_ERROR, blocked_operations, second_parse, secret_paths};
 
-/// More leaves than this are not looked at one by one.
+/// Maximum number of leaves that are analyzed.
 const MAX_LEAVES: usize = 3000;
-/// How long the source of one leaf is, more or less.
+/// Approximate length of the source of one leaf.
 const LEAF_SOURCE_BYTES: usize = 20;
-/// The bound of all work together.
+/// Limit of the total work.
 const INITIAL_FUEL: usize = 1_500_000;
-/// How far walking may nest.
+/// Maximum nesting depth of the walk.
 const MAX_WALK_DEPTH: u32 = 2 * MAX_DEPTH;
-/// More words of one command are not looked at.
+/// Maximum number of words of one command.
 const MAX_WORDS: usize = 5000;
-/// How many functions may call one another.
+/// Maximum depth of function calls.
 const MAX_CALL_DEPTH: usize = 8;
-/// A loop over more values is walked once.
+/// A loop over more values is walked only once.
 const MAX_LOOP_ROUNDS: usize = 8;
 
 /// The state of the walk.
@@ -48,26 +48,26 @@ pub(crate) struct ShellWalk<'a> {
     calls: Vec<String>,
     depth: u32,
     loops: u32,
-    /// How many loops are around that run nobody knows how often.
+    /// Number of enclosing loops with an unknown number of iterations.
     pub(crate) repeats: u32,
-    /// How many copies of the shell are around.
+    /// Number of enclosing subshells.
     subshell_depth: u32,
-    /// What runs when the shell ends.
+    /// Code that runs when the shell exits.
     pub(crate) traps: Vec<ShellWord>,
     pub(crate) fuel: usize,
-    /// Whether this is what a program would do that a glob may name.
+    /// Whether this analyzes a program that a glob may expand to.
     pub(crate) is_guess: bool,
-    /// Whether this is a text in a program, which may be a command.
+    /// Whether the source is a text in a program, which may be a command.
     pub(crate) in_code: bool,
-    /// What separates words where nothing else is said.
+    /// The default field separators.
     pub(crate) blanks: Rc<str>,
-    /// Aliases that were used.
+    /// Aliases that were expanded.
     pub(crate) aliased: HashSet<String>,
-    /// Files that were written, with what is in them.
+    /// Files that were written, with their contents.
     pub(crate) files: HashMap<PathBuf, TextStream>,
-    /// What was put into files, where that is known.
+    /// Text that was added to files, where known.
     pub(crate) added_contents: BTreeMap<PathBuf, Option<String>>,
-    /// Whether a shell runs what comes on the input of the whole.
+    /// Whether a shell runs the stdin of the whole command.
     pub(crate) runs_stdin: bool,
 }
 
@@ -99,13 +99,13 @@ impl<'a> ShellWalk<'a> {
         }
     }
 
-    /// Uses up some of the work that is allowed.
+    /// Consumes fuel, and adds a finding when none is left.
     pub(crate) fn use_fuel(&mut self, amount: usize) {
         self.fuel = self.fuel.saturating_sub(amount);
         if self.fuel == 0 {
             self.add_finding(CommandFinding::ask(
                 "too-complex",
-                "The command is too complex to analyse",
+                "The command is too complex to analyze",
             ));
         }
     }
@@ -116,12 +116,12 @@ impl<'a> ShellWalk<'a> {
         }
     }
 
-    /// Walks through shell source in the present scope.
+    /// Walks shell source in the current scope.
     pub(crate) fn walk_source(&mut self, source: &str) -> TextStream {
         self.walk_source_with(source, &TextStream::unknown())
     }
 
-    /// The same with something on its input.
+    /// Walks shell source with the given input.
     pub(crate) fn walk_source_with(&mut self, source: &str, input: &TextStream) -> TextStream {
         self.use_fuel(source.len() / 2 + 1);
         if self.fuel == 0 {
@@ -129,24 +129,24 @@ impl<'a> ShellWalk<'a> {
         }
         let script = parse(source, self.depth / 2);
         if self.leaves.is_empty() {
-            // They are large, and a vector that grows is copied again and again.
+            // Leaves are large, and a growing vector copies them repeatedly.
             self.leaves.reserve((source.len() / LEAF_SOURCE_BYTES + 1).min(64));
         }
         match script.problem {
             Some(ParseProblem::Syntax) if second_parse::is_refused(source) => {
                 self.add_finding(CommandFinding::ask(
                     SYNTAX_ERROR,
-                    "The command is not complete or not valid, and the shell refuses it",
+                    "The command has a syntax error or is incomplete; the shell rejects it",
                 ))
             }
             Some(ParseProblem::Syntax) => self.add_finding(CommandFinding::ask(
                 "unparsable",
-                "The command is not valid shell, so it cannot be told what it does",
+                "The command is not valid shell syntax, so its effects are unknown",
             )),
             Some(ParseProblem::TooComplex) => {
                 self.add_finding(CommandFinding::ask(
                     "too-complex",
-                    "The command is too complex to analyse",
+                    "The command is too complex to analyze",
                 ));
             }
             None => {}
@@ -154,17 +154,18 @@ impl<'a> ShellWalk<'a> {
         self.run(&script.body, input)
     }
 
-    /// How much was found so far.
+    /// Returns the current number of leaves and findings.
     pub(crate) fn checkpoint(&self) -> (usize, usize) {
         (self.leaves.len(), self.findings.len())
     }
 
-    /// The leaves that were added since.
+    /// Returns the leaves added since `seen`.
     pub(crate) fn leaves_since(&mut self, seen: usize) -> impl Iterator<Item = &mut LeafCommand> {
         self.leaves.iter_mut().skip(seen)
     }
 
-    /// Takes back all that was added since; its findings come back.
+    /// Removes all leaves and findings added since `mark`, and returns the
+    /// findings.
     pub(crate) fn roll_back_to(
         &mut self,
         mark: (usize, usize),
@@ -174,7 +175,7 @@ impl<'a> ShellWalk<'a> {
         own.into_iter().chain(leaves.into_iter().flat_map(|leaf| leaf.findings))
     }
 
-    /// What was done so far is done; what it left in the shell stays.
+    /// Discards the results so far, but keeps the shell state.
     pub(crate) fn discard_results(&mut self) {
         self.leaves.clear();
         self.findings.clear();
@@ -186,8 +187,8 @@ impl<'a> ShellWalk<'a> {
         self.fuel = INITIAL_FUEL;
     }
 
-    /// The end: functions that nobody called, and what only shows over several
-    /// leaves.
+    /// Finishes the walk: analyzes traps, functions that were never called, and
+    /// the data flow between leaves.
     pub(crate) fn finish(mut self, source: &str) -> (CommandAnalysis, HashSet<String>) {
         for code in std::mem::take(&mut self.traps) {
             self.push_wrapper("trap".to_owned(), [code.clone()].into());
@@ -206,7 +207,7 @@ impl<'a> ShellWalk<'a> {
             blind.for_each(|leaf| {
                 leaf.add_finding(CommandFinding::ask(
                     "secret-path",
-                    "Reads a file that is only known when it runs, and the command names a secret",
+                    "Reads a file only known at run time, and the command names a secret",
                 ));
             });
         }
@@ -215,7 +216,7 @@ impl<'a> ShellWalk<'a> {
         (CommandAnalysis { leaves, findings, runs_stdin: reads_code }, aliased)
     }
 
-    /// Walks in a copy of the shell, which is forgotten afterwards.
+    /// Walks in a copy of the shell state, which is discarded afterwards.
     pub(crate) fn in_subshell<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
         self.use_fuel(self.scope.copy_cost());
         let saved = self.scope.clone();
@@ -226,12 +227,12 @@ impl<'a> ShellWalk<'a> {
         result
     }
 
-    /// Whether this is the shell that the command itself runs in.
+    /// Whether this is the shell that runs the command itself.
     pub(crate) fn is_outermost(&self) -> bool {
         self.subshell_depth == 0 && self.calls.is_empty()
     }
 
-    /// What a substitution prints.
+    /// Returns the output of a substitution.
     pub(crate) fn capture(&mut self, body: &ShellCommand, input: &TextStream) -> TextStream {
         if self.fuel == 0 {
             return TextStream::unknown();
@@ -239,7 +240,7 @@ impl<'a> ShellWalk<'a> {
         self.in_subshell(|walk| walk.run(body, input))
     }
 
-    /// Walks through one command; the result is what it prints.
+    /// Walks one command and returns its output.
     pub(crate) fn run(&mut self, command: &ShellCommand, input: &TextStream) -> TextStream {
         if self.depth >= MAX_WALK_DEPTH {
             self.add_finding(CommandFinding::ask(
@@ -291,7 +292,7 @@ impl<'a> ShellWalk<'a> {
                 let out = self.run(inner, input);
                 let cwd = self.scope.cwd.clone();
                 self.scope.merge_uncertain(&before);
-                // Hardly anybody goes on elsewhere if it has not.
+                // Few scripts continue in another directory after a failure.
                 self.scope.cwd = cwd;
                 out
             }
@@ -326,10 +327,16 @@ impl<'a> ShellWalk<'a> {
         input: &TextStream,
     ) -> TextStream {
         if blocked_operations::spawns_endlessly(condition, body) {
-            self.add_finding(CommandFinding::ask("fork-bomb", "Starts processes without end"));
+            self.add_finding(CommandFinding::ask(
+                "fork-bomb",
+                "Starts processes in an endless loop",
+            ));
         }
         if blocked_operations::writes_endlessly(condition, body) {
-            self.add_finding(CommandFinding::ask("disk-filling", "Writes to a file without end"));
+            self.add_finding(CommandFinding::ask(
+                "disk-filling",
+                "Writes to a file in an endless loop",
+            ));
         }
         self.use_fuel(self.scope.copy_cost());
         let before = self.scope.clone();
@@ -354,7 +361,7 @@ impl<'a> ShellWalk<'a> {
         }
         let certain = values.iter().all(|word| word.known && !word.glob);
         let mut out = TextStream::text("");
-        // What seems to be nothing may still be something.
+        // A list that looks empty may not be.
         if certain && !values.is_empty() && values.len() <= MAX_LOOP_ROUNDS && self.loops < 2 {
             self.loops += 1;
             for value in &values {
@@ -364,7 +371,7 @@ impl<'a> ShellWalk<'a> {
             self.loops -= 1;
         } else {
             let taint = values.iter().fold(TextTaint::default(), |all, word| all.with(word.taint));
-            // Each of them is the same in this respect, or nothing is known.
+            // Kept only if all values have the same shape.
             let shape_of = |word: &ShellWord| match word.known && is_below(word) {
                 true => Some(FOUND_PATH_PLACEHOLDER.to_owned()),
                 false => ShellValue::from_word(word).shape,
@@ -388,18 +395,18 @@ impl<'a> ShellWalk<'a> {
 
     fn define_function(&mut self, name: &str, body: &Rc<ShellCommand>) {
         if blocked_operations::is_fork_bomb(name, body) {
-            let reason = format!("The function {name} starts itself again and again");
+            let reason = format!("The function {name} calls itself endlessly");
             self.add_finding(CommandFinding::block("fork-bomb", reason));
         }
         if programs::is_well_known(name) {
-            let reason = format!("Gives the command {name} another meaning");
+            let reason = format!("Redefines the command {name}");
             self.add_finding(CommandFinding::ask("shadowing", reason));
         }
         self.scope.define(name, body);
         self.defined.push((name.to_owned(), Rc::clone(body)));
     }
 
-    /// Calls a function; with None for arguments that nobody knows.
+    /// Walks a function call; None for unknown arguments.
     pub(crate) fn call_function(
         &mut self,
         name: &str,
@@ -413,7 +420,7 @@ impl<'a> ShellWalk<'a> {
         if self.calls.len() >= MAX_CALL_DEPTH {
             self.add_finding(CommandFinding::ask(
                 "too-complex",
-                "The command calls too many functions",
+                "The command nests too many function calls",
             ));
             return TextStream::unknown();
         }
@@ -484,7 +491,7 @@ impl<'a> ShellWalk<'a> {
                 leaf.reads_only = true;
                 self.push_leaf(leaf);
             }
-            // `$(<file)` is what is in the file.
+            // `$(<file)` expands to the content of the file.
             let shows = assigned.is_empty() && !substitutes;
             return stdin.filter(|_| shows).unwrap_or_else(|| TextStream::text(""));
         }
@@ -534,7 +541,7 @@ impl<'a> ShellWalk<'a> {
             if words.len() > MAX_WORDS || self.fuel == 0 {
                 self.add_finding(CommandFinding::ask(
                     "too-complex",
-                    "The command has too many words to analyse",
+                    "The command has too many words to analyze",
                 ));
                 words.truncate(MAX_WORDS);
                 break;
@@ -548,7 +555,7 @@ impl<'a> ShellWalk<'a> {
         if self.leaves.len() >= MAX_LEAVES {
             self.add_finding(CommandFinding::ask(
                 "too-complex",
-                "The command runs too many others to analyse",
+                "The command runs too many other commands to analyze",
             ));
             self.fuel = 0;
             return;

@@ -1,12 +1,12 @@
-//! Reads words: quotes, escapes, parameters and substitutions.
+//! Parses words: quotes, escapes, parameters and substitutions.
 
 use crate::parse::{ShellParser, parse};
 use crate::syntax::{
     ParameterExpansion, ParameterOperator, ParseProblem, RawWord, ShellCommand, WordPart, WordParts,
 };
 
-/// The name in front of `=`, whether it is `+=`, and how many bytes of the
-/// word are taken by both.
+/// Returns the name before `=`, whether the operator is `+=`, and the length of
+/// both in bytes.
 pub(crate) fn assignment_name(raw: &RawWord) -> Option<(String, bool, usize)> {
     let Some(WordPart::Text { text, quoted: false }) = raw.parts.first() else { return None };
     let left = text.get(..text.bytes().position(|byte| byte == b'=')?)?;
@@ -17,13 +17,13 @@ pub(crate) fn assignment_name(raw: &RawWord) -> Option<(String, bool, usize)> {
     (starts && valid).then(|| (name.to_owned(), append, left.len() + 1))
 }
 
-/// Whether a byte ends a word, unless it is quoted.
+/// Whether an unquoted byte ends a word.
 fn ends_word(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b';' | b'&' | b'|' | b'<' | b'>' | b'(' | b')')
 }
 
 impl WordParts {
-    /// Adds text, joining what is side by side.
+    /// Appends text, merging it with adjacent text.
     fn push_text(&mut self, piece: &str, is_quoted: bool) {
         match self.last_mut() {
             Some(WordPart::Text { text, quoted }) if *quoted == is_quoted => text.push_str(piece),
@@ -31,7 +31,7 @@ impl WordParts {
         }
     }
 
-    /// Marks that quotes were here, so that an empty word is still a word.
+    /// Records that quotes occurred, so an empty word is still a word.
     fn mark_quoted(&mut self) {
         if self.is_empty() {
             self.push_text("", true);
@@ -40,7 +40,7 @@ impl WordParts {
 }
 
 impl ShellParser<'_> {
-    /// One word; nothing is taken if none is next.
+    /// Parses one word; consumes nothing if none is next.
     pub(crate) fn word(&mut self) -> RawWord {
         let mut parts = WordParts::default();
         loop {
@@ -64,7 +64,7 @@ impl ShellParser<'_> {
         RawWord { parts }
     }
 
-    /// One unquoted piece that is not an operator.
+    /// Parses one unquoted piece that is not an operator.
     fn unquoted(&mut self, parts: &mut WordParts) {
         match self.byte() {
             Some(b'\\') => {
@@ -81,7 +81,8 @@ impl ShellParser<'_> {
             _ => {
                 let rest = self.rest();
                 let ends = |b: u8| matches!(b, b'\\' | b'\'' | b'"' | b'`' | b'$') || ends_word(b);
-                // What operates, but not here, is taken by itself.
+                // An operator character that is no operator here is consumed
+                // alone.
                 let end = rest.bytes().position(ends).map_or(rest.len(), |end| end.max(1));
                 parts.push_text(rest.get(..end).unwrap_or(""), false);
                 self.pos += end;
@@ -99,7 +100,7 @@ impl ShellParser<'_> {
         }
     }
 
-    /// `name=(…)` or an extended glob; false if neither.
+    /// Parses `name=(…)` or an extended glob; returns false if neither is next.
     fn parenthesis(&mut self, parts: &mut WordParts) -> bool {
         let Some(WordPart::Text { text, quoted: false }) = parts.last() else { return false };
         if text.ends_with('=') && parts.len() == 1 {
@@ -111,7 +112,7 @@ impl ShellParser<'_> {
         if !text.ends_with(['@', '!', '?', '*', '+']) {
             return false;
         }
-        // The pattern may match anything, which is what a star says.
+        // The pattern may match anything, like a star.
         if let Some(WordPart::Text { text, .. }) = parts.last_mut() {
             text.pop();
         }
@@ -140,7 +141,7 @@ impl ShellParser<'_> {
         if open > 0 {
             self.fail(ParseProblem::Syntax);
         }
-        // What runs inside the pattern runs all the same.
+        // Substitutions inside the pattern still run.
         let inner = inner.into_vec().into_iter();
         inner
             .filter(|part| !matches!(part, WordPart::Text { .. }))
@@ -197,8 +198,8 @@ impl ShellParser<'_> {
         }
     }
 
-    /// One piece inside double quotes or a heredoc; `special` are the
-    /// characters that a backslash protects.
+    /// Parses one piece inside double quotes or a heredoc; `special` are the
+    /// characters that a backslash escapes.
     fn quoted(&mut self, parts: &mut WordParts, special: &str) {
         match self.byte() {
             Some(b'\\') => {
@@ -222,7 +223,7 @@ impl ShellParser<'_> {
         }
     }
 
-    /// The body of a heredoc whose delimiter was not quoted.
+    /// Parses the body of a heredoc with an unquoted delimiter.
     pub(crate) fn heredoc_body(&mut self) -> RawWord {
         let mut parts = WordParts::default();
         parts.mark_quoted();
@@ -277,7 +278,7 @@ impl ShellParser<'_> {
         parts.push(WordPart::ProcessSubstitution { body, writes });
     }
 
-    /// Commands up to the closing parenthesis.
+    /// Parses commands up to the closing parenthesis.
     fn substitution(&mut self) -> Box<ShellCommand> {
         let body = self.list(&[]);
         if !self.consume(")") {
@@ -310,7 +311,7 @@ impl ShellParser<'_> {
                 }
             }
             Some(b'[') => {
-                // The old form of arithmetic.
+                // The old arithmetic syntax.
                 self.pos += 2;
                 let inner = self.arithmetic(b'[', b']', 1);
                 parts.push(WordPart::Arithmetic(inner));
@@ -363,7 +364,7 @@ impl ShellParser<'_> {
         const DEFAULT_OPERATORS: &[&str] = &[":-", "-"];
         const ASSIGN_OPERATORS: &[&str] = &[":=", "="];
         const ALTERNATE_OPERATORS: &[&str] = &[":+", "+"];
-        // `${x:?message}` is x, or the script ends.
+        // `${x:?message}` is x, or the script exits.
         let demanded = !rough && (self.consume(":?") || self.consume("?"));
         let operator = if indirect && self.byte() == Some(b'}') {
             ParameterOperator::Indirect
@@ -390,7 +391,7 @@ impl ShellParser<'_> {
         })));
     }
 
-    /// `[@]`, `[*]` or a number in brackets, if one is next.
+    /// Parses `[@]`, `[*]` or a number in brackets, if one is next.
     fn index(&mut self) -> Option<&str> {
         let rest = self.rest();
         let end = rest.find(']')? + 1;
@@ -405,7 +406,7 @@ impl ShellParser<'_> {
         })
     }
 
-    /// The rest of `${…}`.
+    /// Parses the rest of `${…}`.
     fn until_brace(&mut self, quoted: bool) -> RawWord {
         let mut parts = WordParts::default();
         loop {
@@ -438,11 +439,11 @@ impl ShellParser<'_> {
         RawWord { parts }
     }
 
-    /// Whether what starts `skip` bytes ahead ends with `))`.
+    /// Whether the expression that starts `skip` bytes ahead ends with `))`.
     pub(crate) fn closes_arithmetic(&self, skip: usize) -> bool {
         let bytes = self.source.as_bytes();
         let mut open = 2usize;
-        // Nobody computes with more; a longer look would cost too much.
+        // Longer expressions are unrealistic, and a longer scan would be slow.
         for at in self.pos + skip..bytes.len().min(self.pos + skip + 4096) {
             match bytes[at] {
                 b'(' => open += 1,
@@ -458,8 +459,7 @@ impl ShellParser<'_> {
         false
     }
 
-    /// Arithmetic up to where its brackets, `open` of which are open, are all
-    /// closed: only what it expands is kept.
+    /// Parses arithmetic until its `open` open brackets are closed.
     pub(crate) fn arithmetic(&mut self, opening: u8, closing: u8, open: usize) -> Vec<WordPart> {
         let mut parts = WordParts::default();
         if !self.enter() {
@@ -498,7 +498,7 @@ impl ShellParser<'_> {
         parts.into_vec()
     }
 
-    /// `$'…'` after its opening quote.
+    /// Parses `$'…'` after its opening quote.
     fn ansi_quotes(&mut self, parts: &mut WordParts) {
         parts.mark_quoted();
         let mut bytes: Vec<u8> = Vec::new();
@@ -514,7 +514,7 @@ impl ShellParser<'_> {
                 _ => bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
             }
         }
-        // A shell's text ends at the first zero.
+        // A shell string ends at the first NUL.
         if let Some(end) = bytes.iter().position(|byte| *byte == 0) {
             bytes.truncate(end);
         }

@@ -1,15 +1,15 @@
-//! The table of programs whose only purpose is to run another one.
+//! The table of programs whose only purpose is to run another program.
 
 use std::sync::LazyLock;
 
 use crate::static_names::StaticNameMap;
 
-/// How a wrapper's own words are told from those of the command it runs.
+/// How to separate a wrapper's own words from the command it runs.
 pub(crate) struct WrapperSpec {
     pub(crate) names: &'static [&'static str],
     /// Options that take the next word.
     pub(crate) valued: &'static [&'static str],
-    /// Words of its own before the command.
+    /// Number of the wrapper's own operands before the command.
     pub(crate) own: usize,
     /// Whether `NAME=value` may come before the command.
     pub(crate) assigns: bool,
@@ -195,7 +195,7 @@ const PACKAGE_RUN_VALUED: &[&str] = &[
     "-c",
 ];
 
-/// All of them.
+/// All wrappers.
 pub(crate) const WRAPPER_SPECS: &[WrapperSpec] = &[
     assigns(&["env", "genv"], &["-u", "-C", "--unset", "--chdir", "-P"]),
     plain(&["command", "builtin", "nohup", "setsid", "busybox", "toybox", "unbuffer", "fakeroot"]),
@@ -343,7 +343,7 @@ pub(crate) const WRAPPER_SPECS: &[WrapperSpec] = &[
     verb(&["toolbox"], &["run"], &["-c", "--container"], 0),
 ];
 
-/// The entry of a program; the loader of the system is one under many names.
+/// Returns the entry of a program. The dynamic loader has many names.
 pub(crate) fn find_wrapper(
     program: &str,
     words: &[crate::leaf::ShellWord],

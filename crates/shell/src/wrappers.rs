@@ -1,4 +1,4 @@
-//! Programs whose only purpose is to run another one.
+//! Programs whose only purpose is to run another program.
 
 use hermes_core::{Effect, Scope as Permission};
 
@@ -8,8 +8,8 @@ use crate::text_stream::TextStream;
 use crate::wrapper_table::{WrapperSpec, XARGS_VALUED, find_wrapper};
 use crate::xargs::{self, PARALLEL_VALUED};
 
-/// What a wrapper runs; None if the leaf is no wrapper. Empty words stand for
-/// a wrapper that runs nothing.
+/// Returns the command that a wrapper runs; None if the leaf is no wrapper.
+/// Empty words mean that the wrapper runs nothing.
 pub(crate) fn unwrap_command(act: &mut EffectBuilder<'_>) -> Option<InnerCommand> {
     let arguments = act.arguments();
     let listed = match act.program {
@@ -64,7 +64,7 @@ pub(crate) fn unwrap_command(act: &mut EffectBuilder<'_>) -> Option<InnerCommand
     let own = arguments.get(..arguments.len().saturating_sub(rest.len())).unwrap_or(&[]);
     if leaf.program == "uv" && own.iter().any(|word| word.text.starts_with("--with")) {
         leaf.add_effect(Effect::any(Permission::NETWORK_FETCH));
-        let reason = "Fetches and runs packages that are not a part of the project";
+        let reason = "Fetches and runs packages that are not part of the project";
         leaf.add_finding(CommandFinding::ask("remote-code", reason));
     }
     if wrapper.names.contains(&"xargs") {
@@ -85,7 +85,7 @@ pub(crate) fn unwrap_command(act: &mut EffectBuilder<'_>) -> Option<InnerCommand
     Some(InnerCommand::Words(rest))
 }
 
-/// What programs with many verbs hand on as it is.
+/// Returns the command that a program with many verbs passes on unchanged.
 fn passthrough_command(program: &str, arguments: &[ShellWord]) -> Option<InnerCommand> {
     let at = arguments.iter().position(|word| !word.text.starts_with('-'))?;
     let (own, rest) = arguments.split_at(at);
@@ -106,7 +106,7 @@ fn passthrough_command(program: &str, arguments: &[ShellWord]) -> Option<InnerCo
     }
 }
 
-/// Commands one below the other.
+/// Joins commands with newlines.
 pub(crate) fn join_lines(words: &[ShellWord]) -> ShellWord {
     let mut all = ShellWord::literal("");
     for word in words {
@@ -117,7 +117,7 @@ pub(crate) fn join_lines(words: &[ShellWord]) -> ShellWord {
     all
 }
 
-/// What comes after two dashes, under a program if one is named.
+/// Returns the words after two dashes, prefixed with `program` if given.
 fn after_dashes(leaf: &mut LeafCommand, program: Option<&str>) -> InnerCommand {
     let at = leaf.words.iter().position(|word| matches!(word.text.as_str(), "--" | "=="));
     let Some(at) = at else {
@@ -129,7 +129,7 @@ fn after_dashes(leaf: &mut LeafCommand, program: Option<&str>) -> InnerCommand {
     InnerCommand::Words(words)
 }
 
-/// A debugger, if it is given a program with arguments.
+/// Returns the command of a debugger invocation with a program and arguments.
 fn debugger_command(leaf: &mut LeafCommand) -> Option<InnerCommand> {
     let marks = ["--args", "-args", "--"];
     let at = leaf.words.iter().position(|word| marks.contains(&word.text.as_str()))?;
@@ -140,7 +140,7 @@ fn debugger_command(leaf: &mut LeafCommand) -> Option<InnerCommand> {
     Some(InnerCommand::Words(leaf.words.iter().skip(at + 1).cloned().collect()))
 }
 
-/// Programs with options of many words, which end at two dashes.
+/// Handles programs whose options take several words and end at two dashes.
 fn sandbox_command(leaf: &mut LeafCommand) -> Option<InnerCommand> {
     let code = crate::args::CommandArgs::parse(
         leaf.words.get(1..).unwrap_or(&[]),
@@ -169,13 +169,14 @@ fn sandbox_command(leaf: &mut LeafCommand) -> Option<InnerCommand> {
                 ));
             }
             if leaf.program == "bwrap" {
-                // Where the options end is not told; the first path to a program is.
+                // Nothing marks the end of the options, so the command is
+                // assumed to start after the last one and its value.
                 let at = leaf.words.iter().skip(1).position(|word| !word.text.starts_with('-'));
                 let last = leaf.words.iter().rposition(|word| word.text.starts_with("--"));
                 let from = last.map_or(at.unwrap_or(0), |last| last) + 1;
                 leaf.add_finding(CommandFinding::ask(
                     "privilege",
-                    "Runs a program with other bounds",
+                    "Runs a program in a different confinement",
                 ));
                 return Some(InnerCommand::Words(
                     leaf.words.iter().skip(from + 1).cloned().collect(),
@@ -186,7 +187,7 @@ fn sandbox_command(leaf: &mut LeafCommand) -> Option<InnerCommand> {
     }
 }
 
-/// Programs that run a command whenever a file changes.
+/// Returns the command that a file watcher runs on changes.
 fn watcher_command(leaf: &mut LeafCommand) -> Option<InnerCommand> {
     let valued =
         ["-x", "--exec", "-s", "--shell", "-c", "--command", "-w", "--watch", "-e", "--ext"];
@@ -209,7 +210,7 @@ fn watcher_command(leaf: &mut LeafCommand) -> Option<InnerCommand> {
     }
 }
 
-/// Takes off the wrapper's own words.
+/// Removes the wrapper's own words.
 fn strip_wrapper(
     wrapper: &WrapperSpec,
     arguments: &[ShellWord],
@@ -245,11 +246,11 @@ fn strip_wrapper(
         own -= 1;
         rest = others;
     }
-    // The words of its own may come after the dashes.
+    // Its own operands may come after the dashes.
     rest.get(if rest.len() > own { own } else { 0 }..).unwrap_or(&[]).to_vec()
 }
 
-/// The folder that a wrapper goes to first.
+/// Returns the directory that a wrapper changes to first.
 pub(crate) fn working_dir(leaf: &LeafCommand) -> Option<ShellWord> {
     let (short, long) = match leaf.program.as_str() {
         "env" | "genv" => ("-C", "--chdir"),
@@ -275,7 +276,7 @@ pub(crate) fn working_dir(leaf: &LeafCommand) -> Option<ShellWord> {
     })
 }
 
-/// The variables that a wrapper sets for what it runs.
+/// Returns the variables that a wrapper sets for its command.
 pub(crate) fn given_variables(leaf: &LeafCommand) -> Vec<(String, ShellWord)> {
     if !matches!(leaf.program.as_str(), "env" | "genv" | "sudo" | "doas") {
         return Vec::new();
@@ -294,20 +295,20 @@ pub(crate) fn given_variables(leaf: &LeafCommand) -> Vec<(String, ShellWord)> {
     assignments.filter_map(pair).collect()
 }
 
-/// Whether an option, or the last one of several in one word, takes the next word.
+/// Whether an option, or the last of several in one word, takes the next word.
 fn takes_next(text: &str, valued: &[&str]) -> bool {
-    // The name of a long one may be cut short.
+    // Long options may be abbreviated.
     let long = text.len() > 3 && text.starts_with("--");
     if valued.iter().any(|name| *name == text || long && name.starts_with(text)) {
         return true;
     }
     let letters = text.strip_prefix('-').filter(|rest| !rest.starts_with('-')).unwrap_or("");
     let takes = |c: char| valued.iter().any(|flag| flag.len() == 2 && flag.ends_with(c));
-    // The first one that takes something takes the rest of the word, if there is any.
+    // The first option with a value takes the rest of the word, if any.
     letters.find(takes).is_some_and(|at| at + 1 == letters.len())
 }
 
-/// Wrappers that do not always run something, or run text.
+/// Handles wrappers that do not always run a command, or that run text.
 fn special_wrapper(leaf: &mut LeafCommand, arguments: &[ShellWord]) -> Option<InnerCommand> {
     let has = |names: &[&str]| {
         arguments
@@ -328,7 +329,7 @@ fn special_wrapper(leaf: &mut LeafCommand, arguments: &[ShellWord]) -> Option<In
             let arch =
                 ["x86", "i3", "i4", "i5", "i6", "linux", "arm", "aarch", "ppc", "s390", "mips"];
             let is_arch = arch.iter().any(|start| named.text.starts_with(start));
-            // Without the name of an architecture the command comes at once.
+            // Without an architecture name the command comes first.
             (!is_arch).then(|| {
                 let words = arguments.iter().skip_while(|word| word.text.starts_with('-'));
                 InnerCommand::Words(words.cloned().collect())
@@ -339,7 +340,7 @@ fn special_wrapper(leaf: &mut LeafCommand, arguments: &[ShellWord]) -> Option<In
             {
                 leaf.add_finding(CommandFinding::ask(
                     "network-setting",
-                    "Changes the network of the machine",
+                    "Changes the network settings of the machine",
                 ));
             }
             Some(InnerCommand::Words(Vec::new()))
@@ -398,7 +399,7 @@ fn special_wrapper(leaf: &mut LeafCommand, arguments: &[ShellWord]) -> Option<In
     }
 }
 
-/// A wrapper that was given no command.
+/// Describes a wrapper without a command.
 fn describe_bare_wrapper(leaf: &mut LeafCommand) {
     match leaf.program.as_str() {
         "env" => {
@@ -406,16 +407,19 @@ fn describe_bare_wrapper(leaf: &mut LeafCommand) {
             leaf.reads_only = true;
         }
         "sudo" | "doas" | "pkexec" | "run0" => {
-            leaf.add_finding(CommandFinding::ask("privilege", "Acts as another user"));
+            leaf.add_finding(CommandFinding::ask("privilege", "Runs commands as another user"));
         }
         "chroot" | "unshare" | "nsenter" => {
-            leaf.add_finding(CommandFinding::ask("privilege", "Opens a shell with other bounds"));
+            leaf.add_finding(CommandFinding::ask(
+                "privilege",
+                "Opens a shell in a different confinement",
+            ));
         }
         _ => leaf.reads_only = true,
     }
 }
 
-/// Wrappers that hand their words to a shell.
+/// Handles wrappers that pass their words to a shell.
 fn joined_shell_source(leaf: &mut LeafCommand, input: &TextStream) -> Option<InnerCommand> {
     let valued: &[&str] = match leaf.program.as_str() {
         "watch" => &["-n", "--interval"],
@@ -445,7 +449,7 @@ fn joined_shell_source(leaf: &mut LeafCommand, input: &TextStream) -> Option<Inn
             Some(InnerCommand::Words(rest))
         }
         "script" => {
-            // The code may come after the file as well.
+            // The code may also follow the file.
             let late = rest.iter().position(|word| takes_next(&word.text, &["-c", "--command"]));
             if let Some(code) = late.and_then(|at| rest.get(at + 1)) {
                 return Some(InnerCommand::Source(code.clone()));
@@ -490,7 +494,7 @@ const HYPERFINE_VALUED: &[&str] = &[
     "--max-runs",
 ];
 
-/// How many words are options, with their values.
+/// Returns the number of leading words that are options and their values.
 pub(crate) fn leading_option_count(arguments: &[ShellWord], valued: &[&str]) -> usize {
     let mut at = 0;
     while let Some(word) = arguments.get(at) {
@@ -506,7 +510,7 @@ pub(crate) fn leading_option_count(arguments: &[ShellWord], valued: &[&str]) -> 
 }
 
 fn switch_user(leaf: &mut LeafCommand) -> InnerCommand {
-    leaf.add_finding(CommandFinding::ask("privilege", "Acts as another user"));
+    leaf.add_finding(CommandFinding::ask("privilege", "Runs commands as another user"));
     let arguments = leaf.words.get(1..).unwrap_or(&[]);
     let code = ["-c", "--command", "--session-command"];
     let valued = [&code[..], &["-s", "-g", "-G", "-u"]].concat();
@@ -514,7 +518,7 @@ fn switch_user(leaf: &mut LeafCommand) -> InnerCommand {
     if let Some(code) = args.value(&code) {
         return InnerCommand::Source(code);
     }
-    // The group comes first, and a shell reads what follows.
+    // The group comes first; a shell parses the rest.
     if leaf.program == "sg" {
         let named = args.operands.iter().filter(|word| word.text != "-");
         let words: Vec<ShellWord> = named.skip(1).cloned().collect();
@@ -528,7 +532,7 @@ fn switch_user(leaf: &mut LeafCommand) -> InnerCommand {
     let Some(at) = arguments.iter().position(|word| word.text == "--") else {
         return InnerCommand::Words(Vec::new());
     };
-    // The words after the dashes are for the shell of the other user.
+    // The words after the dashes go to the other user's shell.
     let shell = (leaf.program == "su").then(|| ShellWord::literal("sh"));
     InnerCommand::Words(shell.into_iter().chain(arguments.iter().skip(at + 1).cloned()).collect())
 }

@@ -1,5 +1,5 @@
-//! Redirects as the walk meets them, and the files that they write, which a
-//! later command may run.
+//! Redirects met during the walk, and the files they write, which a later
+//! command may run.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -14,13 +14,13 @@ use crate::text::base_name;
 use crate::text_stream::TextStream;
 use crate::walk::ShellWalk;
 
-/// More files are not kept.
+/// Further files are not tracked.
 const MAX_FILES: usize = 64;
-/// Longer files are not kept.
+/// Longer contents are not tracked.
 const MAX_KEPT_BYTES: usize = 1 << 17;
 
 impl ShellWalk<'_> {
-    /// The redirects of a whole group, which are a leaf of their own.
+    /// Handles the redirects of a group, which become a leaf.
     pub(crate) fn group_redirects(&mut self, redirects: &[ShellRedirect]) -> Option<TextStream> {
         if redirects.is_empty() {
             return None;
@@ -78,13 +78,13 @@ impl ShellWalk<'_> {
             let cwd = self.scope.cwd.clone();
             let site = self.eval_context(cwd.as_deref(), &nothing);
             let mut act = EffectBuilder::without_program(leaf, &site);
-            // A quoted glob and an unquoted one both name one file here.
+            // In a redirect, quoted and unquoted globs both name one file.
             act.redirect(redirect.kind, &word);
         }
         stdin
     }
 
-    /// Files that a command empties since it prints nothing.
+    /// Reports files that a command truncates because it prints nothing.
     pub(crate) fn check_emptied(&mut self, redirects: &[ShellRedirect]) {
         let hand_written = redirects.iter().any(|redirect| {
             let target = redirect.target.get().map(|raw| &*raw.parts);
@@ -108,7 +108,7 @@ impl ShellWalk<'_> {
         .absolute(word)
     }
 
-    /// Keeps what a command writes to a file, since a later one may run it.
+    /// Records what a command writes to a file, since a later one may run it.
     pub(crate) fn remember(&mut self, redirects: &[ShellRedirect], out: &TextStream) {
         for redirect in redirects {
             let writes = matches!(redirect.kind, RedirectKind::Write | RedirectKind::Append);
@@ -135,7 +135,7 @@ impl ShellWalk<'_> {
         }
     }
 
-    /// Keeps what is put into a file, beside what was put there before.
+    /// Appends to the recorded content of a file.
     fn append_content(&mut self, path: &Path, text: Option<&str>) {
         if self.added_contents.len() >= MAX_FILES && !self.added_contents.contains_key(path) {
             return;
@@ -150,7 +150,7 @@ impl ShellWalk<'_> {
         }
     }
 
-    /// Keeps what programs put into files whose names they are given.
+    /// Records what programs write to the files they are given.
     pub(crate) fn record_writes(&mut self, leaf: &LeafCommand, out: &TextStream) {
         let operands = || {
             let words = leaf.words.iter().skip(1);
@@ -180,12 +180,12 @@ impl ShellWalk<'_> {
         }
     }
 
-    /// Gives words that name such a file what is in it.
+    /// Sets the content of words that name a written file.
     pub(crate) fn fill_contents(&self, words: &mut [ShellWord]) {
         if self.files.is_empty() {
             return;
         }
-        // The last part of a path stays when it is made absolute, but for `..`.
+        // The last component of a path survives normalization, except `..`.
         let ends = |path: &Path, name: &str| {
             path.as_os_str().as_encoded_bytes().ends_with(name.as_bytes())
                 && path.file_name() == Some(OsStr::new(name))

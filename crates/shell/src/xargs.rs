@@ -1,4 +1,4 @@
-//! The words that `xargs` and `parallel` add to a command.
+//! Arguments that `xargs` and `parallel` add to a command.
 
 use crate::args::CommandArgs;
 use crate::eval_context::{EffectBuilder, InnerCommand};
@@ -38,12 +38,12 @@ pub(crate) const PARALLEL_VALUED: &[&str] = &[
     "--nice",
 ];
 
-/// What comes before the arguments of parallel; those with four colons are
-/// files that list them.
+/// Separators before the arguments of parallel; after four colons come files
+/// that list them.
 const PARALLEL_SEPARATORS: &[&str] = &[":::", ":::+", "::::", "::::+"];
 
-/// What is read in place of the input, if a file is named for it. The file is
-/// written down.
+/// Returns the content of the file that is read instead of stdin, if one is
+/// given, and records the read.
 pub(crate) fn list_source(
     act: &mut EffectBuilder<'_>,
     arguments: &[ShellWord],
@@ -63,14 +63,14 @@ pub(crate) fn list_source(
     (file.text != "-").then(|| file_stream(&file))
 }
 
-/// What is in a file.
+/// Returns the content of a file.
 fn file_stream(file: &ShellWord) -> TextStream {
     let taint = file.taint.with(TextTaint::COMPUTED);
     TextStream { text: file.content.clone(), taint, connected: true, ..TextStream::default() }
 }
 
-/// What stands in the command for the words that are read, if it is said. Its
-/// letter may come behind others.
+/// Returns the placeholder for the input words, if an option sets one. Its
+/// letter may follow others.
 fn replacement_mark(arguments: &[ShellWord]) -> Option<String> {
     let mut at = 0;
     while let Some(word) = arguments.get(at).filter(|word| word.text.starts_with('-')) {
@@ -107,7 +107,7 @@ fn replacement_mark(arguments: &[ShellWord]) -> Option<String> {
     None
 }
 
-/// Adds those words, if they can be told; an unknown one otherwise.
+/// Adds the input words if known, or else a placeholder word.
 pub(crate) fn append_inputs(
     rest: &mut Vec<ShellWord>,
     arguments: &[ShellWord],
@@ -144,12 +144,12 @@ pub(crate) fn append_inputs(
     }
 }
 
-/// Puts what is read in the place of a mark.
+/// Replaces a mark in a word by a value.
 pub(crate) fn replace_mark(word: &mut ShellWord, mark: &str, value: &ShellWord) {
     if !word.text.contains(mark) {
         return;
     }
-    // Any number does for code that has numbers in it.
+    // Any number will do inside code.
     if !value.known && value.text == NUMBER_PLACEHOLDER && word.text.contains(' ') {
         word.text = word.text.replace(mark, "4711");
         return;
@@ -167,8 +167,8 @@ pub(crate) fn replace_mark(word: &mut ShellWord, mark: &str, value: &ShellWord) 
     word.hints.extend_from_slice(&value.hints);
 }
 
-/// The command lines that parallel makes: its words once for every argument,
-/// read again by a shell.
+/// Returns the command lines that parallel builds, one per argument, to be
+/// parsed by a shell.
 pub(crate) fn parallel_commands(mut rest: Vec<ShellWord>, input: &TextStream) -> InnerCommand {
     let unknown = |stream: &TextStream| ShellWord {
         text: LIST_INPUT_PLACEHOLDER.to_owned(),
@@ -219,14 +219,13 @@ pub(crate) fn parallel_commands(mut rest: Vec<ShellWord>, input: &TextStream) ->
     for argument in given.iter().take(16) {
         let mut line = join_lines(&rest);
         line.text = line.text.trim_end().replace('\n', " ");
-        // The shell that reads the line again has to see where it is from.
+        // The nested analysis must see where the text comes from.
         let computed = !argument.known && argument.taint.has(TextTaint::COMPUTED);
         let text = if computed { "$(cat /dev/stdin)" } else { &argument.text };
         line.text = match placed {
             true => line.text.replace("{}", text),
             false => format!("{} {text}", line.text),
         };
-        // A name in the place of an argument is no code.
         all.push(line);
     }
     InnerCommand::Source(join_lines(&all))

@@ -1,4 +1,4 @@
-//! What is there: every skill that was found, which of them count, and how one is asked for.
+//! Catalogue of the skills found: which of them are usable, and lookup by name.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -13,10 +13,10 @@ use crate::skill::{Skill, SkillNote, SkillStatus, is_supported};
 use crate::threat;
 use crate::walk::{FoundSkillDir, RootScan};
 
-/// How many names are suggested.
+/// Maximum number of suggested names.
 const MAX_SUGGESTIONS: usize = 3;
 
-/// The skills of a moment, by origin and name.
+/// The skills found by one scan, by origin and name.
 #[derive(Debug, Clone, Default)]
 pub struct SkillCatalogue {
     skills: Vec<Skill>,
@@ -35,7 +35,7 @@ impl SkillCatalogue {
         for (at, (place, walked)) in places.iter().zip(walked).enumerate() {
             notes.extend(walked.notes.iter().cloned());
             for found in &walked.found {
-                // One that two places lead to is not there twice.
+                // A skill reachable from two roots is listed once.
                 if folders.insert(found.dir.clone()) {
                     skills.push(load_skill(place, at, found, choices));
                 }
@@ -45,23 +45,24 @@ impl SkillCatalogue {
         Self { skills, notes }
     }
 
-    /// All of them, those that cannot be used as well.
+    /// Returns all skills, including unusable ones.
     pub fn all(&self) -> &[Skill] {
         &self.skills
     }
 
-    /// Those that can be used.
+    /// Returns the usable skills.
     pub fn ready(&self) -> impl Iterator<Item = &Skill> {
         self.skills.iter().filter(|skill| skill.is_ready())
     }
 
-    /// What else is to be told: folders that were left out.
+    /// Returns further notes, such as skipped directories.
     pub fn notes(&self) -> &[SkillNote] {
         &self.notes
     }
 
-    /// The skill that is meant, whether it can be used or not: by its address, its name in any spelling, or
-    /// its path below its place (`category/name` or `category:name`). Of several none is guessed.
+    /// Finds a skill, usable or not: by its qualified name, its name in any
+    /// spelling, or its path below its root (`category/name` or
+    /// `category:name`). Several matches are an error.
     pub fn find(&self, wanted: &str) -> Result<&Skill, SkillError> {
         let wanted = wanted.trim().trim_start_matches('/');
         let path = wanted.replace(':', "/");
@@ -90,14 +91,15 @@ impl SkillCatalogue {
         }
     }
 
-    /// The skill that is meant, if it can be used.
+    /// Finds a skill and requires it to be usable.
     pub fn find_ready(&self, wanted: &str) -> Result<&Skill, SkillError> {
         let skill = self.find(wanted)?;
         skill.require_ready()?;
         Ok(skill)
     }
 
-    /// The same after every text was read: what would be refused then is told now.
+    /// Returns a copy in which skills whose text would be refused on reading
+    /// are marked as broken.
     #[must_use]
     pub fn with_texts_scanned(&self) -> Self {
         let mut all = self.clone();
@@ -128,13 +130,13 @@ impl SkillCatalogue {
 
 pub(crate) fn threat_note(threat: &threat::SkillThreat) -> SkillNote {
     let what = format!(
-        "it holds text that looks like an attack on the reader ({}: {})",
+        "it contains text that looks like a prompt injection ({}: {})",
         threat.rule, threat.excerpt
     );
     SkillNote::at_line(threat.line, what)
 }
 
-/// Reads a skill that was found.
+/// Loads a skill from its directory.
 fn load_skill(
     place: &SkillRoot,
     at: usize,
@@ -148,7 +150,7 @@ fn load_skill(
         .iter()
         .map(|part| sanitize_line(&part.to_string_lossy(), MAX_NAME_CHARS))
         .collect();
-    // A place may be a skill itself.
+    // A root may be a skill itself.
     let relative =
         if parts.is_empty() { sanitize_line(&name, MAX_NAME_CHARS) } else { parts.join("/") };
     let mut skill = Skill {
@@ -195,7 +197,7 @@ fn load_skill(
     skill
 }
 
-/// Whether a skill that can be read can be used.
+/// Returns whether a readable skill is usable.
 fn assess_status(skill: &Skill, choices: &SkillSettings) -> SkillStatus {
     if choices.is_disabled(&skill.key) || choices.is_disabled(&skill.manifest.name) {
         return SkillStatus::Disabled;
@@ -203,7 +205,7 @@ fn assess_status(skill: &Skill, choices: &SkillSettings) -> SkillStatus {
     if !is_supported(&skill.manifest.platforms) {
         return SkillStatus::Unsupported;
     }
-    // What is listed is read by a model before anybody has asked for it.
+    // The model reads the listing before the user asks for the skill.
     let listed = format!("{}\n{}", skill.manifest.name, skill.manifest.description);
     match threat::find_threat(&listed).filter(|_| !skill.is_trusted) {
         Some(threat) => SkillStatus::Broken(SkillNote { line: None, ..threat_note(&threat) }),
@@ -211,8 +213,8 @@ fn assess_status(skill: &Skill, choices: &SkillSettings) -> SkillStatus {
     }
 }
 
-/// Decides which of several skills of one name count. A place that comes later does not take a name away, not
-/// even from a skill that is broken: a project must not slip in its own.
+/// Resolves skills of the same name: the first root wins, even if its skill is
+/// broken, so a project cannot replace a skill of the user.
 fn resolve_name_conflicts(skills: &mut [Skill]) {
     let mut first: HashMap<String, (usize, usize)> = HashMap::new();
     let mut several: HashSet<String> = HashSet::new();

@@ -1,39 +1,40 @@
-//! Why a skill, or a file of one, is not to be had.
+//! Errors of skills and their files.
 
 use std::io;
 
 use crate::threat::SkillThreat;
 
-/// A skill, or a file of one, is not to be had.
+/// Why a skill, or a file of one, is unavailable.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SkillError {
-    /// There is none of that name.
+    /// No skill has that name.
     #[error("There is no skill '{wanted}'")]
     NotFound {
-        /// What was asked for.
+        /// The requested name.
         wanted: String,
-        /// Names that are like it.
+        /// Similar names.
         near: Vec<String>,
     },
-    /// There are several of that name, and none is guessed.
+    /// Several skills have that name.
     #[error("'{wanted}' may be {}", matches.join(" or "))]
     Ambiguous {
-        /// What was asked for.
+        /// The requested name.
         wanted: String,
-        /// What each of them is called in full.
+        /// Their qualified names.
         matches: Vec<String>,
     },
-    /// It is there and cannot be used.
+    /// The skill exists but is unusable.
     #[error("The skill '{name}' cannot be used: {why}")]
     Unusable {
-        /// Its name.
+        /// The name of the skill.
         name: String,
         /// The reason.
         why: String,
     },
-    /// A file of it looks like an attack on the reader.
-    #[error("{file} of the skill '{name}' is not shown: it holds text that looks like an attack on the reader ({})", threat.rule)]
+    /// A file of the skill looks like a prompt injection.
+    #[error("{file} of the skill '{name}' is not shown: it contains text that looks like a \
+        prompt injection ({})", threat.rule)]
     Threat {
         /// The name of the skill.
         name: String,
@@ -42,12 +43,12 @@ pub enum SkillError {
         /// What was found.
         threat: SkillThreat,
     },
-    /// The path is none that a skill's files have.
+    /// The path cannot be one of a skill file.
     #[error("'{path}' is not a file of the skill: {why}")]
     Outside {
-        /// What was asked for.
+        /// The requested path.
         path: String,
-        /// What is wrong with it.
+        /// Why the path is invalid.
         why: &'static str,
     },
     /// The skill has no such file.
@@ -55,37 +56,37 @@ pub enum SkillError {
     NoFile {
         /// The name of the skill.
         name: String,
-        /// What was asked for.
+        /// The requested path.
         path: String,
-        /// The files that it has.
+        /// The files of the skill.
         files: Vec<String>,
     },
     /// The file is too long.
-    #[error("{file} has more than {most} bytes")]
+    #[error("{file} exceeds {most} bytes")]
     TooLong {
         /// The file.
         file: String,
-        /// The most.
+        /// The limit in bytes.
         most: usize,
     },
-    /// The operating system refuses.
+    /// An I/O error.
     #[error("{file} cannot be read: {source}")]
     Io {
         /// The file.
         file: String,
-        /// Its answer.
+        /// The underlying error.
         source: io::Error,
     },
 }
 
 impl SkillError {
-    /// What to do about it, if anything can be said.
+    /// Returns a hint for the caller, if there is one.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NotFound { near, .. } if !near.is_empty() => {
                 Some(format!("Did you mean {}?", near.join(" or ")))
             }
-            Self::Ambiguous { .. } => Some("Name one of them in full.".to_owned()),
+            Self::Ambiguous { .. } => Some("Use one of these full names.".to_owned()),
             Self::NoFile { files, .. } if !files.is_empty() => {
                 Some(format!("It has {}.", files.join(", ")))
             }

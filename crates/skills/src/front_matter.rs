@@ -1,9 +1,9 @@
-//! The front matter of a file: where it is, and what it says.
+//! Parses the front matter of a `SKILL.md`.
 
 use hermes_config::{ConfigDocument, ConfigError};
 use serde_json::{Map, Value};
 
-/// What is wrong with a file, and on which line.
+/// An error in the file, with its line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FrontMatterError {
     pub(crate) line: usize,
@@ -16,22 +16,23 @@ impl FrontMatterError {
     }
 }
 
-/// The two parts of a file.
+/// The front matter and body of a file.
 #[derive(Debug)]
 pub(crate) struct SkillFileParts<'t> {
-    /// Between the two lines of dashes.
+    /// The text between the two `---` lines.
     pub(crate) matter: &'t str,
-    /// After the second.
+    /// The text after the second `---`.
     pub(crate) body: &'t str,
 }
 
-/// Takes a file apart.
+/// Splits a file into front matter and body.
 pub(crate) fn split(text: &str) -> Result<SkillFileParts<'_>, FrontMatterError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines = text.split_inclusive('\n');
     let first = lines.next().unwrap_or_default();
     if first.trim_end() != "---" {
-        let what = "it must begin with `---`, then `name:` and `description:`, then `---` again";
+        let what = "it must begin with `---`, followed by `name:`, `description:` and a \
+            closing `---`";
         return Err(FrontMatterError::new(1, what));
     }
     let mut end = first.len();
@@ -43,18 +44,19 @@ pub(crate) fn split(text: &str) -> Result<SkillFileParts<'_>, FrontMatterError> 
         }
         end += line.len();
     }
-    Err(FrontMatterError::new(1, "the `---` that ends the fields is missing"))
+    Err(FrontMatterError::new(1, "the closing `---` of the front matter is missing"))
 }
 
-/// The fields, and what was wrong with them if they had to be read line by line.
+/// Parses the fields. If they are not valid YAML, parses them line by line and
+/// returns the YAML error as well.
 pub(crate) fn parse_fields(
     matter: &str,
 ) -> Result<(Map<String, Value>, Option<FrontMatterError>), FrontMatterError> {
-    // The line of dashes counts, too.
+    // The newline stands for the opening `---`, to keep line numbers right.
     let fault = match ConfigDocument::parse("SKILL.md", format!("\n{matter}")) {
         Ok(document) => {
             let mut fields = document.value().as_object().cloned().unwrap_or_default();
-            // A skill may be called `on`, and 1.10 is not 1.1.
+            // A skill may be named `on`, and version 1.10 is not 1.1.
             for (key, written) in parse_by_line(matter) {
                 if let Some(value @ (Value::Bool(_) | Value::Number(_))) = fields.get_mut(&key) {
                     *value = written;
@@ -75,7 +77,8 @@ pub(crate) fn parse_fields(
     }
 }
 
-/// Fields as people write them who do not know that a colon must be quoted.
+/// Parses `key: value` lines leniently: many authors do not quote values that
+/// contain a colon.
 fn parse_by_line(matter: &str) -> Map<String, Value> {
     let mut fields = Map::new();
     for line in matter.lines() {

@@ -1,21 +1,22 @@
-//! A skill that is called for: what is said to the model then, and what the person had typed.
+//! Builds the message of a skill invocation, and recovers the user's text from
+//! it.
 
 use crate::read::SkillInstructions;
 use crate::roots::SkillOrigin;
 use crate::skill::Skill;
 
-/// What stands around the instructions.
+/// The tags around the instructions.
 const SKILL_OPEN_TAG: &str = "\n\n<skill name=\"";
 const SKILL_CLOSE_TAG: &str = "</skill>";
-/// So many files are named.
+/// Maximum number of files that are listed.
 const MAX_LISTED_FILES: usize = 50;
 
-/// How the files of a skill are named.
+/// How to refer to the files of a skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileReferenceStyle {
-    /// By their paths below the skill's folder.
+    /// By path below the skill's directory.
     Paths,
-    /// By their addresses, for clients that cannot read files.
+    /// By URI, for clients that cannot read files.
     Uris,
 }
 
@@ -28,7 +29,8 @@ pub struct SkillInvocation<'s> {
     pub text: &'s SkillInstructions,
 }
 
-/// The message that calls for skills: what the person has said, then the instructions.
+/// Builds the message that invokes skills: the user's text, then the
+/// instructions.
 pub fn expand_invocation(
     said: &str,
     calls: &[SkillInvocation<'_>],
@@ -37,14 +39,14 @@ pub fn expand_invocation(
     let mut message = said.trim().to_owned();
     for SkillInvocation { skill, text } in calls {
         let name = skill.manifest.name.replace('"', "'");
-        // The instructions end where we say, not where they say themselves.
+        // The instructions must not contain the closing tag.
         let body = text.body.replace(SKILL_CLOSE_TAG, "[/skill]");
         let from = skill.origin.name();
         message.push_str(&format!(
             "{SKILL_OPEN_TAG}{name}\" from=\"{from}\">\n{body}\n{SKILL_CLOSE_TAG}"
         ));
         if skill.origin == SkillOrigin::Project {
-            message.push_str("\nIt came with the project; the user has not written it.");
+            message.push_str("\nThe skill comes from the project; the user did not write it.");
         }
         if let Some(told) = files_note(skill, files) {
             message.push_str(&format!("\n{told}"));
@@ -52,8 +54,8 @@ pub fn expand_invocation(
     }
     message.push_str(match calls.len() {
         0 => "",
-        1 => "\nThe user has called for this skill: follow it in what is said above.",
-        _ => "\nThe user has called for these skills: follow them in what is said above.",
+        1 => "\nThe user invoked this skill: follow it for the request above.",
+        _ => "\nThe user invoked these skills: follow them for the request above.",
     });
     message
 }
@@ -79,13 +81,16 @@ fn files_note(skill: &Skill, files: FileReferenceStyle) -> Option<String> {
     Some(match files {
         FileReferenceStyle::Paths => {
             let folder = skill.dir.display();
-            format!("Its files are below {folder}; read one when it says so: {names}{more}")
+            format!("Its files are below {folder}; read one when the skill says so: {names}{more}")
         }
-        FileReferenceStyle::Uris => format!("Its files; read one when it says so: {names}{more}"),
+        FileReferenceStyle::Uris => {
+            format!("Its files; read one when the skill says so: {names}{more}")
+        }
     })
 }
 
-/// What the person had typed of a message that calls for skills; none if it is another message.
+/// Returns the user's text from a message that invokes skills; None for any
+/// other message.
 pub fn typed_text(message: &str) -> Option<&str> {
     let (typed, _) = message.split_once(SKILL_OPEN_TAG).filter(|_| message.starts_with('/'))?;
     Some(typed)

@@ -1,12 +1,15 @@
-//! Skills: folders with instructions that a model is given when they are wanted.
+//! Skills: directories with instructions that are loaded for the model on
+//! demand.
 //!
-//! A skill is a folder with a file `SKILL.md`: a few fields (front matter), then the instructions. Other
-//! files of the folder are read when the instructions say so. A [`SkillLibrary`] knows where skills are looked
-//! for; the [`SkillCatalogue`] is what is there now, with what cannot be used and why. A [`Skill`] reads its own
-//! text and files, never outside its folder, and never what looks like an attack on the reader.
+//! A skill is a directory with a `SKILL.md`: front matter, then the
+//! instructions. The model reads other files of the directory when the
+//! instructions say so. A [`SkillLibrary`] scans the skill roots; the
+//! [`SkillCatalogue`] lists the skills found, including unusable ones with the
+//! reason. A [`Skill`] reads its text and files, never outside its directory,
+//! and rejects text that looks like a prompt injection.
 //!
 //! ```text
-//! Choices (settings) ─► Place (where) ─► walk ─► head (fields) ─► Catalogue ─► Skill ─► invocation
+//! SkillSettings ─► SkillRoot ─► walk ─► SkillManifest ─► SkillCatalogue ─► Skill ─► invocation
 //! ```
 
 mod catalogue;

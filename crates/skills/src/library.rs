@@ -1,4 +1,4 @@
-//! The skills of a user who works somewhere, looked at again and again.
+//! Cached access to the skills below a set of roots.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,10 +10,11 @@ use crate::roots::SkillRoot;
 use crate::settings::SkillSettings;
 use crate::walk::{RootScan, scan_root};
 
-/// How old a look may be for those who look with every key.
+/// Maximum age of a cached scan for callers that look up skills on every key
+/// press.
 const CACHE_MAX_AGE: Duration = Duration::from_secs(2);
 
-/// Where skills are, and what was there the last time.
+/// The skill roots and the last scan of them.
 #[derive(Debug)]
 pub struct SkillLibrary {
     roots: Vec<SkillRoot>,
@@ -29,12 +30,13 @@ struct CachedCatalogue {
 }
 
 impl SkillLibrary {
-    /// The skills of these places.
+    /// Creates a library of the skills below these roots.
     pub fn new(places: Vec<SkillRoot>, choices: SkillSettings) -> Self {
         Self { roots: places, settings: choices, cached: Mutex::default() }
     }
 
-    /// What is there now. As long as nothing has changed it is the same catalogue.
+    /// Scans the roots. Returns the same catalogue as long as nothing has
+    /// changed.
     pub fn refresh(&self) -> Arc<SkillCatalogue> {
         let walked: Vec<RootScan> = self.roots.iter().map(scan_root).collect();
         let mut kept = self.cached.lock();
@@ -52,7 +54,7 @@ impl SkillLibrary {
         catalogue
     }
 
-    /// What was there a moment ago, for those who cannot wait.
+    /// Returns a recent catalogue, for callers that cannot wait for a scan.
     pub fn recent(&self) -> Arc<SkillCatalogue> {
         let kept = self.cached.lock();
         match kept.as_ref().filter(|kept| kept.at.elapsed() < CACHE_MAX_AGE) {
@@ -64,7 +66,7 @@ impl SkillLibrary {
         }
     }
 
-    /// Where is looked.
+    /// Returns the roots that are scanned.
     pub fn roots(&self) -> &[SkillRoot] {
         &self.roots
     }

@@ -1,4 +1,4 @@
-//! What a skill says of itself: the fields of its front matter.
+//! The manifest of a skill, read from its front matter.
 
 use serde_json::{Map, Value};
 
@@ -6,17 +6,17 @@ use crate::front_matter::{self, FrontMatterError};
 use crate::naming::{MAX_DESCRIPTION_CHARS, MAX_NAME_CHARS, name_problem, sanitize_line};
 use crate::skill::SkillNote;
 
-/// The most that is listed of anything.
+/// Maximum number of entries in a list.
 const MAX_LIST_ENTRIES: usize = 50;
-/// The longest of the other texts.
+/// Maximum length of other text fields.
 const MAX_FIELD_CHARS: usize = 500;
 
-/// The fields of a skill.
+/// The front matter fields of a skill.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SkillManifest {
-    /// `name`, or what the folder is called.
+    /// `name`, or the directory name.
     pub name: String,
-    /// `description`, or the first words of the instructions.
+    /// `description`, or the first line of the instructions.
     pub description: String,
     /// `version`.
     pub version: Option<String>,
@@ -24,21 +24,21 @@ pub struct SkillManifest {
     pub license: Option<String>,
     /// `author`.
     pub author: Option<String>,
-    /// `compatibility`: what it needs, in words.
+    /// `compatibility`: requirements as free text.
     pub compatibility: Option<String>,
-    /// `platforms`: the systems that it is for; none for all.
+    /// `platforms`: the supported systems; empty means all.
     pub platforms: Vec<String>,
     /// `metadata.hermes.tags`.
     pub tags: Vec<String>,
     /// `metadata.hermes.related_skills`.
     pub related: Vec<String>,
-    /// Variables of the environment that it needs.
+    /// Required environment variables.
     pub variables: Vec<String>,
-    /// `allowed-tools`. It says what its author has thought of, and permits nothing.
+    /// `allowed-tools`. Informative only; it permits nothing.
     pub tools: Vec<String>,
 }
 
-/// A file that was read: what it says of itself, and what is odd about that.
+/// A parsed `SKILL.md`: its manifest, minor problems, and body.
 #[derive(Debug)]
 pub(crate) struct ParsedSkillFile<'t> {
     pub(crate) manifest: SkillManifest,
@@ -46,7 +46,7 @@ pub(crate) struct ParsedSkillFile<'t> {
     pub(crate) body: &'t str,
 }
 
-/// Reads a file; `folder` is what its folder is called.
+/// Parses a `SKILL.md`; `folder` is the name of its directory.
 pub(crate) fn parse<'t>(
     text: &'t str,
     folder: &str,
@@ -55,7 +55,8 @@ pub(crate) fn parse<'t>(
     let (fields, forgiven) = front_matter::parse_fields(parts.matter)?;
     let mut notes = Vec::new();
     if let Some(FrontMatterError { line, what }) = forgiven {
-        notes.push(SkillNote::at_line(line, format!("{what}; the fields were read line by line")));
+        notes
+            .push(SkillNote::at_line(line, format!("{what}; the fields were parsed line by line")));
     }
     let line = |key: &str| line_of(parts.matter, key);
     let name = match text_field(&fields, "name", usize::MAX) {
@@ -64,20 +65,20 @@ pub(crate) fn parse<'t>(
                 notes.push(SkillNote::at_line(line("name"), why));
             }
             if said != folder {
-                let what = format!("the name is '{said}' and the folder '{folder}'");
+                let what = format!("the name '{said}' differs from the directory name '{folder}'");
                 notes.push(SkillNote::at_line(line("name"), sanitize_line(&what, MAX_FIELD_CHARS)));
             }
             sanitize_line(&said, MAX_NAME_CHARS)
         }
         None => {
-            notes.push(SkillNote::at_line(2, "there is no `name`; that of the folder counts"));
+            notes.push(SkillNote::at_line(2, "`name` is missing; the directory name is used"));
             sanitize_line(folder, MAX_NAME_CHARS)
         }
     };
     let description = match text_field(&fields, "description", usize::MAX) {
         Some(said) => {
             if said.chars().count() > MAX_DESCRIPTION_CHARS {
-                let what = "the description has more than 1024 characters";
+                let what = "the description exceeds 1024 characters";
                 notes.push(SkillNote::at_line(line("description"), what));
             }
             sanitize_line(&said, MAX_DESCRIPTION_CHARS)
@@ -85,9 +86,13 @@ pub(crate) fn parse<'t>(
         None => {
             let first = first_text_line(parts.body).ok_or(FrontMatterError {
                 line: 2,
-                what: "there is neither a `description` nor a text to take one from".to_owned(),
+                what: "there is neither a `description` nor text to use instead".to_owned(),
             })?;
-            notes.push(SkillNote::at_line(2, "there is no `description`; the first words count"));
+            notes.push(SkillNote::at_line(
+                2,
+                "`description` is missing; the first line of the \
+                text is used",
+            ));
             first
         }
     };
@@ -95,7 +100,7 @@ pub(crate) fn parse<'t>(
         let line = parts.matter.lines().count() + 2;
         return Err(FrontMatterError {
             line,
-            what: "there are no instructions below the fields".to_owned(),
+            what: "there are no instructions after the front matter".to_owned(),
         });
     }
     let ours = fields.get("metadata").and_then(|all| all.get("hermes")).and_then(Value::as_object);
@@ -117,7 +122,7 @@ pub(crate) fn parse<'t>(
     Ok(ParsedSkillFile { manifest: head, notes, body: parts.body })
 }
 
-/// The line of a field, counted in the whole file.
+/// Returns the line of a field in the whole file.
 fn line_of(matter: &str, key: &str) -> usize {
     let begins = |line: &str| line.strip_prefix(key).is_some_and(|rest| rest.starts_with(':'));
     matter.lines().position(begins).map_or(2, |at| at + 2)
@@ -137,7 +142,7 @@ fn text_field(fields: &Map<String, Value>, key: &str, most: usize) -> Option<Str
     Some(sanitize_line(&scalar(fields.get(key)?)?, most)).filter(|text| !text.is_empty())
 }
 
-/// A list, or texts with commas between them, perhaps in brackets.
+/// Parses a list, or comma-separated text, possibly in brackets.
 fn string_list(value: &Value) -> Vec<String> {
     let parts: Vec<String> = match value {
         Value::Array(items) => items.iter().filter_map(scalar).collect(),
@@ -154,7 +159,8 @@ fn string_list(value: &Value) -> Vec<String> {
     parts.take(MAX_LIST_ENTRIES).collect()
 }
 
-/// A list, or names with spaces or commas between them; an argument in brackets may have either.
+/// Parses a list, or names separated by spaces or commas; an argument in
+/// parentheses may contain either.
 fn tool_list(value: &Value) -> Vec<String> {
     let Value::String(text) = value else { return string_list(value) };
     let mut depth = 0_usize;
@@ -178,7 +184,7 @@ fn tool_list(value: &Value) -> Vec<String> {
     parts.take(MAX_LIST_ENTRIES).collect()
 }
 
-/// The variables that are asked for, in all the ways in which that is said.
+/// Returns the required variables, in all supported notations.
 fn required_variables(fields: &Map<String, Value>) -> Vec<String> {
     let at = |path: &[&str]| {
         path.iter().try_fold(None, |found: Option<&Value>, key| {
@@ -215,7 +221,7 @@ fn required_variables(fields: &Map<String, Value>) -> Vec<String> {
     names
 }
 
-/// The first line of the instructions that is no heading.
+/// Returns the first line of the instructions that is not a heading.
 fn first_text_line(body: &str) -> Option<String> {
     let lines = body.lines().map(str::trim);
     let mut said = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));

@@ -1,13 +1,14 @@
-//! What skills may be called, and how they are called in a line.
+//! Rules for skill names, and their form in a command line.
 
 use hermes_threats::is_hidden;
 
-/// The longest name.
+/// Maximum length of a name.
 pub(crate) const MAX_NAME_CHARS: usize = 64;
-/// The longest description.
+/// Maximum length of a description.
 pub(crate) const MAX_DESCRIPTION_CHARS: usize = 1024;
 
-/// The name as it is typed after a slash: small letters, digits, single hyphens.
+/// Returns the name as typed after a slash: lowercase letters, digits, single
+/// hyphens.
 pub fn slug(name: &str) -> String {
     let mut slug = String::new();
     for c in name.chars().flat_map(char::to_lowercase) {
@@ -28,22 +29,24 @@ fn hyphen(slug: &mut String) {
     }
 }
 
-/// What is wrong with a name, by the rules that skills of all programs share; none if it is a good one.
+/// Returns what is wrong with a name by the common rules for skills; None if it
+/// is valid.
 pub(crate) fn name_problem(name: &str) -> Option<&'static str> {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     if name.chars().count() > MAX_NAME_CHARS {
-        return Some("the name has more than 64 characters");
+        return Some("the name exceeds 64 characters");
     }
     if !name.chars().all(|c| is_plain(c) || c == '-') {
-        return Some("a name is made of small letters, digits and hyphens");
+        return Some("the name may only contain lowercase letters, digits and hyphens");
     }
     if name.starts_with('-') || name.ends_with('-') || name.contains("--") {
-        return Some("hyphens stand singly, between letters or digits");
+        return Some("a hyphen in the name must be between letters or digits");
     }
     None
 }
 
-/// A text of one line with nothing invisible in it, cut to fit.
+/// Returns the text as one line without invisible characters, truncated to
+/// `most`.
 pub(crate) fn sanitize_line(text: &str, most: usize) -> String {
     let seen: String = text
         .chars()

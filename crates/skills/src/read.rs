@@ -1,4 +1,4 @@
-//! Reading what belongs to a skill: its instructions and its files, from its own folder and no other.
+//! Reads the instructions and files of a skill, only from its own directory.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -11,30 +11,31 @@ use crate::manifest;
 use crate::skill::{Skill, SkillNote};
 use crate::threat;
 
-/// The most of a `SKILL.md`: characters, and the bytes that they may take.
+/// Maximum size of a `SKILL.md`, in characters and bytes.
 const MAX_SKILL_CHARS: usize = 100_000;
 const MAX_SKILL_BYTES: usize = 4 * MAX_SKILL_CHARS;
-/// The most bytes of another file.
+/// Maximum size of any other file.
 const MAX_FILE_BYTES: usize = 4 * 1024 * 1024;
 
 /// The instructions of a skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkillInstructions {
-    /// What stands below the fields.
+    /// The text after the front matter.
     pub body: String,
 }
 
-/// What a file of a skill holds.
+/// The content of a skill file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SkillFileContent {
-    /// Text, in which nothing was found.
+    /// Text without threats.
     Text(String),
-    /// Something else.
+    /// Binary content.
     Binary(Vec<u8>),
 }
 
 impl Skill {
-    /// Its instructions as they are now, with the names filled in that the settings let it use.
+    /// Reads the current instructions and expands placeholders, if the settings
+    /// allow it.
     pub fn instructions(&self, session: Option<&str>) -> Result<SkillInstructions, SkillError> {
         self.require_ready()?;
         let text = self.skill_file_text()?;
@@ -54,7 +55,8 @@ impl Skill {
         Ok(SkillInstructions { body })
     }
 
-    /// One of its files by its path relative to the folder; its own file is one of them.
+    /// Reads a file by its path relative to the skill's directory; `SKILL.md`
+    /// is one of them.
     pub fn read(&self, path: &str) -> Result<SkillFileContent, SkillError> {
         self.require_ready()?;
         let relative = checked_relative(path)?;
@@ -79,12 +81,12 @@ impl Skill {
         }
     }
 
-    /// Where one of its files is.
+    /// Returns the path of a file of the skill.
     pub fn file_path(&self, path: &str) -> Result<PathBuf, SkillError> {
         Ok(self.dir.join(checked_relative(path)?))
     }
 
-    /// Its own file, the fields as well.
+    /// Reads its `SKILL.md`, including the front matter.
     fn skill_file_text(&self) -> Result<String, SkillError> {
         let text = read_skill_file(&self.dir, self.file).map_err(|note| SkillError::Unusable {
             name: self.manifest.name.clone(),
@@ -119,7 +121,7 @@ impl Skill {
     }
 }
 
-/// The text of a skill's own file, or what is wrong with it.
+/// Reads the text of a `SKILL.md`, or returns what is wrong with it.
 pub(crate) fn read_skill_file(folder: &Path, file: &str) -> Result<String, SkillNote> {
     let opened =
         open_below(folder, Path::new(file)).and_then(|file| read_at_most(file, MAX_SKILL_BYTES));
@@ -144,42 +146,43 @@ pub(crate) fn read_skill_file(folder: &Path, file: &str) -> Result<String, Skill
     Ok(text)
 }
 
-/// A path that a file of a skill may have.
+/// Checks that a path may be one of a skill file.
 fn checked_relative(path: &str) -> Result<PathBuf, SkillError> {
     let outside = |why| SkillError::Outside { path: path.to_owned(), why };
     let said = path.strip_prefix("./").unwrap_or(path);
     if said.is_empty() || said.contains(['\0', '\\']) {
-        return Err(outside("a path below the skill's folder is wanted"));
+        return Err(outside("expected a path below the skill's directory"));
     }
     let mut clean = PathBuf::new();
     for part in Path::new(said).components() {
         match part {
             Component::Normal(name) if name.to_string_lossy().starts_with('.') => {
-                return Err(outside("it is hidden"));
+                return Err(outside("hidden files are not allowed"));
             }
             Component::Normal(name) => clean.push(name),
-            _ => return Err(outside("a path below the skill's folder is wanted")),
+            _ => return Err(outside("expected a path below the skill's directory")),
         }
     }
     Ok(clean)
 }
 
-const LEADS_OUT: &str = "it is a link that leads out of the skill's folder";
+const LEADS_OUT: &str = "it is a symlink that leads out of the skill's directory";
 
-/// A link on the way leads out.
+/// A symlink in the path leads out of the directory.
 #[derive(Debug, thiserror::Error)]
 #[error("{LEADS_OUT}")]
 struct LinkEscapesError;
 
-/// Opens a file below a real folder. Links are followed as long as they stay there; what they led to is then
-/// opened from the folder's own handle, with links refused, so that it cannot have moved away meanwhile.
+/// Opens a file below a canonical directory. Symlinks are followed if they stay
+/// inside; the resolved path is then opened from the directory handle without
+/// following symlinks, so it cannot be swapped in between.
 fn open_below(folder: &Path, relative: &Path) -> io::Result<File> {
     let real = real_path(&folder.join(relative))?;
     let rest = real.strip_prefix(folder).map_err(|_| io::Error::other(LinkEscapesError))?;
     open_dir(folder, WalkMode::default())?.open(rest)
 }
 
-/// All of a file, none if that is too much.
+/// Reads a whole file; None if it exceeds `most` bytes.
 fn read_at_most(file: File, most: usize) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     file.take(most as u64 + 1).read_to_end(&mut bytes)?;

@@ -1,4 +1,4 @@
-//! Where skills are looked for, the strongest place first.
+//! Directories that are searched for skills, in order of precedence.
 
 use std::fmt;
 use std::fs;
@@ -6,24 +6,24 @@ use std::path::{Path, PathBuf};
 
 use crate::settings::SkillSettings;
 
-/// Where a project may keep skills. Other programs read the last two as well.
+/// Skill directories of a project. Other programs read the last two as well.
 const PROJECT_SKILL_DIRS: [&str; 3] = [".hermes/skills", ".agents/skills", ".claude/skills"];
-/// So far up from the working folder is looked.
+/// Maximum number of ancestors of the working directory that are searched.
 const MAX_ANCESTORS: usize = 32;
 
-/// Whose a skill is.
+/// Where a skill comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SkillOrigin {
-    /// The user's own, in HERMES_HOME.
+    /// The user's, in HERMES_HOME.
     Home,
-    /// In another folder that the settings name.
+    /// A directory named in the settings.
     External,
-    /// That of the project, which the user need not have written or read.
+    /// The project, whose skills the user may not have written or read.
     Project,
 }
 
 impl SkillOrigin {
-    /// The origin as a word.
+    /// Returns the name of the origin.
     pub fn name(self) -> &'static str {
         match self {
             Self::Home => "home",
@@ -39,18 +39,20 @@ impl fmt::Display for SkillOrigin {
     }
 }
 
-/// A folder that skills are looked for in.
+/// A directory that is searched for skills.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkillRoot {
-    /// The folder.
+    /// The directory.
     pub dir: PathBuf,
-    /// Whose skills are there.
+    /// The origin of its skills.
     pub origin: SkillOrigin,
-    /// The real folder that links may not leave; none if they may lead anywhere.
+    /// The canonical directory that symlinks may not leave; None if they may
+    /// lead anywhere.
     pub link_boundary: Option<PathBuf>,
 }
 
-/// The places of a user who works in a folder. Without one there is no project.
+/// Returns the skill roots for a working directory. Without one there are no
+/// project roots.
 pub fn skill_roots(home: &Path, choices: &SkillSettings, cwd: Option<&Path>) -> Vec<SkillRoot> {
     let own = |folder: PathBuf, origin| SkillRoot { dir: folder, origin, link_boundary: None };
     let mut roots = vec![own(home.join("skills"), SkillOrigin::Home)];

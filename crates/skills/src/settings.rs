@@ -1,4 +1,5 @@
-//! What the settings say of skills: the section `skills` of config.yaml, as Hermes Agent writes it.
+//! Settings of skills: the section `skills` of config.yaml, in the format of
+//! Hermes Agent.
 
 use std::path::{Path, PathBuf};
 
@@ -6,21 +7,21 @@ use serde_json::Value;
 
 use crate::naming::slug;
 
-/// Where this program runs, as the settings name it.
+/// The platform of this program, as named in the settings.
 const SETTINGS_PLATFORM: &str = "cli";
-/// The most folders that are named.
+/// Maximum number of external directories.
 const MAX_EXTERNAL_DIRS: usize = 50;
 
-/// What the user wants of skills.
+/// The user's settings for skills.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkillSettings {
-    /// Skills that are not used, as they are typed.
+    /// Slugs of disabled skills.
     disabled: Vec<String>,
-    /// Skills of the user's own that are not searched for attacks.
+    /// Slugs of the user's skills that are not scanned for threats.
     trusted: Vec<String>,
-    /// More folders.
+    /// Additional skill directories.
     pub(crate) external_dirs: Vec<PathBuf>,
-    /// Whether names such as `${HERMES_SKILL_DIR}` are filled in.
+    /// Whether placeholders such as `${HERMES_SKILL_DIR}` are expanded.
     pub(crate) expands_vars: bool,
 }
 
@@ -32,8 +33,9 @@ impl Default for SkillSettings {
 }
 
 impl SkillSettings {
-    /// What a configuration says. What it does not say well is as good as not said: skills are no reason not
-    /// to begin. `variable` knows the environment.
+    /// Reads the settings from a configuration. Invalid values are ignored,
+    /// since skills must not prevent startup. `variable` looks up environment
+    /// variables.
     pub fn read(config: &Value, home: &Path, variable: &dyn Fn(&str) -> Option<String>) -> Self {
         let section = config.get("skills");
         let at = |key: &str| section.and_then(|section| section.get(key));
@@ -66,7 +68,7 @@ impl SkillSettings {
     }
 }
 
-/// A list of texts, or one text.
+/// Parses a list of strings, or a single string.
 fn string_list(value: &Value) -> Vec<String> {
     let items = match value {
         Value::Array(items) => items.as_slice(),
@@ -76,7 +78,8 @@ fn string_list(value: &Value) -> Vec<String> {
     said.filter(|text| !text.is_empty()).map(str::to_owned).collect()
 }
 
-/// A path with `~`, `$NAME` and `${NAME}` filled in; a variable that is not set stays as it is written.
+/// Expands `~`, `$NAME` and `${NAME}` in a path; unset variables are left
+/// unchanged.
 fn expand_path(path: &str, variable: &dyn Fn(&str) -> Option<String>) -> PathBuf {
     let mut out = String::new();
     let mut rest = path;

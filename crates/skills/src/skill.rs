@@ -1,4 +1,4 @@
-//! One skill: what it is, where, and whether it can be used.
+//! A skill: its manifest, location and status.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,58 +11,58 @@ use crate::roots::SkillOrigin;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Skill {
-    /// What it says of itself.
+    /// The fields of its front matter.
     pub manifest: SkillManifest,
-    /// What it is asked for by: its name in small letters, or its path where several have that name. No
-    /// other skill that can be used has it.
+    /// The name for lookup: its slug, or its path if several skills share the
+    /// slug. Unique among usable skills.
     pub qualified_name: String,
-    /// The folder above it, if it is not the place itself.
+    /// The top directory above it, unless that is the root.
     pub category: Option<String>,
-    /// Whose it is.
+    /// Where it comes from.
     pub origin: SkillOrigin,
-    /// Its folder, as people find it.
+    /// Its directory, as shown to users.
     pub display_dir: PathBuf,
-    /// Its folder, as it really is.
+    /// Its directory, canonicalized.
     pub dir: PathBuf,
-    /// What its own file is called.
+    /// The name of its `SKILL.md`.
     pub file: &'static str,
-    /// Its other files, relative to the folder.
+    /// Its other files, relative to the directory.
     pub files: Vec<String>,
-    /// Whether it can be used.
+    /// Whether it is usable.
     pub status: SkillStatus,
-    /// What is odd about it and does not matter much.
+    /// Minor problems.
     pub notes: Vec<SkillNote>,
-    /// What it is found by: its name as it is typed.
+    /// The slug it is found by.
     pub(crate) key: String,
-    /// Where it is below its place, and which place that is.
+    /// Its path below its root, and the index of that root.
     pub(crate) relative: String,
     pub(crate) root_index: usize,
-    /// Whether it is not searched for attacks.
+    /// Whether it is exempt from the threat scan.
     pub(crate) is_trusted: bool,
-    /// Whether names in its text are filled in.
+    /// Whether placeholders in its text are expanded.
     pub(crate) expands_vars: bool,
 }
 
-/// Whether a skill can be used.
+/// Whether a skill is usable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SkillStatus {
-    /// It can.
+    /// It is usable.
     Ready,
-    /// The settings switch it off.
+    /// The settings disable it.
     Disabled,
-    /// It is for other systems.
+    /// It does not support this platform.
     Unsupported,
-    /// Another one of the same name comes first.
+    /// A skill of the same name takes precedence.
     Shadowed {
-        /// Where that is.
+        /// The directory of that skill.
         by: PathBuf,
     },
-    /// Something is wrong with it.
+    /// It is invalid.
     Broken(SkillNote),
 }
 
 impl SkillStatus {
-    /// The standing as a word.
+    /// Returns the name of the status.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Ready => "ready",
@@ -74,12 +74,12 @@ impl SkillStatus {
     }
 }
 
-/// Something to be told, with the line of the file if it has one.
+/// A note about a skill, with the line of the file if known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkillNote {
-    /// The line, from 1.
+    /// The line, counted from 1.
     pub line: Option<usize>,
-    /// What there is to tell.
+    /// The text of the note.
     pub text: String,
 }
 
@@ -103,27 +103,27 @@ impl fmt::Display for SkillNote {
 }
 
 impl Skill {
-    /// Whether it can be used.
+    /// Whether it is usable.
     pub fn is_ready(&self) -> bool {
         self.status == SkillStatus::Ready
     }
 
-    /// Why it cannot be used; none if it can.
+    /// Returns why it is unusable; None if it is usable.
     pub fn unusable_reason(&self) -> Option<String> {
         match &self.status {
             SkillStatus::Ready => None,
             SkillStatus::Disabled => {
-                Some("the settings switch it off (skills.disabled)".to_owned())
+                Some("it is disabled in the settings (skills.disabled)".to_owned())
             }
             SkillStatus::Unsupported => {
-                Some(format!("it is for {}", self.manifest.platforms.join(", ")))
+                Some(format!("it only supports {}", self.manifest.platforms.join(", ")))
             }
             SkillStatus::Shadowed { by } => Some(format!("{} comes first", by.display())),
             SkillStatus::Broken(note) => Some(note.to_string()),
         }
     }
 
-    /// Its own file, as people find it.
+    /// Returns the path of its `SKILL.md`, as shown to users.
     pub fn path(&self) -> PathBuf {
         self.display_dir.join(self.file)
     }
@@ -136,7 +136,7 @@ impl Skill {
     }
 }
 
-/// Whether a skill for these systems is one for this machine.
+/// Whether the platforms include this machine's.
 pub(crate) fn is_supported(platforms: &[String]) -> bool {
     let here = match std::env::consts::OS {
         "macos" => ["macos", "darwin"],

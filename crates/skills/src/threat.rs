@@ -1,25 +1,25 @@
-//! Text of a skill that is aimed at the reader: found before anybody reads it.
+//! Detects prompt injections in the text of a skill before a model reads it.
 
 use hermes_threats::{ScanLevel, scan};
 
-/// So many bytes are looked at together. Less than what one scan reads of a text, so that nothing in between
-/// is left out.
+/// Size of a scan window. It is smaller than the limit of one scan, so no text
+/// is skipped.
 const SCAN_WINDOW_BYTES: usize = 48 * 1024;
-/// What is said across the edge of a window is in the next one as well.
+/// Overlap of windows, to catch text that spans a boundary.
 const WINDOW_OVERLAP_BYTES: usize = 2 * 1024;
 
-/// What was found.
+/// A threat found in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkillThreat {
-    /// The rule that it meets.
+    /// The rule that matched.
     pub rule: &'static str,
-    /// The line, from 1.
+    /// The line, counted from 1.
     pub line: usize,
-    /// The place, made visible and cut short.
+    /// The matched text, with invisible characters shown, truncated.
     pub excerpt: String,
 }
 
-/// The first thing in a text that looks like an attack on its reader.
+/// Returns the first prompt injection found in a text.
 pub(crate) fn find_threat(text: &str) -> Option<SkillThreat> {
     let mut start = 0;
     loop {

@@ -1,27 +1,28 @@
-//! Addresses of the files of skills: `skill://NAME/PATH`.
+//! URIs of skill files: `skill://NAME/PATH`.
 
 use crate::catalogue::SkillCatalogue;
 use crate::skill::Skill;
 
-/// How such an address begins.
+/// The prefix of these URIs.
 const SKILL_SCHEME: &str = "skill://";
 
 impl Skill {
-    /// The address of one of its files.
+    /// Returns the URI of a file of the skill.
     pub fn file_uri(&self, path: &str) -> String {
         format!("{SKILL_SCHEME}{}/{}", percent_encode(&self.qualified_name), percent_encode(path))
     }
 }
 
 impl SkillCatalogue {
-    /// The skill that an address is about, and the path of the file; none if it is about none of these.
+    /// Resolves a URI to a skill and the path of the file; None if it matches
+    /// no usable skill.
     pub fn resolve_uri(&self, address: &str) -> Option<(&Skill, String)> {
         let rest = percent_decode(address.strip_prefix(SKILL_SCHEME)?)?;
         let path_in = |skill: &Skill| {
             rest.strip_prefix(skill.qualified_name.as_str())?.strip_prefix('/').map(str::to_owned)
         };
         let found = self.ready().filter_map(|skill| Some((skill, path_in(skill)?)));
-        // The name of one may be the beginning of another's path.
+        // One skill's name may be a prefix of another's.
         found.max_by_key(|(skill, _)| skill.qualified_name.len())
     }
 }

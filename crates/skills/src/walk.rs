@@ -1,4 +1,4 @@
-//! Finding skills below a folder, within bounds.
+//! Finds skills below a directory, within limits.
 
 use std::collections::{HashSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -8,11 +8,11 @@ use hermes_files::{FileKind, FileMetadata, OpenDir, WalkMode, open_dir, real_pat
 use crate::roots::SkillRoot;
 use crate::skill::SkillNote;
 
-/// The file that makes a folder a skill, the usual spelling first.
+/// The file that makes a directory a skill; the usual spelling comes first.
 pub(crate) const SKILL_FILE_NAMES: [&str; 2] = ["SKILL.md", "skill.md"];
-/// Folders of a skill in which a `SKILL.md` would be an example.
+/// Directories of a skill in which a `SKILL.md` is only an example.
 const SUPPORT_DIRS: [&str; 4] = ["references", "templates", "scripts", "assets"];
-/// Folders that hold no skills but much else.
+/// Large directories that contain no skills.
 const SKIPPED_DIRS: [&str; 16] = [
     ".git",
     ".github",
@@ -31,46 +31,46 @@ const SKIPPED_DIRS: [&str; 16] = [
     ".mypy_cache",
     ".ruff_cache",
 ];
-/// How deep, how many folders, how many entries of all of them, how many skills.
+/// Limits of a scan: depth, directories, entries in total, and skills.
 const MAX_DEPTH: usize = 8;
 const MAX_DIRS: usize = 4_000;
 const MAX_ENTRIES: usize = 100_000;
 const MAX_SKILLS: usize = 1_000;
-/// The same for the files of one skill.
+/// Limits for the files of one skill.
 const MAX_FILE_DEPTH: usize = 5;
 const MAX_FILE_DIRS: usize = 100;
 const MAX_FILES: usize = 200;
 
-/// A folder with a `SKILL.md`.
+/// A directory with a `SKILL.md`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct FoundSkillDir {
-    /// Where it really is.
+    /// Its canonical path.
     pub(crate) dir: PathBuf,
-    /// Where it is below its place.
+    /// Its path below the root.
     pub(crate) relative: PathBuf,
-    /// What its file is called.
+    /// The name of its `SKILL.md`.
     pub(crate) file: &'static str,
-    /// What is known of that file; it tells whether it has changed.
+    /// The metadata of that file, to detect changes.
     pub(crate) facts: Option<FileMetadata>,
     /// Its other files.
     pub(crate) files: Vec<String>,
 }
 
-/// What is below a place.
+/// The result of scanning a root.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct RootScan {
     pub(crate) found: Vec<FoundSkillDir>,
-    /// What was left out, and why.
+    /// What was skipped, and why.
     pub(crate) notes: Vec<SkillNote>,
 }
 
-/// Looks through a place. One that is not there is empty.
+/// Scans a root. A missing root is empty.
 pub(crate) fn scan_root(place: &SkillRoot) -> RootScan {
     let mut walked = RootScan::default();
     let mut open = VecDeque::new();
     let Ok(root) = real_path(&place.dir) else { return walked };
     if is_outside(place, &root) {
-        // One that leads nowhere is of no interest.
+        // A dangling symlink is not worth a note.
         if root.is_dir() {
             walked.notes.push(outside_note(&place.dir));
         }
@@ -87,13 +87,15 @@ pub(crate) fn scan_root(place: &SkillRoot) -> RootScan {
             }
             continue;
         };
-        // A folder that is met again, by a link or by another name, is the same folder.
+        // A directory reached again, by a symlink or another name, is scanned
+        // once.
         let Ok(facts) = folder.metadata(Path::new("")) else { continue };
         if !seen.insert((facts.identity.dev, facts.identity.ino)) {
             continue;
         }
         if seen.len() > MAX_DIRS || entries > MAX_ENTRIES || walked.found.len() >= MAX_SKILLS {
-            let what = format!("{} has too much in it; the rest is left out", place.dir.display());
+            let what =
+                format!("{} exceeds the scan limits; the rest is skipped", place.dir.display());
             walked.notes.push(SkillNote::new(what));
             break;
         }
@@ -145,10 +147,10 @@ fn is_outside(place: &SkillRoot, real: &Path) -> bool {
 }
 
 fn outside_note(path: &Path) -> SkillNote {
-    SkillNote::new(format!("{} is left out: it leads out of the project", path.display()))
+    SkillNote::new(format!("{} is skipped: it leads out of the project", path.display()))
 }
 
-/// What is in a folder, by name.
+/// Returns the sorted entries of a directory.
 fn list_names(folder: &OpenDir, count: &mut usize) -> Vec<(std::ffi::OsString, FileKind)> {
     let Ok(entries) = folder.entries() else { return Vec::new() };
     let mut names = Vec::new();
@@ -163,7 +165,8 @@ fn list_names(folder: &OpenDir, count: &mut usize) -> Vec<(std::ffi::OsString, F
     names
 }
 
-/// The other files of a skill: all that are not hidden and belong to no skill below it.
+/// Returns the other files of a skill, except hidden files and files of nested
+/// skills.
 fn list_files(folder: &OpenDir, own: &str) -> Vec<String> {
     let mut files = Vec::new();
     let mut open = VecDeque::from([(PathBuf::new(), 0)]);

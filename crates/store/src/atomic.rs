@@ -1,5 +1,5 @@
-//! Files that are replaced as a whole: a reader sees the old content or the
-//! new, and a full disk or a crash leaves the old.
+//! Atomic file replacement: a reader sees the old content or the new, and a
+//! full disk or a crash leaves the old.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -8,36 +8,35 @@ use std::path::{Path, PathBuf};
 
 use tempfile::{Builder, NamedTempFile};
 
-/// As many links as a kernel follows before it calls them a loop.
+/// The kernel's limit of symlinks before it reports a loop.
 const MAX_LINKS: usize = 40;
 
-/// What the new content of a file outlasts.
+/// What the new content of a file survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Durability {
-    /// That the process is killed.
+    /// A killed process.
     ProcessCrash,
-    /// Also that the power fails.
+    /// Also a power failure.
     PowerLoss,
 }
 
 /// Replaces the content of `path`, or creates it.
 ///
-/// A symbolic link is followed, and its target is replaced. A file that
-/// exists keeps its mode and, where the system lets us, its owner; a new one
-/// gets `mode`, less the umask. What could not be opened for writing is not
-/// replaced either, and neither is a folder, a device or a pipe. Other hard
-/// links to the file keep the old content.
+/// A symlink is followed, and its target is replaced. An existing file keeps
+/// its mode and, where permitted, its owner; a new one gets `mode`, less the
+/// umask. A file that cannot be opened for writing is not replaced; neither is
+/// a directory, a device or a pipe. Other hard links to the file keep the old
+/// content.
 pub fn write_atomic(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let target = follow_links(path)?;
     let mut builder = Builder::new();
-    // The target's own name may leave no room for more letters.
+    // The target's name may already have the maximum length.
     builder.prefix(".hermes-").suffix(".tmp");
     replace(&builder, &target, bytes, mode, Durability::PowerLoss)
 }
 
-/// [`write_atomic`] for a writer that is alone with `path`. The temporary
-/// file then has one fixed name, so that what a crash leaves behind is taken
-/// away by the next write.
+/// [`write_atomic`] for the only writer of `path`. The temporary file has a
+/// fixed name, so the next write removes one left by a crash.
 pub(crate) fn write_exclusive(
     path: &Path,
     bytes: &[u8],
@@ -52,7 +51,7 @@ pub(crate) fn write_exclusive(
     replace(&builder, &target, bytes, mode, lasting)
 }
 
-/// The name that [`write_alone`] gives its temporary file.
+/// Returns the name of the temporary file of [`write_exclusive`].
 pub(crate) fn temporary_name(target: &Path) -> OsString {
     let mut name = OsString::from(".");
     name.push(target.file_name().unwrap_or_default());
@@ -60,7 +59,7 @@ pub(crate) fn temporary_name(target: &Path) -> OsString {
     name
 }
 
-/// Removes a file; whether it was there.
+/// Removes a file; returns whether it existed.
 pub(crate) fn remove_if_exists(path: &Path) -> io::Result<bool> {
     match fs::remove_file(path) {
         Ok(()) => Ok(true),
@@ -91,8 +90,8 @@ fn replace(
         temporary.as_file().sync_all()?;
     }
     temporary.persist(target).map_err(|refused| refused.error)?;
-    // Without this the rename may be lost with the power; not every file
-    // system can do it.
+    // Without this a power failure may lose the rename; not every file system
+    // supports it.
     if lasting == Durability::PowerLoss
         && let Ok(folder) = File::open(folder)
     {
@@ -101,8 +100,8 @@ fn replace(
     Ok(())
 }
 
-/// The metadata of the file that will be replaced, if there is one and it may
-/// be written.
+/// Returns the metadata of the file to be replaced, if it exists. It must be
+/// writable.
 fn replaceable(target: &Path) -> io::Result<Option<Metadata>> {
     let old = match fs::metadata(target) {
         Ok(old) => old,
@@ -110,21 +109,22 @@ fn replaceable(target: &Path) -> io::Result<Option<Metadata>> {
         Err(error) => return Err(error),
     };
     if old.is_dir() {
-        return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder"));
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory"));
     }
     if !old.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
     }
-    // A rename asks only the folder for permission; the file has a say too.
+    // A rename only needs permission for the directory; require it for the file
+    // as well.
     match OpenOptions::new().write(true).open(target) {
         Ok(_) => Ok(Some(old)),
-        // A running program cannot be written to, but it can be replaced.
+        // A running program cannot be written, but it can be replaced.
         Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => Ok(Some(old)),
         Err(error) => Err(error),
     }
 }
 
-/// Where a path leads when its last part is a symbolic link, even a dangling
+/// Resolves the last component of a path if it is a symlink, even a dangling
 /// one.
 fn follow_links(path: &Path) -> io::Result<PathBuf> {
     if path.file_name().is_none() {
@@ -160,14 +160,14 @@ fn create(builder: &Builder<'_, '_>, folder: &Path, _mode: u32) -> io::Result<Na
     builder.tempfile_in(folder)
 }
 
-/// Gives `new` the owner and the mode of `old`. The owner comes first, since
-/// a change of owner takes bits off the mode.
+/// Gives `new` the owner and mode of `old`. The owner comes first, since a
+/// change of owner clears mode bits.
 #[cfg(unix)]
 fn resemble(new: &File, old: &Metadata) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
     let made = new.metadata()?;
     if (made.uid(), made.gid()) != (old.uid(), old.gid()) {
-        // Only root can give files away; for everybody else it stays theirs.
+        // Only root can change the owner; otherwise it stays the current user.
         let _ = fchown(new, Some(old.uid()), Some(old.gid()));
     }
     new.set_permissions(fs::Permissions::from_mode(old.permissions().mode() & 0o7777))

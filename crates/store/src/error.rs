@@ -1,28 +1,28 @@
-//! Why something on disk could not be read or written.
+//! Errors of state on disk.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use hermes_core::SessionError;
 
-/// What can go wrong with state on disk.
+/// An error while reading or writing state on disk.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The operating system refused.
+    /// An I/O error.
     #[error("Cannot {action} {}: {source}", .path.display())]
     Io {
-        /// What was tried: `read`, `write`, `lock` …
+        /// The failed action: `read`, `write`, `lock` …
         action: &'static str,
-        /// On which file or folder.
+        /// The file or directory.
         path: PathBuf,
-        /// Its answer.
+        /// The underlying error.
         source: io::Error,
     },
-    /// The file is there but does not hold what it must.
+    /// The file exists but its content is invalid.
     #[error(
-        "Session file {} is damaged ({reason}). It was left as it is: \
-         move it away to start the session afresh, or restore it from a copy.",
+        "Session file {} is damaged ({reason}). It was not changed: move it away to start the \
+         session afresh, or restore it from a copy.",
         .path.display()
     )]
     Damaged {
@@ -31,29 +31,29 @@ pub enum StoreError {
         /// What is wrong with it.
         reason: String,
     },
-    /// The file was written by a later version of this program.
+    /// A newer version of this program wrote the file.
     #[error(
-        "Session file {} has format version {version}, and this program knows up to {known}. \
-         Update the program, or use another session.",
+        "Session file {} has format version {version}, but this program supports only versions \
+         up to {known}. Update the program, or use another session.",
         .path.display()
     )]
     NewerFormat {
         /// The file.
         path: PathBuf,
-        /// The version that it names.
+        /// The version in the file.
         version: u32,
-        /// The latest version that can be read.
+        /// The latest supported version.
         known: u32,
     },
-    /// The document may not be kept in a file.
-    #[error("Session document '{key}' cannot be kept: {reason}")]
+    /// The document cannot be stored.
+    #[error("Session document '{key}' cannot be stored: {reason}")]
     InvalidDocument {
         /// The document's key.
         key: String,
-        /// Why not.
+        /// Why it cannot be stored.
         reason: String,
     },
-    /// Whoever was changing the document gave up.
+    /// The caller's change function failed.
     #[error("{0}")]
     ChangeFailed(SessionError),
 }

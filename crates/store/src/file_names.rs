@@ -1,16 +1,15 @@
-//! From a session's id, which may be anything, to a file name that cannot
-//! leave its folder.
+//! Maps an arbitrary session id to a file name that cannot leave its directory.
 
-/// Between the readable part of a name and its digest. No readable part holds
-/// it, so a made name is never equal to a plain one.
+/// Separates the readable part of a name from its digest. No readable part
+/// contains it, so a generated name never equals a plain one.
 pub(crate) const DIGEST_SEPARATOR: char = '~';
 
 /// Leaves room for the digest and the longest suffix in 255 bytes.
 const MAX_STEM_CHARS: usize = 120;
 const DIGEST_HEX_DIGITS: usize = 16;
 
-/// The file name for a session: the id itself where it is fit for one, else
-/// what is left of it and a digest of the whole.
+/// Returns the file name of a session: the id if it is a valid name, or else
+/// its readable part and a digest of the whole.
 pub(crate) fn file_stem(id: &str) -> String {
     if is_safe_stem(id) {
         return id.to_owned();

@@ -1,4 +1,5 @@
-//! State on disk: atomic files, locks, session documents, `.env` files, reading without waiting.
+//! State on disk: atomic files, locks, session documents, `.env` files,
+//! non-blocking reads.
 
 pub mod atomic;
 pub mod dotenv;

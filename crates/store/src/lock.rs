@@ -1,4 +1,4 @@
-//! An exclusive lock between processes, held on a file beside what it guards.
+//! An exclusive lock between processes, on a file next to the data it guards.
 
 use std::fs::File;
 use std::io;
@@ -6,27 +6,28 @@ use std::path::Path;
 
 use crate::{atomic, regular_file};
 
-/// Held until dropped. The system lets go of it when the process dies.
+/// A lock held until dropped. The system releases it when the process dies.
 #[derive(Debug)]
 pub(crate) struct FileLock {
     file: File,
 }
 
 impl FileLock {
-    /// Waits for the lock on `path`, which is created if need be.
+    /// Waits for the lock on `path`, which is created if missing.
     pub(crate) fn acquire(path: &Path) -> io::Result<Self> {
         loop {
             let file = regular_file::open_lock(path, 0o600)?;
             file.lock()?;
-            // Whoever held it may have removed the file meanwhile; then the
-            // next one to come locks another file of that name.
+            // The previous holder may have removed the file meanwhile; then
+            // another process would lock a new file of that name.
             if is_current(&file, path)? {
                 return Ok(Self { file });
             }
         }
     }
 
-    /// Lets go and takes the file away, where those who wait can notice it.
+    /// Releases the lock and removes the file, in an order that waiting
+    /// processes detect.
     pub(crate) fn release_and_remove(self, path: &Path) -> io::Result<()> {
         if cfg!(unix) {
             atomic::remove_if_exists(path)?;

@@ -1,44 +1,45 @@
-//! Files that the program reads by itself. A pipe of such a name would be waited for, merely opening some
-//! devices does something, and others never end: only regular files are opened.
+//! Reads files that the program opens automatically. Only regular files are
+//! opened: a pipe would block, opening some devices has side effects, and
+//! others never end.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _};
 use std::path::Path;
 
-/// What is said of anything else.
+/// The error for any other file.
 const NOT_REGULAR_FILE: &str = "it is not a regular file";
 
-/// Opens a regular file to read, without waiting for anybody. Links are followed.
+/// Opens a regular file for reading, without blocking. Symlinks are followed.
 pub fn open(path: &Path) -> io::Result<File> {
     require_regular(&std::fs::metadata(path)?)?;
     let file = nonblocking_options().read(true).open(path)?;
-    // Something else may have taken its place since the look.
+    // The file may have been replaced since the check.
     require_regular(&file.metadata()?)?;
     Ok(file)
 }
 
-/// All of a regular file.
+/// Reads a whole regular file.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path)?.read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// All of a regular file, which is text.
+/// Reads a whole regular file as text.
 pub fn read_text(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     open(path)?.read_to_string(&mut text)?;
     Ok(text)
 }
 
-/// The beginning of a regular file, at most so many bytes.
+/// Reads at most `most` bytes from the start of a regular file.
 pub fn read_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path)?.take(most).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// The file that is locked by whoever changes what it stands beside; made if need be.
+/// Opens the lock file of some data; creates it if missing.
 pub fn open_lock(path: &Path, mode: u32) -> io::Result<File> {
     if let Ok(found) = std::fs::metadata(path) {
         require_regular(&found)?;

@@ -1,5 +1,5 @@
-//! What a session file holds: its documents, each kept as the text it was
-//! written with until somebody asks for it.
+//! The content of a session file: documents, each kept as raw text until it is
+//! read.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,17 +10,17 @@ use serde_json::value::RawValue;
 
 use crate::StoreError;
 
-/// The format that is written, and the latest that is read.
+/// The format version that is written, and the latest that is read.
 const FORMAT_VERSION: u32 = 1;
 
-/// A parser refuses what is nested deeper than 128, and what cannot be read
-/// back must not be written.
+/// The parser rejects nesting deeper than 128; what cannot be read back must
+/// not be written.
 const MAX_DOCUMENT_DEPTH: usize = 100;
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct SessionRecord {
     version: u32,
-    /// The id that the file is for; its name may show only part of it.
+    /// The session id; the file name may show only part of it.
     #[serde(default)]
     pub(crate) session: String,
     documents: BTreeMap<String, Box<RawValue>>,
@@ -32,15 +32,15 @@ struct VersionHeader {
 }
 
 impl SessionRecord {
-    /// No documents yet.
+    /// Creates a record without documents.
     pub(crate) fn new(session: &str) -> Self {
         Self { version: FORMAT_VERSION, session: session.to_owned(), documents: BTreeMap::new() }
     }
 
-    /// The content of the file `path`.
+    /// Parses the content of the file `path`.
     pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<Self, StoreError> {
         let parsed = serde_json::from_slice::<Self>(bytes);
-        // A later format need not look like a record at all.
+        // A later format may have an entirely different structure.
         let version = match &parsed {
             Ok(record) => record.version,
             Err(_) => serde_json::from_slice::<VersionHeader>(bytes)
@@ -56,7 +56,7 @@ impl SessionRecord {
         parsed.map_err(|e| StoreError::damaged(path, e.to_string()))
     }
 
-    /// The document of that key; null if there is none.
+    /// Returns the document of a key; null if it does not exist.
     pub(crate) fn get(&self, path: &Path, key: &str) -> Result<Value, StoreError> {
         let Some(text) = self.documents.get(key) else {
             return Ok(Value::Null);
@@ -65,8 +65,7 @@ impl SessionRecord {
             .map_err(|e| StoreError::damaged(path, format!("document '{key}': {e}")))
     }
 
-    /// Puts a document in place; null takes it away. Whether that changed
-    /// anything.
+    /// Sets a document; null removes it. Returns whether anything changed.
     pub(crate) fn set(&mut self, key: &str, value: &Value) -> Result<bool, StoreError> {
         if value.is_null() {
             return Ok(self.documents.remove(key).is_some());
@@ -85,7 +84,7 @@ impl SessionRecord {
         Ok(true)
     }
 
-    /// The text of the file.
+    /// Serializes the record.
     pub(crate) fn to_bytes(&self, path: &Path) -> Result<Vec<u8>, StoreError> {
         let mut bytes = serde_json::to_vec(self)
             .map_err(|e| StoreError::io("write", path, std::io::Error::other(e)))?;
@@ -94,7 +93,7 @@ impl SessionRecord {
     }
 }
 
-/// Walks with a list instead of recursion, which a deep value would exhaust.
+/// Iterates instead of recursing, since a deep value would overflow the stack.
 fn is_deeper_than(value: &Value, limit: usize) -> bool {
     let mut open = vec![(value, 1)];
     while let Some((value, depth)) = open.pop() {

@@ -1,5 +1,4 @@
-//! Sessions that outlive a process: one file each, shared by as many
-//! processes as like to.
+//! Sessions that outlive a process: one file each, shared between processes.
 
 use std::fs;
 use std::io;
@@ -19,56 +18,54 @@ use crate::{StoreError, atomic, regular_file};
 
 const FILE_MODE: u32 = 0o600;
 
-/// How the folder of a session's many documents ends.
+/// The extension of the directory for documents in separate files.
 const PARTS_EXTENSION: &str = "parts";
 
-/// Session documents in a folder, one JSON file per session.
+/// Session documents in a directory, one JSON file per session.
 ///
-/// A change is made under a lock and written as a whole, so no process loses
+/// A change is made under a lock and written atomically, so no process loses
 /// the update of another; reading needs no lock.
 ///
-/// A document with a `/` in its key is one of many, and has a file of its own:
-/// what a long session gathers is not written anew with each change. Such a
-/// file is not waited for until it is on the disk, and one that a power cut has
-/// damaged counts for nothing.
+/// A document with a `/` in its key has a separate file, so a long session does
+/// not rewrite all its data on every change. Such a file is not synced to disk,
+/// and one damaged by a power failure is treated as missing.
 #[derive(Debug, Clone)]
 pub struct FileSessionStore {
     folder: PathBuf,
-    /// The last failure to write, shared by all copies.
+    /// The last write failure, shared by all clones.
     problem: Arc<Mutex<Option<String>>>,
 }
 
-/// One session that has a file.
+/// A session that has a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionEntry {
     /// The session's id.
     pub id: String,
     /// Its file.
     pub path: PathBuf,
-    /// When it last changed, if the system knows.
+    /// When it last changed, if known.
     pub modified: Option<SystemTime>,
     /// The size of the file.
     pub bytes: u64,
 }
 
 impl FileSessionStore {
-    /// Sessions below `folder`, which is created with the first of them.
+    /// Creates a store below `folder`, which is created on the first write.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into(), problem: Arc::default() }
     }
 
-    /// Why something of a session could not be written down, if that has
-    /// happened.
+    /// Returns the last failure to write session state, if any.
     pub fn last_problem(&self) -> Option<String> {
         self.problem.lock().clone()
     }
 
-    /// Where they are.
+    /// Returns the directory of the store.
     pub fn dir(&self) -> &Path {
         &self.folder
     }
 
-    /// The sessions that have a file, by id.
+    /// Lists the sessions that have a file, sorted by id.
     pub fn list(&self) -> Result<Vec<SessionEntry>, StoreError> {
         let entries = match fs::read_dir(&self.folder) {
             Ok(entries) => entries,
@@ -84,7 +81,7 @@ impl FileSessionStore {
         Ok(found)
     }
 
-    /// Forgets a session; whether there was one.
+    /// Deletes a session; returns whether it existed.
     pub fn remove(&self, session: &str) -> Result<bool, StoreError> {
         let path = self.session_file(session);
         if !self.folder.exists() {
@@ -116,7 +113,7 @@ impl FileSessionStore {
         self.folder.join(format!("{}.{PARTS_EXTENSION}", file_stem(session)))
     }
 
-    /// The file of a document.
+    /// Returns the path of a document.
     fn document_path(&self, session: &str, key: &str) -> PathBuf {
         match is_part_key(key) {
             true => self.parts_dir(session).join(format!("{}.json", file_stem(key))),
@@ -164,7 +161,7 @@ impl FileSessionStore {
         }
         let parts = self.parts_dir(session);
         create_private(&parts).map_err(|e| StoreError::io("create", &parts, e))?;
-        // Without a file of its own nobody would know of the session.
+        // The session is only listed if its main file exists.
         let main = self.session_file(session);
         if !main.exists() {
             write_record(&main, &SessionRecord::new(session), Durability::PowerLoss)?;
@@ -212,7 +209,7 @@ fn write_record(
         .map_err(|e| StoreError::io("write", path, e))
 }
 
-/// The session of a file, if it is a session's.
+/// Returns the session of a file, if it is a session file.
 fn session_entry(path: PathBuf) -> Option<SessionEntry> {
     let stem = path.file_name()?.to_str()?.strip_suffix(".json")?;
     if stem.starts_with('.') {
@@ -224,7 +221,7 @@ fn session_entry(path: PathBuf) -> Option<SessionEntry> {
     Some(SessionEntry { id, modified: found.modified().ok(), bytes: found.len(), path })
 }
 
-/// The id inside a file whose name does not show all of it.
+/// Reads the id from a file whose name shows only part of it.
 fn read_session_id(path: &Path) -> Option<String> {
     SessionRecord::parse(path, &regular_file::read(path).ok()?).ok().map(|record| record.session)
 }

@@ -1,21 +1,21 @@
-//! Whether bytes are text at all, judged by what they decode to.
+//! Detects binary data by what the bytes decode to.
 
 use encoding_rs::{UTF_8, UTF_16BE, UTF_16LE};
 
 use crate::codec::TextFormat;
 
-/// How much is looked at for signs of binary data.
+/// Number of bytes examined for signs of binary data.
 pub(crate) const SAMPLE_BYTES: usize = 8 * 1024;
 
-/// Characters of a text that hardly ever have no blank between them.
+/// Text of this length almost always contains whitespace.
 const LONG_TEXT_CHARS: usize = 256;
-/// Fewer say little of what is usual in them.
+/// Shorter texts are too short for statistics.
 const MIN_JUDGED_CHARS: usize = 16;
 
-const NOISE_REASON: &str = "it is full of control characters and invalid bytes";
+const NOISE_REASON: &str = "it consists largely of control characters and invalid bytes";
 
-/// Why bytes that would be text of this format are none. The format is a guess,
-/// or what the file says of itself.
+/// Returns why bytes in this format are binary; None if they are text. The
+/// format is a guess, or declared by the file.
 pub fn binary_reason(bytes: &[u8], format: TextFormat) -> Option<&'static str> {
     if !is_wide(format) && is_plain_ascii(bytes.get(..SAMPLE_BYTES).unwrap_or(bytes)) {
         return None;
@@ -24,9 +24,9 @@ pub fn binary_reason(bytes: &[u8], format: TextFormat) -> Option<&'static str> {
         Ok(signs) => signs,
         Err(reason) => return Some(reason),
     };
-    // Well-formed UTF-8 hardly ever happens by chance, a single-byte encoding
-    // accepts anything, and half of what UTF-16 does is not in use: so a guess
-    // is held to a stricter measure.
+    // Well-formed UTF-8 is rare by chance, a single-byte encoding accepts
+    // anything, and half of the UTF-16 code space is unused: so a guess needs a
+    // stricter limit.
     let percent = match is_wide(format) {
         true if signs.total >= LONG_TEXT_CHARS => 8,
         true => 30,
@@ -38,11 +38,11 @@ pub fn binary_reason(bytes: &[u8], format: TextFormat) -> Option<&'static str> {
         return Some(NOISE_REASON);
     }
     let is_byte_by_byte = format.encoding().is_single_byte();
-    (is_byte_by_byte && signs.is_unbroken()).then_some("it has neither blanks nor ends of lines")
+    (is_byte_by_byte && signs.is_unbroken()).then_some("it has neither blanks nor line breaks")
 }
 
-/// The same where somebody has said which encoding it is: only what is noise in
-/// it is no text.
+/// Like [`binary_reason`] for an encoding given by the caller: only noise
+/// counts as binary.
 pub fn binary_reason_in_encoding(bytes: &[u8], format: TextFormat) -> Option<&'static str> {
     match TextStatistics::collect(bytes, format) {
         Ok(signs) => (signs.junk_chars * 100 > signs.total * 30).then_some(NOISE_REASON),
@@ -50,27 +50,28 @@ pub fn binary_reason_in_encoding(bytes: &[u8], format: TextFormat) -> Option<&'s
     }
 }
 
-/// What speaks for and against text.
+/// Character counts that distinguish text from binary data.
 #[derive(Debug, Default)]
 struct TextStatistics {
     total: usize,
     junk_chars: usize,
-    /// Characters that nobody has given a meaning.
+    /// Private-use characters and noncharacters.
     private_chars: usize,
-    /// Those beyond ASCII that are no letters.
+    /// Non-ASCII characters that are not alphanumeric.
     symbols: usize,
     whitespace: usize,
 }
 
 impl TextStatistics {
-    /// The reason if the first look is enough.
+    /// Counts characters; returns the reason at once if the bytes are clearly
+    /// binary.
     fn collect(bytes: &[u8], format: TextFormat) -> Result<Self, &'static str> {
         if bytes.starts_with(b"\xFF\xFE\0\0") || bytes.starts_with(b"\0\0\xFE\xFF") {
-            return Err("it is UTF-32 text, which has to be converted first");
+            return Err("it is UTF-32 text, which must be converted first");
         }
         let head = bytes.get(..SAMPLE_BYTES).unwrap_or(bytes);
         if !is_wide(format) && memchr::memchr(0, head).is_some() {
-            return Err("it has zero bytes");
+            return Err("it contains NUL bytes");
         }
         let mut signs = Self::default();
         for c in format.decode(head).text.chars() {
@@ -83,18 +84,18 @@ impl TextStatistics {
         Ok(signs)
     }
 
-    /// Whether it goes on and on without a blank, as no writing of letters does
-    /// for long, and none that is half signs.
+    /// Whether the text is too long without whitespace for any script, or has
+    /// too many symbols for that.
     fn is_unbroken(&self) -> bool {
         let is_odd = self.total >= MIN_JUDGED_CHARS && self.symbols * 5 > self.total;
         self.whitespace == 0 && (self.total >= LONG_TEXT_CHARS && self.symbols > 0 || is_odd)
     }
 }
 
-/// Whether it is the plainest text there is, in which nothing is to be weighed.
+/// Whether the bytes are printable ASCII, which needs no statistics.
 fn is_plain_ascii(bytes: &[u8]) -> bool {
     let is_usual = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~');
-    // Without a way out in the middle, many are looked at in one step.
+    // Without an early exit the loop vectorizes.
     bytes.iter().fold(true, |all, byte| all & is_usual(byte))
 }
 
@@ -102,7 +103,8 @@ fn is_wide(format: TextFormat) -> bool {
     [UTF_16LE, UTF_16BE].contains(&format.encoding())
 }
 
-/// What text does not hold: controls beyond layout and terminal escapes.
+/// Whether text does not contain this character: control characters other than
+/// layout and terminal escapes.
 fn is_junk(c: char) -> bool {
     let is_layout = matches!(c, '\t' | '\n' | '\x0B' | '\x0C' | '\r' | '\x08' | '\x1B');
     c == '\u{FFFD}' || c.is_control() && !is_layout

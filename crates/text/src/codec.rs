@@ -1,4 +1,4 @@
-//! Bytes and text: which encoding a file is in, and the way there and back.
+//! Detects the encoding of a file, decodes and encodes it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,17 +13,17 @@ use crate::{binary, utf16};
 
 pub use crate::utf16::may_be_utf16;
 
-/// How ISO-2022-JP leaves ASCII.
+/// The escape sequence by which ISO-2022-JP leaves ASCII.
 const KANJI_ESCAPE: &[u8] = b"\x1B$";
 
-/// How a file spells its text.
+/// The encoding of a file, and whether it has a byte order mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextFormat {
     encoding: &'static Encoding,
     bom: bool,
 }
 
-/// Text and whether some bytes had no meaning and became U+FFFD.
+/// Decoded text, and whether invalid bytes became U+FFFD.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DecodedText<'a> {
     /// The text, without a byte order mark.
@@ -32,12 +32,12 @@ pub struct DecodedText<'a> {
     pub is_damaged: bool,
 }
 
-/// A character that the encoding has no bytes for.
+/// A character that the encoding cannot represent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnencodableChar {
     /// The character.
     pub character: char,
-    /// Where it begins, in bytes of the text.
+    /// Its byte offset in the text.
     pub offset: usize,
     /// The encoding that lacks it.
     pub encoding: &'static str,
@@ -56,17 +56,17 @@ impl TextFormat {
     /// UTF-8 without a byte order mark.
     pub const PLAIN_UTF8: TextFormat = TextFormat { encoding: UTF_8, bom: false };
 
-    /// That encoding, with or without a byte order mark.
+    /// Creates a format, with or without a byte order mark.
     pub fn new(encoding: &'static Encoding, bom: bool) -> Self {
         Self { encoding, bom }
     }
 
-    /// The encoding.
+    /// Returns the encoding.
     pub fn encoding(self) -> &'static Encoding {
         self.encoding
     }
 
-    /// The byte order mark: empty when there is none.
+    /// Returns the byte order mark; empty if there is none.
     pub fn bom(self) -> &'static [u8] {
         match self.encoding {
             _ if !self.bom => b"",
@@ -77,8 +77,8 @@ impl TextFormat {
         }
     }
 
-    /// The name for people and models; none for plain UTF-8, which needs no
-    /// mention.
+    /// Returns the name for users and models; None for plain UTF-8, which needs
+    /// no mention.
     pub fn label(self) -> Option<String> {
         match (self == Self::PLAIN_UTF8, self.encoding == UTF_8) {
             (true, _) => None,
@@ -87,20 +87,21 @@ impl TextFormat {
         }
     }
 
-    /// The text of a whole file; its byte order mark is left out.
+    /// Decodes a whole file, without its byte order mark.
     pub fn decode(self, bytes: &[u8]) -> DecodedText<'_> {
         let body = bytes.strip_prefix(self.bom()).unwrap_or(bytes);
         let (text, damaged) = self.encoding.decode_without_bom_handling(body);
         DecodedText { text, is_damaged: damaged }
     }
 
-    /// Whether the bytes are text in this format, all of them. Those that are
-    /// not `complete` may end inside a character.
+    /// Whether all bytes are valid text in this format. If not `complete`, they
+    /// may end inside a character.
     fn is_valid_text(self, bytes: &[u8], complete: bool) -> bool {
         if self.encoding == REPLACEMENT || binary::binary_reason(bytes, self).is_some() {
             return false;
         }
-        // Two letters of another encoding make one that nobody uses.
+        // Two letters of another encoding read as UTF-16 make a private-use
+        // character.
         let head = bytes.get(..binary::SAMPLE_BYTES).unwrap_or(bytes);
         let is_private = |c: char| matches!(c, '\u{E000}'..='\u{F8FF}');
         if [UTF_16LE, UTF_16BE].contains(&self.encoding)
@@ -124,7 +125,7 @@ impl TextFormat {
         }
     }
 
-    /// The bytes of a piece of text, without a byte order mark.
+    /// Encodes text, without a byte order mark.
     pub fn encode(self, text: &str) -> Result<Vec<u8>, UnencodableChar> {
         match self.encoding {
             e if e == UTF_8 => Ok(text.as_bytes().to_vec()),
@@ -134,8 +135,8 @@ impl TextFormat {
         }
     }
 
-    /// The same, but a character that comes back as a look-alike counts as one
-    /// that cannot be written.
+    /// Like [`Self::encode`], but rejects characters that decode to a
+    /// lookalike.
     pub fn encode_strict(self, text: &str) -> Result<Vec<u8>, UnencodableChar> {
         let bytes = self.encode(text)?;
         if [UTF_8, UTF_16LE, UTF_16BE].contains(&self.encoding) {
@@ -181,16 +182,15 @@ fn encode_legacy(
     }
 }
 
-/// The format of the text that begins with `sample`; `complete` says that the
-/// sample is all there is. Binary data gets an answer too, a wrong one.
+/// Detects the format of text that starts with `sample`; `complete` means that
+/// the sample is the whole text. The result for binary data is meaningless.
 pub fn detect_format(sample: &[u8], complete: bool) -> TextFormat {
     detect_format_with(sample, complete, || None)
 }
 
-/// The same, where the surroundings of a file may have a word on its encoding.
-/// A byte order mark says most, then plain UTF-8. Only if there is neither is
-/// `hint` asked, and believed if all the bytes are text in that encoding. Then
-/// it is a guess.
+/// Like [`detect_format`], with a hint from the context of the file. A byte
+/// order mark takes precedence, then plain UTF-8. Otherwise `hint` is used if
+/// all bytes are valid text in that encoding; the last resort is a guess.
 pub fn detect_format_with(
     sample: &[u8],
     complete: bool,
@@ -209,8 +209,8 @@ pub fn detect_format_with(
     }
 }
 
-/// Whether nothing speaks for another encoding in what is UTF-8: zero bytes
-/// are in most UTF-16, and escapes in ISO-2022-JP.
+/// Whether valid UTF-8 shows no sign of another encoding: most UTF-16 contains
+/// NUL bytes, and ISO-2022-JP escape sequences.
 pub(crate) fn is_plain_utf8(utf8: &[u8]) -> bool {
     let head = utf8.get(..binary::SAMPLE_BYTES).unwrap_or(utf8);
     memchr::memchr(0, head).is_none() && memchr::memmem::find(utf8, KANJI_ESCAPE).is_none()
@@ -222,8 +222,8 @@ fn guess_encoding(sample: &[u8], complete: bool) -> TextFormat {
     }
     let escapes = memchr::memmem::find(sample, KANJI_ESCAPE).is_some();
     let (good, bad) = utf8_sequences(sample);
-    // In a legacy encoding the bytes form a UTF-8 sequence only by accident, so
-    // a clear majority of well-formed ones decides.
+    // Legacy text forms UTF-8 sequences only by accident, so a clear majority
+    // of well-formed sequences decides.
     if is_utf8(sample, complete) && !escapes || good > bad.saturating_mul(4) {
         return TextFormat::PLAIN_UTF8;
     }
@@ -231,11 +231,11 @@ fn guess_encoding(sample: &[u8], complete: bool) -> TextFormat {
     detector.feed(sample, complete);
     let allow_utf8 = if escapes { Utf8Detection::Allow } else { Utf8Detection::Deny };
     let guess = detector.guess(None, allow_utf8);
-    // An ASCII file with terminal colours in it is still UTF-8.
+    // An ASCII file with terminal colors is still UTF-8.
     if sample.is_ascii() && guess != encoding_rs::ISO_2022_JP {
         return TextFormat::PLAIN_UTF8;
     }
-    // Where each byte is a letter, hardly any text has even one such accident.
+    // In single-byte encodings even one such accident is rare.
     if good > 0 && good >= bad && guess.is_single_byte() {
         return TextFormat::PLAIN_UTF8;
     }
@@ -245,9 +245,9 @@ fn guess_encoding(sample: &[u8], complete: bool) -> TextFormat {
     TextFormat::new(guess, false)
 }
 
-/// Whether what could be GBK holds something that only its successor has:
-/// characters of four bytes, or the euro sign as two. GBK has that as one byte,
-/// which the successor does not know, so an edit must go by the right one.
+/// Whether apparent GBK contains something that only GB18030 has: four-byte
+/// characters, or the euro sign as two bytes. GBK has a one-byte euro sign that
+/// GB18030 lacks, so an edit must use the right encoding.
 fn is_gb18030(sample: &[u8]) -> bool {
     let mut rest = sample;
     loop {
@@ -259,7 +259,7 @@ fn is_gb18030(sample: &[u8]) -> bool {
     }
 }
 
-/// UTF-8, where a sample that is cut off may end inside a character.
+/// Whether the sample is UTF-8; a truncated one may end inside a character.
 fn is_utf8(sample: &[u8], complete: bool) -> bool {
     match std::str::from_utf8(sample) {
         Ok(_) => true,
@@ -267,8 +267,7 @@ fn is_utf8(sample: &[u8], complete: bool) -> bool {
     }
 }
 
-/// How many characters beyond ASCII are well-formed UTF-8, and how often
-/// there is something else.
+/// Counts the well-formed non-ASCII characters, and the invalid sequences.
 fn utf8_sequences(sample: &[u8]) -> (usize, usize) {
     sample.utf8_chunks().fold((0, 0), |(good, bad), chunk| {
         let more = chunk.valid().chars().filter(|c| !c.is_ascii()).count();

@@ -1,38 +1,38 @@
-//! Where the characters of a decoded text are in the bytes of its file.
+//! Maps positions in a decoded text to bytes of its file.
 
 use encoding_rs::{DecoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE};
 
-/// A known place about every so many bytes.
+/// Approximate distance between known positions.
 const MARK_INTERVAL_BYTES: usize = 16 * 1024;
 
-/// A text, decoded piece by piece, and where each piece begins.
+/// A text decoded in pieces, with the start of each piece.
 #[derive(Debug)]
 pub(crate) struct DecodeMap {
     pub(crate) text: String,
     marks: Vec<TextBytePosition>,
 }
 
-/// The same place in the text and in the bytes of the body, which is the file
-/// without its byte order mark.
+/// A position in the text and in the body, which is the file without its byte
+/// order mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TextBytePosition {
     pub(crate) text: usize,
     pub(crate) byte: usize,
 }
 
-/// What comes next in the bytes.
+/// One decoded character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DecodeStep {
-    /// Bytes of the file.
+    /// Its length in the file.
     pub(crate) bytes: usize,
-    /// Bytes of the text.
+    /// Its length in the text.
     pub(crate) text: usize,
-    /// The bytes have no meaning.
+    /// Whether the bytes are invalid.
     pub(crate) is_damaged: bool,
 }
 
 impl DecodeMap {
-    /// Decodes a body of an encoding without shift states.
+    /// Decodes a body in an encoding without shift states.
     pub(crate) fn decode(body: &[u8], encoding: &'static Encoding) -> Self {
         let mut decoding = Self { text: String::new(), marks: Vec::new() };
         let mut byte = 0;
@@ -45,13 +45,14 @@ impl DecodeMap {
         decoding
     }
 
-    /// A text that is found its way through in another manner.
+    /// Creates a map without known positions, for text that is mapped in
+    /// another way.
     pub(crate) fn without_marks(text: String) -> Self {
         Self { text, marks: Vec::new() }
     }
 
-    /// The places of these offsets in the text, which are in order. None for
-    /// one inside of what is a whole in the bytes.
+    /// Returns the byte offsets of sorted text offsets. None for an offset
+    /// inside a unit of the encoding.
     pub(crate) fn byte_offsets(
         &self,
         body: &[u8],
@@ -65,7 +66,7 @@ impl DecodeMap {
             if let Some(mark) = behind.checked_sub(1).and_then(|before| self.marks.get(before)) {
                 at = if mark.text > at.text { *mark } else { at };
             }
-            // Stops before what goes beyond the offset.
+            // Stops before a character that extends beyond the offset.
             while at.text < offset {
                 let step = next_char(body.get(at.byte..).unwrap_or_default(), encoding);
                 if step.bytes == 0 || at.text + step.text > offset {
@@ -79,8 +80,8 @@ impl DecodeMap {
     }
 }
 
-/// How long the next piece is. It ends where no character goes on: the bytes
-/// below 0x30 stand for themselves in every encoding but the UTF-16s.
+/// Returns the length of the next piece, which ends at a character boundary:
+/// except in UTF-16, bytes below 0x30 are never part of a longer character.
 fn piece_length(rest: &[u8], encoding: &'static Encoding) -> usize {
     if rest.len() <= MARK_INTERVAL_BYTES {
         return rest.len();
@@ -92,7 +93,7 @@ fn piece_length(rest: &[u8], encoding: &'static Encoding) -> usize {
         _ => 0,
     };
     let more = if encoding == UTF_16LE || encoding == UTF_16BE {
-        // The first half of a pair goes on with the second.
+        // The first half of a surrogate pair needs the second.
         let last = head.last_chunk::<2>().map_or(0, |unit| wide(unit));
         let units = std::iter::once(last).chain(tail.chunks(2).map(wide));
         units.take_while(|unit| (0xD800..0xDC00).contains(unit)).count() * 2
@@ -104,7 +105,7 @@ fn piece_length(rest: &[u8], encoding: &'static Encoding) -> usize {
     (MARK_INTERVAL_BYTES + more).min(rest.len())
 }
 
-/// The first character of bytes that begin with a whole one.
+/// Decodes the first character of bytes that start at a character boundary.
 pub(crate) fn next_char(rest: &[u8], encoding: &'static Encoding) -> DecodeStep {
     let wide = encoding == UTF_16LE || encoding == UTF_16BE;
     match rest.first() {

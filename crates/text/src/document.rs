@@ -1,5 +1,5 @@
-//! A text file as bytes and as text at once: edits are made in the text, and
-//! the bytes that no edit touches stay as they are.
+//! A text file as bytes and decoded text: edits apply to the text, and bytes
+//! that no edit touches stay unchanged.
 
 use std::ops::Range;
 
@@ -12,19 +12,19 @@ use crate::error::{NotTextError, NotTextReason, SpliceError};
 use crate::iso2022jp::{self, ShiftPosition};
 use crate::line_endings::LineEndings;
 
-/// Bytes of text that belong together at most.
+/// Maximum number of text bytes that decode from one unit.
 const MAX_CLUSTER_BYTES: usize = 8;
 
-/// A change of the text: this range of its bytes becomes that text.
+/// An edit that replaces a byte range of the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextEdit {
-    /// What is replaced; empty for an insertion.
+    /// The replaced range; empty for an insertion.
     pub range: Range<usize>,
-    /// What takes its place.
+    /// The replacement.
     pub text: String,
 }
 
-/// A text file that has been read.
+/// A decoded text file.
 #[derive(Debug)]
 pub struct TextDocument {
     format: TextFormat,
@@ -33,7 +33,7 @@ pub struct TextDocument {
 
 #[derive(Debug)]
 enum DocumentContent {
-    /// All of the file, its byte order mark included.
+    /// The whole file, including its byte order mark.
     Utf8(String),
     Other {
         bytes: Vec<u8>,
@@ -42,16 +42,17 @@ enum DocumentContent {
 }
 
 impl TextDocument {
-    /// Reads a file's bytes. A byte order mark says which encoding it is (that
-    /// of UTF-16 unless `charset` is none of Unicode), else `charset` does, else
-    /// the bytes: strict UTF-8, UTF-16 without a mark, then a guess.
+    /// Decodes a file. The encoding comes from a byte order mark (UTF-16 marks
+    /// are ignored if `charset` is not a Unicode encoding), else from
+    /// `charset`, else from the bytes: strict UTF-8, UTF-16 without a mark,
+    /// then a guess.
     pub fn read(bytes: Vec<u8>, charset: Option<&'static Encoding>) -> Result<Self, NotTextError> {
         let Some(encoding) = charset else { return Self::read_with(bytes, || None) };
         if encoding == REPLACEMENT {
             let reason = NotTextReason::Unsupported { encoding: REPLACEMENT.name() };
             return Err(NotTextError { reason, bytes });
         }
-        // Two bytes may be letters as well, in the encoding that was named.
+        // The two bytes of a UTF-16 mark may be letters in the given encoding.
         let is_unicode = [UTF_8, UTF_16LE, UTF_16BE].contains(&encoding);
         let is_mark = |marked: &&'static Encoding| is_unicode || *marked == UTF_8;
         let mark = Encoding::for_bom(&bytes).map(|(marked, _)| marked).filter(is_mark);
@@ -63,8 +64,8 @@ impl TextDocument {
         Ok(Self::decode_with(bytes, format))
     }
 
-    /// Reads a file's bytes where its surroundings may have a word on the
-    /// encoding: see [`detect_near`].
+    /// Decodes a file; `hint` may suggest the encoding, see
+    /// [`detect_format_with`].
     pub fn read_with(
         bytes: Vec<u8>,
         hint: impl FnOnce() -> Option<&'static Encoding>,
@@ -103,7 +104,8 @@ impl TextDocument {
         Self { format, content: DocumentContent::Other { bytes, decoding } }
     }
 
-    /// The text, without a byte order mark; its lines end as in the file.
+    /// Returns the text without the byte order mark, with the file's line
+    /// endings.
     pub fn text(&self) -> &str {
         match &self.content {
             DocumentContent::Utf8(all) => all.get(self.format.bom().len()..).unwrap_or_default(),
@@ -111,7 +113,7 @@ impl TextDocument {
         }
     }
 
-    /// The bytes of the file.
+    /// Returns the bytes of the file.
     pub fn bytes(&self) -> &[u8] {
         match &self.content {
             DocumentContent::Utf8(all) => all.as_bytes(),
@@ -119,17 +121,17 @@ impl TextDocument {
         }
     }
 
-    /// The encoding and the byte order mark.
+    /// Returns the encoding and whether the file has a byte order mark.
     pub fn format(&self) -> TextFormat {
         self.format
     }
 
-    /// How the lines end.
+    /// Returns the line endings.
     pub fn endings(&self) -> LineEndings {
         LineEndings::detect(self.text())
     }
 
-    /// Whether some bytes mean nothing in the encoding. They show as U+FFFD.
+    /// Whether some bytes are invalid in the encoding. They decode to U+FFFD.
     pub fn is_damaged(&self) -> bool {
         match &self.content {
             DocumentContent::Utf8(_) => false,
@@ -141,9 +143,9 @@ impl TextDocument {
         }
     }
 
-    /// The bytes of the file in which a range of the text is written. An end
-    /// inside of a character is moved to its beginning, one beyond the text to
-    /// the end.
+    /// Returns the byte range of the file that holds a range of the text. An
+    /// end inside a character moves to the character's start; one beyond the
+    /// text moves to the end.
     pub fn byte_span(&self, range: Range<usize>) -> Range<usize> {
         let text = self.text();
         let start = text.floor_char_boundary(range.start);
@@ -154,7 +156,7 @@ impl TextDocument {
             DocumentContent::Other { bytes, decoding } => {
                 let body = body_bytes(bytes, self.format);
                 let place = |offset: usize| {
-                    // Two characters may be one in the bytes.
+                    // Two characters may decode from one byte sequence.
                     let mut near = (0..=offset).rev().take(MAX_CLUSTER_BYTES);
                     let stop =
                         near.find_map(|offset| self.find_stops(body, decoding, &[offset]).pop()?);
@@ -166,9 +168,10 @@ impl TextDocument {
         }
     }
 
-    /// The new bytes. Edits are in order and do not overlap. Every byte outside
-    /// of their spans is the old one; only the new text is encoded. The result
-    /// has been decoded again and is the text that was wanted.
+    /// Returns the file's bytes with the edits applied. Edits must be sorted
+    /// and must not overlap. Bytes outside their spans stay unchanged; only new
+    /// text is encoded. The result is decoded again to verify that it is the
+    /// edited text.
     pub fn splice(&self, edits: &[TextEdit]) -> Result<Vec<u8>, SpliceError> {
         let text = self.text();
         let mut end = 0;
@@ -193,7 +196,7 @@ impl TextDocument {
         self.verify(new, edits)
     }
 
-    /// Where these offsets, which are in order, are in the body.
+    /// Maps sorted text offsets to positions in the body.
     fn find_stops(
         &self,
         body: &[u8],
@@ -233,7 +236,8 @@ impl TextDocument {
             let unencodable = |what| SpliceError::Unencodable { edit, what };
             let mut new = self.format.encode_strict(text).map_err(unencodable)?;
             if self.format.encoding() == ISO_2022_JP {
-                // An edit that touches the last one goes on in its state.
+                // An edit adjacent to the previous one continues in its shift
+                // state.
                 let before = held.filter(|_| touches_previous(edits, edit)).unwrap_or(start.state);
                 let (mut fitted, state) = iso2022jp::fit_after(&new, before);
                 let is_idle =
@@ -250,7 +254,7 @@ impl TextDocument {
         Ok(join_bytes(bytes, pieces))
     }
 
-    /// The first place between two stops whose bytes mean nothing.
+    /// Returns the offset of the first invalid bytes between two positions.
     fn first_damage(
         &self,
         body: &[u8],
@@ -275,16 +279,17 @@ impl TextDocument {
         }
     }
 
-    /// The result, if it reads as the edited text.
+    /// Returns the bytes if they decode to the edited text.
     fn verify(&self, new: Vec<u8>, edits: &[TextEdit]) -> Result<Vec<u8>, SpliceError> {
         let encoding = self.format.encoding();
         let inexact = |offset| SpliceError::Inexact { offset, encoding: encoding.name() };
-        // A mark that the edit itself would make is taken for the file's.
+        // A byte order mark created by the edit would be read as the file's
+        // own.
         if self.format.bom().is_empty() && Encoding::for_bom(&new).is_some() {
             return Err(inexact(0));
         }
         if let DocumentContent::Utf8(_) = &self.content {
-            // Whole characters between whole characters.
+            // UTF-8 spliced at character boundaries is always exact.
             return Ok(new);
         }
         let read = decoding(body_bytes(&new, self.format), encoding).text;
@@ -297,14 +302,14 @@ impl TextDocument {
     }
 }
 
-/// Whether an edit begins where the one in front of it ends.
+/// Whether an edit begins where the previous one ends.
 fn touches_previous(edits: &[TextEdit], edit: usize) -> bool {
     let before = edit.checked_sub(1).and_then(|before| edits.get(before));
     let here = edits.get(edit);
     before.zip(here).is_some_and(|(before, here)| before.range.end == here.range.start)
 }
 
-/// The text after the edits, which are known to fit.
+/// Applies edits that are known to be valid.
 fn apply_edits(text: &str, edits: &[TextEdit]) -> String {
     let mut new = String::with_capacity(text.len());
     let mut done = 0;
@@ -333,7 +338,7 @@ fn join_bytes<'a>(
     joined
 }
 
-/// The file without its byte order mark.
+/// Returns the bytes without the byte order mark.
 fn body_bytes(bytes: &[u8], format: TextFormat) -> &[u8] {
     bytes.strip_prefix(format.bom()).unwrap_or(bytes)
 }
@@ -345,7 +350,7 @@ fn decoding(body: &[u8], encoding: &'static Encoding) -> DecodeMap {
     DecodeMap::decode(body, encoding)
 }
 
-/// The bytes, if they are text in this format.
+/// Returns the bytes if they are text in this format.
 fn require_text(bytes: Vec<u8>, format: TextFormat) -> Result<Vec<u8>, NotTextError> {
     match binary::binary_reason(&bytes, format) {
         Some(reason) => Err(NotTextError { reason: NotTextReason::Binary { reason }, bytes }),

@@ -1,4 +1,4 @@
-//! Why bytes are no text, and why edits were not made.
+//! Errors of decoding and editing text.
 
 use std::fmt;
 
@@ -7,60 +7,60 @@ use crate::codec::UnencodableChar;
 /// Why bytes cannot be treated as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotTextReason {
-    /// They are something else.
+    /// The bytes are binary data.
     Binary {
-        /// What gives it away, such as "it has zero bytes".
+        /// The evidence, such as "it has zero bytes".
         reason: &'static str,
     },
-    /// There is no decoder for the encoding that was named.
+    /// No decoder exists for the given encoding.
     Unsupported {
-        /// Its name.
+        /// The encoding.
         encoding: &'static str,
     },
 }
 
-/// Bytes that were taken for a text file, and are none.
+/// Bytes that are not a text file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotTextError {
-    /// Why not.
+    /// Why they are not text.
     pub reason: NotTextReason,
-    /// The bytes.
+    /// The bytes, returned to the caller.
     pub bytes: Vec<u8>,
 }
 
-/// Why edits were not made.
+/// Why edits were not applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SpliceError {
-    /// An edit begins before the one in front of it ends.
+    /// An edit begins before the previous one ends.
     OutOfOrder {
-        /// Which one, from 0.
+        /// Index of the edit.
         edit: usize,
     },
-    /// An edit goes beyond the text, or begins or ends inside of a character.
+    /// An edit reaches beyond the text, or begins or ends inside a character.
     OutOfBounds {
-        /// Which one, from 0.
+        /// Index of the edit.
         edit: usize,
     },
-    /// An edit covers bytes that mean nothing in the file's encoding.
+    /// An edit covers bytes that are invalid in the file's encoding.
     Damaged {
-        /// Which one, from 0.
+        /// Index of the edit.
         edit: usize,
-        /// Where in the file they are.
+        /// Offset of the bytes in the file.
         offset: usize,
         /// The encoding.
         encoding: &'static str,
     },
     /// The new text has a character that the file's encoding lacks.
     Unencodable {
-        /// Which edit, from 0.
+        /// Index of the edit.
         edit: usize,
-        /// The character, and where in the new text it is.
+        /// The character and its position in the new text.
         what: UnencodableChar,
     },
-    /// The new bytes would not mean what they should, because of the bytes
-    /// that stand next to them.
+    /// The new bytes would decode differently because of the bytes next to
+    /// them.
     Inexact {
-        /// Where in the new text of the file the difference begins.
+        /// Offset in the new text where the difference begins.
         offset: usize,
         /// The encoding.
         encoding: &'static str,
@@ -70,9 +70,9 @@ pub enum SpliceError {
 impl fmt::Display for NotTextReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Binary { reason } => write!(f, "This is not text: {reason}"),
+            Self::Binary { reason } => write!(f, "Not a text file: {reason}"),
             Self::Unsupported { encoding } => {
-                write!(f, "Text in the encoding '{encoding}' cannot be read")
+                write!(f, "Unsupported text encoding '{encoding}'")
             }
         }
     }
@@ -84,20 +84,20 @@ impl fmt::Display for SpliceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::OutOfOrder { edit } => {
-                write!(f, "Edit {} begins before the one in front of it ends", edit + 1)
+                write!(f, "Edit {} begins before the previous edit ends", edit + 1)
             }
             Self::OutOfBounds { edit } => {
-                write!(f, "Edit {} is not between two characters of the text", edit + 1)
+                write!(f, "Edit {} is out of bounds or splits a character", edit + 1)
             }
             Self::Damaged { offset, encoding, .. } => write!(
                 f,
-                "The bytes at offset {offset} of the file mean nothing in {encoding}; an edit that \
-                 covers them would lose them"
+                "The bytes at offset {offset} of the file are invalid in {encoding}; an edit \
+                 that covers them would lose them"
             ),
             Self::Unencodable { what, .. } => write!(f, "In the new text, {what}"),
             Self::Inexact { offset, encoding } => write!(
                 f,
-                "Written in {encoding}, the new text would read differently from byte {offset} on"
+                "Encoded in {encoding}, the new text would read differently from byte {offset} on"
             ),
         }
     }

@@ -1,26 +1,26 @@
-//! ISO-2022-JP, where a byte means what the last escape before it says.
+//! ISO-2022-JP, whose bytes depend on the preceding escape sequence.
 
 use encoding_rs::EUC_JP;
 
-/// Which characters the bytes stand for.
+/// The active character set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum ShiftState {
     #[default]
     Ascii,
     Roman,
     Katakana,
-    /// Two bytes to a character; the older and the newer escape mean the same.
+    /// Two bytes per character; the older and the newer escape are equivalent.
     Kanji,
 }
 
-/// A place between two characters, right behind the first.
+/// A position between two characters, right after the first.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ShiftPosition {
     pub(crate) byte: usize,
     pub(crate) state: ShiftState,
-    /// How many bad places come before it.
+    /// Number of invalid sequences before it.
     pub(crate) damage_count: usize,
-    /// Where the last of them is.
+    /// Offset of the last invalid sequence.
     pub(crate) last_damage: usize,
 }
 
@@ -50,7 +50,7 @@ impl ShiftState {
         }
     }
 
-    /// The state that an escape at the beginning of `rest` leads to.
+    /// Returns the state that an escape at the start of `rest` selects.
     fn from_escape(rest: &[u8]) -> Option<Self> {
         let (_, state) = ESCAPE_SEQUENCES.iter().find(|(escape, _)| rest.starts_with(escape))?;
         Some(*state)
@@ -67,7 +67,8 @@ impl ShiftState {
             (Self::Ascii | Self::Roman, 0x00..=0x7F) => good(1, 1),
             (Self::Katakana, 0x21..=0x5F) => good(1, '｡'.len_utf8()),
             (Self::Kanji, 0x21..=0x7E) => match rest.get(1) {
-                // An escape ends the character before it, good or bad.
+                // An escape ends the preceding character, even an incomplete
+                // one.
                 None | Some(0x1B) => bad(1),
                 Some(second) => {
                     let pair = [first | 0x80, second | 0x80];
@@ -83,8 +84,8 @@ impl ShiftState {
     }
 }
 
-/// The stops at these offsets of the text, which are in order; none for one
-/// inside of a character.
+/// Returns the positions of sorted text offsets; none for an offset inside a
+/// character.
 pub(crate) fn find_positions(body: &[u8], offsets: &[usize]) -> Vec<Option<ShiftPosition>> {
     let mut found = Vec::with_capacity(offsets.len());
     let mut last = ShiftPosition::default();
@@ -95,7 +96,7 @@ pub(crate) fn find_positions(body: &[u8], offsets: &[usize]) -> Vec<Option<Shift
             let rest = body.get(byte..).unwrap_or_default();
             let shift = ShiftState::from_escape(rest);
             let token = match shift {
-                // An escape right behind another is an error of its own.
+                // An escape right after another one is an error.
                 Some(_) if has_shifted => ShiftToken {
                     bytes: ESCAPE_BYTES,
                     text: '\u{FFFD}'.len_utf8(),
@@ -127,8 +128,8 @@ pub(crate) fn find_positions(body: &[u8], offsets: &[usize]) -> Vec<Option<Shift
     found
 }
 
-/// Makes freshly encoded bytes, which begin and end in ASCII, fit behind a
-/// place in the state `before`, and says in which state they end.
+/// Fits newly encoded bytes, which begin and end in ASCII, after a position in
+/// the state `before`; also returns the state they end in.
 pub(crate) fn fit_after(new: &[u8], before: ShiftState) -> (Vec<u8>, ShiftState) {
     if new.is_empty() {
         return (Vec::new(), before);
@@ -145,10 +146,10 @@ pub(crate) fn fit_after(new: &[u8], before: ShiftState) -> (Vec<u8>, ShiftState)
     (fitted, last.unwrap_or_default())
 }
 
-/// What has to stand between bytes that end in one state and `rest`, which
-/// begins in another.
+/// Returns the escape needed between bytes that end in state `from` and `rest`,
+/// which begins in state `to`.
 pub(crate) fn bridge_states(from: ShiftState, to: ShiftState, rest: &[u8]) -> &'static [u8] {
-    // At the end of a text everything is in ASCII.
+    // A text must end in ASCII.
     let to = if rest.is_empty() { ShiftState::Ascii } else { to };
     let is_escaped = ShiftState::from_escape(rest).is_some();
     if from == to || is_escaped { b"" } else { to.escape_sequence() }

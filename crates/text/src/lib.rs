@@ -1,7 +1,7 @@
 //! Bytes and text: encodings, line endings, exact edits, patches and diffs.
 //!
-//! Nothing here touches a file. An edit is found in the decoded text, and only
-//! its own bytes are encoded anew and put between the old ones.
+//! Nothing here touches a file. Edits are located in the decoded text, and only
+//! their replacements are encoded and spliced into the original bytes.
 
 pub mod binary;
 pub mod codec;

@@ -1,31 +1,31 @@
-//! What ends the lines of a text.
+//! Line endings of a text.
 
 use std::fmt;
 
-/// A way to end a line.
+/// A line ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LineEnding {
     /// A line feed.
     Lf,
     /// A carriage return and a line feed.
     CrLf,
-    /// A carriage return alone, as on the oldest Macs.
+    /// A lone carriage return, as in classic Mac OS.
     Cr,
 }
 
 /// The line endings of a text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LineEndings {
-    /// The one that most lines have; none if no line ends.
+    /// The most frequent one; none if no line is terminated.
     pub dominant: Option<LineEnding>,
-    /// Whether lines end in more than one way.
+    /// Whether several kinds occur.
     pub is_mixed: bool,
-    /// Whether the last line is ended, too.
+    /// Whether the last line has an ending.
     pub final_newline: bool,
 }
 
 impl LineEnding {
-    /// The characters.
+    /// Returns the characters.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Lf => "\n",
@@ -34,7 +34,7 @@ impl LineEnding {
         }
     }
 
-    /// The name for people and models.
+    /// Returns the display name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Lf => "lf",
@@ -45,8 +45,9 @@ impl LineEnding {
 }
 
 impl LineEndings {
-    /// Those of a text. A carriage return by itself ends a line only where no
-    /// line feed does: elsewhere it is a character like any other.
+    /// Detects the line endings of a text. A lone carriage return is a line
+    /// ending only in a text without line feeds; elsewhere it is an ordinary
+    /// character.
     pub fn detect(text: &str) -> Self {
         let bytes = text.as_bytes();
         let (mut lf, mut crlf) = (0_usize, 0_usize);
@@ -69,8 +70,8 @@ impl LineEndings {
         Self { dominant, is_mixed: lf > 0 && crlf > 0, final_newline: bytes.last() == Some(&last) }
     }
 
-    /// The name for people and models; none for plain line feeds, which need
-    /// no mention.
+    /// Returns the display name; none for plain line feeds, which need no
+    /// mention.
     pub fn label(self) -> Option<&'static str> {
         match self.dominant {
             _ if self.is_mixed => Some("mixed"),
@@ -80,8 +81,7 @@ impl LineEndings {
     }
 }
 
-/// Whether carriage returns end the lines of a text: only where there is no
-/// line feed.
+/// Whether carriage returns end the lines of a text, which has no line feeds.
 pub(crate) fn has_only_returns(text: &str) -> bool {
     let has = |byte| memchr::memchr(byte, text.as_bytes()).is_some();
     !has(b'\n') && has(b'\r')
@@ -91,8 +91,8 @@ fn terminator(text: &str) -> char {
     if has_only_returns(text) { '\r' } else { '\n' }
 }
 
-/// The lines of a text without their endings. A line feed ends a line, with or
-/// without a carriage return before it; in a text without any line feed a
+/// Returns the lines of a text without their endings. A line feed ends a line,
+/// with or without a preceding carriage return; in a text without line feeds a
 /// carriage return does.
 pub fn lines(text: &str) -> impl Iterator<Item = &str> {
     let mark = terminator(text);
@@ -102,13 +102,13 @@ pub fn lines(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// How many lines a text has; a last one without an ending counts.
+/// Returns the number of lines, including an unterminated last one.
 pub fn count_lines(text: &str) -> usize {
     let mark = terminator(text);
     line_ends(text, mark) + usize::from(!text.is_empty() && !text.ends_with(mark))
 }
 
-/// The number of the line, from 1, that holds this byte of a text.
+/// Returns the line number, starting at 1, that contains a byte offset.
 pub fn line_at(text: &str, offset: usize) -> usize {
     let before = text.get(..text.floor_char_boundary(offset)).unwrap_or_default();
     line_ends(before, terminator(text)) + 1

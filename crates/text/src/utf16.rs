@@ -1,31 +1,31 @@
-//! UTF-16 that begins with no mark, in whatever script: told by the blanks and
-//! line ends that every text has, and by what it would be a text of.
+//! Detects UTF-16 without a byte order mark by whitespace, line endings and the
+//! scripts of the decoded text.
 
 use encoding_rs::{Encoding, UTF_16BE, UTF_16LE};
 
 use crate::binary;
 
-/// Characters that pass for UTF-16 without a blank or an end of a line among
-/// them: in less, a zero byte or two make the pattern by chance.
+/// Minimum length of UTF-16 text without whitespace: in a shorter text, one or
+/// two zero bytes can form the pattern by chance.
 const MIN_CHARS_WITHOUT_GAP: usize = 8;
-/// Characters of which some are blanks.
+/// Minimum length of a text that must contain whitespace.
 const LONG_TEXT_CHARS: usize = 64;
 
-/// Scripts that one text is written in at most, beside the Latin one. Numbers
-/// that look like characters are of many.
+/// Maximum number of scripts in one text besides Latin. Binary numbers decode
+/// to characters of many scripts.
 const MAX_SCRIPTS: usize = 2;
 
-/// Whether text that begins so may be UTF-16 without a mark. It takes a look at
-/// the beginning only, and no decision.
+/// Whether a text that begins with this sample may be UTF-16 without a mark.
+/// Checks only the beginning; the result is not final.
 pub fn may_be_utf16(sample: &[u8]) -> bool {
     let head = sample.get(..binary::SAMPLE_BYTES).unwrap_or(sample);
-    // Text has no character that is nothing.
+    // Text has no NUL characters.
     memchr::memchr(0, head).is_some() && !head.chunks_exact(2).any(|pair| *pair == [0, 0])
 }
 
-/// The byte order of UTF-16 without a mark, if it is that. All that it decodes
-/// to must be printable, and either most of it Latin or the words of few
-/// scripts. Without a single zero byte it may as well be in another encoding.
+/// Returns the byte order of UTF-16 without a mark. All decoded text must be
+/// printable, and either mostly Latin or words of few scripts. Without any zero
+/// byte the encoding is ambiguous.
 pub(crate) fn detect_without_bom(sample: &[u8], complete: bool) -> Option<&'static Encoding> {
     let is_odd = complete && !sample.len().is_multiple_of(2);
     if is_odd || !may_be_utf16(sample) {
@@ -38,30 +38,31 @@ pub(crate) fn detect_without_bom(sample: &[u8], complete: bool) -> Option<&'stat
     likely.max_by_key(|(_, text)| text.ascii).map(|(encoding, _)| encoding)
 }
 
-/// What bytes decode to.
+/// Character statistics of decoded bytes.
 #[derive(Debug, Default)]
 struct Utf16Statistics {
-    /// Characters.
+    /// All characters.
     total: usize,
-    /// Those of ASCII.
+    /// ASCII characters.
     ascii: usize,
-    /// Those of Latin writing.
+    /// Latin characters.
     latin: usize,
-    /// Blanks and ends of lines.
+    /// Whitespace, line endings and CJK punctuation.
     whitespace: usize,
-    /// What hardly any text holds.
+    /// Characters that are rare in any text.
     rare_chars: usize,
-    /// Those that are two letters of ASCII, read as one.
+    /// Characters whose two bytes are both printable ASCII.
     ascii_pairs: usize,
-    /// The other scripts, each once.
+    /// Other scripts, without duplicates.
     scripts: Vec<u32>,
 }
 
 impl Utf16Statistics {
-    /// None if it cannot be text.
+    /// Collects the statistics. None if the bytes cannot be text.
     fn collect(body: &[u8], encoding: &'static Encoding, complete: bool) -> Option<Self> {
         let text = encoding.decode_without_bom_handling(body).0;
-        // A sample may be cut between the halves of a pair: then one bad end is no sign.
+        // A sample may end inside a surrogate pair, so ignore one invalid
+        // character at the end.
         let cut = if complete { None } else { text.strip_suffix('\u{FFFD}') };
         let mut found = Self::default();
         for c in cut.unwrap_or(&text).chars() {
@@ -71,7 +72,7 @@ impl Utf16Statistics {
     }
 
     fn count_char(&mut self, c: char) -> Option<()> {
-        // What stands between the words, also of those who write no blanks.
+        // Word separators, including those of scripts without spaces.
         let is_gap = matches!(
             c,
             '\t' | '\n' | '\r' | ' ' | '\u{3000}'..='\u{3002}' | '\u{FF01}' | '\u{FF0C}'
@@ -98,14 +99,14 @@ impl Utf16Statistics {
     }
 
     fn is_likely(&self) -> bool {
-        // Small numbers are letters that no language has by themselves.
+        // Small numbers decode to Latin letters that no language uses alone.
         let is_latin = (self.latin + self.whitespace) * 10 >= self.total * 7
             && self.ascii * 10 >= self.total * 3;
         let is_prose = self.whitespace > 0 && self.scripts.len() <= MAX_SCRIPTS;
         let is_long = self.total >= LONG_TEXT_CHARS && self.ascii * 10 < self.total * 9;
         let is_short = self.total < MIN_CHARS_WITHOUT_GAP;
         let is_broken = self.whitespace > 0 && (!is_long || self.whitespace * 200 >= self.total);
-        // A few letters and a zero are a line that somebody has ended twice.
+        // A few letters and a zero byte are a line with a stray terminator.
         let is_ascii = self.ascii_pairs * if is_short { 3 } else { 2 } > self.total;
         let is_plausible = is_latin || is_prose;
         let is_even = is_broken || !is_long && !is_short;
@@ -113,8 +114,8 @@ impl Utf16Statistics {
     }
 }
 
-/// Whether both bytes of a character are printable ASCII. Kana are, too, and
-/// nobody writes two letters of which one is always a zero.
+/// Whether both bytes of a character are printable ASCII. Kana are excluded:
+/// their high byte is `0`, and no ASCII text has a `0` in every other position.
 fn is_ascii_pair(c: char) -> bool {
     let [_, plane, high, low] = u32::from(c).to_be_bytes();
     let is_printable = |byte: u8| matches!(byte, b' '..=b'~');
@@ -122,11 +123,11 @@ fn is_ascii_pair(c: char) -> bool {
 }
 
 enum CharScript {
-    /// Blanks, marks and pictures, which are in texts of every script.
+    /// Whitespace, marks and symbols, which occur in every script.
     None,
     Latin,
     Other(u32),
-    /// No character, or one that is the other half of a common one.
+    /// Unassigned, or a common character with its bytes swapped.
     Rare,
 }
 
@@ -134,7 +135,7 @@ fn char_script(c: char) -> CharScript {
     let code = u32::from(c);
     match code {
         0..=0x20 | 0xA0 | 0x300..=0x36F => CharScript::None,
-        // Ends of lines, tabs and blanks, read the wrong way round.
+        // Line endings, tabs and spaces with swapped bytes.
         0x0900 | 0x0A00 | 0x0D00 | 0x2000..=0x2008 => CharScript::Rare,
         0x21..=0x2FF | 0x1E00..=0x1EFF => CharScript::Latin,
         0x370..=0x3FF | 0x1F00..=0x1FFF => CharScript::Other(0x370),
@@ -143,10 +144,11 @@ fn char_script(c: char) -> CharScript {
             CharScript::Other(0x600)
         }
         0x530..=0x5FF => CharScript::Other(if code < 0x590 { 0x530 } else { 0x590 }),
-        // Each of these has half a page, or a whole one.
+        // Each of these scripts has 128 or 256 code points.
         0x700..=0x74F | 0x780..=0xEFF | 0x1780..=0x18AF => CharScript::Other(code / 0x80 * 0x80),
         0xF00..=0x10FF | 0x1200..=0x139F => CharScript::Other(code / 0x100 * 0x100),
-        // Chinese, Japanese and Korean are mixed in one text.
+        // Chinese, Japanese and Korean count as one script, since texts mix
+        // them.
         0x1100..=0x11FF | 0x3040..=0x9FFF | 0xAC00..=0xD7AF | 0xF900..=0xFAFF => {
             CharScript::Other(0x3040)
         }

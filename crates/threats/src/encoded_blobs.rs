@@ -1,25 +1,26 @@
-//! Text inside text: base64, hexadecimal and percent-encoded stretches.
+//! Decodes base64, hexadecimal and percent-encoded text inside a text.
 
-/// The shortest stretch that is read.
+/// Minimum length of a decoded blob.
 const MIN_BLOB_CHARS: usize = 24;
 
-/// How many stretches of a text are read.
+/// Maximum number of blobs decoded per text.
 const MAX_BLOBS: usize = 64;
 
-/// How much of one stretch is read.
+/// Maximum number of characters decoded per blob.
 const MAX_BLOB_CHARS: usize = 32_768;
 
-/// How many letters in a row tell text from noise.
+/// Number of consecutive printable characters that distinguishes text from
+/// noise.
 const MIN_READABLE_RUN: usize = 12;
 
-/// Text that was encoded, and the byte of the source it begins at.
+/// Decoded text and the byte offset of its source.
 #[derive(Debug)]
 pub(crate) struct DecodedBlob {
     pub(crate) text: String,
     pub(crate) start: usize,
 }
 
-/// The readable contents of encoded stretches. What they hold is not decoded again.
+/// Returns the readable contents of encoded blobs. They are not decoded again.
 pub(crate) fn decode_blobs(text: &str) -> Vec<DecodedBlob> {
     let mut blobs = Vec::new();
     decode_hex_and_base64(text, &mut blobs);
@@ -30,7 +31,7 @@ pub(crate) fn decode_blobs(text: &str) -> Vec<DecodedBlob> {
 fn decode_hex_and_base64(text: &str, blobs: &mut Vec<DecodedBlob>) {
     let bytes = text.as_bytes();
     let mut floor = 0;
-    // Any stretch that is long enough covers one of these places.
+    // Any blob that is long enough covers one of these positions.
     let mut probe = MIN_BLOB_CHARS - 1;
     let mut seen = 0;
     while probe < bytes.len() && seen < MAX_BLOBS {
@@ -55,7 +56,7 @@ fn decode_hex_and_base64(text: &str, blobs: &mut Vec<DecodedBlob>) {
     }
 }
 
-/// The end of a stretch. Long lines of one may follow each other.
+/// Returns the end of a blob, which may span several long lines.
 fn blob_end(bytes: &[u8], start: usize) -> usize {
     let mut line = start;
     loop {
@@ -85,7 +86,7 @@ fn decode_digits(stretch: &[u8]) -> Option<String> {
                 .collect(),
         );
     }
-    // The stretch may begin with letters that are not part of it.
+    // The blob may begin with letters that are not part of it.
     (0..4).find_map(|skip| readable_text(decode_base64(stretch.get(skip..)?)))
 }
 
@@ -114,7 +115,8 @@ fn decode_base64(digits: &[u8]) -> Vec<u8> {
     decoded
 }
 
-/// Bytes as text, if they are text. Two-byte text is read without its zeros.
+/// Returns the bytes as text, if they are readable. Zero bytes are dropped,
+/// which makes UTF-16 ASCII readable.
 fn readable_text(mut bytes: Vec<u8>) -> Option<String> {
     bytes.retain(|b| *b != 0);
     match String::from_utf8(bytes) {

@@ -1,9 +1,9 @@
 //! Characters written as HTML entities or as backslash escapes.
 
-/// How often an ampersand may itself have been escaped.
+/// How often an ampersand itself may be escaped.
 const MAX_AMP_NESTING: usize = 4;
 
-/// The longest run of digits that can name a character.
+/// Maximum number of digits in a numeric escape.
 const MAX_ESCAPE_DIGITS: usize = 8;
 
 const NAMED_ENTITIES: [(&str, char); 34] = [
@@ -43,8 +43,8 @@ const NAMED_ENTITIES: [(&str, char); 34] = [
     ("dash;", '-'),
 ];
 
-/// The character that `text` begins with, if it is written as an escape, and
-/// how many bytes spell it.
+/// Decodes the escape at the start of `text`; returns the character and the
+/// length of the escape in bytes.
 pub(crate) fn decode_escape(text: &str) -> Option<(char, usize)> {
     match text.as_bytes().first()? {
         b'&' => entity(text),
@@ -104,7 +104,7 @@ fn unicode(text: &str) -> Option<(char, usize)> {
         return Some((char::from_u32(hex(braced, 0..length)?)?, 4 + length));
     }
     let unit = hex(text, 2..6)?;
-    // The second half of a pair follows in an escape of its own.
+    // The low surrogate follows in a second escape.
     if (0xd800..0xdc00).contains(&unit) && text.get(6..8) == Some("\\u") {
         let low = hex(text, 8..12)?.checked_sub(0xdc00).filter(|&low| low < 0x400)?;
         return Some((char::from_u32(0x10000 + ((unit - 0xd800) << 10) + low)?, 12));

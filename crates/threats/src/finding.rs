@@ -1,71 +1,73 @@
-//! What a scan can say of a text.
+//! Findings of a scan.
 
 use serde::Serialize;
 
-/// How many characters an excerpt has at most.
+/// Maximum length of an excerpt in characters.
 const MAX_EXCERPT_CHARS: usize = 80;
 
-/// How much of something that looks like a secret is shown.
+/// Number of characters shown of a suspected secret.
 const SECRET_SHOWN_CHARS: usize = 12;
 
-/// How closely a text is read. Each level includes the ones before.
+/// How strictly a text is scanned. Each level includes the preceding ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ScanLevel {
-    /// What no text has a good reason to say to an assistant.
+    /// What no text has a legitimate reason to say to an assistant.
     All,
     /// For text that enters the context of a model.
     Context,
-    /// For text that is kept and read again: memory, skills, schedules.
+    /// For text that is stored and read again: memory, skills, schedules.
     Strict,
 }
 
-/// The kind of harm that a finding points to.
+/// The kind of harm a finding indicates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ThreatCategory {
-    /// Sets earlier instructions or rules aside.
+    /// Overrides earlier instructions or rules.
     Override,
-    /// Poses as another part of the conversation.
+    /// Impersonates another part of the conversation.
     Framing,
-    /// Text that a reader would not see.
+    /// Text invisible to a reader.
     Concealment,
     /// Asks to keep something from the user.
     Deception,
-    /// Gives the assistant another role or name.
+    /// Assigns the assistant another role or name.
     RoleHijack,
     /// Asks for the assistant's own instructions.
     PromptLeak,
-    /// Carries data out.
+    /// Sends data out.
     Exfiltration,
-    /// Reaches for keys and passwords in files.
+    /// Accesses keys and passwords in files.
     Credentials,
-    /// Ties the machine to somebody else's server.
+    /// Connects the machine to an attacker's server.
     CommandAndControl,
     /// Makes the assistant use a tool.
     ForcedAction,
-    /// Removes traces or switches off what watches.
+    /// Removes traces or disables monitoring.
     AntiForensics,
-    /// Changes what later sessions will read or may do.
+    /// Changes what later sessions read or may do.
     Persistence,
     /// A key or password in the text itself.
     Secret,
 }
 
-/// One thing that was found in a text.
+/// One finding in a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ThreatFinding {
     /// The name of the pattern.
     pub id: &'static str,
     /// The kind of harm.
     pub category: ThreatCategory,
-    /// The place in the text, at most 80 characters, nothing invisible in it.
+    /// The matched text, at most 80 characters, with invisible characters
+    /// escaped.
     pub excerpt: String,
-    /// Where it begins, in characters.
+    /// Start offset in characters.
     pub at: usize,
 }
 
-/// The characters from `start` to `end` of `text`, made visible and cut.
+/// Returns the characters from `start` to `end` of `text`, escaped and
+/// truncated.
 pub(crate) fn excerpt(text: &str, start: usize, end: usize, category: ThreatCategory) -> String {
     let secret = category == ThreatCategory::Secret;
     let room = if secret { SECRET_SHOWN_CHARS } else { MAX_EXCERPT_CHARS };
@@ -76,7 +78,7 @@ pub(crate) fn excerpt(text: &str, start: usize, end: usize, category: ThreatCate
         piece.clear();
         push_visible(c, &mut piece);
         let more = piece.chars().count();
-        // The last place is kept for the mark that says there is more.
+        // Reserve the last character for the ellipsis.
         let last = start + at + 1 == end;
         if length + more > room || (length + more == room && !last) {
             shown.push('…');

@@ -1,22 +1,23 @@
-//! One spelling for all spellings: what a text says, in plain lower case.
+//! Normalizes a text to plain lower case, so all spellings of a word become
+//! one.
 
 use unicode_normalization::char::{compose, decompose_compatible};
 
 use crate::traced::TracedText;
 use crate::{escapes, hidden, respell};
 
-/// The longest terminal sequence that is skipped.
+/// Maximum length of a skipped terminal sequence.
 const MAX_SEQUENCE_BYTES: usize = 32;
 
-/// Tags that change how a word looks and not what it says.
+/// Tags that change the appearance of a word, not its text.
 const INLINE_TAGS: [&str; 15] = [
     "b>", "i>", "u>", "s>", "em>", "strong>", "span>", "wbr>", "font>", "mark>", "small>", "sub>",
     "sup>", "code>", "wbr/>",
 ];
 
-/// Folds a text: escapes read, compatibility forms and accents resolved,
-/// invisible characters gone, white space collapsed, letters lower-case and
-/// Latin where they pass for Latin, disguised words spelled out.
+/// Folds a text: decodes escapes, resolves compatibility forms and accents,
+/// drops invisible characters, collapses whitespace, lower-cases letters,
+/// replaces Latin look-alikes, and respells disguised words.
 pub(crate) fn fold(text: &str) -> TracedText {
     let folded = normalize(text);
     let latin = if folded.text().is_ascii() { folded } else { respell::replace_lookalikes(folded) };
@@ -61,8 +62,8 @@ fn normalize(text: &str) -> TracedText {
     speller.out
 }
 
-/// How many bytes need nothing but lower case. A space is fine after a
-/// character that is not white space.
+/// Returns how many bytes need only lower-casing. A space is allowed after a
+/// character that is not whitespace.
 fn plain_run_length(bytes: &[u8], after_gap: bool) -> usize {
     let mut spaced = after_gap;
     for (at, &byte) in bytes.iter().enumerate() {
@@ -100,7 +101,7 @@ fn terminal_sequence_length(text: &str) -> usize {
 
 struct NormalizedWriter {
     out: TracedText,
-    /// White space that was met and not yet written, and where.
+    /// Pending whitespace and its source position.
     pending_space: Option<(char, usize)>,
 }
 
@@ -137,7 +138,7 @@ impl NormalizedWriter {
             self.pending_space.get_or_insert((' ', source));
             return;
         }
-        // Kana and Hangul are put together again: their marks make the letter.
+        // Recompose Kana and Hangul, whose marks are part of the letter.
         let joins = matches!(u32::from(part), 0x3099 | 0x309a | 0x1161..=0x1175 | 0x11a8..=0x11c2);
         let last =
             self.out.text().chars().next_back().filter(|_| joins && self.pending_space.is_none());
@@ -160,7 +161,7 @@ fn is_accent(c: char) -> bool {
         u32::from(c),
         0x300..=0x36f | 0x483..=0x489 | 0x1ab0..=0x1aff | 0x1dc0..=0x1dff | 0x20d0..=0x20ff
             | 0xfe20..=0xfe2f
-            // Vowel signs and the stretching stroke of Arabic.
+            // Arabic vowel signs and tatweel.
             | 0x64b..=0x65f | 0x670 | 0x640
     )
 }
@@ -177,7 +178,7 @@ fn ascii_punctuation(c: char) -> Option<char> {
     })
 }
 
-/// Letters in boxes and the halves of flags.
+/// Returns the letter of a boxed letter or a regional indicator.
 fn enclosed_letter(c: char) -> Option<char> {
     let letter = match u32::from(c) {
         code @ 0x1f150..=0x1f169 => code - 0x1f150,

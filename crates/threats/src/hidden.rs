@@ -1,22 +1,22 @@
-//! Characters that a reader does not see, and the messages written in them.
+//! Invisible characters, and the messages encoded in them.
 
 use crate::finding::ThreatCategory;
 use crate::scan::FindingCollector;
 
-/// The shortest message in invisible characters that is worth reading.
+/// Minimum length of a message in invisible characters.
 const MIN_MESSAGE_CHARS: usize = 4;
 
-/// How many lone invisible characters inside Latin words are too many.
+/// Number of single invisible characters inside Latin words that is reported.
 const MAX_SPLIT_WORDS: usize = 3;
 
-/// Text that was written in invisible characters, and where.
+/// Text encoded in invisible characters, and its position.
 #[derive(Debug)]
 pub(crate) struct HiddenMessage {
     pub(crate) text: String,
     pub(crate) at: usize,
 }
 
-/// Says whether `c` leaves no mark on a page.
+/// Whether `c` has no visible glyph.
 pub(crate) fn is_invisible(c: char) -> bool {
     matches!(
         u32::from(c),
@@ -39,18 +39,18 @@ pub(crate) fn is_invisible(c: char) -> bool {
     )
 }
 
-/// Whether a reader does not see this character, or reads others in another
-/// order because of it.
+/// Whether `c` is invisible or reorders the text around it.
 pub fn is_hidden(c: char) -> bool {
     is_invisible(c) || is_bidi(c)
 }
 
-/// Says whether `c` turns the direction of text around.
+/// Whether `c` changes the text direction.
 pub(crate) fn is_bidi(c: char) -> bool {
     matches!(u32::from(c), 0x202a..=0x202e | 0x2066..=0x2069)
 }
 
-/// Reports hidden characters of a text and reads what is written in them.
+/// Reports hidden characters in a text and returns the messages encoded in
+/// them.
 pub(crate) fn find_hidden(text: &str, report: &mut FindingCollector<'_>) -> Vec<HiddenMessage> {
     let mut runs = InvisibleRuns::default();
     let mut before = None;
@@ -72,10 +72,10 @@ pub(crate) fn find_hidden(text: &str, report: &mut FindingCollector<'_>) -> Vec<
 #[derive(Default)]
 struct InvisibleRuns {
     start: usize,
-    /// What stands before the run.
+    /// The character before the run.
     before: Option<char>,
-    /// Joiners, fillers and the like. Marks that belong to a script's or an
-    /// emoji's usual spelling are not counted.
+    /// Number of joiners, fillers and the like. Marks that belong to the normal
+    /// spelling of a script or an emoji do not count.
     blank: usize,
     tags: String,
     selectors: Vec<u8>,
@@ -96,8 +96,8 @@ impl InvisibleRuns {
             }
             code @ 0xfe00..=0xfe0f => self.selectors.extend(u8::try_from(code - 0xfe00)),
             code @ 0xe0100..=0xe01ef => self.selectors.extend(u8::try_from(code - 0xe0100 + 16)),
-            // Direction marks are how right-to-left text is written, and soft
-            // hyphens are common in typeset pages.
+            // Direction marks are normal in right-to-left text, and soft
+            // hyphens in typeset pages.
             0xad | 0x200e | 0x200f | 0x61c | 0x180b..=0x180d | 0x180f => {}
             _ => self.blank += 1,
         }
@@ -107,7 +107,7 @@ impl InvisibleRuns {
         if !self.any {
             return;
         }
-        // The flags of regions are spelled in tags after a black flag.
+        // Regional flags are a black flag followed by tags.
         let flag = self.before == Some('\u{1f3f4}') && self.tags.chars().count() <= 8;
         let tags = !self.tags.is_empty() && !flag;
         if tags || self.blank > 1 || self.selectors.len() > 1 {

@@ -1,4 +1,4 @@
-//! Text from strangers: instructions hidden in it are found, and it is labelled as data.
+//! Untrusted text: finds instructions hidden in it and labels it as data.
 
 mod encoded_blobs;
 mod escapes;

@@ -1,6 +1,6 @@
-//! Letters of other alphabets that a reader takes for Latin ones.
+//! Letters of other alphabets that look like Latin letters.
 
-/// The Latin letter that `c` cannot be told from.
+/// Returns the Latin letter that `c` is visually identical to.
 pub(crate) fn exact_lookalike(c: char) -> Option<char> {
     cyrillic(c)
         .or_else(|| greek(c))
@@ -9,7 +9,7 @@ pub(crate) fn exact_lookalike(c: char) -> Option<char> {
         .or_else(|| lisu(c))
 }
 
-/// The Latin letter that `c` passes for among Latin letters.
+/// Returns the Latin letter that `c` passes for within a Latin word.
 pub(crate) fn loose_lookalike(c: char) -> Option<char> {
     exact_lookalike(c).or_else(|| distant_lookalike(c))
 }

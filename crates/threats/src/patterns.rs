@@ -1,4 +1,5 @@
-//! The patterns, and the quick look that spares a clean text most of them.
+//! The threat patterns, and the keyword prefilter that skips most of them for
+//! clean text.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -13,20 +14,20 @@ mod context;
 mod languages;
 mod strict;
 
-/// What may stand between two words of a phrase. A full stop ends a sentence,
-/// unless the next word follows it without a space.
+/// Separator between two words of a phrase. A full stop ends a sentence, unless
+/// the next word follows it without a space.
 const WORD_GAP: &str = r#"(?:[\x20\n"'`*_~,:=|>#()\[\]-]{1,4}|\.|\.{2,4}[\x20\n]?)"#;
 
-/// One thing to look for in folded text.
+/// One pattern to look for in folded text.
 ///
-/// In a form, a space is whatever may stand between words, `{~3}` is up to
-/// three words of any kind, and `\b` is the edge of an ASCII word.
+/// In a form, a space matches any separator between words, `{~3}` up to three
+/// arbitrary words, and `\b` an ASCII word boundary.
 #[derive(Debug)]
 pub(crate) struct ThreatPattern {
     pub(crate) id: &'static str,
     pub(crate) category: ThreatCategory,
     level: ScanLevel,
-    /// Of each list at least one must occur before the forms are tried.
+    /// At least one keyword of each list must occur before the forms are tried.
     required_keywords: &'static [&'static [&'static str]],
     forms: &'static [&'static str],
 }
@@ -49,7 +50,7 @@ impl CompiledPattern {
     }
 }
 
-/// All patterns, and the keywords that tell which of them are worth trying.
+/// All patterns, and the keywords that decide which of them to try.
 #[derive(Debug)]
 struct PatternSet {
     keywords: AhoCorasick,
@@ -117,7 +118,8 @@ fn expand_form(form: &str) -> String {
     form.replace(' ', WORD_GAP)
 }
 
-/// Calls `found` with every pattern of `level` that occurs in `folded`, and where first.
+/// Calls `found` with every pattern of `level` that matches `folded` and its
+/// first match.
 pub(crate) fn find_patterns(
     folded: &str,
     level: ScanLevel,

@@ -1,19 +1,20 @@
-//! Words in disguise: foreign letters, digits for letters, letters apart.
+//! Undoes disguised spellings: lookalike letters, digits for letters, spaced
+//! letters.
 
 use crate::lookalikes;
 use crate::traced::{TextEdit, TracedText};
 
-/// The longest word of the vocabulary.
+/// Length of the longest vocabulary word.
 const MAX_WORD_CHARS: usize = 12;
 
-/// How many letters apart are read as one stretch.
+/// Maximum number of spaced letters joined into one run.
 const MAX_SPACED_LETTERS: usize = 256;
 
-/// How many ones in a word are tried as both `i` and `l`.
+/// Number of ones in a word that are tried as both `i` and `l`.
 const MAX_AMBIGUOUS_ONES: usize = 4;
 
-/// The words that disguises are made for, in order. Only a disguise that
-/// yields one of them is taken off, so codes and names stay as they are.
+/// Vocabulary of words worth disguising, sorted. Only a disguise that yields
+/// one of them is undone, so codes and names stay unchanged.
 const DISGUISED_WORDS: [&str; 137] = [
     "above",
     "act",
@@ -154,8 +155,8 @@ const DISGUISED_WORDS: [&str; 137] = [
     "your",
 ];
 
-/// Writes words in Latin letters that mix alphabets or only look Latin, and
-/// everything else in lower case.
+/// Converts words that mix alphabets or only look Latin to Latin letters, and
+/// lower-cases all others.
 pub(crate) fn replace_lookalikes(folded: TracedText) -> TracedText {
     let text = folded.text();
     let mut edits: Vec<TextEdit> = Vec::new();
@@ -190,7 +191,7 @@ fn to_latin(word: &str) -> String {
     word.to_lowercase()
 }
 
-/// Spells words of the vocabulary out that have digits for letters.
+/// Replaces digits by letters in words of the vocabulary.
 pub(crate) fn replace_leet(folded: TracedText) -> TracedText {
     let bytes = folded.text().as_bytes();
     let mut edits: Vec<TextEdit> = Vec::new();
@@ -225,7 +226,7 @@ fn is_leet_or_letter(byte: u8) -> bool {
     is_leet(byte) || byte.is_ascii_lowercase()
 }
 
-/// The word of the vocabulary that `word` is a disguise of.
+/// Returns the vocabulary word that `word` disguises.
 fn undisguise(word: &str) -> Option<String> {
     if !(3..=MAX_WORD_CHARS).contains(&word.len()) || !word.bytes().any(|b| b.is_ascii_lowercase())
     {
@@ -267,7 +268,7 @@ fn is_vocabulary_word(word: &str) -> bool {
     DISGUISED_WORDS.binary_search(&word).is_ok()
 }
 
-/// Puts letters together that stand apart, if they make words.
+/// Joins spaced letters if they form words.
 pub(crate) fn join_spaced_letters(folded: TracedText) -> TracedText {
     let bytes = folded.text().as_bytes();
     let mut edits: Vec<TextEdit> = Vec::new();
@@ -312,7 +313,7 @@ fn is_single_letter(bytes: &[u8], at: usize) -> bool {
         && !word(at.checked_sub(1).and_then(|before| bytes.get(before)))
 }
 
-/// Cuts a stretch of letters into words. What is not known stays together.
+/// Splits a run of letters into words. Unknown letters stay together.
 fn split_into_words(letters: &str) -> Option<String> {
     let mut cut = String::new();
     let mut rest = letters;

@@ -1,22 +1,23 @@
-//! The scan: where a text is read, in which spellings, and what is reported.
+//! The scan: which parts of a text are read, in which spellings, and what is
+//! reported.
 
 use crate::finding::{ScanLevel, ThreatCategory, ThreatFinding, excerpt};
 use crate::fold::fold;
 use crate::{encoded_blobs, hidden, patterns};
 
-/// How many characters at the beginning of a text are read.
+/// Characters scanned at the beginning of a text.
 const MAX_HEAD_CHARS: usize = 65_536;
 
-/// How many characters at the end of a text are read.
+/// Characters scanned at the end of a text.
 const MAX_TAIL_CHARS: usize = 16_384;
 
-/// How many findings are reported.
+/// Maximum number of findings.
 const MAX_FINDINGS: usize = 20;
 
-/// Finds what a text says to an assistant rather than to its reader.
+/// Finds passages that address an assistant rather than the reader.
 ///
-/// The beginning and the end of a long text are read. Each pattern is reported
-/// once, where it is first seen.
+/// Only the beginning and the end of a long text are scanned. Each pattern is
+/// reported once, at its first match.
 pub fn scan(text: &str, level: ScanLevel) -> Vec<ThreatFinding> {
     let mut findings = Vec::new();
     for (at, window) in scan_windows(text) {
@@ -27,9 +28,10 @@ pub fn scan(text: &str, level: ScanLevel) -> Vec<ThreatFinding> {
     findings
 }
 
-/// The parts of a text that are read, and the character each begins with.
+/// Returns the scanned parts of a text, each with the index of its first
+/// character.
 fn scan_windows(text: &str) -> Vec<(usize, &str)> {
-    // No more bytes than that, no more characters.
+    // The byte length bounds the number of characters.
     if text.len() <= MAX_HEAD_CHARS + MAX_TAIL_CHARS {
         return vec![(0, text)];
     }
@@ -69,13 +71,13 @@ fn scan_text(report: &mut FindingCollector<'_>, level: ScanLevel) {
     });
 }
 
-/// The findings so far, and the text they are looked for in.
+/// The findings so far, and the text being scanned.
 #[derive(Debug)]
 pub(crate) struct FindingCollector<'a> {
     text: &'a str,
-    /// Where the text begins.
+    /// Character index at which the text begins.
     at: usize,
-    /// Where everything in the text is said to be, if it was decoded.
+    /// Position reported for every finding, if the text was decoded.
     fixed_position: Option<usize>,
     findings: &'a mut Vec<ThreatFinding>,
 }
@@ -85,7 +87,8 @@ impl FindingCollector<'_> {
         self.findings.iter().any(|finding| finding.id == id)
     }
 
-    /// Reports the characters from `start` to `end`, unless `id` is reported already.
+    /// Reports the characters from `start` to `end`, unless `id` is already
+    /// reported.
     pub(crate) fn add(
         &mut self,
         id: &'static str,
@@ -100,7 +103,7 @@ impl FindingCollector<'_> {
         }
     }
 
-    /// Reads a text that was found inside this one, at `place`.
+    /// Scans a text that was decoded from this one, at `place`.
     fn scan_decoded(&mut self, text: &str, place: usize, level: ScanLevel) {
         let mut inner =
             FindingCollector { text, at: 0, fixed_position: Some(place), findings: self.findings };

@@ -1,17 +1,17 @@
-//! A rewritten text that knows where each of its bytes came from.
+//! Rewritten text that maps each byte back to its source character.
 
 use std::ops::Range;
 
-/// Text with the way back to the characters it was made of.
+/// Text with a mapping back to the source characters.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct TracedText {
     text: String,
-    /// A place in `text` and its character in the source. Between two of them
-    /// one byte is one character, so plain text needs hardly any.
+    /// Pairs of a byte offset in `text` and a source character index. Between
+    /// two anchors one byte is one character, so plain text needs hardly any.
     anchors: Vec<(usize, usize)>,
 }
 
-/// A stretch of a text and what stands there instead.
+/// A byte range of a text and its replacement.
 pub(crate) type TextEdit = (Range<usize>, String);
 
 impl TracedText {
@@ -23,13 +23,14 @@ impl TracedText {
         &self.text
     }
 
-    /// Adds one character that stands for the source's character `source`.
+    /// Appends a character that maps to the source character `source`.
     pub(crate) fn push(&mut self, c: char, source: usize) {
         self.anchor(source);
         self.text.push(c);
     }
 
-    /// Adds ASCII text of which each byte stands for one character, lower-cased.
+    /// Appends lower-cased ASCII text in which each byte maps to one source
+    /// character.
     pub(crate) fn push_lowercase(&mut self, ascii: &str, source: usize) {
         self.anchor(source);
         let start = self.text.len();
@@ -39,7 +40,7 @@ impl TracedText {
         }
     }
 
-    /// Takes the last character back.
+    /// Removes the last character.
     pub(crate) fn pop(&mut self) {
         self.text.pop();
         while self.anchors.last().is_some_and(|&(at, _)| at > self.text.len()) {
@@ -47,7 +48,7 @@ impl TracedText {
         }
     }
 
-    /// The source's character at a byte of the text.
+    /// Returns the source character index for a byte of the text.
     pub(crate) fn source_char(&self, at: usize) -> usize {
         let next = self.anchors.partition_point(|&(byte, _)| byte <= at);
         match next.checked_sub(1).and_then(|last| self.anchors.get(last)) {
@@ -56,7 +57,7 @@ impl TracedText {
         }
     }
 
-    /// The text with `edits` made. They come in order and do not overlap.
+    /// Applies `edits`, which must be sorted and must not overlap.
     pub(crate) fn rewrite(self, edits: &[TextEdit]) -> Self {
         if edits.is_empty() {
             return self;

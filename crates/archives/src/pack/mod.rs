@@ -1,4 +1,4 @@
-//! Making archives: as a whole or not at all.
+//! Creating archives, atomically.
 
 mod seven;
 mod single;
@@ -22,48 +22,48 @@ use crate::progress::{ProgressHooks, ProgressTracker};
 pub use sources::PackSource;
 use sources::{PackEntry, PackPlan};
 
-/// What goes into an archive, and how.
+/// Contents and options of an archive to create.
 #[derive(Debug)]
 pub struct PackRequest<'a> {
-    /// What is packed, each under its name.
+    /// Files and directories to pack, with their names.
     pub sources: &'a [PackSource],
-    /// Where the archive goes.
+    /// Path of the archive.
     pub archive: &'a Path,
-    /// The format.
+    /// Format of the archive.
     pub format: ArchiveFormat,
-    /// How hard to compress; the usual if none.
+    /// Compression level; `None` for the default.
     pub level: Option<u32>,
-    /// Which of the files.
+    /// Filter for the files.
     pub choice: &'a GlobFilter,
-    /// Whether what git ignores is left out.
+    /// Whether files ignored by git are skipped.
     pub gitignore: bool,
-    /// What happens to an archive that is there already.
+    /// What to do if the archive already exists.
     pub existing: ExistingFile,
 }
 
-/// An archive that was made.
+/// A created archive.
 #[derive(Debug)]
 pub struct PackReport {
-    /// Files in it.
+    /// Number of files.
     pub files: u64,
-    /// Folders in it.
+    /// Number of directories.
     pub folders: u64,
-    /// Symbolic links in it.
+    /// Number of symbolic links.
     pub links: u64,
-    /// Bytes of the files.
+    /// Total bytes of the files.
     pub bytes: u64,
-    /// Bytes of the archive.
+    /// Size of the archive in bytes.
     pub packed: u64,
-    /// The names of what is in it.
+    /// Names of the packed entries.
     pub names: Vec<PathBuf>,
-    /// What was left out, and why.
+    /// Skipped entries, and why.
     pub skipped: Vec<SkippedEntry>,
-    /// What is not in it of that which was not left out.
+    /// Attributes of packed entries that were dropped.
     pub not_kept: Vec<DroppedAttribute>,
 }
 
-/// Makes an archive. It appears under its name when it is complete; until
-/// then, and after a failure, what was there before is still there.
+/// Creates an archive. It appears under its name once it is complete; until
+/// then, and after a failure, an existing file stays unchanged.
 pub fn create(
     grants: &Grants,
     packing: &PackRequest<'_>,
@@ -104,15 +104,15 @@ fn check_level(packing: &PackRequest<'_>) -> Result<(), ToolError> {
     match format.compression_levels() {
         Some(levels) if levels.contains(&level) => Ok(()),
         Some(levels) => Err(ToolError::invalid(format!(
-            "{format} knows the levels {} to {}, not {level}",
+            "{format} supports levels {} to {}, not {level}",
             levels.start(),
             levels.end()
         ))),
-        None => Err(ToolError::invalid(format!("{format} does not compress and knows no level"))),
+        None => Err(ToolError::invalid(format!("{format} does not compress and has no levels"))),
     }
 }
 
-/// The writing of one archive.
+/// An archive being written.
 struct PackJob<'a> {
     files: &'a FileAccess<'a>,
     plan: &'a PackPlan,
@@ -141,8 +141,8 @@ impl PackJob<'_> {
         }
     }
 
-    /// The content of a file: as many bytes as were there when it was looked
-    /// at, no more and no less.
+    /// Opens the content of a file: exactly as many bytes as it had when it was
+    /// found.
     fn open_content(&self, item: &PackEntry) -> io::Result<SourceReader<'_>> {
         let file = self.plan.open(self.files, item).map_err(|error| self.gauge.stop(error))?;
         Ok(SourceReader { file, left: item.size, path: item.display_name(), gauge: self.gauge })
@@ -154,7 +154,7 @@ impl PackJob<'_> {
     }
 }
 
-/// What is read of a file that is packed.
+/// Reader of a file being packed.
 struct SourceReader<'a> {
     file: File,
     left: u64,
@@ -171,10 +171,10 @@ impl Read for SourceReader<'_> {
         }
         let read = self.file.read(buffer.get_mut(..room).unwrap_or_default())?;
         if read == 0 {
-            let what = format!("{} became shorter while it was packed", self.path);
+            let what = format!("{} was truncated while it was being packed", self.path);
             return Err(self.gauge.stop(
                 ToolError::conflict(what)
-                    .with_hint("Nothing was written. Try again when nobody writes to it."),
+                    .with_hint("Nothing was written. Retry when no other process writes to it."),
             ));
         }
         self.left -= read as u64;

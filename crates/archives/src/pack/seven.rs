@@ -1,4 +1,4 @@
-//! Writing 7z, each file by itself, so that one can be taken out alone.
+//! Writing 7z, each file compressed separately, so one can be extracted alone.
 
 use std::io::{self, Seek, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -13,9 +13,9 @@ use super::sources::{PackEntry, PackEntryKind};
 use crate::member::{TYPE_DIRECTORY, TYPE_FILE, TYPE_LINK};
 
 const DEFAULT_LEVEL: u32 = 6;
-/// The attribute that says that the upper half is a Unix mode.
+/// Attribute flag: the upper half is a Unix mode.
 const UNIX_MODE_ATTRIBUTE: u32 = 0x8000;
-/// The attribute of a folder.
+/// Attribute flag of a directory.
 const DIRECTORY_ATTRIBUTE: u32 = 0x10;
 
 pub(super) fn write(job: &PackJob<'_>, out: impl Write + Seek) -> io::Result<()> {

@@ -12,7 +12,8 @@ use crate::format::ArchiveFormat;
 const DEFAULT_GZIP_LEVEL: u32 = 6;
 const DEFAULT_ZSTD_LEVEL: u32 = 3;
 
-/// These formats hold one file and not even its name.
+/// Checks that one file is packed: these formats store one file without its
+/// name.
 pub(super) fn require_one_file(
     packing: &PackRequest<'_>,
     plan: &PackPlan,
@@ -21,8 +22,11 @@ pub(super) fn require_one_file(
         return Ok(());
     }
     let format = packing.format;
-    Err(ToolError::invalid(format!("{format} holds exactly one file, not folders or several"))
-        .with_hint(format!("Use tar.{format} instead.")))
+    Err(ToolError::invalid(format!(
+        "{format} holds exactly one file, not directories or \
+        several files"
+    ))
+    .with_hint(format!("Use tar.{format} instead.")))
 }
 
 pub(super) fn write(job: &PackJob<'_>, out: impl Write) -> io::Result<()> {

@@ -1,5 +1,4 @@
-//! What goes into an archive: found first, in an order that is always the
-//! same, and packed afterwards.
+//! Collects the entries of an archive in a stable order before packing.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -20,30 +19,29 @@ use crate::member::SkippedEntry;
 use crate::name::SafeName;
 use crate::progress::ProgressHooks;
 
-/// Entries of an archive that is made.
+/// Maximum entries of a created archive.
 const MAX_PACKED_ENTRIES: usize = 500_000;
 
-/// A file or folder to be packed.
+/// A file or directory to pack.
 #[derive(Debug, Clone)]
 pub struct PackSource {
-    /// Where it is; absolute.
+    /// Absolute path.
     pub path: PathBuf,
-    /// Its name in the archive; empty for a folder of which only the content
-    /// is packed.
+    /// Name in the archive; empty to pack only the contents of a directory.
     pub name: PathBuf,
 }
 
-/// One entry to be.
+/// An entry to pack.
 #[derive(Debug)]
 pub(super) struct PackEntry {
     pub(super) name: PathBuf,
     pub(super) kind: PackEntryKind,
     pub(super) size: u64,
     pub(super) mode: u32,
-    /// All of the bits, of which only those of the mode are packed.
+    /// All mode bits, of which only the permission bits are packed.
     full_mode: u32,
     pub(super) modified: Option<SystemTime>,
-    /// Which source it comes from, and where below.
+    /// Index of the source; `relative` is the path below it.
     source: usize,
     relative: PathBuf,
 }
@@ -55,38 +53,38 @@ pub(super) enum PackEntryKind {
     Link(PathBuf),
 }
 
-/// Everything that is packed.
+/// Everything to pack.
 #[derive(Debug)]
 pub(super) struct PackPlan {
     pub(super) entries: Vec<PackEntry>,
     pub(super) bytes: u64,
     skipped: Vec<SkippedEntry>,
-    /// Files and links that were found, and that `include` does not choose.
+    /// Files and links found but not matched by `include`.
     unmatched: u64,
     roots: Vec<SourceRoot>,
 }
 
-/// A source that was found.
+/// An opened source.
 #[derive(Debug)]
 enum SourceRoot {
-    /// A folder, held open.
+    /// A directory, held open.
     Folder(OpenDir),
     /// A file, by its path.
     File(PathBuf),
 }
 
-/// A folder that is packed.
+/// A directory to pack.
 struct SourceDir<'a> {
     index: usize,
     source: &'a PackSource,
     facts: FileMetadata,
-    /// Where it really is.
+    /// Real path of the directory.
     place: &'a Path,
-    /// The archive itself, if it is below.
+    /// Path of the archive itself, if it is below.
     archive: Option<&'a Path>,
 }
 
-/// A folder on the way down.
+/// A directory level of the walk.
 struct WalkLevel {
     folder: OpenDir,
     relative: PathBuf,
@@ -99,7 +97,7 @@ impl PackEntry {
         self.name.to_string_lossy().into_owned()
     }
 
-    /// Seconds since 1970.
+    /// Returns the modification time in seconds since 1970.
     pub(super) fn unix_seconds(&self) -> u64 {
         let since = |at: SystemTime| at.duration_since(SystemTime::UNIX_EPOCH).ok();
         self.modified.and_then(since).map_or(0, |since| since.as_secs())
@@ -107,7 +105,7 @@ impl PackEntry {
 }
 
 impl PackPlan {
-    /// Finds everything. `own` is the real place of the archive, which is
+    /// Collects all entries. `own` is the real path of the archive, which is
     /// never packed into itself.
     pub(super) fn build(
         files: &FileAccess<'_>,
@@ -133,7 +131,7 @@ impl PackPlan {
         })
     }
 
-    /// Opens a file that was found.
+    /// Opens a collected file.
     pub(super) fn open(&self, files: &FileAccess<'_>, item: &PackEntry) -> Result<File, ToolError> {
         match self.roots.get(item.source) {
             Some(SourceRoot::Folder(folder)) => folder
@@ -144,9 +142,9 @@ impl PackPlan {
         }
     }
 
-    /// Leaves out what the format cannot hold.
+    /// Drops entries that the format cannot hold.
     pub(super) fn drop_unsupported(&mut self, format: ArchiveFormat) {
-        // In 7z they are characters.
+        // Names in 7z are text, not bytes.
         let needs_text = format == ArchiveFormat::SevenZip;
         let longest = if format == ArchiveFormat::Zip { usize::from(u16::MAX) } else { usize::MAX };
         let (mut skipped, mut bytes) = (Vec::new(), 0);
@@ -160,7 +158,7 @@ impl PackPlan {
             } else {
                 let why = SafeName::rejection_reason(item.name.as_os_str().as_bytes());
                 let why = why.filter(|_| !format.is_single());
-                why.map(|why| format!("its name {why}, so that nobody could unpack it"))
+                why.map(|why| format!("its name {why}, so it could not be unpacked"))
             };
             let keeps = reason.is_none();
             let path = || item.name.clone();
@@ -179,18 +177,18 @@ impl PackPlan {
                 many => format!("any of the {many} files"),
             };
             return ToolError::invalid(format!(
-                "There is nothing to pack: include does not match {count} that paths name"
+                "There is nothing to pack: include does not match {count} in paths"
             ))
             .with_hint(
-                "A glob without a slash is for names (*.rs), one with a slash for whole paths in \
-                 the archive (src/**).",
+                "A glob without a slash matches names (*.rs), one with a slash matches whole \
+                 paths in the archive (src/**).",
             );
         }
         let error = ToolError::invalid("There is nothing to pack");
         match self.skipped.first() {
             Some(first) => {
                 let path = first.path.display();
-                error.with_hint(format!("{path} was left out: {}", first.reason))
+                error.with_hint(format!("{path} was skipped: {}", first.reason))
             }
             None => error.with_hint("Check paths, include, exclude and gitignore."),
         }
@@ -220,7 +218,7 @@ struct SourceWalker<'a> {
     packing: &'a PackRequest<'a>,
     archive: &'a Path,
     oversight: ProgressHooks<'a>,
-    /// By the bytes of the name, so that the order is the same everywhere.
+    /// Keyed by the bytes of the name, for the same order everywhere.
     found: BTreeMap<Vec<u8>, PackEntry>,
     skipped: Vec<SkippedEntry>,
     unmatched: u64,
@@ -246,7 +244,7 @@ impl SourceWalker<'_> {
             }
             FileKind::File if place == self.archive => {
                 Err(ToolError::invalid("The archive cannot be packed into itself")
-                    .with_hint("Give the archive another path."))
+                    .with_hint("Choose another path for the archive."))
             }
             FileKind::File => {
                 let item = PackEntry::new(
@@ -306,7 +304,7 @@ impl SourceWalker<'_> {
                 continue;
             }
             if self.files.denies(&place.join(&relative)) {
-                self.skip(&name, "a rule protects it");
+                self.skip(&name, "it is protected by a rule");
                 continue;
             }
             if own == Some(relative.as_path()) {
@@ -315,17 +313,17 @@ impl SourceWalker<'_> {
             }
             let found = Path::new(&entry);
             let Ok(facts) = level.folder.metadata(found) else {
-                self.skip(&name, "it went away");
+                self.skip(&name, "it no longer exists");
                 continue;
             };
             if self.files.denies_hard_linked(&place.join(&relative), &facts) {
-                self.skip(&name, "it is another name of a protected file");
+                self.skip(&name, "it is a hard link to a protected file");
                 continue;
             }
             let item = |what| PackEntry::new(name.clone(), what, facts, number, relative.clone());
             match facts.kind {
                 FileKind::Directory if depth >= MAX_DIR_LEVELS => {
-                    self.skip(&name, "it is nested too deep")
+                    self.skip(&name, "it is nested too deeply")
                 }
                 FileKind::Directory => {
                     if is_open || self.packing.choice.includes(&name) {
@@ -343,7 +341,7 @@ impl SourceWalker<'_> {
                 FileKind::Link if self.packing.choice.includes(&name) => {
                     match level.folder.read_link(found) {
                         Ok(Some(target)) => self.add_entry(item(PackEntryKind::Link(target)))?,
-                        _ => self.skip(&name, "it went away"),
+                        _ => self.skip(&name, "it no longer exists"),
                     }
                 }
                 FileKind::File | FileKind::Link => self.unmatched += 1,
@@ -378,14 +376,14 @@ impl SourceWalker<'_> {
         let is_folder = item.kind == PackEntryKind::Directory;
         let shown = item.display_name();
         match self.found.insert(key, item) {
-            Some(old) if !(is_folder && old.kind == PackEntryKind::Directory) => {
-                Err(ToolError::invalid(format!("Two of the paths would both be {shown:?}"))
-                    .with_hint("Pack them one by one, or pack the folder above them."))
-            }
+            Some(old) if !(is_folder && old.kind == PackEntryKind::Directory) => Err(
+                ToolError::invalid(format!("Two of the paths would have the same name {shown:?}"))
+                    .with_hint("Pack them separately, or pack their parent directory."),
+            ),
             _ if self.found.len() > MAX_PACKED_ENTRIES => Err(ToolError::limit(format!(
-                "There are more than {MAX_PACKED_ENTRIES} files to pack"
+                "There are more than {MAX_PACKED_ENTRIES} entries to pack"
             ))
-            .with_hint("Pack a part of them; exclude or gitignore=true leaves some out.")),
+            .with_hint("Pack a part of them, or skip some with exclude or gitignore=true.")),
             _ => Ok(()),
         }
     }

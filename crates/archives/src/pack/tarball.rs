@@ -1,4 +1,4 @@
-//! Writing tar. Owners are left out: they mean nothing elsewhere.
+//! Writing tar. Owners are omitted: they mean nothing on other systems.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -26,7 +26,7 @@ pub(super) fn write(job: &PackJob<'_>, out: impl Write) -> io::Result<()> {
             }
             PackEntryKind::Directory => {
                 header.set_entry_type(EntryType::Directory);
-                // A slash at the end is how folders are written.
+                // Directory names end with a slash.
                 let name = Path::new(&item.name).join("");
                 builder.append_data(&mut header, name, io::empty())?;
             }

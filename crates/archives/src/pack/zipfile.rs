@@ -1,4 +1,4 @@
-//! Writing zip, with times to the second and Unix permissions.
+//! Writing zip, with timestamps to the second and Unix permissions.
 
 use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -13,12 +13,12 @@ use super::PackJob;
 use super::sources::{PackEntry, PackEntryKind};
 use crate::member::{TYPE_DIRECTORY, TYPE_FILE, TYPE_LINK};
 
-/// The field for times as Unix counts them, and the bit for the first of them.
+/// Extra field for Unix timestamps, and its flag for the modification time.
 const UNIX_TIMES_FIELD: u16 = 0x5455;
 const HAS_MODIFIED_FLAG: u8 = 1;
-/// The attribute of a folder.
+/// Attribute flag of a directory.
 const DIRECTORY_ATTRIBUTE: u32 = 0x10;
-/// From here on the sizes need the larger fields.
+/// Sizes from here on need zip64 fields.
 const ZIP64_THRESHOLD_BYTES: u64 = 0xF000_0000;
 
 pub(super) fn write(job: &PackJob<'_>, out: impl Write + Seek) -> io::Result<()> {
@@ -30,7 +30,7 @@ pub(super) fn write(job: &PackJob<'_>, out: impl Write + Seek) -> io::Result<()>
     for item in &job.plan.entries {
         job.gauge.check()?;
         let options = entry_options(job, item).map_err(failed)?;
-        // A name is bytes, which the system that wrote it knows how to read.
+        // Names are raw bytes, to be decoded by the system that wrote them.
         let mut name = item.name.as_os_str().as_bytes().to_vec();
         if matches!(item.kind, PackEntryKind::Directory) {
             name.push(b'/');
@@ -45,9 +45,8 @@ pub(super) fn write(job: &PackJob<'_>, out: impl Write + Seek) -> io::Result<()>
     writer.finish().map_err(failed)?.out.flush()
 }
 
-/// A file on which nothing is tried any more once it has failed: the writer
-/// would finish the archive when it is dropped, and complain to the terminal
-/// that it cannot.
+/// A writer that ignores all writes after a failure: otherwise `ZipWriter`
+/// would finish the archive on drop and print an error to the terminal.
 struct FailFastWriter<W> {
     out: W,
     is_broken: bool,
@@ -119,7 +118,8 @@ fn entry_options(
     Ok(options)
 }
 
-/// The time as zip knows it, from 1980 on and to two seconds.
+/// Converts to a DOS time, which starts in 1980 and has a resolution of two
+/// seconds.
 fn dos_time(seconds: u64) -> Option<DateTime> {
     let at = Timestamp::from_second(i64::try_from(seconds).ok()?).ok()?;
     let at = at.to_zoned(TimeZone::UTC);

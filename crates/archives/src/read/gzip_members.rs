@@ -1,16 +1,16 @@
-//! Gzip: one member after the other, and nothing else behind the last.
+//! Gzip: consecutive members, and nothing but padding after the last.
 
 use std::io::{self, BufRead, Read};
 
 use flate2::bufread::GzDecoder;
 
-/// The first byte of a member.
+/// First byte of a member.
 const GZIP_MAGIC_BYTE: u8 = 0x1F;
 
-/// The content of all members.
+/// Content of all members.
 #[derive(Debug)]
 pub(super) struct GzipMembers<R> {
-    /// None when all is read.
+    /// `None` once everything is read.
     member: Option<GzDecoder<R>>,
 }
 
@@ -49,7 +49,7 @@ fn has_next_member(source: &mut impl BufRead) -> io::Result<bool> {
             None => {}
             Some(&GZIP_MAGIC_BYTE) if !is_padded && zeros == 0 => return Ok(true),
             Some(_) => {
-                let why = "there is trailing data behind its end that is no gzip";
+                let why = "there is trailing data after its end that is not gzip";
                 return Err(io::Error::new(io::ErrorKind::InvalidData, why));
             }
         }

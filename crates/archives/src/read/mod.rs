@@ -1,4 +1,4 @@
-//! Going through an archive, whatever its format: each entry once, in order.
+//! Reading archives of any format: each entry once, in order.
 
 mod gzip_members;
 mod pax;
@@ -23,7 +23,7 @@ use crate::limits::{ArchiveLimits, UnpackBudget};
 use crate::member::ArchiveMember;
 use crate::progress::{ProgressHooks, ProgressTracker};
 
-/// An archive that is open for reading.
+/// An archive open for reading.
 #[derive(Debug)]
 pub(crate) struct OpenArchive {
     pub(crate) path: PathBuf,
@@ -32,20 +32,20 @@ pub(crate) struct OpenArchive {
     pub(crate) format: ArchiveFormat,
 }
 
-/// What is wanted of the entries.
+/// What a visit reads of the entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum VisitMode {
-    /// What the archive tells of them.
+    /// Only their metadata.
     Names,
-    /// Their content as well.
+    /// Metadata and content.
     Content,
 }
 
-/// Whoever is shown the entries, each with its content.
+/// Callback for each entry with its content.
 pub(crate) type MemberVisitor<'v> =
     dyn FnMut(ArchiveMember, &mut dyn Read) -> Result<(), ToolError> + 'v;
 
-/// One way through an archive.
+/// One pass over an archive.
 pub(crate) struct ArchiveVisit<'a> {
     pub(crate) archive: &'a OpenArchive,
     pub(crate) gauge: &'a ProgressTracker<'a>,
@@ -62,15 +62,15 @@ impl OpenArchive {
         (&mut file).take(FORMAT_HEAD_BYTES as u64).read_to_end(&mut head).map_err(failed)?;
         if head.is_empty() {
             return Err(ToolError::invalid(format!("{} is empty", path.display()))
-                .with_hint("It is no archive; check how it was made."));
+                .with_hint("It is not an archive; check how it was created."));
         }
         let format = ArchiveFormat::from_content(&head, path)?;
         file.seek(SeekFrom::Start(0)).map_err(failed)?;
         Ok(Self { path: path.to_path_buf(), file, len, format })
     }
 
-    /// Shows every entry to `each`, until it fails. Answers with the names of
-    /// entries that could not be shown, since a later one has the same.
+    /// Calls `each` for every entry until it fails. Returns the names of
+    /// entries that were skipped because a later one has the same name.
     pub(crate) fn visit(
         &self,
         limits: ArchiveLimits,
@@ -91,11 +91,12 @@ impl OpenArchive {
                 tarball::visit(&tour, each).map(|()| Vec::new())
             }
         };
-        // What stopped the work comes before what failed because of it.
+        // The reason for stopping takes precedence over errors it caused.
         visited.map_err(|error| gauge.stop_reason_or(|| error))
     }
 
-    /// The name of the one file in it: that of the archive, less its ending.
+    /// Returns the name of the single file: the archive's name without its
+    /// extension.
     pub(crate) fn single_member_name(&self) -> Vec<u8> {
         use std::os::unix::ffi::OsStrExt;
         let stem = self.path.file_stem().filter(|_| self.path.extension().is_some());
@@ -105,7 +106,7 @@ impl OpenArchive {
 }
 
 impl ArchiveVisit<'_> {
-    /// The archive's file from its beginning, counted.
+    /// Returns the archive's file, rewound to the start.
     pub(crate) fn rewound_file(&self) -> Result<File, ToolError> {
         let opened = || {
             let mut file = self.archive.file.try_clone()?;
@@ -115,26 +116,26 @@ impl ArchiveVisit<'_> {
         opened().map_err(|error: io::Error| explain_error("read", &self.archive.path, &error))
     }
 
-    /// The answer to an archive that cannot be read on.
+    /// Returns the error for a damaged archive.
     pub(crate) fn damaged_error(&self, error: &dyn std::fmt::Display) -> ToolError {
         self.gauge.stop_reason_or(|| {
             let (path, format) = (self.archive.path.display(), self.archive.format);
             ToolError::invalid(format!("{path} is a damaged {format} archive: {error}"))
                 .with("damaged", true)
-                .with_hint("It may be cut off or changed on its way here; get it anew.")
+                .with_hint("It may be truncated or corrupted; get it again.")
         })
     }
 
-    /// The answer to an archive that needs what we do not have.
+    /// Returns the error for an archive that needs an unsupported feature.
     pub(crate) fn unsupported_error(&self, what: &str) -> ToolError {
         self.gauge.stop_reason_or(|| {
             let path = self.archive.path.display();
             ToolError::invalid(format!("{path} cannot be unpacked: {what}"))
-                .with_hint("A program such as `7z` or `bsdtar` may know it.")
+                .with_hint("A program such as `7z` or `bsdtar` may support it.")
         })
     }
 
-    /// The answer to an archive, or an entry, that needs a password.
+    /// Returns the error for an archive or entry that needs a password.
     pub(crate) fn encrypted_error(&self, entry: Option<&str>) -> ToolError {
         let path = self.archive.path.display();
         let what = match entry {

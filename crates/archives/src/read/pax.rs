@@ -1,19 +1,19 @@
-//! The records of pax headers: what a tar says of an entry, or of all that
-//! follow, beyond its plain headers.
+//! Records of pax headers, which extend the plain tar header of one entry or of
+//! all that follow.
 
-/// The keys that mean something here.
+/// Keys that are used.
 const KNOWN_KEYS: [&[u8]; 4] = [b"path", b"linkpath", b"size", b"mtime"];
-/// What the keys of files with holes begin with.
+/// Prefix of the keys of sparse files.
 const SPARSE_KEY_PREFIX: &[u8] = b"GNU.sparse.";
 
-/// The records of one header, in their order, as far as they mean something.
+/// Supported records of one header, in order.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct PaxRecords(Vec<(Vec<u8>, Vec<u8>)>);
 
 impl PaxRecords {
-    /// Reads `length key=value` and a line feed, again and again. The length
-    /// is that of the whole record, and only it says where a record ends: a
-    /// name may have line feeds of its own.
+    /// Parses consecutive `length key=value` records, each with a line feed.
+    /// Only the length, which covers the whole record, says where a record
+    /// ends: a name may contain line feeds.
     pub(super) fn parse(mut rest: &[u8]) -> Result<Self, String> {
         let mut records = Vec::new();
         while let Some((key, value, behind)) = parse_record(rest)? {
@@ -25,20 +25,20 @@ impl PaxRecords {
         Ok(Self(records))
     }
 
-    /// The last value of a key; an empty one takes back what was said before.
+    /// Returns the last value of a key; an empty one revokes earlier ones.
     pub(super) fn get(&self, wanted: &[u8]) -> Option<&[u8]> {
         self.0.iter().rfind(|(key, _)| key == wanted).map(|(_, value)| value.as_slice())
     }
 
-    /// What is said of holes, each with the end of its key.
+    /// Returns the sparse records, each with the end of its key.
     pub(super) fn sparse_records(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.0.iter().filter_map(|(key, value)| {
             Some((key.strip_prefix(SPARSE_KEY_PREFIX)?, value.as_slice()))
         })
     }
 
-    /// Takes over what a later header says of all entries that follow. Holes
-    /// are those of one file.
+    /// Merges a later global header, which applies to all entries that follow.
+    /// Sparse records apply to one file.
     pub(super) fn update(&mut self, later: Self) {
         for (key, value) in
             later.0.into_iter().filter(|(key, _)| !key.starts_with(SPARSE_KEY_PREFIX))
@@ -49,10 +49,10 @@ impl PaxRecords {
     }
 }
 
-/// A key, its value, and what comes behind the record.
+/// A key, its value, and what follows the record.
 type PaxRecord<'a> = (&'a [u8], &'a [u8], &'a [u8]);
 
-/// The first record; none at the end, which some fill up with zeros.
+/// Parses the first record; `None` at the end, which may be padded with zeros.
 fn parse_record(rest: &[u8]) -> Result<Option<PaxRecord<'_>>, String> {
     let wrong = || "malformed pax extension".to_owned();
     if matches!(rest, [] | [0, ..]) {

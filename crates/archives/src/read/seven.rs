@@ -1,4 +1,4 @@
-//! 7z, as far as it is compressed by LZMA, LZMA2 or not at all.
+//! Reading 7z, compressed with LZMA or LZMA2, or stored.
 
 use std::io::{self, BufReader, Read};
 use std::time::{Duration, SystemTime};
@@ -15,9 +15,9 @@ use crate::member::{
 };
 use crate::progress::MeteredReader;
 
-/// The attribute that says that the upper half is a Unix mode.
+/// Attribute flag: the upper half is a Unix mode.
 pub(crate) const UNIX_MODE_ATTRIBUTE: u32 = 0x8000;
-/// The method of encryption.
+/// Id of the encryption method.
 const AES_METHOD: &[u8] = &[0x06, 0xF1, 0x07, 0x01];
 
 pub(super) fn visit(
@@ -54,7 +54,7 @@ pub(super) fn visit(
     let mut show = |entry: &ArchiveEntry, content: &mut dyn Read| {
         let shown =
             tour.budget.count_entry().and_then(|()| visit_entry(tour, entry, content, each));
-        // The reason waits with the gauge.
+        // The tracker keeps the reason.
         shown.map(|()| true).map_err(|error| Error::from(tour.gauge.stop(error)))
     };
     reader.for_each_entries(&mut show).map_err(|error| to_tool_error(tour, &error))
@@ -63,7 +63,10 @@ pub(super) fn visit(
 fn memory_error(what: &str) -> ToolError {
     ToolError::limit(format!("The archive is refused: {what} would take too much memory"))
         .with("rule", "unsafe-archive")
-        .with_hint("It may be a bomb. If it is trusted, a program such as `7z` unpacks it.")
+        .with_hint(
+            "It may be a decompression bomb. If it is trusted, unpack it with a program \
+            such as `7z`.",
+        )
 }
 
 fn visit_entry(
@@ -113,7 +116,7 @@ fn to_member(entry: &ArchiveEntry) -> ArchiveMember {
     }
 }
 
-/// Times before 1970 are left out.
+/// Converts a timestamp; `None` if it is before 1970.
 fn to_system_time(time: NtTime) -> Option<SystemTime> {
     let since = u64::from(time).checked_sub(u64::from(NtTime::UNIX_EPOCH))?;
     let nanoseconds = u32::try_from(since % 10_000_000 * 100).ok()?;
@@ -129,7 +132,7 @@ fn to_tool_error(tour: &ArchiveVisit<'_>, error: &Error) -> ToolError {
             tour.gauge.stop_reason_or(|| tour.encrypted_error(None))
         }
         Error::UnsupportedCompressionMethod(method) => {
-            tour.unsupported_error(&format!("it is compressed by {method}"))
+            tour.unsupported_error(&format!("it is compressed with {method}"))
         }
         Error::Unsupported(what) => tour.unsupported_error(what),
         Error::ExternalUnsupported => tour.unsupported_error("its headers are in another stream"),

@@ -1,13 +1,13 @@
-//! The list of a 7z archive is itself compressed. How much it claims to be is
-//! looked at before a library unpacks it into memory.
+//! Checks the size that a compressed 7z header claims before a library unpacks
+//! it into memory.
 
 use std::io::{self, Read, Seek, SeekFrom};
 
-/// The size of the fixed part at the beginning.
+/// Bytes of the fixed header at the start.
 const FIXED_HEADER_BYTES: u64 = 32;
-/// Bytes of a list, compressed or not.
+/// Maximum bytes of a header, compressed or not.
 pub(super) const MAX_HEADER_BYTES: u64 = 64 << 20;
-/// Bytes that a decoder may need to remember.
+/// Maximum dictionary size of a decoder.
 pub(super) const MAX_DICTIONARY_BYTES: u64 = 1 << 30;
 
 const ID_END: u8 = 0x00;
@@ -22,8 +22,8 @@ const ID_ENCODED_HEADER: u8 = 0x17;
 const LZMA_METHOD: &[u8] = &[3, 1, 1];
 const LZMA2_METHOD: &[u8] = &[0x21];
 
-/// Whether the list may be unpacked. What cannot be understood is left to
-/// the library, which does not understand it either.
+/// Whether the header may be unpacked. One that cannot be parsed is left to the
+/// library, which rejects it as well.
 pub(super) fn is_header_within_limits(source: &mut (impl Read + Seek)) -> io::Result<bool> {
     let mut fixed = [0_u8; FIXED_HEADER_BYTES as usize];
     source.seek(SeekFrom::Start(0))?;
@@ -50,7 +50,7 @@ pub(super) fn is_header_within_limits(source: &mut (impl Read + Seek)) -> io::Re
         .is_none_or(|claim| claim.size <= MAX_HEADER_BYTES && claim.memory <= MAX_DICTIONARY_BYTES))
 }
 
-/// How much a decoder of these properties remembers.
+/// Returns the memory that a decoder with these properties needs.
 pub(super) fn decoder_memory(method: &[u8], properties: &[u8]) -> u64 {
     match (method, properties) {
         (LZMA_METHOD, [_, a, b, c, d, ..]) => u32::from_le_bytes([*a, *b, *c, *d]).into(),
@@ -60,7 +60,7 @@ pub(super) fn decoder_memory(method: &[u8], properties: &[u8]) -> u64 {
     }
 }
 
-/// What the list needs when it is unpacked.
+/// Resources needed to unpack the header.
 #[derive(Debug, PartialEq, Eq)]
 struct HeaderClaim {
     size: u64,
@@ -97,7 +97,8 @@ fn read_claim(list: &mut &[u8]) -> Option<HeaderClaim> {
     Some(HeaderClaim { size: sizes.into_iter().max()?, memory })
 }
 
-/// The chain of decoders: how many streams come out, and what they need.
+/// Reads the chain of decoders: the number of output streams and the memory
+/// needed.
 fn read_coders(list: &mut &[u8]) -> Option<(u64, u64)> {
     let count = read_integer(list)?;
     if !(1..=32).contains(&count) {
@@ -146,7 +147,7 @@ fn skip_bytes<'l>(list: &mut &'l [u8], count: u64) -> Option<&'l [u8]> {
     Some(skipped)
 }
 
-/// A number as 7z writes it: the first byte says how many follow.
+/// Reads a 7z integer: the first byte says how many follow.
 fn read_integer(list: &mut &[u8]) -> Option<u64> {
     let first = read_byte(list)?;
     let mut value = 0_u64;

@@ -1,4 +1,4 @@
-//! One compressed file without a name.
+//! Reading a compressed file without a name.
 
 use std::io::{self, BufReader, Read};
 
@@ -34,7 +34,7 @@ pub(super) fn visit(
         encrypted: false,
     };
     if tour.mode == VisitMode::Names {
-        // The format does not say the size, or only its last digits.
+        // The format does not store the size, or only its low bits.
         let size =
             io::copy(&mut content, &mut io::sink()).map_err(|error| tour.damaged_error(&error))?;
         member.size = Some(size);
@@ -43,7 +43,7 @@ pub(super) fn visit(
     each(member, &mut content)
 }
 
-/// The stream inside.
+/// Returns the decompressed stream.
 pub(super) fn decode<'t>(tour: &'t ArchiveVisit<'_>) -> Result<Box<dyn Read + 't>, ToolError> {
     let source = BufReader::new(MeteredReader { inner: tour.rewound_file()?, gauge: tour.gauge });
     Ok(match tour.archive.format {

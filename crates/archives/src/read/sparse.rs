@@ -1,36 +1,36 @@
-//! Files with holes in tars: in the old way of GNU tar, and in the three in
-//! which it has written them with pax headers: 0.0, 0.1 and 1.0.
+//! Sparse files in tars: the old GNU format, and the pax formats 0.0, 0.1 and
+//! 1.0.
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
 
 use super::pax::PaxRecords;
 
-/// Pieces of data of one file.
+/// Maximum data segments of a file.
 const MAX_SPARSE_PIECES: usize = 1_000_000;
-/// Bytes of a block; the data of the 1.0 kind begins with one.
+/// Bytes of a block; the data of format 1.0 starts with a map in whole blocks.
 const SPARSE_BLOCK_BYTES: usize = 512;
 
-/// What the headers say of a file with holes.
+/// A sparse file as its headers describe it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SparseFile {
-    /// Its name, where the header of the entry has another.
+    /// Name, if it differs from the one in the entry header.
     pub(super) name: Option<Vec<u8>>,
-    /// Its size with the holes.
+    /// Size including the holes.
     pub(super) size: u64,
     map: SparseMap,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum SparseMap {
-    /// Where each piece begins, and how long it is.
+    /// Start and length of each segment.
     Known(VecDeque<(u64, u64)>),
-    /// It comes before the data.
+    /// The map precedes the data.
     InContent,
 }
 
 impl SparseFile {
-    /// None if the headers do not speak of holes.
+    /// Parses the sparse records; `None` if there are none.
     pub(super) fn from_records(records: &PaxRecords) -> Result<Option<Self>, String> {
         let (mut name, mut size, mut version) = (None, None, (None, None));
         let (mut numbers, mut is_sparse) = (Vec::new(), false);
@@ -52,36 +52,36 @@ impl SparseFile {
                 _ => {}
             }
             if numbers.len() > 2 * MAX_SPARSE_PIECES {
-                return Err("a file has too many holes".to_owned());
+                return Err("a sparse file has too many segments".to_owned());
             }
         }
         if !is_sparse {
             return Ok(None);
         }
-        let size = size.ok_or("a file with holes has no size")?;
+        let size = size.ok_or("a sparse file has no size")?;
         let map = match version {
             (None | Some(0), None | Some(0 | 1)) => SparseMap::Known(check_pieces(&numbers, size)?),
             (Some(1), None | Some(0)) => SparseMap::InContent,
-            _ => return Err("a file with holes is written in an unknown way".to_owned()),
+            _ => return Err("a sparse file has an unknown format version".to_owned()),
         };
         Ok(Some(Self { name, size, map }))
     }
 
-    /// What the old headers say: where each piece begins, how long it is, and
-    /// how many bytes they take altogether.
+    /// Parses the old headers: start and length of each segment, checked
+    /// against the stored bytes.
     pub(super) fn from_old_header(numbers: &[u64], size: u64, stored: u64) -> Result<Self, String> {
         if numbers.len() > 2 * MAX_SPARSE_PIECES {
-            return Err("a file has too many holes".to_owned());
+            return Err("a sparse file has too many segments".to_owned());
         }
         let pieces = check_pieces(numbers, size)?;
         let total = pieces.iter().fold(0, |sum: u64, (_, len)| sum.saturating_add(*len));
         if total != stored {
-            return Err("the pieces of a file with holes are not as long as it".to_owned());
+            return Err("the segments of a sparse file do not add up to its stored size".to_owned());
         }
         Ok(Self { name: None, size, map: SparseMap::Known(pieces) })
     }
 
-    /// The content with its holes, of what the archive holds.
+    /// Returns a reader of the content with its holes.
     pub(super) fn expand<R: Read>(self, mut packed: R) -> io::Result<SparseReader<R>> {
         let pieces = match self.map {
             SparseMap::Known(pieces) => pieces,
@@ -94,7 +94,7 @@ impl SparseFile {
     }
 }
 
-/// A file with its holes filled with zeros.
+/// A reader that fills holes with zeros.
 #[derive(Debug)]
 pub(super) struct SparseReader<R> {
     packed: R,
@@ -121,7 +121,7 @@ impl<R: Read> Read for SparseReader<R> {
         }
         let read = if is_data {
             match self.packed.read(buffer)? {
-                0 => return Err(damaged_error("a file with holes ends too early")),
+                0 => return Err(damaged_error("a sparse file ends too early")),
                 read => read,
             }
         } else {
@@ -133,9 +133,9 @@ impl<R: Read> Read for SparseReader<R> {
     }
 }
 
-/// Pieces in order, none of them beyond the end.
+/// Checks that segments are in order and end within the file.
 fn check_pieces(numbers: &[u64], size: u64) -> Result<VecDeque<(u64, u64)>, String> {
-    let wrong = || "the holes of a file contradict one another".to_owned();
+    let wrong = || "the segments of a sparse file are inconsistent".to_owned();
     let (pairs, []) = numbers.as_chunks::<2>() else { return Err(wrong()) };
     let mut end = 0_u64;
     let mut pieces = VecDeque::with_capacity(pairs.len());
@@ -152,8 +152,8 @@ fn check_pieces(numbers: &[u64], size: u64) -> Result<VecDeque<(u64, u64)>, Stri
     Ok(pieces)
 }
 
-/// The numbers before the data: how many pairs there are, and then those, a
-/// line each. They fill whole blocks.
+/// Reads the map before the data: the number of pairs, then the pairs, one
+/// number per line, padded to whole blocks.
 fn read_map(packed: &mut impl Read) -> io::Result<Vec<u64>> {
     let (mut numbers, mut digits) = (Vec::new(), Vec::new());
     let mut wanted = None;
@@ -164,7 +164,7 @@ fn read_map(packed: &mut impl Read) -> io::Result<Vec<u64>> {
             if byte != b'\n' {
                 digits.push(byte);
                 if digits.len() > 20 {
-                    return Err(damaged_error("the map of a file with holes is no map"));
+                    return Err(damaged_error("the map of a sparse file is malformed"));
                 }
                 continue;
             }
@@ -172,7 +172,7 @@ fn read_map(packed: &mut impl Read) -> io::Result<Vec<u64>> {
             digits.clear();
             match wanted {
                 None if read > MAX_SPARSE_PIECES as u64 => {
-                    return Err(damaged_error("a file has too many holes"));
+                    return Err(damaged_error("a sparse file has too many segments"));
                 }
                 None => wanted = usize::try_from(read).ok().map(|pairs| pairs * 2),
                 Some(_) => numbers.push(read),
@@ -187,7 +187,7 @@ fn read_map(packed: &mut impl Read) -> io::Result<Vec<u64>> {
 fn parse_number(digits: &[u8]) -> Result<u64, String> {
     let text = std::str::from_utf8(digits).ok().filter(|text| !text.starts_with('+'));
     text.and_then(|text| text.parse().ok())
-        .ok_or_else(|| "a number of a file with holes is no number".to_owned())
+        .ok_or_else(|| "a sparse file has an invalid number".to_owned())
 }
 
 pub(super) fn damaged_error(why: impl Into<String>) -> io::Error {

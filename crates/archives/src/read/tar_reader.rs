@@ -1,5 +1,5 @@
-//! The stream of a tar: headers, each with those that describe it, and content
-//! in blocks.
+//! Tar stream: entry headers with their extension headers, and content in
+//! blocks.
 
 use std::io::{self, Read, Seek, SeekFrom};
 
@@ -8,38 +8,38 @@ use tar::{EntryType, GnuExtSparseHeader, GnuSparseHeader, Header};
 use super::pax::PaxRecords;
 use super::sparse::{SparseFile, damaged_error};
 
-/// Everything in a tar fills whole blocks.
+/// Bytes of a block. Everything in a tar fills whole blocks.
 const TAR_BLOCK_BYTES: u64 = 512;
 
-/// A tar, from one entry to the next.
+/// Reads a tar entry by entry.
 pub(super) struct TarReader<R> {
     source: R,
-    /// How bytes are passed over that nobody wants.
+    /// Skips bytes that are not needed.
     skip: fn(&mut R, u64) -> io::Result<()>,
-    /// Where in the tar we are.
+    /// Current offset in the tar.
     at: u64,
-    /// Bytes of the content of this entry that are left.
+    /// Unread bytes of the current entry's content.
     left: u64,
-    /// Bytes behind the content that fill its last block.
+    /// Bytes after the content that fill its last block.
     padding: u64,
-    /// What was said of all entries that follow.
+    /// Records that apply to all entries that follow.
     global: PaxRecords,
 }
 
-/// An entry, as all of its headers tell it together.
+/// An entry with the data of all its headers.
 pub(super) struct TarEntry {
     pub(super) header: Header,
     pub(super) name: Vec<u8>,
-    /// The target of a link.
+    /// Target of a link.
     pub(super) target: Vec<u8>,
     /// Bytes in the archive.
     pub(super) stored: u64,
     pub(super) sparse: Option<SparseFile>,
-    /// Seconds since 1970, with their fraction, where the records tell.
+    /// Seconds since 1970 with a fraction, if a pax record states them.
     pub(super) modified: Option<String>,
 }
 
-/// The headers before the one of the entry itself.
+/// Extension headers before an entry header.
 #[derive(Default)]
 struct PendingHeaders {
     name: Option<Vec<u8>>,
@@ -48,7 +48,7 @@ struct PendingHeaders {
 }
 
 impl<R: Read> TarReader<R> {
-    /// One that can only be read.
+    /// Creates a reader for a stream that cannot seek.
     pub(super) fn new(source: R) -> Self {
         Self::with_skip(source, skip_by_reading)
     }
@@ -61,13 +61,13 @@ impl<R: Read> TarReader<R> {
         self.source
     }
 
-    /// Where the content of this entry ends, if the tar is whole.
+    /// Returns where the current entry's content ends if the tar is complete.
     pub(super) fn content_end(&self) -> u64 {
         self.at.saturating_add(self.left)
     }
 
-    /// The next entry; none behind the last, where whoever makes a tar puts a
-    /// block of zeros.
+    /// Returns the next entry; `None` at the end, which is marked by a block of
+    /// zeros.
     pub(super) fn next(&mut self) -> io::Result<Option<TarEntry>> {
         let mut before = PendingHeaders::default();
         loop {
@@ -75,7 +75,7 @@ impl<R: Read> TarReader<R> {
                 return if before.is_empty() {
                     Ok(None)
                 } else {
-                    Err(damaged_error("headers of an entry that is missing"))
+                    Err(damaged_error("extension headers without an entry"))
                 };
             };
             let is_known = header.as_gnu().is_some() || header.as_ustar().is_some();
@@ -113,7 +113,7 @@ impl<R: Read> TarReader<R> {
         let stored = match said(b"size") {
             Some(size) => {
                 let size = text(size).and_then(|size| size.parse().ok());
-                size.ok_or_else(|| damaged_error("the size of an entry is no number"))?
+                size.ok_or_else(|| damaged_error("the size of an entry is not a number"))?
             }
             None => header.entry_size()?,
         };
@@ -126,11 +126,11 @@ impl<R: Read> TarReader<R> {
         Ok(TarEntry { header, name, target: target.unwrap_or_default(), stored, sparse, modified })
     }
 
-    /// The holes of a file that its own header, and more of them behind it,
-    /// tell.
+    /// Reads the segments of a sparse file from its header and the blocks that
+    /// extend it.
     fn old_sparse_file(&mut self, header: &Header, stored: u64) -> io::Result<SparseFile> {
         let Some(gnu) = header.as_gnu() else {
-            return Err(damaged_error("a file with holes in a header that knows none"));
+            return Err(damaged_error("a sparse file has a header without sparse fields"));
         };
         let mut numbers = Vec::new();
         let mut add = |pieces: &[GnuSparseHeader]| {
@@ -151,7 +151,7 @@ impl<R: Read> TarReader<R> {
         SparseFile::from_old_header(&numbers, gnu.real_size()?, stored).map_err(damaged_error)
     }
 
-    /// The next header; none if it is a block of zeros.
+    /// Returns the next header; `None` for a block of zeros.
     fn next_header(&mut self) -> io::Result<Option<Header>> {
         (self.skip)(&mut self.source, self.left.saturating_add(self.padding))?;
         self.at = self.at.saturating_add(self.left).saturating_add(self.padding);
@@ -159,7 +159,7 @@ impl<R: Read> TarReader<R> {
         let mut header = Header::new_old();
         if read_block(&mut self.source, header.as_mut_bytes())? == 0 {
             return Err(damaged_error(
-                "the mark of its end is missing, so it may have been cut off",
+                "the end-of-archive marker is missing, so it may be truncated",
             ));
         }
         self.at += TAR_BLOCK_BYTES;
@@ -167,7 +167,7 @@ impl<R: Read> TarReader<R> {
             return Ok(None);
         }
         let sum = header.as_bytes().iter().enumerate().map(|(at, byte)| {
-            // The sum itself counts as blanks.
+            // The checksum field itself counts as spaces.
             if (148..156).contains(&at) { 32 } else { u32::from(*byte) }
         });
         if sum.sum::<u32>() != header.cksum()? {
@@ -181,7 +181,7 @@ impl<R: Read> TarReader<R> {
         self.padding = (TAR_BLOCK_BYTES - size % TAR_BLOCK_BYTES) % TAR_BLOCK_BYTES;
     }
 
-    /// The content of a header that describes the next.
+    /// Reads the content of an extension header.
     fn header_content(&mut self, header: &Header) -> io::Result<Vec<u8>> {
         let size = header.entry_size()?;
         self.start_content(size);
@@ -197,7 +197,7 @@ impl<R: Read> TarReader<R> {
         PaxRecords::parse(&self.header_content(header)?).map_err(damaged_error)
     }
 
-    /// A long name, which ends with a zero.
+    /// Reads a long name, which ends with a NUL.
     fn long_name(&mut self, header: &Header) -> io::Result<Vec<u8>> {
         let mut text = self.header_content(header)?;
         text.pop_if(|last| *last == 0);
@@ -206,7 +206,7 @@ impl<R: Read> TarReader<R> {
 }
 
 impl<R: Read + Seek> TarReader<R> {
-    /// One in which content need not be read.
+    /// Creates a reader that seeks over content.
     pub(super) fn seekable(source: R) -> Self {
         Self::with_skip(source, |source, bytes| {
             let bytes = i64::try_from(bytes).map_err(|_| damaged_error("an entry is too large"))?;
@@ -215,7 +215,7 @@ impl<R: Read + Seek> TarReader<R> {
     }
 }
 
-/// The content of this entry.
+/// Reads the content of the current entry.
 impl<R: Read> Read for TarReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = (&mut self.source).take(self.left).read(buffer)?;
@@ -234,7 +234,7 @@ impl PendingHeaders {
 fn set_once<T>(place: &mut Option<T>, value: T) -> io::Result<()> {
     match place.replace(value) {
         None => Ok(()),
-        Some(_) => Err(damaged_error("two headers of one kind describe the same entry")),
+        Some(_) => Err(damaged_error("an entry has two extension headers of the same kind")),
     }
 }
 
@@ -243,7 +243,7 @@ fn skip_by_reading<R: Read>(source: &mut R, bytes: u64) -> io::Result<()> {
     if passed == bytes { Ok(()) } else { Err(damaged_error("it ends in the middle of an entry")) }
 }
 
-/// Fills a block, or reads nothing at all at the end.
+/// Fills a block; returns 0 at the end of the stream.
 fn read_block(source: &mut impl Read, block: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while let Some(rest) = block.get_mut(filled..).filter(|rest| !rest.is_empty()) {

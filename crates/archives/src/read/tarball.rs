@@ -1,4 +1,4 @@
-//! Tar, plain or compressed.
+//! Reading tar, plain or compressed.
 
 use std::io::{self, BufReader, Read};
 use std::time::{Duration, SystemTime};
@@ -15,7 +15,7 @@ use crate::limits::{BudgetedReader, ReadPurpose};
 use crate::member::{ArchiveMember, MemberKind};
 use crate::progress::{MeteredReader, RationedReader};
 
-/// Bytes between two entries: headers, long names, extended attributes.
+/// Maximum bytes between two entries: headers, long names, extended attributes.
 const MAX_HEADER_BYTES: u64 = 4 << 20;
 
 pub(super) fn visit(
@@ -30,13 +30,13 @@ pub(super) fn visit(
     let source = RationedReader { inner: BufReader::new(decode(tour)?), gauge: tour.gauge };
     let mut tape = TarReader::new(source);
     visit_entries(tour, &mut tape, SkipMethod::ByReading, each)?;
-    // The padding behind the last entry, so that a damaged end of the
-    // compressed stream is noticed.
+    // Read the padding after the last entry to detect a damaged end of the
+    // compressed stream.
     tour.gauge.set_allowance(u64::MAX);
     drain(tour, tape.into_inner())
 }
 
-/// How the content of an entry that nobody wanted is passed over.
+/// How unneeded content of an entry is skipped.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SkipMethod {
     BySeek,
@@ -69,7 +69,7 @@ fn visit_entries<R: Read>(
     }
 }
 
-/// Shows an entry with its content, and says whether all of that was there.
+/// Visits an entry with its content; returns whether the content was complete.
 fn visit_entry<R: Read>(
     tour: &ArchiveVisit<'_>,
     tape: &mut TarReader<R>,
@@ -92,12 +92,12 @@ fn visit_entry<R: Read>(
     content.inner.purpose = ReadPurpose::PassOver;
     io::copy(&mut content, &mut io::sink()).map_err(|error| tour.damaged_error(&error))?;
     let is_whole = content.read == size;
-    // What a file with holes has left.
+    // Skip what a sparse file left unread.
     drain(tour, tape)?;
     Ok(is_whole)
 }
 
-/// Reads to the end.
+/// Reads and discards the rest.
 fn drain(tour: &ArchiveVisit<'_>, stream: impl Read) -> Result<(), ToolError> {
     let (budget, gauge) = (tour.budget, tour.gauge);
     let mut rest = BudgetedReader { inner: stream, purpose: ReadPurpose::PassOver, budget, gauge };
@@ -105,7 +105,7 @@ fn drain(tour: &ArchiveVisit<'_>, stream: impl Read) -> Result<(), ToolError> {
     Ok(())
 }
 
-/// The content of an entry, as it is or with its holes.
+/// Content of an entry, plain or sparse.
 enum EntryContent<'a, R: Read> {
     Plain(&'a mut TarReader<R>),
     Sparse(SparseReader<&'a mut TarReader<R>>),
@@ -120,7 +120,7 @@ impl<R: Read> Read for EntryContent<'_, R> {
     }
 }
 
-/// Content of which the bytes are counted: a tar that was cut off just ends.
+/// Counts the bytes read: a truncated tar just ends.
 struct CountingReader<R> {
     inner: R,
     read: u64,
@@ -141,7 +141,7 @@ fn to_member(entry: &TarEntry) -> ArchiveMember {
         EntryType::Symlink => MemberKind::Link(target.clone()),
         EntryType::Link => MemberKind::HardLink(target.clone()),
         EntryType::Directory => MemberKind::Directory,
-        // Old archives tell folders by their names alone.
+        // Old archives mark directories only by their names.
         EntryType::Regular if name.ends_with(b"/") => MemberKind::Directory,
         EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse => MemberKind::File,
         _ => MemberKind::Special,
@@ -160,7 +160,7 @@ fn to_member(entry: &TarEntry) -> ArchiveMember {
     }
 }
 
-/// Seconds since 1970 with a fraction, to the nanosecond.
+/// Parses seconds since 1970 with a fraction, to the nanosecond.
 fn parse_timestamp(text: &str) -> Option<Duration> {
     let (seconds, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = fraction.bytes().chain(std::iter::repeat(b'0')).take(9);

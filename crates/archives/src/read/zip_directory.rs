@@ -1,36 +1,36 @@
-//! What the list at the end of a zip says and the library keeps to itself:
-//! the bits of modes that it drops, and names that are there several times.
+//! Parts of a zip's central directory that the library does not expose: mode
+//! bits that it drops, and duplicate names.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Read};
 
 use crate::dropped_attributes::SPECIAL_MODE_BITS;
 
-/// What each entry of the list begins with.
+/// Signature of a directory entry.
 const ENTRY_SIGNATURE: &[u8] = b"PK\x01\x02";
 /// Bytes of an entry before its name.
 const FIXED_ENTRY_BYTES: usize = 46;
-/// The system on which modes are those of Unix.
+/// Host system with Unix modes.
 const UNIX_HOST_SYSTEM: u8 = 3;
 
-/// The list, as far as it is of use.
+/// The relevant parts of a central directory.
 #[derive(Debug, Default)]
 pub(super) struct CentralDirectory {
-    /// Special bits, by where the entry is that has them.
+    /// Special mode bits, by the offset of the entry.
     special: HashMap<u64, u32>,
-    /// Names of entries that later ones of the same name replace.
+    /// Names of entries replaced by later ones.
     pub(super) replaced: Vec<Vec<u8>>,
 }
 
 impl CentralDirectory {
-    /// Reads the list, which begins at `at`. The library has read and judged it
-    /// before, and the last of one name is the one that it shows.
+    /// Reads the central directory, which starts at `at`. The library has
+    /// validated it before and exposes the last entry of each name.
     pub(super) fn read(mut list: impl Read, mut at: u64) -> io::Result<Self> {
         let (mut directory, mut seen) = (Self::default(), HashSet::new());
         loop {
             let mut fixed = Vec::with_capacity(FIXED_ENTRY_BYTES);
             (&mut list).take(FIXED_ENTRY_BYTES as u64).read_to_end(&mut fixed)?;
-            // What is behind the last entry may be shorter than one.
+            // What follows the last entry may be shorter than an entry.
             if fixed.len() < FIXED_ENTRY_BYTES || !fixed.starts_with(ENTRY_SIGNATURE) {
                 break;
             }
@@ -55,7 +55,7 @@ impl CentralDirectory {
         Ok(directory)
     }
 
-    /// The special bits of the entry that begins here in the list.
+    /// Returns the special mode bits of the entry at this offset.
     pub(super) fn special_bits(&self, at: u64) -> u32 {
         self.special.get(&at).copied().unwrap_or(0)
     }

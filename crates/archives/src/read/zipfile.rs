@@ -1,5 +1,5 @@
-//! Zip. The list at the end of the file is what counts; entries that share
-//! bytes are refused, and the last of several with one name is the one.
+//! Reading zip. The central directory is authoritative; overlapping entries are
+//! refused, and the last of several entries with one name is used.
 
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::time::{Duration, SystemTime};
@@ -20,7 +20,7 @@ use crate::member::{
 };
 use crate::progress::MeteredReader;
 
-/// Answers with the names of entries that later ones replace.
+/// Visits all entries; returns the names of those replaced by later ones.
 pub(super) fn visit(
     tour: &ArchiveVisit<'_>,
     each: &mut MemberVisitor<'_>,
@@ -28,9 +28,7 @@ pub(super) fn visit(
     let source = BufReader::new(MeteredReader { inner: tour.rewound_file()?, gauge: tour.gauge });
     let mut archive = ZipArchive::new(source).map_err(|error| to_tool_error(tour, error))?;
     if archive.has_overlapping_entries().map_err(|error| to_tool_error(tour, error))? {
-        return Err(unsafe_archive_error(
-            "its entries share bytes with one another, as those of bombs do",
-        ));
+        return Err(unsafe_archive_error("its entries overlap, as in a zip bomb"));
     }
     tour.budget.count_entries(archive.len() as u64)?;
     let directory = read_directory(tour, &archive).map_err(|error| tour.damaged_error(&error))?;
@@ -40,7 +38,7 @@ pub(super) fn visit(
     Ok(directory.replaced)
 }
 
-/// The list at the end, as it is written there.
+/// Reads the central directory.
 fn read_directory<R>(
     tour: &ArchiveVisit<'_>,
     archive: &ZipArchive<R>,
@@ -74,12 +72,12 @@ fn visit_entry<R: Read + Seek>(
     drop(raw);
     let is_link = matches!(member.kind, MemberKind::Link(_));
     if member.encrypted || (tour.mode == VisitMode::Names && !is_link) {
-        // Whoever wants the content sees the mark and refuses.
+        // A visitor that needs the content sees `encrypted` and refuses.
         return each(member, &mut io::empty());
     }
     if !is_known {
-        // Only whoever reads it has to know.
-        let what = format!("{:?} is compressed by {method}", member.display_name());
+        // Fail only when the content is read.
+        let what = format!("{:?} is compressed with {method}", member.display_name());
         return each(member, &mut UndecodableContent { tour, what });
     }
     let opened = archive.by_index_with_options(index, ZipReadOptions::new());
@@ -95,7 +93,7 @@ fn visit_entry<R: Read + Seek>(
     each(member, &mut content)
 }
 
-/// Content of an entry that nobody here can decode.
+/// Content of an entry with an unsupported compression method.
 struct UndecodableContent<'a> {
     tour: &'a ArchiveVisit<'a>,
     what: String,
@@ -112,15 +110,15 @@ fn to_member<R: Read>(entry: &ZipFile<'_, R>) -> ArchiveMember {
     let is_unix = entry.system() == System::Unix;
     let mut name = match std::str::from_utf8(entry.name_raw()) {
         Ok(_) => entry.name_raw().to_vec(),
-        // There, names are bytes.
+        // On Unix, names are bytes.
         Err(_) if is_unix => entry.name_raw().to_vec(),
-        // An old code page, unless the entry says otherwise.
+        // An old code page, unless the entry states otherwise.
         Err(_) => entry
             .name()
             .map_or_else(|_| entry.name_raw().to_vec(), |name| name.into_owned().into_bytes()),
     };
     if !is_unix {
-        // Some programs of Windows write their own separator.
+        // Some Windows programs write their own separator.
         name.iter_mut().filter(|byte| **byte == b'\\').for_each(|byte| *byte = b'/');
     }
     let mode = entry.unix_mode();
@@ -129,7 +127,7 @@ fn to_member<R: Read>(entry: &ZipFile<'_, R>) -> ArchiveMember {
         TYPE_DIRECTORY => MemberKind::Directory,
         0 | TYPE_FILE if name.ends_with(b"/") => MemberKind::Directory,
         0 | TYPE_FILE => MemberKind::File,
-        // What was packed from a pipe has the pipe's mode, and content.
+        // An entry packed from a pipe has the pipe's mode, but also content.
         TYPE_PIPE if entry.compressed_size() > 0 => MemberKind::File,
         _ => MemberKind::Special,
     };
@@ -138,15 +136,15 @@ fn to_member<R: Read>(entry: &ZipFile<'_, R>) -> ArchiveMember {
         size: Some(if nature == MemberKind::Directory { 0 } else { entry.size() }),
         kind: nature,
         packed: Some(entry.compressed_size()),
-        // Made elsewhere, the bits are guesses.
+        // On other systems, the bits are guesses.
         mode: mode.filter(|_| is_unix).map(|mode| mode & 0o7777),
         modified: modified_time(entry),
         encrypted: entry.encrypted(),
     }
 }
 
-/// The exact time where the entry has it, or the one to two seconds, which
-/// is in an unknown zone and taken for UTC.
+/// Returns the exact time if the entry has one, otherwise the DOS time, whose
+/// unknown time zone is taken as UTC.
 fn modified_time<R: Read>(entry: &ZipFile<'_, R>) -> Option<SystemTime> {
     let exact = entry.extra_data_fields().find_map(|field| match field {
         ExtraField::ExtendedTimestamp(times) => times.mod_time(),
@@ -183,5 +181,5 @@ fn to_tool_error(tour: &ArchiveVisit<'_>, error: ZipError) -> ToolError {
 fn unsafe_archive_error(why: &str) -> ToolError {
     ToolError::denied(format!("The archive is refused: {why}"))
         .with("rule", "unsafe-archive")
-        .with_hint("No honest program makes such an archive; get it from elsewhere.")
+        .with_hint("No legitimate program creates such an archive; get it from another source.")
 }

@@ -1,5 +1,5 @@
-//! Moving a complete tree into its place, name by name, with a way back until
-//! the last one: for us, and for whoever comes next if we are killed.
+//! Moves a complete tree into place, entry by entry. A failure is rolled back
+//! here; after a kill, the journal allows the next process to roll back.
 
 use std::ffi::OsStr;
 use std::io;
@@ -17,10 +17,10 @@ use super::target::{join_parts, kind_at, open_subdir};
 use super::{UnpackConflictPolicy, UnpackReport};
 use crate::member::SkippedEntry;
 
-/// How often the way is looked for if somebody else changes the target.
+/// Attempts if another process changes the target meanwhile.
 const MAX_COMMIT_ATTEMPTS: usize = 4;
 
-/// What happened on the way.
+/// Outcome of a merge.
 #[derive(Debug, Default)]
 pub(super) struct MergeReport {
     pub(super) replaced: u64,
@@ -28,19 +28,19 @@ pub(super) struct MergeReport {
     pub(super) skipped: Vec<PathBuf>,
 }
 
-/// One step that can be taken back.
+/// A step that can be undone.
 enum UndoStep {
-    /// Moved from the staging folder to the target.
+    /// Moved from the staging directory to the target.
     Put { from: PathBuf, to: PathBuf },
-    /// Changed places with what was there.
+    /// Exchanged with the existing file.
     Swapped { path: PathBuf },
-    /// A folder on the way to the target, made.
+    /// Created a parent directory of the target.
     MadeDir { path: PathBuf },
 }
 
-/// Why a name did not go.
+/// Why a move failed.
 enum MoveError {
-    /// Somebody else has changed the target meanwhile.
+    /// Another process has changed the target meanwhile.
     TargetChanged,
     Failed(Errno),
 }
@@ -51,8 +51,8 @@ impl From<Errno> for MoveError {
     }
 }
 
-/// The folder of the last name in the tree, and its like in the target. Names
-/// of one folder come one after the other.
+/// Open directories of the last move, in the tree and in the target. Moves
+/// within one directory are consecutive.
 struct CurrentDirs {
     path: PathBuf,
     from: OwnedFd,
@@ -78,7 +78,7 @@ impl StagingDir {
         moved
     }
 
-    /// The target does not exist: the tree becomes the target.
+    /// Moves the tree to a target that does not exist.
     fn move_as_target(
         &mut self,
         target: &Path,
@@ -86,7 +86,8 @@ impl StagingDir {
     ) -> Result<(), ToolError> {
         let Some((name, above)) = self.missing.split_last() else { return Ok(()) };
         if !above.is_empty() {
-            // The last step is one, but what was made for it has to go again.
+            // The rename is atomic, but the parent directories created for it
+            // need a rollback.
             let ways =
                 (1..=above.len()).map(|depth| join_parts(above.get(..depth).unwrap_or(above)));
             let ways: Vec<PathBuf> = ways.collect();
@@ -125,7 +126,8 @@ impl StagingDir {
         }
         match rename_noreplace(&self.base, &self.name, &here, name) {
             Err(Errno::EXIST) => Err(ToolError::conflict(format!(
-                "{} appeared while the archive was unpacked (looked for {}); nothing was unpacked",
+                "{} appeared while the archive was being unpacked (expected {} to be missing); \
+                 nothing was unpacked",
                 target.display(),
                 join_parts(&self.missing).display()
             ))),
@@ -133,7 +135,7 @@ impl StagingDir {
         }
     }
 
-    /// The target exists: the tree goes into it.
+    /// Merges the tree into an existing target.
     fn merge_into_target(
         &mut self,
         existing: UnpackConflictPolicy,
@@ -142,7 +144,7 @@ impl StagingDir {
     ) -> Result<MergeReport, ToolError> {
         for _ in 0..MAX_COMMIT_ATTEMPTS {
             let route = self.plan_merge(existing, target)?;
-            // One step is done or not done.
+            // A single move is atomic and needs no journal.
             if route.moves.len() > 1 {
                 let journal = self.write_journal(journals, |staging, arrival| {
                     staging.record_moves(&route, arrival)
@@ -163,13 +165,13 @@ impl StagingDir {
             }
         }
         Err(ToolError::conflict(format!(
-            "{} is changed by somebody else all the time; nothing was unpacked",
+            "{} keeps being changed by another process; nothing was unpacked",
             target.display()
         ))
-        .with_hint("Try again in a moment, or choose another target."))
+        .with_hint("Retry later, or choose another target."))
     }
 
-    /// Writes down what will come, if there is a place for that.
+    /// Journals the planned changes, if a journal directory is given.
     fn write_journal(
         &self,
         journals: Option<&JournalDir>,
@@ -181,7 +183,7 @@ impl StagingDir {
         journals.record_incoming(arrival).map(Some)
     }
 
-    /// Moves all names; if one does not go, the others are taken back.
+    /// Runs all moves; undoes them if one fails.
     fn run_moves(&self, route: &MergePlan) -> Result<(), (PathBuf, MoveError)> {
         let mut done = Vec::new();
         let mut here = None;
@@ -223,8 +225,8 @@ impl StagingDir {
         }
         match rustix::fs::renameat_with(&*tree, old, &*target, new, RenameFlags::EXCHANGE) {
             Ok(()) => done.push(UndoStep::Swapped { path: to.clone() }),
-            // A file system that cannot do it: there is no way back for this
-            // file.
+            // The file system does not support the exchange: this move cannot
+            // be undone.
             Err(Errno::INVAL | Errno::NOSYS) => rustix::fs::renameat(&*tree, old, &*target, new)?,
             Err(Errno::NOENT) => return Err(MoveError::TargetChanged),
             Err(error) => return Err(error.into()),
@@ -234,7 +236,7 @@ impl StagingDir {
 }
 
 impl UndoStep {
-    /// Takes the step back; what cannot be taken back stays.
+    /// Undoes the step, if possible.
     fn undo(self, staging: &StagingDir) {
         let _ = match &self {
             Self::Put { from, to } => open_parent(&staging.base, to).and_then(|(here, name)| {
@@ -255,7 +257,8 @@ fn file_name(path: &Path) -> &OsStr {
     path.file_name().unwrap_or_default()
 }
 
-/// The folder that a path below another ends in, and the name there.
+/// Opens the parent directory of a path below `base`; returns it with the file
+/// name.
 pub(super) fn open_parent<'p>(
     base: &OwnedFd,
     path: &'p Path,
@@ -268,12 +271,12 @@ pub(super) fn open_parent<'p>(
 }
 
 impl MergeReport {
-    /// Tells it in the answer.
+    /// Adds the outcome to the unpack report.
     pub(super) fn add_to_report(self, out: &mut UnpackReport) {
         out.replaced = self.replaced;
         for path in self.skipped {
             out.names.retain(|name| *name != path);
-            out.skipped.push(SkippedEntry { path, reason: "it exists already".into() });
+            out.skipped.push(SkippedEntry { path, reason: "it already exists".into() });
         }
         for (old, new) in &self.renamed {
             if let Some(name) = out.names.iter_mut().find(|name| *name == old) {
@@ -285,7 +288,7 @@ impl MergeReport {
     }
 }
 
-/// Moves a name to where none is.
+/// Renames without replacing an existing entry.
 fn rename_noreplace(
     from: impl AsFd,
     name: &OsStr,
@@ -294,7 +297,7 @@ fn rename_noreplace(
 ) -> Result<(), Errno> {
     let (from, to) = (from.as_fd(), to.as_fd());
     match rustix::fs::renameat_with(from, name, to, new, RenameFlags::NOREPLACE) {
-        // A file system without that flag.
+        // The file system does not support that flag.
         Err(Errno::INVAL | Errno::NOSYS) => match kind_at(to, new)? {
             Some(_) => Err(Errno::EXIST),
             None => rustix::fs::renameat(from, name, to, new),

@@ -1,4 +1,4 @@
-//! Which name of a complete tree goes where, before the first of them goes.
+//! Plans where each entry of a complete tree goes, before the first move.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -16,10 +16,10 @@ use super::staging::StagingDir;
 use super::target::{kind_at, names_in, open_subdir};
 use super::{UnpackConflictPolicy, exists_error};
 
-/// How many names are tried for one that is taken.
+/// Names tried if one is taken.
 const MAX_RENAME_ATTEMPTS: u32 = 10_000;
 
-/// One name, relative to the tree and to the target.
+/// A move, with paths relative to the tree and to the target.
 #[derive(Debug)]
 pub(super) struct PlannedMove {
     pub(super) from: PathBuf,
@@ -29,28 +29,28 @@ pub(super) struct PlannedMove {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MoveKind {
-    /// Nothing is there.
+    /// The destination does not exist.
     Put,
-    /// A folder with all that is in it; nothing is there.
+    /// A directory with its contents; the destination does not exist.
     PutDir,
-    /// It changes places with the file that is there.
+    /// Exchanged with the existing file.
     Swap,
 }
 
-/// The way of a tree into its target.
+/// Moves that merge a tree into its target.
 #[derive(Debug, Default)]
 pub(super) struct MergePlan {
     pub(super) moves: Vec<PlannedMove>,
     pub(super) report: MergeReport,
 }
 
-/// A folder of the tree, and the one in the target that it meets.
+/// A directory of the tree, and the existing one in the target.
 struct DirPair {
     from: OwnedFd,
     to: OwnedFd,
     relative: PathBuf,
     left: Vec<(OsString, FileType)>,
-    /// Names that are taken by now, or will be.
+    /// Names that are or will be taken.
     taken: BTreeSet<OsString>,
 }
 
@@ -61,7 +61,7 @@ impl DirPair {
         Ok(Self { from, to, relative, left, taken })
     }
 
-    /// The first free name like `notes (1).txt`.
+    /// Returns the first free name like `notes (1).txt`.
     fn free_name(&mut self, name: &OsStr) -> Result<OsString, Errno> {
         let path = Path::new(name);
         for number in 1..=MAX_RENAME_ATTEMPTS {
@@ -81,7 +81,7 @@ impl DirPair {
 }
 
 impl StagingDir {
-    /// The way of the tree into the target, which exists.
+    /// Plans the merge of the tree into an existing target.
     pub(super) fn plan_merge(
         &self,
         existing: UnpackConflictPolicy,
@@ -144,7 +144,7 @@ impl StagingDir {
         Ok(route)
     }
 
-    /// All that the route brings, for whoever has to take it back.
+    /// Records everything that the plan moves, for a rollback.
     pub(super) fn record_moves(
         &self,
         route: &MergePlan,
@@ -169,7 +169,7 @@ impl StagingDir {
     }
 }
 
-/// A folder of the tree, and all that is in it.
+/// Records a directory of the tree with its contents.
 fn record_dir(top: OwnedFd, path: &Path, arrival: &mut IncomingTree) -> io::Result<()> {
     let mut open = vec![(top, path.to_path_buf())];
     while let Some((here, path)) = open.pop() {
@@ -194,7 +194,7 @@ impl MergePlan {
 fn type_conflict_error(path: &Path) -> ToolError {
     let error = io::Error::from(io::ErrorKind::AlreadyExists);
     ToolError::conflict(format!(
-        "{} is a folder where the archive has a file, or the other way round: {error}",
+        "{} is a directory where the archive has a file, or vice versa: {error}",
         path.display()
     ))
     .with_hint("Nothing was unpacked. Choose another target.")

@@ -1,4 +1,4 @@
-//! Unpacking: everything or nothing, and nowhere else than below the target.
+//! Unpacking: all or nothing, and only below the target.
 
 mod commit;
 mod merge_plan;
@@ -25,69 +25,67 @@ use crate::read::{OpenArchive, VisitMode};
 use staging::StagingDir;
 use target::UnpackTarget;
 
-/// What happens to a file that is there already.
+/// What to do with a file that already exists.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum UnpackConflictPolicy {
-    /// Nothing is unpacked at all.
+    /// Unpack nothing.
     #[default]
     Refuse,
-    /// It is replaced.
+    /// Replace it.
     Overwrite,
-    /// It stays, and the entry is left out.
+    /// Keep it and skip the entry.
     Skip,
-    /// It stays, and the entry gets another name.
+    /// Keep it and rename the entry.
     Rename,
 }
 
-/// What is unpacked, and where.
+/// What to unpack, and where.
 #[derive(Debug)]
 pub struct UnpackRequest<'a> {
-    /// The archive.
+    /// Path of the archive.
     pub archive: &'a Path,
-    /// The folder into which it goes; made if it is missing.
+    /// Target directory; created if missing.
     pub target: &'a Path,
-    /// Which of the entries.
+    /// Filter for the entries.
     pub choice: &'a GlobFilter,
-    /// How many leading folders are taken off the names.
+    /// Number of leading directories to strip from names.
     pub strip: usize,
-    /// If a file is there already.
+    /// What to do with existing files.
     pub existing: UnpackConflictPolicy,
-    /// How much may come out.
+    /// Limits on unpacked data.
     pub limits: ArchiveLimits,
-    /// Where the way of several files into their places is written down, so
-    /// that it can be taken back if we are killed on it.
+    /// Journals for moving several files into place, to roll back after a kill.
     pub journals: Option<&'a JournalDir>,
 }
 
-/// What was unpacked.
+/// An unpacked archive.
 #[derive(Debug)]
 pub struct UnpackReport {
-    /// The format of the archive.
+    /// Format of the archive.
     pub format: ArchiveFormat,
-    /// Files that were written.
+    /// Number of files written.
     pub files: u64,
-    /// Folders of the archive.
+    /// Number of directories in the archive.
     pub folders: u64,
-    /// Links, symbolic and hard.
+    /// Number of symbolic and hard links.
     pub links: u64,
-    /// Bytes that were written.
+    /// Bytes written.
     pub bytes: u64,
-    /// Bytes of the archive.
+    /// Size of the archive in bytes.
     pub packed: u64,
-    /// What was unpacked, relative to the target, by its final name.
+    /// Final names of the unpacked entries, relative to the target.
     pub names: Vec<PathBuf>,
-    /// What was left out, and why.
+    /// Skipped entries, and why.
     pub skipped: Vec<SkippedEntry>,
-    /// What is not there of that which was not left out.
+    /// Attributes of unpacked entries that were dropped.
     pub not_kept: Vec<DroppedAttribute>,
-    /// Files that were replaced.
+    /// Number of replaced files.
     pub replaced: u64,
-    /// Entries that got another name: as it was, as it is.
+    /// Renamed entries: old and new name.
     pub renamed: Vec<(PathBuf, PathBuf)>,
 }
 
-/// Unpacks an archive. On any failure what was there before is there, and
-/// nothing else.
+/// Unpacks an archive. On failure, the target stays unchanged.
 pub fn extract(
     grants: &Grants,
     unpacking: &UnpackRequest<'_>,
@@ -96,8 +94,8 @@ pub fn extract(
     extract_announcing(grants, unpacking, oversight, &|_| {})
 }
 
-/// [`extract`] that tells, right before anything is changed, which files, links
-/// and folders are about to come into their places, or into those of others.
+/// Like [`extract`], but reports, right before anything is changed, which
+/// files, links and directories are about to be created or replaced.
 pub fn extract_announcing(
     grants: &Grants,
     unpacking: &UnpackRequest<'_>,
@@ -146,15 +144,14 @@ struct MemberUnpacker<'a> {
     unpacking: &'a UnpackRequest<'a>,
     place: &'a UnpackTarget,
     staging: StagingDir,
-    /// Symbolic links are made when all else is there, so that nothing can
-    /// be written through one.
+    /// Symbolic links, created last so nothing can be written through one.
     links: BTreeMap<SafeName, Vec<u8>>,
-    /// Links that are left out; nothing may take their place.
+    /// Skipped links; no entry may take their place.
     left_out: Vec<SafeName>,
-    /// Bytes of the files that are there so far, by their names.
+    /// Bytes of the files written so far, by name.
     written: HashMap<PathBuf, u64>,
     unkept: DroppedAttributes,
-    /// Entries of whose names nothing was left, but for folders.
+    /// Entries other than directories whose whole name was stripped.
     stripped: usize,
     out: UnpackReport,
 }
@@ -173,7 +170,7 @@ impl MemberUnpacker<'_> {
         let Some(name) = SafeName::new(&member.name)? else { return Ok(()) };
         let Some(name) = name.strip_components(self.unpacking.strip) else {
             if member.kind != MemberKind::Directory {
-                self.skip(member, "strip_components leaves nothing of its name");
+                self.skip(member, "strip_components removes its whole name");
                 self.stripped += 1;
             }
             return Ok(());
@@ -221,14 +218,14 @@ impl MemberUnpacker<'_> {
             },
             MemberKind::HardLink(target) => self.make_hard_link(member, &name, target)?,
             MemberKind::Special => {
-                self.skip(member, "it is neither a file nor a folder nor a link")
+                self.skip(member, "it is neither a file nor a directory nor a link")
             }
         }
         Ok(())
     }
 
-    /// Whether an entry may go where its name says; what is there already is
-    /// looked at before anything is unpacked for nothing.
+    /// Whether an entry may be written to its path. Checks existing files
+    /// early, before anything is unpacked in vain.
     fn check_destination(
         &mut self,
         name: &SafeName,
@@ -239,7 +236,7 @@ impl MemberUnpacker<'_> {
         if self.grants.denies(&Scope::FILE_WRITE, &self.place.real.join(name.as_path())) {
             return Err(ToolError::denied(format!("{} is protected by a rule", path.display()))
                 .with("rule", "protected")
-                .with_hint("Nothing was unpacked. Leave the entry out with exclude."));
+                .with_hint("Nothing was unpacked. Skip the entry with exclude."));
         }
         if let Some(git) = name.git_dir()
             && self.place.contains(&git)?
@@ -249,7 +246,10 @@ impl MemberUnpacker<'_> {
                 self.unpacking.target.join(git).display()
             ))
             .with("rule", "repository")
-            .with_hint("What git runs later must not come from an archive; choose another target, or leave it out with exclude."));
+            .with_hint(
+                "Files that git executes must not come from an archive; choose another \
+                target, or skip them with exclude.",
+            ));
         }
         if *nature == MemberKind::Directory || !self.place.contains(name.as_path())? {
             return Ok(true);
@@ -257,7 +257,7 @@ impl MemberUnpacker<'_> {
         match self.unpacking.existing {
             UnpackConflictPolicy::Refuse => Err(exists_error(&path)),
             UnpackConflictPolicy::Skip => {
-                let (path, reason) = (name.as_path().to_path_buf(), "it exists already".into());
+                let (path, reason) = (name.as_path().to_path_buf(), "it already exists".into());
                 self.out.skipped.push(SkippedEntry { path, reason });
                 Ok(false)
             }
@@ -265,9 +265,8 @@ impl MemberUnpacker<'_> {
         }
     }
 
-    /// An entry that was added to an archive later takes the place of the
-    /// file of the same name, as in every program that unpacks one. Says
-    /// whether there was such a file.
+    /// Removes an earlier file of the same name, because the last entry wins,
+    /// as in other unpackers. Returns whether there was one.
     fn replace_earlier(
         &mut self,
         name: &SafeName,
@@ -294,7 +293,7 @@ impl MemberUnpacker<'_> {
                 self.unkept.note_masked(name.as_path(), mode, facts.mode());
             }
         }
-        // Reading and writing fail for different reasons.
+        // Distinguish read errors from write errors.
         let mut trouble = None;
         let mut source = FailureNotingReader { inner: content, failure: &mut trouble };
         let copied = io::copy(&mut source, &mut file);
@@ -303,7 +302,7 @@ impl MemberUnpacker<'_> {
             None => self.staging.entry_error(name.as_path(), &error),
         })?;
         if let Some(modified) = member.modified {
-            // Some file systems keep no such time; the content is what counts.
+            // Some file systems do not store it; only the content matters.
             let _ = file.set_modified(modified);
         }
         Ok(bytes)
@@ -325,7 +324,7 @@ impl MemberUnpacker<'_> {
             self.out.links += 1;
             self.out.names.push(name.as_path().to_path_buf());
         } else {
-            self.skip(member, "another name of a file that was not unpacked");
+            self.skip(member, "a hard link to a file that was not unpacked");
         }
         Ok(())
     }
@@ -343,11 +342,12 @@ impl MemberUnpacker<'_> {
         }
         if let Some(name) = self.left_out.iter().find(|name| self.staging.contains(name)) {
             return Err(ToolError::denied(format!(
-                "The archive has a link that leads out, {:?}, and entries below it or of its name",
+                "The archive has a symlink that points outside, {:?}, and entries below it or \
+                 of the same name",
                 name.as_path().to_string_lossy()
             ))
             .with("rule", "unsafe-entry")
-            .with_hint("Nothing was unpacked. Such an archive is broken or hostile."));
+            .with_hint("Nothing was unpacked. The archive is broken or malicious."));
         }
         let nothing = self.out.names.is_empty() && self.out.folders == 0;
         if nothing
@@ -356,14 +356,14 @@ impl MemberUnpacker<'_> {
             && !self.unpacking.choice.includes_all()
         {
             return Err(ToolError::not_found("No entry of the archive matches include")
-                .with_hint("The action list shows what is in it."));
+                .with_hint("Use the action list to see the entries."));
         }
         if nothing && self.stripped > 0 && self.stripped == self.out.skipped.len() {
             let strip = self.unpacking.strip;
             return Err(ToolError::not_found(format!(
-                "strip_components={strip} leaves nothing of any name in the archive"
+                "strip_components={strip} removes the whole name of every entry"
             ))
-            .with_hint("The action list shows how many folders the names begin with."));
+            .with_hint("Use the action list to see how many directories the names start with."));
         }
         if (oversight.stopped)() {
             return Err(ToolError::cancelled());
@@ -389,12 +389,12 @@ impl MemberUnpacker<'_> {
 }
 
 pub(crate) fn exists_error(path: &Path) -> ToolError {
-    ToolError::conflict(format!("{} exists already; nothing was unpacked", path.display()))
+    ToolError::conflict(format!("{} already exists; nothing was unpacked", path.display()))
         .with("path", path.to_string_lossy())
         .with_hint("Choose another target, or set existing to overwrite, skip or rename.")
 }
 
-/// A reader that remembers that it was the one who failed.
+/// A reader that records its own failure.
 struct FailureNotingReader<'a> {
     inner: &'a mut dyn Read,
     failure: &'a mut Option<String>,
@@ -416,5 +416,5 @@ fn damaged_entry_error(opened: &OpenArchive, member: &ArchiveMember, why: &str) 
     let (path, entry) = (opened.path.display(), member.display_name());
     ToolError::invalid(format!("{entry:?} in {path} cannot be unpacked: {why}"))
         .with("damaged", true)
-        .with_hint("Nothing was unpacked. The archive may be cut off or changed on its way here.")
+        .with_hint("Nothing was unpacked. The archive may be truncated or corrupted.")
 }

@@ -1,5 +1,5 @@
-//! A folder beside the target in which a tree grows until it is complete. It
-//! goes away with all that is in it unless it was moved into place.
+//! Staging directory beside the target in which a tree is built. It is removed
+//! with its contents unless it was moved into place.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -21,28 +21,29 @@ use super::target::{UnpackTarget, kind_at, open_subdir};
 use crate::dropped_attributes::DroppedAttributes;
 use crate::name::SafeName;
 
-/// How many names are tried for the folder.
+/// Names tried for the directory.
 const MAX_NAME_ATTEMPTS: usize = 64;
-/// What the owner may do with a folder while it is filled.
+/// Owner permissions of a directory while it is filled.
 const OWNER_MODE: u32 = 0o700;
-/// No bits that make a file run as somebody else.
+/// Mode bits that are kept; set-ID bits are not.
 const KEPT_MODE_BITS: u32 = 0o777;
 
-/// A tree on its way.
+/// A tree being unpacked.
 #[derive(Debug)]
 pub(super) struct StagingDir {
-    /// The folder in which it is: the target, or the deepest folder on the
-    /// way to it that exists.
+    /// Directory that contains it: the target, or its deepest existing
+    /// ancestor.
     pub(super) base: OwnedFd,
     pub(super) name: OsString,
     pub(super) root: OwnedFd,
-    /// Shows that it belongs to somebody who lives.
+    /// Lock that shows that the owning process is alive.
     _claimed: Option<OwnedFd>,
     pub(super) missing: Vec<OsString>,
-    /// What is written down of the way into place, until all of this is gone.
+    /// Journal of the moves into place, kept until the staging directory is
+    /// removed.
     pub(super) journal: Option<ChangeJournal>,
     target: PathBuf,
-    /// Folders of the archive, whose times and bits are set at the end.
+    /// Directories of the archive, whose times and modes are set at the end.
     dirs: BTreeMap<PathBuf, (Option<u32>, Option<SystemTime>)>,
 }
 
@@ -53,13 +54,14 @@ impl StagingDir {
         sweep_scratch(&base);
         for _ in 0..MAX_NAME_ATTEMPTS {
             let name = ScratchKind::Directory.new_name();
-            // A new target gets the usual bits, less the umask.
+            // A new target gets the default mode, less the umask.
             let bits = if place.missing.is_empty() { OWNER_MODE } else { 0o777 };
             match rustix::fs::mkdirat(&base, &name, Mode::from_raw_mode(bits)) {
                 Ok(()) => {
                     let claimed = lockable_handle(&base, &name);
                     let root = match open_subdir(&base, &name) {
-                        // Somebody has taken it for abandoned before it was locked.
+                        // Another process removed it as abandoned before it was
+                        // locked.
                         Err(Errno::NOENT) => continue,
                         _ if claimed.as_ref().is_some_and(|folder| !claim(folder)) => continue,
                         root => root.map_err(|error| failed(error.into()))?,
@@ -82,7 +84,7 @@ impl StagingDir {
         Err(failed(Errno::EXIST.into()))
     }
 
-    /// Makes a folder of the archive, which may be told several times.
+    /// Creates a directory of the archive, which may be listed several times.
     pub(super) fn make_dir(
         &mut self,
         name: &SafeName,
@@ -95,12 +97,12 @@ impl StagingDir {
         Ok(())
     }
 
-    /// The folders of the archive.
+    /// Returns the directories of the archive.
     pub(super) fn dirs(&self) -> impl Iterator<Item = &Path> {
         self.dirs.keys().map(PathBuf::as_path)
     }
 
-    /// Makes a new file.
+    /// Creates a new file.
     pub(super) fn create_file(
         &self,
         name: &SafeName,
@@ -119,7 +121,7 @@ impl StagingDir {
         made.map(File::from).map_err(|error| self.entry_error(name.as_path(), &error.into()))
     }
 
-    /// Takes a file away again that was made before.
+    /// Removes a file created before.
     pub(super) fn remove(&self, name: &SafeName) -> Result<(), ToolError> {
         let (folder, own) = name.parent_and_name();
         let removed = self.open_dir(folder).and_then(|folder| {
@@ -128,8 +130,7 @@ impl StagingDir {
         removed.map_err(|error| self.entry_error(name.as_path(), &error.into()))
     }
 
-    /// Gives a file that was unpacked before another name; whether there is
-    /// such a file.
+    /// Hard-links a file unpacked before; returns whether that file exists.
     pub(super) fn hard_link(&self, name: &SafeName, target: &SafeName) -> Result<bool, ToolError> {
         let (from, old) = target.parent_and_name();
         let Ok(from) = self.open_dir(from) else { return Ok(false) };
@@ -149,7 +150,7 @@ impl StagingDir {
         linked.map_err(|error| self.entry_error(name.as_path(), &error.into()))
     }
 
-    /// Makes a symbolic link, whose target was judged.
+    /// Creates a symbolic link whose target was checked.
     pub(super) fn symlink(&self, name: &SafeName, target: &[u8]) -> Result<(), ToolError> {
         let (folder, own) = name.parent_and_name();
         let made = self
@@ -158,13 +159,13 @@ impl StagingDir {
         made.map_err(|error| self.entry_error(name.as_path(), &error.into()))
     }
 
-    /// Gives the folders their bits and times, the deepest first, since what
-    /// happens in a folder changes its time.
+    /// Sets modes and times of directories, deepest first, because changes in a
+    /// directory update its time.
     pub(super) fn apply_dir_metadata(&self, unkept: &mut DroppedAttributes) {
         for (path, (mode, modified)) in self.dirs.iter().rev() {
             let Ok(Some(folder)) = self.open_dir(path) else { continue };
             if let (Some(mode), Ok(stat)) = (mode, rustix::fs::fstat(&folder)) {
-                // Only taken away: what the umask took is not given back.
+                // Only clear bits: what the umask removed is not restored.
                 let bits = Mode::from_raw_mode(stat.st_mode & (mode & KEPT_MODE_BITS | OWNER_MODE));
                 let _ = rustix::fs::chmodat(&folder, ".", bits, AtFlags::empty());
                 unkept.note_masked(path, *mode, stat.st_mode);
@@ -175,7 +176,7 @@ impl StagingDir {
         }
     }
 
-    /// The folder at a path below, made where it is missing.
+    /// Opens the directory at a relative path and creates missing parts.
     fn ensure_dir(&self, folder: &Path) -> Result<OwnedFd, Errno> {
         if let Ok(found) = self.open_dir(folder) {
             return found.map_or_else(|| duplicate_fd(&self.root), Ok);
@@ -193,7 +194,7 @@ impl StagingDir {
         Ok(here)
     }
 
-    /// The folder at a path below; none for the top.
+    /// Opens the directory at a relative path; `None` for the root.
     fn open_dir(&self, folder: &Path) -> Result<Option<OwnedFd>, Errno> {
         let mut here = None;
         for part in folder {
@@ -202,7 +203,7 @@ impl StagingDir {
         Ok(here)
     }
 
-    /// Whether something has come to be there.
+    /// Whether an entry of this name was created.
     pub(super) fn contains(&self, name: &SafeName) -> bool {
         let (folder, own) = name.parent_and_name();
         let found = self
@@ -219,16 +220,19 @@ impl StagingDir {
         let is_in_the_way = is_type_conflict(error) || self.is_dir(name);
         if error.kind() == io::ErrorKind::AlreadyExists || is_in_the_way {
             let what = if is_in_the_way {
-                "a file and a folder of one name, at"
+                "a file and a directory of the same name:"
             } else {
-                "two entries of the name"
+                "two entries of the same name:"
             };
             return ToolError::denied(format!(
                 "The archive has {what} {:?}",
                 name.to_string_lossy()
             ))
             .with("rule", "unsafe-entry")
-            .with_hint("Nothing was unpacked. Leave that name out with exclude, or get the archive from elsewhere.");
+            .with_hint(
+                "Nothing was unpacked. Skip that name with exclude, or get the archive \
+                from another source.",
+            );
         }
         let told = explain_error("unpack", &self.target.join(name), error);
         let message = format!("{}; nothing was unpacked", told.message());
@@ -242,13 +246,13 @@ impl Drop for StagingDir {
     }
 }
 
-/// A file where a folder should be, or the other way round.
+/// Whether a file is where a directory should be, or vice versa.
 fn is_type_conflict(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotADirectory | io::ErrorKind::IsADirectory)
         || hermes_files::is_loop(error)
 }
 
-/// A handle by which a folder can be locked.
+/// Opens a handle by which a directory can be locked.
 fn lockable_handle(base: &OwnedFd, name: &OsStr) -> Option<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     rustix::fs::openat(base, name, flags, Mode::empty()).ok()

@@ -1,5 +1,5 @@
-//! The folder into which an archive goes, held open from the moment at which
-//! it was judged. No link is followed below it.
+//! Target directory of an archive, held open from the moment it was checked. No
+//! symlink is followed below it.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -11,19 +11,19 @@ use hermes_files::{explain_error, real_path};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-/// The real place of a target.
+/// A resolved target directory.
 #[derive(Debug)]
 pub(super) struct UnpackTarget {
-    /// Its path.
+    /// Real path of the target.
     pub(super) real: PathBuf,
-    /// The deepest folder on the way that exists.
+    /// The target or its deepest existing ancestor.
     pub(super) base: OwnedFd,
-    /// What is missing below it; empty if the target exists.
+    /// Path components missing below `base`; empty if the target exists.
     pub(super) missing: Vec<OsString>,
 }
 
 impl UnpackTarget {
-    /// Finds the place where the call was allowed to write.
+    /// Resolves the path that the call was allowed to write.
     pub(super) fn resolve(grants: &Grants, target: &Path) -> Result<Self, ToolError> {
         let failed = |error: io::Error| explain_error("unpack into", target, &error);
         let real = match grants.real_path(&Scope::FILE_WRITE, target)? {
@@ -50,8 +50,8 @@ impl UnpackTarget {
         Ok(Self { real: real.to_path_buf(), base, missing: Vec::new() })
     }
 
-    /// Whether something is there under a relative path. A link on the way
-    /// is an error: what is behind it is not ours to write.
+    /// Whether a relative path exists. A symlink on the way is an error: what
+    /// it points to must not be written.
     pub(super) fn contains(&self, relative: &Path) -> Result<bool, ToolError> {
         if !self.missing.is_empty() {
             return Ok(false);
@@ -74,14 +74,17 @@ impl UnpackTarget {
 
 fn through_link_error(relative: &Path) -> ToolError {
     ToolError::denied(format!(
-        "{} would be written through a link that is in the target already",
+        "{} would be written through a symlink in the target",
         relative.display()
     ))
     .with("rule", "link")
-    .with_hint("Nothing was unpacked. Unpack into the place that the link leads to, or elsewhere.")
+    .with_hint(
+        "Nothing was unpacked. Unpack into the directory that the symlink points to, or \
+        choose another target.",
+    )
 }
 
-/// The handle of the folder `name` in `here`; a link is told from a file.
+/// Opens the directory `name` in `here`; fails with `ELOOP` for a symlink.
 pub(super) fn open_subdir(here: impl AsFd, name: &OsStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     match rustix::fs::openat(here.as_fd(), name, flags, Mode::empty()) {
@@ -90,7 +93,7 @@ pub(super) fn open_subdir(here: impl AsFd, name: &OsStr) -> Result<OwnedFd, Errn
     }
 }
 
-/// What is there under a name, if anything.
+/// Returns the type of the entry `name`, if it exists.
 pub(super) fn kind_at(here: impl AsFd, name: &OsStr) -> Result<Option<FileType>, Errno> {
     match rustix::fs::statat(here, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => Ok(Some(FileType::from_raw_mode(stat.st_mode))),
@@ -99,11 +102,11 @@ pub(super) fn kind_at(here: impl AsFd, name: &OsStr) -> Result<Option<FileType>,
     }
 }
 
-/// The names in a folder.
+/// Returns the names and types of a directory's entries.
 pub(super) fn names_in(folder: impl AsFd) -> Result<Vec<(OsString, FileType)>, Errno> {
     use std::os::unix::ffi::OsStrExt;
     let mut names = Vec::new();
-    // A handle that only stands for a place cannot be read.
+    // An `O_PATH` handle cannot be read.
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let readable = rustix::fs::openat(folder.as_fd(), ".", flags, Mode::empty())?;
     for entry in rustix::fs::Dir::new(readable)? {
@@ -122,7 +125,7 @@ pub(super) fn names_in(folder: impl AsFd) -> Result<Vec<(OsString, FileType)>, E
     Ok(names)
 }
 
-/// The path of what is missing, for messages.
+/// Joins the missing components to a path, for messages.
 pub(super) fn join_parts(parts: &[OsString]) -> PathBuf {
     parts.iter().collect()
 }

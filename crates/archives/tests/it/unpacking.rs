@@ -359,7 +359,7 @@ t.close()
     let told: Vec<_> = out.not_kept.iter().map(|kept| (kept.what, kept.count)).collect();
     let lost =
         u64::from(umask & 0o666 != 0) + u64::from(umask & 0o644 != 0) + u64::from(umask != 0);
-    let expected = (lost > 0).then_some(("permission bits that the umask takes", lost));
+    let expected = (lost > 0).then_some(("permission bits removed by the umask", lost));
     assert_eq!(told, Vec::from_iter(expected));
 }
 

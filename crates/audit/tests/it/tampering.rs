@@ -130,7 +130,7 @@ fn a_folder_that_is_gone_is_missed_also_when_another_was_begun() {
     let folder = Folder::with_entries(5);
     fs::remove_dir_all(folder.path()).unwrap();
     let anchor = "audit.anchor";
-    let gone = "the log that it speaks of is gone";
+    let gone = "the log it refers to is missing";
     assert_eq!(faults(&folder.report()), [(anchor, 0, gone)]);
     folder.add(2, &LogOptions::default());
     let report = folder.report();

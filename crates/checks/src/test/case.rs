@@ -1,53 +1,53 @@
-//! What became of tests.
+//! Results of tests.
 
 use serde::Serialize;
 
-/// What became of a test.
+/// Outcome of one test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TestOutcome {
-    /// It is as it should be.
+    /// The test passed.
     Passed,
-    /// It found a fault.
+    /// The test failed.
     Failed,
-    /// It was not run.
+    /// The test did not run.
     Skipped,
-    /// It could not be run to its end, or not even begun.
+    /// The test could not be started or completed.
     Error,
 }
 
-/// One test that was run, or should have been.
+/// One test and its result.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TestCase {
-    /// Its name, as people know it.
+    /// Display name.
     pub name: String,
-    /// What became of it.
+    /// Outcome of the test.
     pub outcome: TestOutcome,
-    /// Where it failed, or where it is.
+    /// The file where the test failed, or where it is defined.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// The line.
+    /// The line in that file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
-    /// How long it took.
+    /// Duration in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
-    /// The assertion, or what else went wrong.
+    /// The failed assertion, or another error.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// How it came there: the project's own part of it.
+    /// Traceback, reduced to the frames of the project.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub traceback: String,
-    /// What it printed.
+    /// Output of the test.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub output: String,
-    /// How the runner is told to run it alone.
+    /// Identifier that makes the runner run only this test.
     #[serde(skip)]
     pub id: String,
 }
 
 impl TestCase {
-    /// A test of this name.
+    /// Creates a test with this name.
     pub fn new(name: impl Into<String>, outcome: TestOutcome) -> Self {
         let name = name.into();
         Self {
@@ -63,60 +63,65 @@ impl TestCase {
         }
     }
 
-    /// One that was running when the run was cut off, with this code.
+    /// Creates a test that was running when the run was interrupted with this
+    /// exit code.
     pub fn interrupted(name: impl Into<String>, code: i32) -> Self {
         let mut case = Self::new(name, TestOutcome::Error);
         case.message = match code {
-            // What is told of one whose time was up.
-            124 => "The time was up while this test ran".to_owned(),
+            // 124 is the exit code of a timeout.
+            124 => "Timed out while this test was running".to_owned(),
             129..=192 => {
-                format!("The tests were ended by signal {} while this one ran", code - 128)
+                format!(
+                    "The test run was killed by signal {} while this test was running",
+                    code - 128
+                )
             }
-            _ => format!("The tests ended with {code} while this one ran"),
+            _ => format!("The test run exited with code {code} while this test was running"),
         };
         case
     }
 
-    /// Whether it was begun at all.
+    /// Whether the test was started.
     pub fn has_run(&self) -> bool {
         self.outcome != TestOutcome::Skipped
     }
 
-    /// Whether somebody has to look at it.
+    /// Whether the test failed or ended with an error.
     pub fn has_failed(&self) -> bool {
         matches!(self.outcome, TestOutcome::Failed | TestOutcome::Error)
     }
 }
 
-/// What became of all tests.
+/// Results of a test run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TestResults {
-    /// How many were as they should be.
+    /// Number of passed tests.
     pub passed: u64,
-    /// How many found a fault.
+    /// Number of failed tests.
     pub failed: u64,
-    /// How many were not run.
+    /// Number of skipped tests.
     pub skipped: u64,
-    /// How many could not be run.
+    /// Number of tests with errors.
     pub errors: u64,
-    /// Tests one by one, as far as they are known.
+    /// The individual tests, if known.
     pub cases: Vec<TestCase>,
-    /// How long all of them took, if it was said.
+    /// Total duration in seconds, if the runner reports it.
     pub seconds: Option<f64>,
-    /// What was printed, where it has to be made out of something else.
+    /// Output of the run, if it is reconstructed from a report.
     pub printed: Option<String>,
-    /// The folder that files and ids are told from, if the runner names one.
+    /// The directory that files and ids are relative to, if the runner names
+    /// one.
     pub root: Option<String>,
-    /// Whether the numbers are only what could be made out of the output.
+    /// Whether the numbers are guessed from the output.
     pub is_guess: bool,
-    /// How many ran besides those that were asked for, and are not told.
+    /// Number of tests that ran without being requested; they are not listed.
     pub unrequested: u64,
-    /// Whether one of these is why the runner did not end well.
+    /// Whether an unrequested test made the runner fail.
     pub unrequested_failed: bool,
 }
 
 impl TestResults {
-    /// Of these tests.
+    /// Creates results from a list of tests.
     pub fn from_cases(cases: Vec<TestCase>) -> Self {
         let mut results = Self::default();
         for case in &cases {
@@ -126,7 +131,7 @@ impl TestResults {
         results
     }
 
-    /// One more.
+    /// Counts one more outcome.
     pub fn count(&mut self, outcome: TestOutcome) {
         match outcome {
             TestOutcome::Passed => self.passed += 1,
@@ -136,7 +141,7 @@ impl TestResults {
         }
     }
 
-    /// How many there were.
+    /// Total number of tests.
     pub fn total(&self) -> u64 {
         self.passed + self.failed + self.skipped + self.errors
     }

@@ -1,4 +1,4 @@
-//! The words of each runner's command: which tests it is to run.
+//! Command-line arguments that make each runner run the requested tests.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ fn strip_dot_slash(target: &str) -> &str {
     target.strip_prefix("./").unwrap_or(target)
 }
 
-/// An expression that matches just these names.
+/// Returns a pattern that matches exactly these names.
 fn exact_pattern(names: &[String]) -> String {
     let names = names.iter().map(|name| escape(name)).collect::<Vec<_>>().join("|");
     format!("^({names})$")
@@ -30,14 +30,14 @@ fn escape(text: &str) -> String {
     escaped
 }
 
-/// A name without the values that a test was given.
+/// Strips the parameters of a test from its name.
 fn without_parameters(name: &str) -> &str {
     name.split('[').next().unwrap_or(name)
 }
 
 pub(super) fn pytest(wish: &TestRequest) -> Vec<String> {
-    // One line for each test, written before it begins: if the run is cut off,
-    // they say how far it came. A number also holds against the project's `-q`.
+    // Prints one line per test before it starts, which shows how far an
+    // interrupted run got. A number also overrides the project's `-q`.
     let mut all =
         to_args(&["--verbosity=1", "--color=no", "--tb=short", "-o", "junit_family=xunit1"]);
     all.push(format!("--junitxml={}", wish.report));
@@ -46,7 +46,7 @@ pub(super) fn pytest(wish: &TestRequest) -> Vec<String> {
         false => wish.name.iter().map(|part| without_parameters(part)).collect(),
     };
     let named = wish.filter.as_deref().map(|filter| match filter.split_once("::") {
-        // Each part is looked for by itself.
+        // Each part is matched separately.
         Some(_) => filter.split("::").map(without_parameters).collect::<Vec<_>>().join(" and "),
         None => filter.to_owned(),
     });
@@ -73,19 +73,19 @@ pub(super) fn unittest(wish: &TestRequest) -> Vec<String> {
     let mut all = to_args(&["-m", "unittest"]);
     let target = wish.targets.first().map_or(".", |target| strip_dot_slash(target));
     if target.ends_with(".py") {
-        // Its folder is searched for this name alone; several files that are
-        // meant have one name, and are below what they have in common.
+        // Only this name is searched for in its directory; several target files
+        // share one name and are below their common directory.
         let name = target.rsplit_once('/').map_or(target, |(_, name)| name);
         let folder = common_dir(&wish.targets);
         all.extend(to_args(&["discover", "-v", "-s", &folder, "-p", name]));
     } else {
         let folder = if target == "." { wish.test_dir.as_deref().unwrap_or(".") } else { target };
         all.extend(to_args(&["discover", "-v", "-s", folder]));
-        // Both ways of calling a file of tests are usual.
+        // Both `test_*.py` and `*_test.py` are common.
         all.extend(to_args(&["-p", "*test*.py"]));
     }
     let mut wanted: Vec<String> = wish.filter.iter().map(|name| name.replace("::", ".")).collect();
-    // What has an asterisk is matched as a whole.
+    // A pattern with an asterisk must match the whole name.
     wanted.extend(wish.only.iter().flat_map(|name| [format!("*{name}"), format!("*{name}.*")]));
     let parts: Vec<&str> = wish.name.iter().map(|part| without_parameters(part)).collect();
     let name = parts.join(".");
@@ -98,7 +98,7 @@ pub(super) fn unittest(wish: &TestRequest) -> Vec<String> {
     all
 }
 
-/// The folder that all of these files are below.
+/// Returns the common parent directory of these files.
 fn common_dir(files: &[String]) -> String {
     let mut folders = files.iter().filter_map(|file| Path::new(strip_dot_slash(file)).parent());
     let Some(mut found) = folders.next() else { return ".".to_owned() };
@@ -132,7 +132,7 @@ fn cargo_args(fixed: &[&str], wish: &TestRequest) -> Vec<String> {
     let mut all = to_args(fixed);
     let targets = || wish.targets.iter().map(|target| strip_dot_slash(target));
     for target in targets() {
-        // A file or a folder of `tests` is a program of its own.
+        // A file or directory in `tests` is a separate test binary.
         let own = [("tests/", "--test"), ("src/bin/", "--bin"), ("examples/", "--example")];
         let found = own.iter().find_map(|(place, word)| Some((word, target.strip_prefix(place)?)));
         let Some((word, rest)) = found else { continue };
@@ -143,8 +143,8 @@ fn cargo_args(fixed: &[&str], wish: &TestRequest) -> Vec<String> {
         }
     }
     if !wish.only.is_empty() {
-        // The words for examples in the documentation are taken apart at their
-        // blanks, so that they can only be asked for by their file.
+        // Doctest names are split at spaces, so they can only be selected by
+        // file.
         let is_doc = |name: &String| name.contains(" - ") && name.contains(" (line ");
         all.push("--".to_owned());
         all.extend((!wish.only.iter().any(is_doc)).then(|| "--exact".to_owned()));
@@ -174,8 +174,7 @@ fn cargo_args(fixed: &[&str], wish: &TestRequest) -> Vec<String> {
     all
 }
 
-/// The module that a file is, if nothing says otherwise: empty for that of a
-/// whole program.
+/// Returns the module path of a file by convention; empty for a crate root.
 fn rust_module(target: &str) -> String {
     let path = target.strip_suffix(".rs").unwrap_or(target);
     let mut parts: Vec<&str> = path.split('/').collect();
@@ -183,7 +182,7 @@ fn rust_module(target: &str) -> String {
     let begin = parts.iter().position(|part| places.contains(part)).map_or(0, |at| at + 1);
     let place = begin.checked_sub(1).and_then(|at| parts.get(at)).copied();
     parts.drain(..begin);
-    // The first name below is that of the program.
+    // The first component is the name of the binary.
     if place != Some("src") && !parts.is_empty() {
         parts.remove(0);
     } else if parts.first() == Some(&"bin") {
@@ -192,7 +191,7 @@ fn rust_module(target: &str) -> String {
     if matches!(parts.last(), Some(&("lib" | "main" | "mod" | "."))) {
         parts.pop();
     }
-    // Tests in a file beside the one that they test.
+    // Tests in a separate file next to the tested one.
     let beside = parts.last().and_then(|last| last.strip_suffix("_tests"));
     if let Some(tested) = beside {
         parts.pop();
@@ -201,13 +200,13 @@ fn rust_module(target: &str) -> String {
     parts.join("::")
 }
 
-/// The names that a test of a module may have: its own, or one in the module
-/// for tests within.
+/// Returns the possible full names of a test in a module: directly in it, or in
+/// its test module.
 fn full_names(module: &str, name: &str) -> Vec<String> {
     if module.is_empty() {
         return ["", "tests::", "test::"].map(|inner| format!("{inner}{name}")).to_vec();
     }
-    // Some say all of it, although the file says it already.
+    // The name may repeat the module path of the file.
     if name.starts_with(&format!("{module}::")) {
         return vec![name.to_owned()];
     }
@@ -216,7 +215,7 @@ fn full_names(module: &str, name: &str) -> Vec<String> {
 
 pub(super) fn jest(wish: &TestRequest) -> Vec<String> {
     let mut fixed = vec!["--ci", "--json", "--testLocationInResults", "--colors=false"];
-    // Otherwise a name is an expression that others match as well.
+    // Without this flag, a file name is a pattern that may match other files.
     let is_file = |target: &String| matches_pattern(Path::new(target), table::JS_PATTERNS);
     if !wish.targets.is_empty() && wish.targets.iter().all(is_file) {
         fixed.push("--runTestsByPath");
@@ -224,8 +223,8 @@ pub(super) fn jest(wish: &TestRequest) -> Vec<String> {
     js_args(&fixed, &format!("--outputFile={}", wish.report), wish)
 }
 
-/// The usual reporter as well, as the other one knows nothing of errors outside
-/// of tests.
+/// Also enables the default reporter, because the JSON reporter omits errors
+/// outside of tests.
 pub(super) fn vitest(wish: &TestRequest) -> Vec<String> {
     let fixed = ["run", "--reporter=default", "--reporter=json", "--no-color"];
     js_args(&fixed, &format!("--outputFile.json={}", wish.report), wish)
@@ -247,8 +246,8 @@ pub(super) fn mocha(wish: &TestRequest) -> Vec<String> {
     all
 }
 
-/// What the whole name of a test has to match: that of its groups and its own,
-/// with blanks between.
+/// Returns the pattern for the full name of a test: its groups and its own
+/// name, separated by spaces.
 fn name_pattern(wish: &TestRequest) -> Option<String> {
     if !wish.only.is_empty() {
         return Some(exact_pattern(&wish.only));
@@ -256,7 +255,7 @@ fn name_pattern(wish: &TestRequest) -> Option<String> {
     let name = join_names(&wish.names());
     match (name.is_empty(), wish.is_exact()) {
         (false, true) => Some(format!("^({name})$")),
-        // A group, or a test without the groups around it.
+        // A group, or a test without its enclosing groups.
         (false, false) => Some(format!("(^| ){name}( |$)")),
         (true, _) => {
             let filter = wish.filter.as_ref()?.replace("::", " ");
@@ -279,9 +278,9 @@ pub(super) fn node(wish: &TestRequest) -> Vec<String> {
     all
 }
 
-/// What Node has to be asked for: newer versions know a test by its name and
-/// those around it together; before, it was known by its own, and one within
-/// another test is only reached if that runs as well, with all that is in it.
+/// Returns the names to pass to Node. Newer versions match the full name of a
+/// test, including its parents. Older ones match only its own name, and run a
+/// nested test only if its parents run too, with all their subtests.
 fn node_names(ids: &[String], tries: u8) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for id in ids {
@@ -301,8 +300,8 @@ fn node_names(ids: &[String], tries: u8) -> Vec<String> {
     names
 }
 
-/// The same for a test that somebody names: what is between two of its names
-/// may also be a part of one. At last, any with the name in theirs.
+/// Returns the pattern for a test named by the user; ` > ` may also be part of
+/// a name. The last attempt matches any test that contains the name.
 fn node_name_pattern(names: &[&str], tries: u8) -> String {
     let whole = join_names(names);
     let mut all = vec![whole.clone()];
@@ -318,14 +317,14 @@ fn node_name_pattern(names: &[&str], tries: u8) -> String {
     format!("^({})${like}", all.join("|"))
 }
 
-/// An expression for names with blanks between, or with what people put there.
+/// Returns a pattern for names separated by spaces or by ` > `.
 fn join_names(names: &[&str]) -> String {
     names.iter().map(|name| escape(name)).collect::<Vec<_>>().join("( >)? ")
 }
 
 pub(super) fn go(wish: &TestRequest) -> Vec<String> {
     let mut all = to_args(&["test", "-json"]);
-    // One test within another: each level is an expression of its own.
+    // Nested tests: each level is a separate pattern.
     let levels = |name: &str| {
         let levels = name.split('/').map(|level| exact_pattern(&[level.to_owned()]));
         levels.collect::<Vec<_>>().join("/")

@@ -1,16 +1,16 @@
-//! What TAP and jest say to people of each test, where no report is to be had:
-//! in the output of a command that starts them.
+//! Parses the console output of TAP and jest, for commands that produce no
+//! report.
 
 use super::case::{TestCase, TestOutcome};
 use super::trace;
 
-/// The tests of all TAP in a text, with the names around them; none if there is
-/// no TAP in it that tells more than a line of a test.
+/// Returns all TAP tests in a text, named with their parents; `None` if the
+/// text contains no TAP diagnostics.
 pub(super) fn parse_tap(text: &str) -> Option<Vec<TestCase>> {
     if !text.lines().any(|line| line.trim() == "---") {
         return None;
     }
-    // What is within a test is told before the test itself.
+    // Subtests are reported before their parent.
     let mut told: Vec<(usize, TestCase)> = Vec::new();
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
@@ -53,7 +53,7 @@ pub(super) fn parse_tap_line(line: &str) -> Option<TestCase> {
     Some(case)
 }
 
-/// Reads what is between the dashes and the dots below a test.
+/// Reads the YAML diagnostics of a test, between `---` and `...`.
 fn apply_diagnostics(case: &mut TestCase, lines: &[&str], depth: usize) {
     let value = |key: &str| {
         let at = lines.iter().position(|line| line.trim_start().starts_with(key))?;
@@ -61,7 +61,7 @@ fn apply_diagnostics(case: &mut TestCase, lines: &[&str], depth: usize) {
         if !first.starts_with('|') {
             return Some(first.trim_matches('\'').to_owned());
         }
-        // A text of several lines is further to the right.
+        // The lines of a block scalar are indented further.
         let rest = lines.iter().skip(at + 1).take_while(|line| {
             line.trim().is_empty() || line.len() - line.trim_start().len() > depth
         });
@@ -86,12 +86,13 @@ fn apply_diagnostics(case: &mut TestCase, lines: &[&str], depth: usize) {
     }
 }
 
-/// The tests that jest says have failed: `  ● group › name`, and below it why.
+/// Returns the tests that jest reports as failed: `  ● group › name`, followed
+/// by the reason.
 pub(super) fn parse_jest_failures(text: &str) -> Vec<TestCase> {
     let mut cases: Vec<TestCase> = Vec::new();
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
-        // Headings of other kinds have no test below a group.
+        // Other headings do not contain a group and a test.
         let Some(name) = line.strip_prefix("  ● ").filter(|name| name.contains(" › ")) else {
             continue;
         };
@@ -113,7 +114,7 @@ pub(super) fn parse_jest_failures(text: &str) -> Vec<TestCase> {
         if let Some((file, line)) = trace::failure_location(&case.traceback, false) {
             (case.file, case.line) = (Some(file), Some(line));
         }
-        // All are told once more at the end.
+        // Jest repeats all failures at the end.
         if !cases.iter().any(|known| (&known.name, known.line) == (&case.name, case.line)) {
             cases.push(case);
         }

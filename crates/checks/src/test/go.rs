@@ -1,4 +1,4 @@
-//! What `go test -json` prints.
+//! Parses the output of `go test -json`.
 
 use std::collections::BTreeMap;
 
@@ -74,13 +74,13 @@ pub(super) fn read(said: &CheckOutput<'_>, code: i32) -> Option<TestResults> {
     is_known.then(|| TestResults { printed: Some(printed), ..TestResults::from_cases(cases) })
 }
 
-/// The package that a line says could not be built: `FAIL\tm/b [build failed]`.
+/// Returns the package that failed to build: `FAIL\tm/b [build failed]`.
 fn build_failed_package(line: &str) -> Option<String> {
     let (package, why) = line.strip_prefix("FAIL\t")?.split_once(" [")?;
     why.ends_with("failed]").then(|| package.to_owned())
 }
 
-/// A package of which nothing could be run, and what was said of it.
+/// Creates the error of a package in which nothing could run.
 fn package_error(package: &str, output: &str, stderr: &str) -> TestCase {
     let mut case = TestCase::new(package, TestOutcome::Error);
     case.id = String::new();
@@ -96,7 +96,7 @@ fn package_error(package: &str, output: &str, stderr: &str) -> TestCase {
     case
 }
 
-/// The part of the compiler's complaints that is about a package, or all.
+/// Returns the compiler output for one package, or all of it.
 fn package_stderr(package: &str, stderr: &str) -> String {
     let mut is_it = false;
     let mut told = Vec::new();
@@ -112,7 +112,8 @@ fn package_stderr(package: &str, stderr: &str) -> String {
     if told.is_empty() { stderr.to_owned() } else { told.join("\n") }
 }
 
-/// The first place in a text that is in the project, not in Go itself.
+/// Returns the first source location in the project, outside of Go's own
+/// sources.
 fn project_location<'a>(lines: impl Iterator<Item = &'a str>) -> Option<(String, u64)> {
     let own = lines.filter(|line| !trace::is_library_line(line));
     let mut places = own.filter_map(|line| crate::lines::parse_located(line.trim()));
@@ -147,7 +148,7 @@ fn make_case(
     case
 }
 
-/// What was said before the frames of a panic, and those of the project.
+/// Splits a panic into its message and the frames of the project.
 fn split_panic<'a>(told: &[&'a str]) -> (Vec<&'a str>, Vec<&'a str>) {
     let is_panic = told.iter().any(|line| {
         let bare = line.trim_start();
@@ -158,7 +159,7 @@ fn split_panic<'a>(told: &[&'a str]) -> (Vec<&'a str>, Vec<&'a str>) {
     else {
         return (told.to_vec(), Vec::new());
     };
-    // A line for the function, and a line for its place.
+    // One line for the function, one for its location.
     let own = frames.windows(2).filter(|pair| match pair {
         [name, place] => {
             !name.starts_with('\t') && place.starts_with('\t') && !trace::is_library_line(place)

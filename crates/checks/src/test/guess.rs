@@ -1,5 +1,5 @@
-//! What can be made out of the output of a runner that is not known: the
-//! lines in which well-known ones sum up what they did.
+//! Guesses results from the output of an unknown runner, by the summary lines
+//! of common runners.
 
 use super::case::{TestCase, TestOutcome, TestResults};
 use super::{console_output, libtest, trace};
@@ -10,11 +10,11 @@ pub(super) fn read(said: &CheckOutput<'_>, code: i32) -> Option<TestResults> {
     let known = libtest::read_text(&all);
     let mut results = if known.total() > 0 { known } else { sum_summaries(&all) };
     results.is_guess = true;
-    // Whatever was made out, the code is the truth.
+    // The exit code overrides the guess.
     if code != 0 && results.failed + results.errors == 0 {
         let mut case = TestCase::new("the command", TestOutcome::Error);
         let end = trace::tail(all.trim(), 1_500);
-        case.message = format!("It ended with {code}");
+        case.message = format!("Exited with code {code}");
         end.clone_into(&mut case.output);
         results.errors += 1;
         results.cases.push(case);
@@ -22,7 +22,7 @@ pub(super) fn read(said: &CheckOutput<'_>, code: i32) -> Option<TestResults> {
     Some(results)
 }
 
-/// Adds up lines such as `== 1 failed, 2 passed in 0.1s ==`, `Tests: 1 failed,
+/// Sums up lines such as `== 1 failed, 2 passed in 0.1s ==`, `Tests: 1 failed,
 /// 2 passed, 3 total`, `# fail 1`, `2 passing`, `--- FAIL: TestX`.
 fn sum_summaries(text: &str) -> TestResults {
     let mut results = TestResults::default();
@@ -46,18 +46,18 @@ fn sum_summaries(text: &str) -> TestResults {
         }
     }
     let mut told = if results.total() == 0 { marks } else { results };
-    // Some name a test twice.
+    // Some runners report a test twice.
     cases.dedup_by(|one, other| one.name == other.name);
     told.cases.extend(console_output::parse_tap(text).unwrap_or(cases));
     told.cases.extend(console_output::parse_jest_failures(text));
     told
 }
 
-/// A test in a line of its own: `FAILED a.py::test_x - why` of pytest, `not ok 1
-/// - name # SKIP` of TAP.
+/// Parses a result line of pytest (`FAILED a.py::test_x - why`) or TAP (`not ok
+/// 1 - name # SKIP`).
 fn parse_case_line(line: &str) -> Option<TestCase> {
     if let Some(rest) = line.strip_prefix("FAILED ").filter(|rest| rest.contains("::")) {
-        // An id in brackets may have anything in it.
+        // A parametrized id in brackets may contain anything.
         let (name, why) = match rest.split_once("] - ") {
             Some((name, why)) => (format!("{name}]"), why),
             None => rest
@@ -72,7 +72,7 @@ fn parse_case_line(line: &str) -> Option<TestCase> {
     console_output::parse_tap_line(line)
 }
 
-/// Whether a line says nothing but how many.
+/// Whether a line is a summary of counts.
 fn is_summary(line: &str) -> bool {
     const SUMMARY_WORDS: &[&str] =
         &["passed", "failed", "passing", "failing", "pending", "error", "errors"];

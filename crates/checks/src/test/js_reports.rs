@@ -1,4 +1,4 @@
-//! Runners of JavaScript that report in JSON: jest, vitest, mocha.
+//! JSON reports of the JavaScript runners jest, vitest and mocha.
 
 use serde_json::Value;
 
@@ -19,8 +19,8 @@ fn seconds(value: &Value) -> Option<f64> {
     value.get("duration").and_then(Value::as_f64).map(|time| time / 1_000.0)
 }
 
-/// Vitest's report is that of jest; errors outside of tests are only in what it
-/// prints.
+/// Parses the report of vitest, which has the format of jest; errors outside of
+/// tests are only in its output.
 pub(super) fn vitest(said: &CheckOutput<'_>, code: i32) -> Option<TestResults> {
     let results = jest(said, code)?;
     if code == 0 || results.failed + results.errors > 0 {
@@ -36,10 +36,10 @@ pub(super) fn vitest(said: &CheckOutput<'_>, code: i32) -> Option<TestResults> {
     Some(results)
 }
 
-/// The first error that no test has caught, and its place.
+/// Returns the first unhandled error and its location.
 fn unhandled_error(text: &str) -> Option<(String, Option<(String, u64)>)> {
     let (_, rest) = text.split_once(" Unhandled Error")?;
-    // Each has a line with its kind between dashes.
+    // Each error starts with a line that has its kind between dashes.
     let mut lines = rest.lines().skip(1).skip_while(|line| !line.starts_with('⎯')).skip(1);
     let told: Vec<&str> =
         lines.by_ref().take_while(|line| !line.trim_start().starts_with('❯')).collect();
@@ -50,7 +50,7 @@ fn unhandled_error(text: &str) -> Option<(String, Option<(String, u64)>)> {
     (!message.is_empty()).then_some((message, place))
 }
 
-/// Jest's report, which vitest writes as well.
+/// Parses the report of jest, which vitest writes as well.
 pub(super) fn jest(said: &CheckOutput<'_>, _: i32) -> Option<TestResults> {
     let report = find_json(said.report)?;
     let mut cases = Vec::new();
@@ -86,14 +86,14 @@ fn jest_case(file: &str, test: &Value) -> TestCase {
     case
 }
 
-/// A file that could not be run.
+/// Creates the error of a file that could not run.
 fn jest_suite(file: &str, message: &str) -> TestCase {
     let message = strip_ansi(message);
     let mut case = with_failure(TestCase::new(file, TestOutcome::Error), &message);
     let told = message.lines().map(str::trim).filter(|line| !line.is_empty());
     let told = told.filter(|line| !line.starts_with('●')).take_while(|line| !is_code_line(line));
     case.message = told.take(4).collect::<Vec<_>>().join("\n");
-    // Advice that fits every file comes before what is wrong with this one.
+    // General advice precedes the actual error.
     if let Some((wrong, place)) = syntax_error(&message, file) {
         case.message = wrong;
         if let Some(line) = place {
@@ -105,9 +105,9 @@ fn jest_suite(file: &str, message: &str) -> TestCase {
     case
 }
 
-/// What is wrong with a file that cannot be read, and in which line:
-/// `SyntaxError: /w/a.js: Unexpected token (1:10)`, or `/w/a.js:3` above the
-/// line and the error.
+/// Returns the syntax error of a file and its line: `SyntaxError: /w/a.js:
+/// Unexpected token (1:10)`, or `/w/a.js:3` above the source line and the
+/// error.
 fn syntax_error(message: &str, file: &str) -> Option<(String, Option<u64>)> {
     let lines = || message.lines().map(str::trim);
     let wrong = lines().find(|line| {
@@ -127,7 +127,7 @@ fn syntax_error(message: &str, file: &str) -> Option<(String, Option<u64>)> {
     Some((wrong.replace(&format!("{file}: "), ""), line))
 }
 
-/// A line that shows code, or a frame.
+/// Whether a line shows source code or a stack frame.
 fn is_code_line(line: &str) -> bool {
     let bare = line.trim_start_matches(['>', ' ']);
     let number = bare.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -141,7 +141,7 @@ pub(super) fn mocha(said: &CheckOutput<'_>, _: i32) -> Option<TestResults> {
     let total = report.pointer("/stats/duration").and_then(Value::as_f64);
     let tests = report.get("tests")?.as_array()?;
     let is_test = |title: &str| tests.iter().any(|test| text(test, "fullTitle") == title);
-    // A hook that fails is among the failures alone.
+    // A failed hook is listed only under `failures`.
     let failures = list(&report, "failures").iter();
     let hooks = failures.filter(|failure| !is_test(text(failure, "fullTitle")));
     let tests = tests.iter().chain(hooks).map(|test| {
@@ -166,7 +166,7 @@ pub(super) fn mocha(said: &CheckOutput<'_>, _: i32) -> Option<TestResults> {
     Some(results)
 }
 
-/// A case with its fault: what was said before the frames, and the frames.
+/// Adds a failure to a test: the message before the frames, and the frames.
 fn with_failure(mut case: TestCase, fault: &str) -> TestCase {
     if fault.is_empty() {
         return case;
@@ -181,7 +181,7 @@ fn with_failure(mut case: TestCase, fault: &str) -> TestCase {
     case
 }
 
-/// A text without colours.
+/// Removes ANSI escape sequences.
 fn strip_ansi(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;

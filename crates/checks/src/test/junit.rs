@@ -1,4 +1,4 @@
-//! JUnit's XML, which pytest writes.
+//! JUnit XML reports, as written by pytest.
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
@@ -7,10 +7,10 @@ use super::case::{TestCase, TestOutcome, TestResults};
 use super::{pytest_output, trace};
 use crate::CheckOutput;
 
-/// The most tests that are told one by one.
+/// Maximum number of tests that are read.
 const MAX_CASES: usize = 100_000;
 
-/// A test that is being read.
+/// The test that is being parsed.
 #[derive(Default)]
 struct OpenTestCase {
     class: String,
@@ -24,7 +24,7 @@ struct OpenTestCase {
     output: String,
 }
 
-/// What text belongs to at the moment.
+/// Destination of the current text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TextTarget {
     Ignored,
@@ -38,7 +38,7 @@ pub(super) fn pytest(said: &CheckOutput<'_>, code: i32) -> Option<TestResults> {
         let classes = open.class.strip_prefix(&module).unwrap_or_default().trim_matches('.');
         let file = open.file.clone().unwrap_or_else(|| open.class.replace('.', "/") + ".py");
         let classes = classes.split('.').filter(|class| !class.is_empty());
-        // A file that could not be read has no test in it.
+        // A file that failed to load has no test.
         let is_file = open.class.is_empty();
         let name = (!is_file).then_some(open.name.as_str());
         let parts: Vec<&str> = [file.as_str()].into_iter().chain(classes).chain(name).collect();
@@ -48,7 +48,7 @@ pub(super) fn pytest(said: &CheckOutput<'_>, code: i32) -> Option<TestResults> {
     let Some(mut results) = read else { return pytest_output::read(said, code) };
     results.root = pytest_output::rootdir(said);
     for case in results.cases.iter_mut().filter(|case| case.has_failed()) {
-        // The first line counts from nought, and is that of the test.
+        // The reported line is zero-based and is that of the test.
         case.line = case.line.map(|line| line + 1);
         if let Some((file, line)) = trace::failure_location(&case.traceback, true) {
             (case.file, case.line) = (Some(file), Some(line));
@@ -57,16 +57,16 @@ pub(super) fn pytest(said: &CheckOutput<'_>, code: i32) -> Option<TestResults> {
         if let Some(told) = told.filter(|_| case.message == "collection failure") {
             case.message = told.trim().to_owned();
         }
-        // A file that cannot be read has no frame, but a place.
+        // A file with a syntax error has no frame, but a location.
         if case.line.is_none()
             && let Some((file, line)) = syntax_error_location(&case.traceback)
         {
             (case.file, case.line) = (Some(file), Some(line));
         }
     }
-    // 3 and 4: pytest itself has failed; what it says is in its output.
+    // 3 and 4: pytest itself failed; the reason is in its output.
     if matches!(code, 3 | 4) && results.errors == 0 {
-        // What was asked for by its name is not there.
+        // A requested test does not exist.
         let is_unknown = [said.stdout, said.stderr].iter().any(|text| {
             text.lines().any(|line| {
                 line.starts_with("ERROR: not found: ")
@@ -87,12 +87,12 @@ fn syntax_error_location(traceback: &str) -> Option<(String, u64)> {
     places.next_back()
 }
 
-/// `tests/test_a.py` as Python names it.
+/// Converts a path such as `tests/test_a.py` to a Python module name.
 fn module_name(file: &str) -> String {
     file.strip_suffix(".py").unwrap_or(file).replace(['/', '\\'], ".")
 }
 
-/// Reads a report; `name` gives a test its name and its id.
+/// Parses a report; `name` returns the display name and the id of a test.
 fn parse_report(
     xml: &str,
     name: impl Fn(&OpenTestCase) -> (String, String),
@@ -144,7 +144,7 @@ fn parse_report(
                 };
                 append_text(open.as_mut(), into, text);
             }
-            // One that was cut off is good up to there.
+            // A truncated report is valid up to that point.
             Ok(Event::Eof) | Err(_) => break,
             Ok(_) => {}
         }
@@ -181,7 +181,7 @@ fn open_case(tag: &BytesStart<'_>) -> OpenTestCase {
     }
 }
 
-/// Notes what an element says of a test, and where its text belongs.
+/// Records the outcome in an element, and returns the destination of its text.
 fn note_element(name: &str, tag: &BytesStart<'_>, open: Option<&mut OpenTestCase>) -> TextTarget {
     let Some(open) = open else { return TextTarget::Ignored };
     let outcome = match name {
@@ -191,7 +191,7 @@ fn note_element(name: &str, tag: &BytesStart<'_>, open: Option<&mut OpenTestCase
         "system-out" | "system-err" => return TextTarget::Output,
         _ => return TextTarget::Ignored,
     };
-    // A test may fail and then, when it is cleaned up, be an error as well.
+    // A failed test may also report an error in its teardown.
     if open.outcome.is_none() {
         open.outcome = Some(outcome);
         open.message = attribute(tag, "message").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What `cargo test` prints.
+//! Parses the output of `cargo test`.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ pub(super) fn read(said: &CheckOutput<'_>, code: i32) -> Option<TestResults> {
     if let Some(crash) = find_crash(said.stderr) {
         return Some(results.with_error("a test program", &crash));
     }
-    // Nothing was run, as nothing could be built.
+    // Nothing ran because the build failed.
     if code != 0 && results.failed == 0 && results.errors == 0 {
         return match build_error(said.stderr) {
             Some(message) => Some(results.with_error("build", &message)),
@@ -24,7 +24,7 @@ pub(super) fn read(said: &CheckOutput<'_>, code: i32) -> Option<TestResults> {
     Some(results)
 }
 
-/// The tests that have taken long, and have not ended.
+/// Returns the long-running tests that did not finish.
 fn unfinished_tests<'a>(text: &'a str, results: &TestResults) -> Vec<&'a str> {
     let long = text.lines().filter_map(|line| {
         let (name, _) = line.strip_prefix("test ")?.split_once(" has been running for over ")?;
@@ -33,13 +33,13 @@ fn unfinished_tests<'a>(text: &'a str, results: &TestResults) -> Vec<&'a str> {
     long.filter(|name| !results.cases.iter().any(|case| case.name == *name)).collect()
 }
 
-/// What cargo says of a test program that a signal has ended.
+/// Returns cargo's message about a test binary killed by a signal.
 fn find_crash(stderr: &str) -> Option<String> {
     let line = stderr.lines().map(str::trim).find(|line| line.contains("(signal: "))?;
     Some(line.to_owned())
 }
 
-/// The tests that a text tells of.
+/// Parses all tests in a text.
 pub(super) fn read_text(text: &str) -> TestResults {
     let mut cases: Vec<TestCase> = Vec::new();
     let mut faults: BTreeMap<String, String> = BTreeMap::new();
@@ -76,7 +76,7 @@ fn parse_case(line: &str) -> Option<TestCase> {
     let (name, said) = line.strip_prefix("test ")?.rsplit_once(" ... ")?;
     let name = name.strip_suffix(" - should panic").unwrap_or(name);
     let (word, why) = said.split_once(", ").unwrap_or((said, ""));
-    // A time may stand behind it.
+    // A duration may follow.
     let outcome = match word.split(' ').next()? {
         "ok" => TestOutcome::Passed,
         "FAILED" => TestOutcome::Failed,
@@ -91,7 +91,8 @@ fn parse_case(line: &str) -> Option<TestCase> {
 fn attach_failures(cases: &mut [TestCase], faults: BTreeMap<String, String>) {
     for (name, fault) in faults {
         let name = name.strip_suffix(" - should panic").unwrap_or(&name);
-        // The same name may be in several programs; this is of the last.
+        // Several binaries may have a test of this name; the output is from the
+        // last.
         let found = cases.iter_mut().rev().find(|case| case.name == name && case.has_failed());
         if let Some(case) = found {
             apply_failure(case, &fault);
@@ -99,7 +100,7 @@ fn attach_failures(cases: &mut [TestCase], faults: BTreeMap<String, String>) {
     }
 }
 
-/// Reads the fault of a test from what it printed.
+/// Reads the failure of a test from its output.
 pub(super) fn apply_failure(case: &mut TestCase, text: &str) {
     let mut output = Vec::new();
     let mut message = Vec::new();
@@ -110,7 +111,7 @@ pub(super) fn apply_failure(case: &mut TestCase, text: &str) {
         let bare = line.trim();
         if bare.starts_with("thread '") && bare.contains(" panicked at ") {
             let place = bare.rsplit_once(" panicked at ").map_or("", |(_, place)| place);
-            // Older compilers put the message in front of the place.
+            // Older compilers print the message before the location.
             let (told, place) = place.rsplit_once(", ").unwrap_or(("", place));
             if let Some(place) = crate::lines::parse_located(place.trim_end_matches(':')) {
                 case.file = Some(place.file.to_owned());
@@ -126,7 +127,7 @@ pub(super) fn apply_failure(case: &mut TestCase, text: &str) {
         {
             is_panic = false;
         } else if let Some(place) = bare.strip_prefix("note: test did not panic as expected at ") {
-            message.push("the test did not panic, although it should");
+            message.push("the test did not panic as expected");
             if let Some(place) = crate::lines::parse_located(place) {
                 case.file = Some(place.file.to_owned());
                 case.line = place.numbers.first().copied();
@@ -144,7 +145,7 @@ pub(super) fn apply_failure(case: &mut TestCase, text: &str) {
     case.output = super::trace::tail(output.join("\n").trim(), 2_000).to_owned();
 }
 
-/// The frames that are the project's own.
+/// Returns the frames that belong to the project.
 fn backtrace<'a>(lines: &mut std::iter::Peekable<impl Iterator<Item = &'a str>>) -> Vec<String> {
     let mut frames = Vec::new();
     while let Some(line) = lines.next_if(|line| {
@@ -159,7 +160,7 @@ fn backtrace<'a>(lines: &mut std::iter::Peekable<impl Iterator<Item = &'a str>>)
                 frames.push(format!("{name} at {place}"));
             }
         } else {
-            // Without a place it is not ours.
+            // A frame without a location is not part of the project.
             frames.retain(|frame| frame.contains(" at "));
             frames.push(bare.split_once(": ").map_or(bare, |(_, name)| name).to_owned());
         }
@@ -168,7 +169,7 @@ fn backtrace<'a>(lines: &mut std::iter::Peekable<impl Iterator<Item = &'a str>>)
     frames
 }
 
-/// The errors of the compiler.
+/// Returns the compiler errors.
 pub(super) fn build_error(stderr: &str) -> Option<String> {
     let mut errors: Vec<&str> = Vec::new();
     let mut is_error = false;

@@ -1,41 +1,40 @@
-//! Which of the tests that were asked for a run has met. Some runners run more
-//! than that, or name what they left out.
+//! Matches the results of a run with the requested tests. Some runners run more
+//! than requested, or report the tests they left out.
 
 use super::case::{TestCase, TestResults};
 use super::{ChosenRunner, TestRequest, node};
 
 impl ChosenRunner {
-    /// Those of the tests that were asked for by their ids which a run has not
-    /// met, as people know them.
+    /// Returns the display names of the tests that were requested by id and did
+    /// not run.
     pub fn missing_tests(&self, only: &[String], results: &TestResults) -> Vec<String> {
         let is_met = |id: &&String| results.cases.iter().any(|case| self.id_matches(&case.id, id));
         let unmet = only.iter().filter(|id| !is_met(id));
         unmet.map(|id| id.replace(node::ID_SEPARATOR, " > ")).collect()
     }
 
-    /// Whether a test has just the name that was asked for, or is in a group
-    /// that has.
+    /// Whether a test, or a group around one, has exactly the requested name.
     pub fn found_named(&self, wish: &TestRequest, results: &TestResults) -> bool {
-        // Others are asked in a way that only such a test answers to.
+        // Other runners are called with an exact pattern.
         match self.runner.name {
             "node" => results.cases.iter().any(|case| matches_name(case, wish)),
             _ => wish.attempt == 0,
         }
     }
 
-    /// Whether it may take another try until just this test is met.
+    /// Whether another attempt may find exactly this test.
     pub fn may_retry(&self, wish: &TestRequest) -> bool {
         self.runner.name == "node" && wish.names().len() > 1
     }
 
-    /// Results without the tests that nobody has asked for.
+    /// Removes tests that were not requested from the results.
     #[must_use]
     pub fn retain_requested(&self, wish: &TestRequest, results: TestResults) -> TestResults {
         let is_asked = |case: &TestCase| match self.runner.name {
-            // They tell of those that they left out as of those that are skipped.
+            // These report tests that were filtered out as skipped.
             "jest" | "vitest" if !case.has_run() => resembles_request(case, wish),
-            // Before 22 it knows a test by its own name alone, and runs one
-            // within another only with all that is there.
+            // Before version 22, Node matches a test only by its own name, and
+            // runs a nested test only together with its siblings.
             "node" if !wish.only.is_empty() => {
                 wish.only.iter().any(|id| self.id_matches(&case.id, id))
             }
@@ -44,7 +43,7 @@ impl ChosenRunner {
             }
             _ => true,
         };
-        // What belongs to no test, such as a file that cannot be read, is told.
+        // Errors outside of tests, such as a file that fails to load, are kept.
         let (told, aside): (Vec<TestCase>, Vec<TestCase>) =
             results.cases.iter().cloned().partition(|case| case.id.is_empty() || is_asked(case));
         if aside.is_empty() {
@@ -62,12 +61,12 @@ impl ChosenRunner {
         }
     }
 
-    /// Whether a test is the one that was asked for by this id, or in it.
+    /// Whether a test has the requested id, or is nested in it.
     fn id_matches(&self, id: &str, asked: &str) -> bool {
         match self.runner.name {
-            // Modules are named from the folder that was searched.
+            // Module names are relative to the searched directory.
             "unittest" => format!(".{id}.").contains(&format!(".{asked}.")),
-            // Lines of examples change with what is above them.
+            // The line number of a doctest changes with the code above it.
             "cargo" | "nextest" => {
                 let place = |id: &str| id.split(" (line ").next().map(str::to_owned);
                 place(id) == place(asked)
@@ -88,7 +87,7 @@ fn matches_name(case: &TestCase, wish: &TestRequest) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(" > "))
 }
 
-/// Whether a test has in its name what was asked for.
+/// Whether the name of a test contains the requested name.
 fn resembles_request(case: &TestCase, wish: &TestRequest) -> bool {
     let flat = |name: &str| name.replace(" > ", " ").replace("::", " ").to_lowercase();
     if !wish.only.is_empty() {

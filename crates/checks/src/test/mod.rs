@@ -1,4 +1,4 @@
-//! Test runners: which ones a project has, how they are called, what they say.
+//! Test runners: detection, command lines, and parsing of results.
 
 mod case;
 mod command_args;
@@ -33,113 +33,116 @@ pub use table::RUNNERS;
 /// A test runner.
 #[derive(Debug, Clone, Copy)]
 pub struct TestRunner {
-    /// Its name, as a caller writes it.
+    /// Name that callers use.
     pub name: &'static str,
-    /// The program that it is started with.
+    /// Program to start.
     pub program: &'static str,
-    /// Files that its tests are in.
+    /// Patterns of the files that contain its tests.
     file_patterns: &'static [&'static str],
-    /// How sure a folder is that it is used: nought is not at all.
+    /// Confidence that a directory uses this runner; 0 means it does not.
     confidence: fn(&ProjectDir) -> u8,
-    /// The words of its command, without the program.
+    /// Builds its arguments, without the program.
     args: fn(&TestRequest) -> Vec<String>,
-    /// The words of a run of ours, from those and the file for its report.
+    /// Adds the arguments for a report to those; the second parameter is the
+    /// report file.
     report_args: fn(Vec<String>, &str) -> Vec<String>,
-    /// Whether it writes its report into a file.
+    /// Whether it writes its report to a file.
     pub writes_report: bool,
-    /// Whether it can run some of the tests.
+    /// Whether it can run a subset of the tests.
     pub can_filter: bool,
-    /// Reads what it has printed or reported; none if that makes no sense.
+    /// Parses its output or report; `None` if that is not possible.
     parse: fn(&CheckOutput<'_>, i32) -> Option<TestResults>,
-    /// Where it comes from.
+    /// Package manager that installs it.
     source: PackageSource,
-    /// As what.
+    /// Package name.
     package: &'static str,
 }
 
-/// Which tests are to run.
+/// Selection of tests to run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TestRequest {
-    /// Files and folders, from the folder that it runs in; none for all.
+    /// Files and directories, relative to the directory it runs in; empty for
+    /// all.
     pub targets: Vec<String>,
-    /// A test in them, by the names around it and its own.
+    /// A test in them: the names of its groups and its own.
     pub name: Vec<String>,
-    /// Part of a name.
+    /// Part of a test name.
     pub filter: Option<String>,
-    /// Only these, by their ids.
+    /// Ids of the only tests to run.
     pub only: Vec<String>,
-    /// The file for the report.
+    /// Report file.
     pub report: String,
-    /// Whether the tests are below this folder of their own; for make, its target.
+    /// The separate directory that contains the tests; for make, the target.
     pub test_dir: Option<String>,
-    /// How often nothing was found: at first, names are taken as they are.
+    /// Number of attempts that found nothing; the first one matches names
+    /// exactly.
     pub attempt: u8,
 }
 
 impl TestRequest {
-    /// Whether just the tests of this name are meant, and not those like it.
+    /// Whether only tests with exactly this name are requested.
     fn is_exact(&self) -> bool {
         self.attempt == 0
     }
 
-    /// The names around a test and its own, where people also put ` > ` between.
+    /// The names of the groups and of the test; users may also separate them
+    /// with ` > `.
     fn names(&self) -> Vec<&str> {
         self.name.iter().flat_map(|part| part.split(" > ")).collect()
     }
 }
 
-/// A runner that is to run.
+/// A runner with everything needed to start it.
 #[derive(Debug, Clone)]
 pub struct ChosenRunner {
-    /// Which.
+    /// The runner itself.
     pub runner: &'static TestRunner,
-    /// Its program; none if it is missing.
+    /// Its program; `None` if it is not installed.
     pub program: Option<PathBuf>,
-    /// Where it runs.
+    /// Directory it runs in.
     pub dir: PathBuf,
-    /// The path, from there.
+    /// The requested path, relative to that directory.
     pub target: String,
-    /// The command that installs it.
+    /// Command that installs it.
     pub install: String,
-    /// Other runners that would have been possible.
+    /// Other runners that would be possible.
     pub alternatives: Vec<&'static str>,
-    /// Folders below whose tests are not among those that it runs, with the
-    /// runners for them.
+    /// Subdirectories whose tests it does not run, with their runners.
     pub left_out: Vec<(PathBuf, &'static str)>,
-    /// Folders below whose tests it runs without saying much of them, with the
-    /// runners that say more.
+    /// Subdirectories whose tests it runs without details, with the runners
+    /// that report more.
     pub delegated: Vec<(PathBuf, &'static str)>,
     test_dir: Option<String>,
-    /// Where it runs, without links.
+    /// Directory it runs in, with symlinks resolved.
     real_dir: PathBuf,
 }
 
 impl ChosenRunner {
-    /// The words of its command, without the program.
+    /// Returns its arguments, without the program.
     pub fn args(&self, wish: TestRequest) -> Vec<String> {
         (self.runner.args)(&TestRequest { test_dir: self.test_dir.clone(), ..wish })
     }
 
-    /// The words of a run whose report is read, from those of its command.
+    /// Adds the arguments for a report to those of the command.
     pub fn report_args(&self, words: Vec<String>, report: &str) -> Vec<String> {
         (self.runner.report_args)(words, report)
     }
 
-    /// Reads what it has printed, and the code that it ended with.
+    /// Parses its output and exit code.
     pub fn parse(&self, said: &CheckOutput<'_>, code: i32) -> Option<TestResults> {
         let mut results = (self.runner.parse)(said, code)?;
         self.rebase_paths(&mut results);
         Some(results)
     }
 
-    /// Those of the tests, by their ids, that are meant.
+    /// Returns the ids that are in the target files.
     pub fn filter_ids(&self, ids: Vec<String>, targets: &[String]) -> Vec<String> {
-        // Other runners are told of both.
+        // Other runners receive both ids and targets.
         if self.runner.name == "pytest" { selection::filter_ids(ids, targets) } else { ids }
     }
 
-    /// Files and ids of tests are told from where the runner runs, also where
-    /// it takes another folder for the root.
+    /// Makes files and ids relative to the directory the runner runs in, if the
+    /// runner uses a different root.
     fn rebase_paths(&self, results: &mut TestResults) {
         let Some(root) = results.root.take().map(PathBuf::from) else { return };
         if root == self.dir || root == self.real_dir {
@@ -159,17 +162,16 @@ impl ChosenRunner {
     }
 }
 
-/// Why no runner was chosen.
+/// Reason why no runner was chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunnerError {
-    /// There is none of this name; these there are.
+    /// No runner has this name; contains the known names.
     Unknown(Vec<&'static str>),
-    /// Nothing says how the project is tested.
+    /// The project does not configure a test runner.
     NotConfigured,
 }
 
-/// The runner for what was asked: the one of this name, or the one that the
-/// project uses.
+/// Chooses a runner: the named one, or the one that the project uses.
 pub fn choose_runner(
     survey: &ProjectSurvey,
     name: Option<&str>,
@@ -191,7 +193,7 @@ pub fn choose_runner(
 }
 
 fn detect_runner(survey: &ProjectSurvey) -> Result<ChosenRunner, RunnerError> {
-    // A file says itself which language is meant.
+    // The language of a file is known from its name.
     let is_told =
         survey.is_file && RUNNERS.iter().any(|runner| survey.has_files(runner.file_patterns));
     for (at, folder) in survey.dirs.iter().enumerate() {
@@ -231,7 +233,7 @@ fn runner_dir<'a>(survey: &'a ProjectSurvey, runner: &TestRunner) -> Option<&'a 
 }
 
 fn adjusted_confidence(survey: &ProjectSurvey, sign: u8, runner: &TestRunner) -> u8 {
-    // Without a word about either, the one that is there is taken.
+    // If the project configures neither, the installed one is used.
     let is_there = find_program(survey, runner).is_some();
     let is_needed = sign == table::CONFIDENCE_LANGUAGE || runner.name == "nextest";
     if is_needed && !is_there { 0 } else { sign }
@@ -240,7 +242,8 @@ fn adjusted_confidence(survey: &ProjectSurvey, sign: u8, runner: &TestRunner) ->
 fn find_program(survey: &ProjectSurvey, runner: &TestRunner) -> Option<PathBuf> {
     match runner.name {
         "unittest" => survey.python(),
-        // Another environment's does not know what the project imports.
+        // A pytest from another environment cannot import the dependencies of
+        // the project.
         "pytest" if survey.has_own_python() => survey.own_program("pytest"),
         "nextest" => survey.program("cargo-nextest").and(survey.program("cargo")),
         "npm" => ["pnpm-lock.yaml", "yarn.lock", "bun.lock"]

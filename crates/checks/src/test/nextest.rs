@@ -1,4 +1,4 @@
-//! What `cargo nextest` prints.
+//! Parses the output of `cargo nextest`.
 
 use super::case::{TestCase, TestOutcome, TestResults};
 use super::libtest;
@@ -25,12 +25,12 @@ pub(super) fn read(said: &CheckOutput<'_>, code: i32) -> Option<TestResults> {
             break;
         }
     }
-    // One that was ended before it could sum up.
+    // The run was killed before its summary.
     if !fault.is_empty() {
         attach_failure(cases.last_mut(), &fault);
     }
     let results = TestResults { seconds, ..TestResults::from_cases(cases) };
-    // 4: there was nothing to run.
+    // 4: no tests to run.
     if code != 0 && code != 4 && results.failed == 0 {
         let message = libtest::build_error(said.stderr)?;
         return Some(results.with_error("build", &message));
@@ -41,7 +41,7 @@ pub(super) fn read(said: &CheckOutput<'_>, code: i32) -> Option<TestResults> {
 fn attach_failure(case: Option<&mut TestCase>, fault: &str) {
     let Some(case) = case.filter(|case| case.has_failed()) else { return };
     libtest::apply_failure(case, fault);
-    // The frame that it puts around each test says nothing.
+    // Drops the decoration around each test.
     let own = case.output.lines().filter(|line| {
         let bare = line.trim();
         let is_frame = bare.is_empty()

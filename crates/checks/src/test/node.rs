@@ -1,5 +1,6 @@
-//! Node's own test runner. Its reporters leave out why a hook or a file has
-//! failed, and its JUnit escapes names twice; so it is given one of ours.
+//! Node's built-in test runner. Its reporters omit why a hook or a file failed,
+//! and its JUnit reporter escapes names twice, so it runs with a custom
+//! reporter.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +10,12 @@ use super::case::{TestCase, TestOutcome, TestResults};
 use super::trace;
 use crate::CheckOutput;
 
-/// The module that reports.
+/// Source of the custom reporter.
 const REPORTER_MODULE: &str = include_str!("assets/reporter.mjs");
-/// What is between the names of a test and those around it in an id.
+/// Separator between the names in a test id.
 pub(super) const ID_SEPARATOR: char = '\u{1f}';
 
-/// The words of a run that reports, from those that somebody would type.
+/// Adds the arguments for a report to those a user would type.
 pub(super) fn report_args(words: Vec<String>, report: &str) -> Vec<String> {
     let mut words = words.into_iter();
     let mut all: Vec<String> = words.by_ref().take(1).collect();
@@ -25,7 +26,7 @@ pub(super) fn report_args(words: Vec<String>, report: &str) -> Vec<String> {
     all
 }
 
-/// A text as part of a URL.
+/// Percent-encodes a text for a URL.
 fn percent_encode(text: &str) -> String {
     let mut all = String::with_capacity(text.len() * 2);
     for byte in text.bytes() {
@@ -39,12 +40,12 @@ fn percent_encode(text: &str) -> String {
     all
 }
 
-/// What has been told so far.
+/// State while a report is read.
 #[derive(Default)]
 struct ReportReader {
-    /// The names of the tests that are open, from the outermost.
+    /// Names of the open tests, outermost first.
     open: Vec<(String, bool)>,
-    /// What each file has complained of.
+    /// Standard error of each file.
     stderr_by_file: BTreeMap<String, String>,
     cases: Vec<TestCase>,
 }
@@ -90,8 +91,8 @@ impl ReportReader {
         }
     }
 
-    /// A test that has ended; none for what only holds others, or was not
-    /// asked for.
+    /// Returns a finished test; `None` for a suite or a test that was not
+    /// requested.
     fn finish_case(&self, event: &Value, passed: bool, has_inner: bool) -> Option<TestCase> {
         let skipped = event.get("skip").filter(|why| **why != Value::Bool(false) && !why.is_null());
         let todo = event.get("todo").filter(|why| **why != Value::Bool(false) && !why.is_null());
@@ -125,7 +126,7 @@ impl ReportReader {
         Some(case)
     }
 
-    /// A file that could not be run to its end has said why.
+    /// Explains why a file did not run to completion, from its standard error.
     fn explain_file_error(&self, case: &mut TestCase, error: &Value) {
         case.outcome = TestOutcome::Error;
         case.id = String::new();
@@ -139,8 +140,8 @@ impl ReportReader {
         if case.message.is_empty() {
             case.message = match (error.get("code").and_then(Value::as_i64), text(error, "signal"))
             {
-                (_, signal) if !signal.is_empty() => format!("It was ended by {signal}"),
-                (Some(code), _) => format!("It ended with {code}"),
+                (_, signal) if !signal.is_empty() => format!("Killed by {signal}"),
+                (Some(code), _) => format!("Exited with code {code}"),
                 _ => text(error, "message").to_owned(),
             };
         }

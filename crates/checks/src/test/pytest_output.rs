@@ -1,14 +1,14 @@
-//! What pytest prints while it runs, for a run that was cut off before it could
-//! write its report: a line for each test, begun before the test is.
+//! Parses the console output of pytest, for a run that was interrupted before
+//! it wrote its report: one line per test, started before the test runs.
 
 use super::case::{TestCase, TestOutcome, TestResults};
 use super::trace;
 use crate::CheckOutput;
 
-/// The most tests that may have been running at once and are told.
+/// Maximum number of running tests that are reported.
 const MAX_RUNNING_CASES: usize = 20;
 
-/// What is known of a run without a report; none if nothing is.
+/// Returns the results of a run without a report; `None` if nothing is known.
 pub(super) fn read(said: &CheckOutput<'_>, code: i32) -> Option<TestResults> {
     let mut cases: Vec<TestCase> = Vec::new();
     let mut running: Vec<&str> = Vec::new();
@@ -19,7 +19,7 @@ pub(super) fn read(said: &CheckOutput<'_>, code: i32) -> Option<TestResults> {
                 running.retain(|known| *known != id);
                 let mut case = TestCase::new(id, outcome);
                 case.file = id.split("::").next().map(str::to_owned);
-                // An error may follow on what the test itself has said.
+                // A teardown error may follow the outcome of the test.
                 cases.retain(|known| known.id != case.id);
                 cases.push(case);
             }
@@ -47,15 +47,15 @@ pub(super) fn read(said: &CheckOutput<'_>, code: i32) -> Option<TestResults> {
     Some(TestResults { root: rootdir(said), ..TestResults::from_cases(cases) })
 }
 
-/// The folder that files are told from.
+/// Returns the directory that files are relative to.
 pub(super) fn rootdir(said: &CheckOutput<'_>) -> Option<String> {
     let begin = said.stdout.lines().take(40);
     let root = begin.filter_map(|line| line.strip_prefix("rootdir: ")).next()?;
-    // Older versions put the name of a file behind it.
+    // Older versions append the name of a config file.
     Some(root.split(", ").next().unwrap_or(root).to_owned())
 }
 
-/// What Python says when it comes to its end by force.
+/// Returns the message of a fatal Python error.
 fn fatal_error<'a>(said: &CheckOutput<'a>) -> Option<&'a str> {
     [said.stderr, said.stdout].into_iter().find_map(|text| {
         let at = text.find("Fatal Python error")?;
@@ -63,11 +63,12 @@ fn fatal_error<'a>(said: &CheckOutput<'a>) -> Option<&'a str> {
     })
 }
 
-/// `tests/test_a.py::test_x PASSED [ 50%]`, and that of several at once, `[gw0]
-/// [ 50%] PASSED tests/test_a.py::test_x`: the test, and what became of it.
+/// Parses a line such as `tests/test_a.py::test_x PASSED [ 50%]`, or, with
+/// pytest-xdist, `[gw0] [ 50%] PASSED tests/test_a.py::test_x`. Returns the
+/// test and its outcome.
 fn parse_line(line: &str) -> Option<(&str, Option<TestOutcome>)> {
     let Some(rest) = line.strip_prefix("[gw") else { return parse_plain_line(line) };
-    // An id in brackets may have blanks in it, but no outcome.
+    // A parametrized id may contain spaces, but the outcome comes first.
     let rest = rest.split_once("] ").map_or(rest, |(_, rest)| rest);
     let rest = rest.split_once("%] ").map_or(rest, |(_, rest)| rest);
     let (word, id) = rest.split_once(' ')?;
@@ -76,12 +77,12 @@ fn parse_line(line: &str) -> Option<(&str, Option<TestOutcome>)> {
 
 fn parse_plain_line(line: &str) -> Option<(&str, Option<TestOutcome>)> {
     let line = line.trim_end();
-    // How far it has come stands at the end.
+    // The progress is at the end.
     let line = match line.rfind(" [") {
         Some(at) if line.ends_with("%]") => line.get(..at)?.trim_end(),
         _ => line,
     };
-    // Behind the outcome there may be a reason.
+    // A reason may follow the outcome.
     let words = ["PASSED", "FAILED", "SKIPPED", "ERROR", "XFAIL", "XPASS"];
     let found = words.iter().filter_map(|word| {
         let at = line.rfind(&format!(" {word}"))?;

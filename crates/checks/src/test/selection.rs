@@ -1,5 +1,5 @@
-//! Which tests a caller means: by a path, by the name behind it, by a filter
-//! that is a part of a name or of a path.
+//! Selects tests by path, by the name after the path, and by a filter on names
+//! or paths.
 
 use std::path::Path;
 
@@ -7,19 +7,20 @@ use super::ChosenRunner;
 use crate::lint::relative_arg;
 use crate::survey::{ProjectSurvey, matches_pattern};
 
-/// Which tests are meant.
+/// Selected tests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TestSelection {
-    /// Files and folders, from the folder that the runner runs in; none for all.
+    /// Files and directories, relative to the directory the runner runs in;
+    /// empty for all.
     pub targets: Vec<String>,
-    /// A test in them, by the names around it and its own.
+    /// A test in them: the names of its groups and its own.
     pub name: Vec<String>,
-    /// Part of a name.
+    /// Part of a test name.
     pub filter: Option<String>,
 }
 
 impl ChosenRunner {
-    /// Which tests are meant by a name behind the path, and by a filter.
+    /// Selects tests by the name after the path and by a filter.
     pub fn select_tests(
         &self,
         survey: &ProjectSurvey,
@@ -38,7 +39,7 @@ impl ChosenRunner {
             aim.name.extend(split_test_id(rest));
         } else if aim.name.is_empty() && survey.is_file && self.has_nested_names() && head != filter
         {
-            // A test in just this file.
+            // A test in this file.
             aim.name = split_test_id(filter);
         } else {
             aim.filter = Some(filter.to_owned());
@@ -46,13 +47,13 @@ impl ChosenRunner {
         aim
     }
 
-    /// Whether `::` is between the names that it knows a test by.
+    /// Whether the runner separates nested names with `::`.
     fn has_nested_names(&self) -> bool {
         self.runner.file_patterns == ["py"]
     }
 
-    /// The files and folders below the path that a text names: one with the
-    /// ending of a file of tests, or several steps of a path.
+    /// Returns the files and directories below the path that match a text: a
+    /// name with the extension of a test file, or several path components.
     fn matching_paths(&self, survey: &ProjectSurvey, text: &str) -> Vec<String> {
         let text = text.strip_prefix("./").unwrap_or(text).trim_end_matches('/');
         let named = Path::new(text);
@@ -66,7 +67,7 @@ impl ChosenRunner {
             let place = steps.filter(|step| step.ends_with(named)).last();
             found.extend(place.filter(|place| !found.contains(place)));
         }
-        // One that lies just there is meant before others of that name.
+        // An exact path takes precedence over others with that suffix.
         let near = self.dir.join(named);
         if found.iter().any(|place| *place == near) {
             found.retain(|place| *place == near);
@@ -75,7 +76,7 @@ impl ChosenRunner {
     }
 }
 
-/// `A::b[x::y]`: what is in brackets belongs to a name.
+/// Splits `A::b[x::y]`; parameters in brackets belong to the last name.
 fn split_test_id(name: &str) -> Vec<String> {
     let (plain, given) = name.split_at(name.find('[').unwrap_or(name.len()));
     let mut parts: Vec<String> = plain.split("::").map(str::to_owned).collect();
@@ -86,8 +87,8 @@ fn split_test_id(name: &str) -> Vec<String> {
     parts
 }
 
-/// Those of the tests that are in one of these places, of a runner whose names
-/// for tests begin with their file.
+/// Returns the tests in one of these paths, for a runner whose ids start with
+/// the file.
 pub(super) fn filter_ids(ids: Vec<String>, targets: &[String]) -> Vec<String> {
     let targets: Vec<&Path> = targets
         .iter()

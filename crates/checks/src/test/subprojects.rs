@@ -1,14 +1,14 @@
-//! Folders below the path that have tests of their own.
+//! Subdirectories with separate tests.
 
 use std::path::{Path, PathBuf};
 
 use super::{ChosenRunner, RUNNERS, TestRunner, adjusted_confidence, table};
 use crate::survey::{ProjectDir, ProjectSurvey, matches_pattern};
 
-/// The runners that look for tests in the folders below on their own.
+/// Runners that discover tests in subdirectories.
 const RECURSIVE_RUNNERS: &[&str] = &["pytest", "unittest", "node", "jest", "vitest", "mocha"];
 
-/// The folders below that say how they are tested, with their runners.
+/// Returns the subdirectories that configure tests, with their runners.
 fn test_dirs(survey: &ProjectSurvey) -> Vec<(&ProjectDir, &'static TestRunner)> {
     let parts = survey.outermost_subdirs(|folder| best_runner(survey, folder).is_some());
     parts.into_iter().filter_map(|folder| Some((folder, best_runner(survey, folder)?))).collect()
@@ -18,7 +18,7 @@ fn best_runner(survey: &ProjectSurvey, folder: &ProjectDir) -> Option<&'static T
     let part = survey.narrowed_to(folder);
     let fit = RUNNERS.iter().filter(|runner| {
         let sign = adjusted_confidence(&part, (runner.confidence)(folder), runner);
-        // Many folders have a list of what they need, and no tests.
+        // Many directories have a dependency list but no tests.
         sign > table::CONFIDENCE_LANGUAGE
             || (sign > 0 && part.files.iter().any(|file| is_test_file(file, runner)))
     });
@@ -32,8 +32,8 @@ fn is_test_file(file: &Path, runner: &TestRunner) -> bool {
         && (is_named || name.ends_with(".test") || name.ends_with(".spec"))
 }
 
-/// The part whose tests are all that there are of the kind that is known from
-/// the files alone, or the first one if nothing is.
+/// Returns the only subproject with tests of the language found in the files,
+/// or the first subproject if the files do not show a language.
 pub(super) fn sole_subproject(
     survey: &ProjectSurvey,
 ) -> Option<(&ProjectDir, &'static TestRunner)> {
@@ -46,11 +46,11 @@ pub(super) fn sole_subproject(
     (is_only && tests.all(is_inside)).then_some(first)
 }
 
-/// Folders with their runners.
+/// Directories with their runners.
 type RunnerDirs = Vec<(PathBuf, &'static str)>;
 
-/// The parts that a run has within it, where its runner only starts others, and
-/// those that it leaves out.
+/// Splits the subprojects into those that the run covers through another
+/// runner, and those that it leaves out.
 pub(super) fn split_subprojects(
     survey: &ProjectSurvey,
     choice: &ChosenRunner,

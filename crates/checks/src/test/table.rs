@@ -1,4 +1,4 @@
-//! All test runners.
+//! Table of all test runners.
 
 use super::{
     TestRunner, command_args, go, guess, js_reports, junit, libtest, nextest, node, unittest,
@@ -6,19 +6,19 @@ use super::{
 use crate::install::PackageSource;
 use crate::survey::{ProjectDir, ProjectSurvey};
 
-/// A sign that says only which language it is.
+/// Only the language is known.
 pub(super) const CONFIDENCE_LANGUAGE: u8 = 1;
-/// A sign that there is some way to test.
+/// There is some way to run tests.
 const CONFIDENCE_GENERIC: u8 = 2;
-/// A sign that it is this runner.
+/// The project uses this runner.
 pub(super) const CONFIDENCE_SURE: u8 = 3;
-/// A sign that it is this one and not the usual one.
+/// The project uses this runner instead of the default one.
 const CONFIDENCE_EXPLICIT: u8 = 4;
 
 const PYTHON_PATTERNS: &[&str] = &["py"];
 pub(super) const JS_PATTERNS: &[&str] = &["js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts"];
 
-/// All runners; of two that are as likely, the first is taken.
+/// All runners; of two with equal confidence, the first wins.
 pub static RUNNERS: &[TestRunner] = &[
     TestRunner {
         name: "pytest",
@@ -89,7 +89,7 @@ pub static RUNNERS: &[TestRunner] = &[
         name: "nextest",
         program: "cargo",
         file_patterns: &["rs"],
-        // Where its settings are.
+        // The directory of nextest's configuration.
         confidence: |folder| {
             confidence_if(
                 folder.names.contains("Cargo.toml") && folder.names.contains(".config"),
@@ -235,8 +235,8 @@ fn python_confidence(folder: &ProjectDir) -> u8 {
     )
 }
 
-/// The script that `npm test` would run; the one that `npm init` writes is
-/// none.
+/// Returns the script that `npm test` runs, unless it is the placeholder of
+/// `npm init`.
 fn test_script(folder: &ProjectDir) -> Option<String> {
     let manifest = folder.package_json()?;
     let script = manifest.pointer("/scripts/test")?.as_str()?;
@@ -255,7 +255,7 @@ fn js_confidence(folder: &ProjectDir, runner: &str, settings: &str) -> u8 {
     )
 }
 
-/// The target of a Makefile that runs tests.
+/// Returns the Makefile target that runs tests.
 pub(super) fn make_test_target(folder: &ProjectDir) -> Option<&'static str> {
     let files = ["GNUmakefile", "makefile", "Makefile"];
     let text = files.iter().map(|name| folder.text(name)).find(|text| !text.is_empty())?;
@@ -268,7 +268,7 @@ pub(super) fn make_test_target(folder: &ProjectDir) -> Option<&'static str> {
     ["test", "check"].into_iter().find(|name| named.contains(name))
 }
 
-/// The runner for files that nothing else is known of.
+/// Chooses a runner by the names of the files alone.
 pub(super) fn runner_by_files(survey: &ProjectSurvey) -> Option<&'static TestRunner> {
     let named = |name: &str| RUNNERS.iter().find(|runner| runner.name == name);
     let has = |is_test: fn(&str) -> bool| {

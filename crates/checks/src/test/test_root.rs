@@ -1,13 +1,13 @@
-//! Where tests are run: in the root of their project, or of a part of it, as
-//! people and their machines do. A folder that only holds tests is none.
+//! Finds the directory to run tests in: the root of the project or subproject,
+//! as developers and CI do. A directory that only contains tests does not
+//! count.
 
 use std::path::Path;
 
 use super::{RUNNERS, TestRunner, table};
 use crate::survey::{ProjectDir, ProjectSurvey};
 
-/// How sure the folders up to this one are that the runner is used, and used
-/// from here.
+/// Returns the confidence that the runner is used, and run from this directory.
 pub(super) fn runner_confidence(survey: &ProjectSurvey, at: usize, runner: &TestRunner) -> u8 {
     let Some(folder) = survey.dirs.get(at) else { return 0 };
     let own = (runner.confidence)(folder);
@@ -16,11 +16,11 @@ pub(super) fn runner_confidence(survey: &ProjectSurvey, at: usize, runner: &Test
     }
     let outer = || survey.dirs.iter().skip(at + 1);
     match runner.name {
-        // Its settings are those of the whole workspace.
+        // The configuration is at the workspace root.
         "nextest" if own == 0 && folder.names.contains("Cargo.toml") => {
             outer().map(|folder| (runner.confidence)(folder)).max().unwrap_or_default()
         }
-        // A manifest that says nothing of tests leaves it to the one above.
+        // A manifest without a test setup defers to the parent.
         "node" if own == table::CONFIDENCE_LANGUAGE && outer().any(has_sure_runner) => 0,
         _ => own,
     }
@@ -31,15 +31,16 @@ fn has_sure_runner(folder: &ProjectDir) -> bool {
     scripts.into_iter().any(|runner| (runner.confidence)(folder) >= table::CONFIDENCE_SURE)
 }
 
-/// What is said by this folder and by those below it that are no roots.
+/// Returns the confidence from this directory and the subdirectories that are
+/// not roots themselves.
 fn subtree_confidence(survey: &ProjectSurvey, at: usize, runner: &TestRunner) -> u8 {
     let begin = (0..at).rev().find(|&inner| is_test_root(survey, inner)).map_or(0, |it| it + 1);
     let folders = survey.dirs.iter().take(at + 1).skip(begin);
     folders.map(|folder| (runner.confidence)(folder)).max().unwrap_or_default()
 }
 
-/// Whether a folder is the root of a Python project, of a repository, or the
-/// outermost that was looked at.
+/// Whether a directory is the root of a Python project, of a repository, or the
+/// outermost surveyed one.
 fn is_test_root(survey: &ProjectSurvey, at: usize) -> bool {
     const PYTHON_ROOT_MARKERS: &[&str] = &[
         "pyproject.toml",
@@ -68,8 +69,8 @@ fn is_tests_dir(folder: &Path) -> bool {
     matches!(name, "tests" | "test")
 }
 
-/// Where what says nothing of itself is run: the root of the repository, or
-/// the outermost folder that was looked at.
+/// Returns the directory for runners without configuration: the root of the
+/// repository, or the outermost surveyed directory.
 pub(super) fn fallback_dir(survey: &ProjectSurvey) -> Option<&ProjectDir> {
     let mut folders = survey.dirs.iter();
     folders.find(|folder| is_repository(folder)).or(survey.dirs.last())

@@ -1,12 +1,12 @@
-//! Tracebacks, without the frames that are not the project's.
+//! Tracebacks, reduced to the frames of the project.
 
-/// The most lines of a traceback that are kept, from its end.
+/// Maximum number of lines kept from the end of a traceback.
 const MAX_TRACE_LINES: usize = 40;
-/// The most characters of them.
+/// Maximum number of characters kept.
 const MAX_TRACE_CHARS: usize = 4_000;
 
-/// Places whose frames nobody looks for a fault in. None of them is a name that
-/// a folder of a project may have.
+/// Markers of library and runtime frames. No project directory is likely to
+/// have one of these names.
 const LIBRARY_PATHS: &[&str] = &[
     "site-packages/",
     "dist-packages/",
@@ -27,13 +27,12 @@ const LIBRARY_PATHS: &[&str] = &[
     "/src/runtime/panic.go:",
 ];
 
-/// Whether a line names a place that is not the project's.
+/// Whether a line refers to a location outside of the project.
 pub(super) fn is_library_line(line: &str) -> bool {
     LIBRARY_PATHS.iter().any(|mark| line.contains(mark))
 }
 
-/// The project's own part of a traceback: frames of others are left out, and
-/// of what remains, the end is kept.
+/// Drops the frames of libraries and keeps the end of the rest.
 pub(super) fn trim_traceback(text: &str) -> String {
     let mut kept: Vec<&str> = Vec::new();
     let mut is_foreign = false;
@@ -62,7 +61,7 @@ fn last_lines(lines: &[&str], most: usize) -> String {
     }
 }
 
-/// The end of a text, from a whole character on.
+/// Returns the end of a text, starting at a character boundary.
 pub(super) fn tail(text: &str, most: usize) -> &str {
     let mut at = text.len().saturating_sub(most);
     while !text.is_char_boundary(at) {
@@ -78,7 +77,7 @@ fn is_frame(line: &str) -> bool {
         || (parse_location(line).is_some() && line.contains(": in "))
 }
 
-/// The place that a line names, `file:line`, if it does.
+/// Parses the location `file:line` in a line, if any.
 pub(super) fn parse_location(line: &str) -> Option<(String, u64)> {
     let bare = line.trim();
     if let Some(rest) = bare.strip_prefix("File \"") {
@@ -98,8 +97,8 @@ pub(super) fn parse_location(line: &str) -> Option<(String, u64)> {
     is_name.then(|| Some((found.file.to_owned(), *found.numbers.first()?)))?
 }
 
-/// Where a traceback says that it went wrong, in the project itself: in the
-/// first frame, or in the last where the innermost comes last.
+/// Returns the location of the failure in the project: the first frame, or the
+/// last if the innermost frame comes last.
 pub(super) fn failure_location(text: &str, innermost_last: bool) -> Option<(String, u64)> {
     let mut own = text
         .lines()

@@ -1,5 +1,5 @@
-//! Python's `unittest`, whose own output is mixed with that of the tests: it is
-//! run with a result of ours, which writes down each test as a line of JSON.
+//! Python's `unittest`. Its output is mixed with that of the tests, so it runs
+//! with a custom result class that writes one JSON line per test.
 
 use serde_json::Value;
 
@@ -7,10 +7,10 @@ use super::case::{TestCase, TestOutcome, TestResults};
 use super::trace;
 use crate::CheckOutput;
 
-/// The program that runs unittest and writes the report.
+/// Script that runs unittest and writes the report.
 const RUNNER_SCRIPT: &str = include_str!("assets/unittest.py");
 
-/// The words of a run that reports, from those that somebody would type.
+/// Adds the arguments for a report to those a user would type.
 pub(super) fn report_args(words: Vec<String>, report: &str) -> Vec<String> {
     let ours = ["-c", RUNNER_SCRIPT, report].map(str::to_owned);
     ours.into_iter().chain(words.into_iter().skip_while(|word| word != "discover")).collect()
@@ -66,7 +66,7 @@ fn parse_case(line: &Value) -> TestCase {
         if let Some((file, line)) = trace::failure_location(told, true) {
             (case.file, case.line) = (Some(file), Some(line));
         }
-        // What could not be imported says so in a text of its own.
+        // For an import error, the message contains a whole traceback.
         if let Some(last) = case.message.lines().rev().find(|line| !line.trim().is_empty())
             && case.message.contains("\nTraceback ")
         {
@@ -76,12 +76,12 @@ fn parse_case(line: &Value) -> TestCase {
     case
 }
 
-/// A module that could not be loaded stands for its tests.
+/// Returns the name of a test; for a module that failed to load, the module.
 fn test_name(id: &str) -> String {
     id.strip_prefix("unittest.loader._FailedTest.").unwrap_or(id).to_owned()
 }
 
-/// What asks for a test again; of `setUpClass (module.Class)` it is the class.
+/// Returns the id to rerun a test; for `setUpClass (module.Class)`, the class.
 fn rerun_id(id: &str) -> String {
     let inner = id.split_once(" (").and_then(|(_, rest)| rest.strip_suffix(')'));
     inner.unwrap_or(id).to_owned()

@@ -1,11 +1,9 @@
-//! `hermes audit`: what was called, by whom, and whether the record is whole.
+//! `hermes audit`: shows and verifies the record of all calls.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use hermes::audit::{AuditEntry, AuditQuery, LogError};
 use hermes::core::ErrorKind;
-use hermes_config::HermesHome;
 use serde_json::{Value, json};
 
 use crate::app::AppContext;
@@ -15,28 +13,28 @@ use crate::terminal::{OutputStyle, one_line};
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum AuditCommand {
-    /// Show the last calls
+    /// Show the most recent calls
     Tail {
-        /// How many to show
+        /// Number of calls to show
         #[arg(short = 'n', long = "lines", value_name = "N", default_value_t = 20)]
         lines: usize,
-        /// Go on showing calls as they are made
+        /// Keep showing calls as they are made
         #[arg(long, short)]
         follow: bool,
     },
-    /// Find calls, the newest last
+    /// Search calls, newest last
     Query(Box<AuditFilter>),
-    /// Check that no entry was changed, removed or added
+    /// Verify that no entry was changed, removed or added
     Verify,
 }
 
-/// Which calls are wanted.
+/// Filter for audit entries.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct AuditFilter {
-    /// Not older than this: 10m, 2h, 3d, a date, or a date and time
+    /// Calls since this time: 10m, 2h, 3d, a date, or a date and time
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// Older than this
+    /// Calls before this time
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
     /// Calls of this tool
@@ -45,40 +43,36 @@ pub(crate) struct AuditFilter {
     /// Calls of this session
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// The call of this id
+    /// Call with this ID
     #[arg(long, value_name = "ID")]
     call: Option<String>,
-    /// Calls that ended so: success, or the kind of an error
+    /// Calls with this status: success, or an error kind
     #[arg(long, value_name = "STATUS")]
     status: Option<String>,
-    /// Calls that were judged so: allow, ask or deny
+    /// Calls with this verdict: allow, ask or deny
     #[arg(long, value_name = "VERDICT")]
     verdict: Option<String>,
-    /// Calls with an effect of this scope, on a resource that has this in it
+    /// Calls with an effect of this scope, on a resource that contains this
+    /// text
     #[arg(long, value_name = "SCOPE[=RESOURCE]")]
     effect: Option<String>,
-    /// Entries with this text anywhere in them
+    /// Entries that contain this text
     #[arg(long, value_name = "TEXT")]
     text: Option<String>,
-    /// How many to show at most
+    /// Maximum number of entries to show
     #[arg(short = 'n', long = "lines", value_name = "N", default_value_t = 100)]
     lines: usize,
-}
-
-/// Where the log is kept.
-pub(crate) fn log_dir(home: &HermesHome) -> PathBuf {
-    home.logs_dir().join("audit")
 }
 
 impl From<LogError> for CommandError {
     fn from(error: LogError) -> Self {
         CommandError::failed(ErrorKind::Unavailable, error.to_string())
-            .hint("Give the folder logs/audit of the hermes home to your user.")
+            .hint("Make the directory logs/audit in the hermes home accessible to your user.")
     }
 }
 
 pub(crate) fn run(app: &AppContext, command: AuditCommand) -> CommandResult {
-    let folder = log_dir(&app.home()?);
+    let folder = app.home()?.audit_dir();
     match command {
         AuditCommand::Tail { lines, follow } => {
             let entries = newest(&folder, &AuditQuery::default(), lines)?;
@@ -90,9 +84,9 @@ pub(crate) fn run(app: &AppContext, command: AuditCommand) -> CommandResult {
             let entries = newest(&folder, &wanted.into_query()?, lines)?;
             show(app, &entries)?;
             if entries.is_empty() && !app.json {
-                app.terminal.note("No entry is like that");
+                app.terminal.note("No matching entries");
             } else if app.terminal.stdout_is_person && entries.len() == lines {
-                app.terminal.note(&format!("the newest {lines}; -n shows more"));
+                app.terminal.note(&format!("showing the newest {lines}; use -n to show more"));
             }
             Ok(CliExitCode::Ok)
         }
@@ -100,7 +94,7 @@ pub(crate) fn run(app: &AppContext, command: AuditCommand) -> CommandResult {
     }
 }
 
-/// The newest entries that are wanted, oldest first.
+/// Returns the newest matching entries, oldest first.
 fn newest(
     folder: &std::path::Path,
     query: &AuditQuery,
@@ -117,7 +111,7 @@ impl AuditFilter {
             let parsed = text.map(|text| hermes::audit::parse_time(&text)).transpose();
             parsed.map_err(|error| {
                 CommandError::usage(error.to_string())
-                    .hint("Write 10m, 2h or 3d for so long ago, or a date such as 2026-01-31.")
+                    .hint("Use 10m, 2h or 3d for a time ago, or a date such as 2026-01-31.")
             })
         };
         let kinds = || ErrorKind::ALL.iter().map(|kind| kind.name());
@@ -154,7 +148,7 @@ impl AuditFilter {
     }
 }
 
-/// An error for a word that no entry can have.
+/// Returns an error for a value that no entry can have.
 fn check_known_word(
     option: &str,
     given: Option<&str>,
@@ -164,8 +158,8 @@ fn check_known_word(
     match given {
         Some(given) if !known.any(|word| word == given) => {
             let all: Vec<&str> = all.collect();
-            Err(CommandError::usage(format!("{option} {given}: nothing ends or is judged so"))
-                .hint(format!("It is one of: {}", all.join(", "))))
+            Err(CommandError::usage(format!("{option} {given}: unknown value"))
+                .hint(format!("Possible values: {}", all.join(", "))))
         }
         _ => Ok(()),
     }
@@ -178,7 +172,7 @@ fn follow_log(
 ) -> CommandResult {
     let after = last.map_or(0, |entry| entry.seq);
     let mut follow = hermes::audit::follow(folder, Some(after))?;
-    // Until the reader goes away or the user presses Ctrl-C.
+    // Runs until the reader closes the pipe or the user presses Ctrl-C.
     loop {
         show(app, &follow.next_entries(Duration::from_secs(60))?)?;
     }
@@ -213,12 +207,12 @@ fn show(app: &AppContext, entries: &[AuditEntry]) -> Result<(), CommandError> {
     Ok(app.terminal.print_line(&table.render(&app.terminal))?)
 }
 
-/// The verdict, and how an approval ended.
+/// Returns the verdict and the outcome of an approval.
 fn verdict_text(entry: &AuditEntry) -> String {
     let verdict = entry.text_field("verdict").unwrap_or_default();
     match entry.text_field("approval") {
         Some(approval) => format!("{verdict}:{approval}"),
-        None if entry.fields.get("dry_run").is_some() => format!("{verdict} (rehearsal)"),
+        None if entry.fields.get("dry_run").is_some() => format!("{verdict} (dry run)"),
         None => match entry.text_field("would") {
             Some(would) => format!("{verdict} (would {would})"),
             None => verdict.to_owned(),
@@ -255,8 +249,9 @@ fn verify(app: &AppContext, folder: &std::path::Path) -> CommandResult {
         app.terminal.print_line(&report.to_string())?;
         if !report.is_clean() {
             app.terminal.note(&format!(
-                "The log was changed or cut. Keep {} aside as evidence; entries before the first \
-                 fault can be trusted. hermes goes on in a new chain once the folder is moved away.",
+                "The log was modified or truncated. Keep {} as evidence; entries before the \
+                 first fault can be trusted. hermes starts a new chain once the directory is \
+                 moved away.",
                 folder.display()
             ));
         }

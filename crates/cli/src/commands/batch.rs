@@ -1,4 +1,4 @@
-//! `hermes batch`: many prompts, each a conversation of its own, written down
+//! `hermes batch`: runs many prompts as separate conversations and records them
 //! for training.
 
 use std::io::Write as _;
@@ -26,48 +26,49 @@ use crate::mcp_servers::ServerSelection;
 use crate::mode::{AgentMode, ModeFlags};
 use crate::terminal::{TerminalOutput, one_line};
 
-/// How many bad lines are told of one by one.
+/// Maximum number of bad lines that are reported individually.
 const MAX_REPORTED_LINES: usize = 20;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum BatchCommand {
-    /// Have a conversation about each prompt of a file, and write them down
+    /// Run a conversation for each prompt in a file, and record them
     Run(BatchRunArgs),
 }
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct BatchRunArgs {
-    /// A file with a JSON object a line: `prompt`, and `cwd` if it needs a folder
+    /// File with one JSON object per line: `prompt`, and optionally `cwd`
     prompts: PathBuf,
-    /// Where the output goes; a folder here named after the file if nothing is said
+    /// Output directory; defaults to one in the current directory, named after
+    /// the file
     #[arg(long, short, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// How toolsets are drawn: a name from `hermes toolsets sample`, or chances such as
-    /// `web=50,file=20`
+    /// Distribution of toolsets: a name from `hermes toolsets sample`, or
+    /// percentages such as `web=50,file=20`
     #[arg(long, default_value = "default", value_name = "NAME")]
     distribution: String,
-    /// How many conversations at once
+    /// Number of concurrent conversations
     #[arg(long, default_value_t = 4, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     workers: u16,
-    /// The same seed draws the same toolsets
+    /// Random seed; the same seed draws the same toolsets
     #[arg(long, default_value_t = 0, value_name = "N")]
     seed: u64,
-    /// Ask the model at most so often for a prompt
+    /// Maximum number of model requests per prompt
     #[arg(long, default_value_t = 10, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_turns: u32,
-    /// The model, as MODEL or PROVIDER:MODEL
+    /// Model, as MODEL or PROVIDER:MODEL
     #[arg(long, short = 'm', value_name = "NAME")]
     model: Option<String>,
-    /// Go on with the batch in the output folder
+    /// Resume the batch in the output directory
     #[arg(long)]
     resume: bool,
-    /// How many prompts share a file
+    /// Number of prompts per output file
     #[arg(long, default_value_t = 100, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     batch_size: u32,
-    /// Only so many prompts, from the beginning
+    /// Maximum number of prompts, from the start of the file
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// Leave conversations without thoughts out of trajectories.jsonl
+    /// Omit conversations without reasoning from trajectories.jsonl
     #[arg(long)]
     need_reasoning: bool,
     #[command(flatten)]
@@ -75,7 +76,7 @@ pub(crate) struct BatchRunArgs {
 }
 
 impl BatchRunArgs {
-    /// Where the output goes: `prompts-batch` for `prompts.jsonl`.
+    /// Returns the output directory: `prompts-batch` for `prompts.jsonl`.
     fn output_dir(&self) -> PathBuf {
         let named = || {
             let stem = self.prompts.file_stem().unwrap_or(self.prompts.as_os_str());
@@ -89,16 +90,15 @@ impl From<BatchError> for CommandError {
     fn from(error: BatchError) -> Self {
         let text = error.to_string();
         match error {
-            BatchError::AlreadyExists(_) => {
-                CommandError::usage(text).hint("Go on with it by --resume, or name another folder.")
-            }
+            BatchError::AlreadyExists(_) => CommandError::usage(text)
+                .hint("Continue it with --resume, or choose another directory."),
             BatchError::Busy(_) => CommandError::failed(ErrorKind::Conflict, text),
             BatchError::PlanMismatch { what, .. } => CommandError::usage(text)
-                .hint(format!("Give the same --{what}, or name another folder.")),
+                .hint(format!("Pass the same --{what}, or choose another directory.")),
             BatchError::NoToolset(_) => CommandError::usage(text)
-                .hint("`hermes toolsets list` shows the toolsets that are there."),
+                .hint("`hermes toolsets list` shows the available toolsets."),
             _ => CommandError::failed(ErrorKind::Internal, text)
-                .hint("Check the file and the folder."),
+                .hint("Check the file and the directory."),
         }
     }
 }
@@ -115,18 +115,20 @@ pub(crate) fn run(app: &AppContext, command: BatchCommand) -> CommandResult {
         ));
     }
     if prompts.bad.len() > MAX_REPORTED_LINES {
-        app.terminal
-            .warn(&format!("{} more lines are no prompts", prompts.bad.len() - MAX_REPORTED_LINES));
+        app.terminal.warn(&format!(
+            "{} more lines are not prompts",
+            prompts.bad.len() - MAX_REPORTED_LINES
+        ));
     }
     if prompts.prompts.is_empty() {
         return Err(CommandError::usage(format!("{} has no prompts", args.prompts.display()))
-            .hint("A line is a JSON object with `prompt` in it."));
+            .hint("Each line must be a JSON object with a `prompt` field."));
     }
     prompts.prompts.truncate(args.limit.unwrap_or(usize::MAX));
     let ready = app.services()?;
     let work = plan(app, &args, prompts, &ready)?;
-    // The conversations have none of their tools, but this is for the user to
-    // say by leaving the word out.
+    // The conversations have no MCP tools, but a required server must still
+    // start; the user can remove `required` to change that.
     ready.connect_servers(app, ServerSelection::RequiredOnly)?;
     runtime::block_on_workers(ready.teardown().run())?;
     drop(ready);
@@ -150,8 +152,8 @@ fn plan(
         true => ToolsetDistribution::parse(&args.distribution)?,
         false => distributions::find(&args.distribution)?,
     };
-    let snapshot = ready.engine.snapshot();
-    let toolsets = ready.engine.toolsets();
+    let snapshot = ready.engine().snapshot();
+    let toolsets = ready.engine().toolsets();
     distribution.check(&toolsets, &*snapshot)?;
     Ok(Work {
         toolsets: drawable_toolsets(app, &distribution, ready)?,
@@ -172,9 +174,8 @@ fn plan(
     })
 }
 
-/// The toolsets of which a conversation would have a tool. One that has none that
-/// works here is not drawn, or what is written down would name tools that the model
-/// was never shown.
+/// Returns the toolsets with at least one available tool. Others are not drawn,
+/// because the record would name tools that the model never saw.
 fn drawable_toolsets(
     app: &AppContext,
     distribution: &ToolsetDistribution,
@@ -192,20 +193,24 @@ fn drawable_toolsets(
     if drawable.is_empty() {
         let name = &distribution.name;
         let message = format!(
-            "No toolset of the distribution '{name}' has a tool that works here: {}",
+            "No toolset of the distribution '{name}' has a tool that is available here: {}",
             idle.join(", ")
         );
-        return Err(CommandError::failed(ErrorKind::Unavailable, message)
-            .hint("`hermes tools list --all` tells why; name others with --distribution."));
+        return Err(CommandError::failed(ErrorKind::Unavailable, message).hint(
+            "`hermes tools why TOOL` shows the reason; choose other toolsets with \
+                --distribution.",
+        ));
     }
     if !idle.is_empty() {
-        app.terminal
-            .warn(&format!("Not drawn, because none of its tools works here: {}", idle.join(", ")));
+        app.terminal.warn(&format!(
+            "Not drawn, because none of its tools is available here: {}",
+            idle.join(", ")
+        ));
     }
     Ok(drawable)
 }
 
-/// What no conversation of a batch has: nobody is there to answer.
+/// Toolsets excluded from batches, because no user is available to answer.
 fn excluded_toolsets() -> Vec<String> {
     vec!["clarify".into()]
 }
@@ -224,37 +229,38 @@ fn report(app: &AppContext, args: &BatchRunArgs, summary: &BatchSummary) -> Comm
     let folder = args.output_dir();
     let folder = folder.display();
     app.terminal.print_line(&format!(
-        "{} of {} prompts done ({} before), {} failed; {} in {folder}/trajectories.jsonl",
+        "{} of {} prompts done ({} in earlier runs), {} failed; {} conversations in \
+         {folder}/trajectories.jsonl",
         summary.done, summary.prompts, summary.done_before, summary.failed, summary.trajectories,
     ))?;
     if summary.left_out > 0 {
-        app.terminal.note(&format!("{} are left out of it:", summary.left_out));
+        app.terminal.note(&format!("{} are omitted from it:", summary.left_out));
         for left in summary.left_out_why.iter().take(MAX_REPORTED_LINES) {
             app.terminal.note(&format!("  prompt {}: {}", left.prompt_index, one_line(&left.why)));
         }
     }
     if summary.strange > 0 {
         let count = summary.strange;
-        app.terminal.warn(&format!("{count} lines of the output are about other prompts."));
+        app.terminal.warn(&format!("{count} lines of the output belong to other prompts."));
     }
     if summary.failed > 0 {
-        app.terminal.note(&format!("What failed is in {folder}/failures.jsonl."));
+        app.terminal.note(&format!("Failures are listed in {folder}/failures.jsonl."));
     }
     if summary.done < summary.prompts {
-        app.terminal.note("The same command with --resume goes on.");
+        app.terminal.note("Run the same command with --resume to continue.");
     }
     Ok(exit)
 }
 
-/// Holds conversations, each with tools, folder and permissions of its own.
+/// Runs conversations, each with separate tools, directory and permissions.
 struct BatchAgentWorker {
     app: Arc<AppContext>,
     model: Option<String>,
     max_turns: u32,
     profile: ProfileOptions,
-    /// The folders of prompts that name none.
+    /// Parent of the directories for prompts without `cwd`.
     scratch_dirs: PathBuf,
-    /// What relative folders are relative to.
+    /// Base of relative directories.
     base_dir: PathBuf,
     cancel: CancellationToken,
 }
@@ -281,11 +287,12 @@ impl BatchAgentWorker {
         })
     }
 
-    /// The folder of a prompt, and whether it is made for it.
+    /// Returns the directory of a prompt, and whether it is created for it.
     fn working_dir(&self, prompt: &BatchPrompt) -> (PathBuf, bool) {
         match &prompt.cwd {
             Some(dir) => (self.base_dir.join(dir), false),
-            // Its number may have been another one's, whose files stay.
+            // Includes the hash: the index may have belonged to another prompt,
+            // whose files are kept.
             None => {
                 let hash: String = prompt.hash.chars().take(8).collect();
                 (self.scratch_dirs.join(format!("{}-{hash}", prompt.index)), true)
@@ -300,7 +307,7 @@ impl BatchAgentWorker {
     ) -> Result<RecordedConversation, CommandError> {
         let (folder, is_made) = self.working_dir(prompt);
         if is_made {
-            // What an earlier attempt has left is not part of the task.
+            // Files of an earlier attempt are not part of the task.
             let _ = std::fs::remove_dir_all(&folder);
             std::fs::create_dir_all(&folder)?;
         }
@@ -321,12 +328,12 @@ impl BatchAgentWorker {
         let crashed = |e: tokio::task::JoinError| {
             CommandError::failed(
                 ErrorKind::Internal,
-                format!("The tools cannot be made ready: {e}"),
+                format!("The tools could not be initialized: {e}"),
             )
         };
         let (ready, mut caller) = made.await.map_err(crashed)??;
         caller.who = "agent".into();
-        // Nobody is there to say yes.
+        // No user is available to approve calls.
         caller.approver = None;
         caller.cancel = self.cancel.child_token();
         let budget = ready.budget(Some(self.max_turns), None);
@@ -359,20 +366,20 @@ impl BatchAgentWorker {
             }
             Err(failure) => Err(failure),
         };
-        ready.engine.shutdown().await;
+        ready.engine().shutdown().await;
         ready.exec_target.close().await;
         ready.flush_records(&self.app);
         if is_made {
-            // Folders that were of no use are not kept.
+            // Removes the directory if it is empty.
             let _ = std::fs::remove_dir(&folder);
         }
         let (outcome, engaged) = ended?;
         let fault = match &outcome.end {
             TurnEnd::ModelError(fault) => Some(fault.to_string()),
             TurnEnd::Journal(why) => Some(why.clone()),
-            // Half an answer teaches nobody anything.
+            // A partial answer is useless for training.
             TurnEnd::Broken(_) => outcome.end.reason(),
-            TurnEnd::Interrupted => Some("it was stopped".to_owned()),
+            TurnEnd::Interrupted => Some("cancelled".to_owned()),
             _ => None,
         };
         if let Some(fault) = fault {
@@ -407,7 +414,7 @@ impl ConversationWorker for BatchAgentWorker {
     }
 }
 
-/// One line on standard error that is written over.
+/// Progress line on standard error, rewritten in place.
 struct BatchProgressBar {
     is_shown: bool,
     began: Instant,

@@ -1,4 +1,4 @@
-//! `hermes call`: one tool call.
+//! `hermes call`: makes one tool call.
 
 use std::sync::Arc;
 
@@ -18,11 +18,12 @@ use hermes::core::text::shell_quote;
 pub(crate) fn run(app: &AppContext, args: &CallArgs) -> CommandResult {
     let ready = app.services()?;
     ready.connect_servers(app, ServerSelection::Tool(&args.tool))?;
-    // What needs a place that cannot be opened says so itself.
+    // Tools that need an unavailable backend report that themselves.
     let limit = args.options.timeout();
     let mut caller = app.caller_even_if_closed(&ready, &args.options, &[], limit)?;
     caller.who = "cli".into();
-    // Programs want the answer as it is; it says itself that it came from outside.
+    // Programs need the unchanged result; it already states that it is
+    // untrusted.
     caller.label_untrusted = false;
     let arguments_from_stdin = args.arguments.iter().any(|argument| argument == "-");
     let has_session = args.options.session.is_some();
@@ -31,7 +32,7 @@ pub(crate) fn run(app: &AppContext, args: &CallArgs) -> CommandResult {
     if !arguments_from_stdin {
         ready.prompter.allow_questions();
     }
-    let entry = find_tool(&ready.engine.snapshot(), &args.tool);
+    let entry = find_tool(&ready.engine().snapshot(), &args.tool);
     let arguments = match call_arguments::read_arguments(
         &args.arguments,
         &tool_parameters(entry.as_deref()),
@@ -40,7 +41,7 @@ pub(crate) fn run(app: &AppContext, args: &CallArgs) -> CommandResult {
         value => CallArguments::Json(value),
     };
     let call = ToolCall { id: "call_1".into(), name: args.tool.clone(), arguments };
-    let engine = ready.engine.clone();
+    let engine = ready.engine().clone();
     let leaving = ready.teardown();
     let cancel = caller.cancel.clone();
     let result = runtime::with_tools(&cancel, async move {
@@ -53,8 +54,8 @@ pub(crate) fn run(app: &AppContext, args: &CallArgs) -> CommandResult {
     show_result(app, &result)
 }
 
-/// The tool whose schema the arguments are read by: the one that the pipeline
-/// will find, so that a repaired name changes nothing else.
+/// Finds the tool whose schema the arguments are parsed by. It is the one the
+/// pipeline will resolve, so a repaired name changes nothing else.
 pub(crate) fn find_tool(snapshot: &RegistrySnapshot, written: &str) -> Option<Arc<ToolEntry>> {
     let known = |name: &str| snapshot.find(name).is_some();
     match tool_names::match_name(written, known, snapshot.callable_names()) {
@@ -66,7 +67,7 @@ pub(crate) fn find_tool(snapshot: &RegistrySnapshot, written: &str) -> Option<Ar
     }
 }
 
-/// A tool that has a name which looks like this one, by more than a slip.
+/// Returns a similarly named tool, if the similarity is too weak for a repair.
 pub(crate) fn similar_tool(snapshot: &RegistrySnapshot, written: &str) -> Option<String> {
     let known = |name: &str| snapshot.find(name).is_some();
     match tool_names::match_name(written, known, snapshot.callable_names()) {
@@ -108,8 +109,8 @@ pub(crate) fn show_result(app: &AppContext, result: &ToolResult) -> CommandResul
     Ok(exit)
 }
 
-/// Whether this is what a tool had to say when it was cut short, and no error of
-/// ours, which has its kind.
+/// Whether this is partial output of a tool, not an error of the pipeline,
+/// which always has a kind.
 fn is_tool_answer(result: &ToolResult) -> bool {
     let told: Value = serde_json::from_str(&result.content).unwrap_or_default();
     told.get("kind").is_none()

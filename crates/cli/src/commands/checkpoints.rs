@@ -1,7 +1,6 @@
-//! `hermes checkpoints`: what files were before tools changed them.
+//! `hermes checkpoints`: file contents from before tools changed them.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use hermes_checkpoints::{
@@ -10,7 +9,6 @@ use hermes_checkpoints::{
     relative_path_text, workspace_for,
 };
 use hermes_config::{HermesSettings, ResolvedConfig};
-use hermes_files::JournalDir;
 use serde_json::{Value, json};
 
 use super::undo;
@@ -19,48 +17,51 @@ use crate::command_error::{CliExitCode, CommandError, CommandResult};
 use crate::table::TextTable;
 use crate::terminal::{OutputStyle, one_line};
 
-/// Lines around a change in a diff.
+/// Context lines around a change in a diff.
 const DIFF_CONTEXT_LINES: usize = 3;
 
 const BYTES_PER_MEGABYTE: u64 = 1_000_000;
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum CheckpointsCommand {
-    /// List the checkpoints of this workspace, the newest first
+    /// List the checkpoints of this workspace, newest first
     List {
-        /// Of all workspaces
+        /// Include all workspaces
         #[arg(long)]
         all: bool,
-        /// How many to show
+        /// Maximum number of checkpoints to show
         #[arg(short = 'n', long = "lines", value_name = "N", default_value_t = 50)]
         lines: usize,
     },
-    /// Show which files a turn changed
+    /// Show the files that a turn changed
     Show {
-        /// The checkpoint's name, or its first letters; `latest` is the newest of this workspace
+        /// Checkpoint ID or a prefix of it; `latest` is the newest of this
+        /// workspace
         id: String,
     },
-    /// Show what has changed since a checkpoint
+    /// Show the changes since a checkpoint
     Diff {
-        /// The checkpoint's name, or its first letters; `latest` is the newest of this workspace
+        /// Checkpoint ID or a prefix of it; `latest` is the newest of this
+        /// workspace
         id: String,
-        /// Only these files, and what is below these folders
+        /// Files or directories to include
         #[arg(value_name = "PATH")]
         paths: Vec<PathBuf>,
     },
-    /// Bring files back to what they were at a checkpoint
+    /// Restore files from a checkpoint
     Restore {
-        /// The checkpoint's name, or its first letters; `latest` is the newest of this workspace
+        /// Checkpoint ID or a prefix of it; `latest` is the newest of this
+        /// workspace
         id: String,
-        /// Only these files, and what is below these folders
+        /// Files or directories to include
         #[arg(value_name = "PATH")]
         paths: Vec<PathBuf>,
         #[command(flatten)]
         options: undo::RestoreOptions,
     },
-    /// Clear away what is too old or too much, and contents that nothing needs
+    /// Delete checkpoints beyond the limits, and unreferenced contents
     Prune,
-    /// Show how much is kept, and how much may be
+    /// Show disk usage and limits
     Status,
 }
 
@@ -89,7 +90,7 @@ pub(crate) fn run(app: &AppContext, command: CheckpointsCommand) -> CommandResul
     }
 }
 
-/// The checkpoints of this home.
+/// Opens the checkpoint store of this home.
 pub(crate) fn open_store(app: &AppContext) -> Result<CheckpointStore, CommandError> {
     let home = app.home()?;
     let settings = app.config(&home)?.settings;
@@ -97,7 +98,7 @@ pub(crate) fn open_store(app: &AppContext) -> Result<CheckpointStore, CommandErr
     Ok(CheckpointStore::new(home.checkpoints_dir(), checkpoint_limits(&settings)))
 }
 
-/// How much is kept, by the settings; 0 stands for no bound.
+/// Returns the limits from the settings; 0 means unlimited.
 pub(crate) fn checkpoint_limits(settings: &HermesSettings) -> CheckpointLimits {
     let said = &settings.checkpoints;
     let megabytes = |n: u64| if n == 0 { u64::MAX } else { n.saturating_mul(BYTES_PER_MEGABYTE) };
@@ -114,9 +115,9 @@ pub(crate) fn checkpoint_limits(settings: &HermesSettings) -> CheckpointLimits {
     }
 }
 
-/// The workspace that a command is about: the one that calls made here would
-/// have, or else the nearest folder above that has checkpoints. Neither a
-/// repository nor the home folder is left that way, and a folder above is said.
+/// Returns the workspace of a command: the one that a call made here would use,
+/// or else the nearest ancestor with checkpoints. The search does not leave a
+/// repository or the home directory, and a note names the ancestor.
 pub(crate) fn find_workspace(
     app: &AppContext,
     store: &CheckpointStore,
@@ -134,13 +135,15 @@ pub(crate) fn find_workspace(
     let Some(nearest) = nearest else { return Ok(own) };
     if nearest != own {
         let above = nearest.display();
-        app.terminal
-            .note(&format!("In {above} (the folder above): nothing was changed from here."));
+        app.terminal.note(&format!(
+            "Using {above} (a parent directory); this directory has no \
+                checkpoints."
+        ));
     }
     Ok(nearest)
 }
 
-/// The name of the checkpoint that is meant.
+/// Resolves `latest` to a checkpoint ID.
 fn resolve_id(
     app: &AppContext,
     store: &CheckpointStore,
@@ -153,7 +156,7 @@ fn resolve_id(
     Ok(store.newest(&place)?.id().to_owned())
 }
 
-/// The absolute form of paths on the command line.
+/// Makes paths from the command line absolute.
 fn absolute_paths(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
     let place = |path: &PathBuf| {
         let wrong = |e: std::io::Error| CommandError::usage(format!("{}: {e}", path.display()));
@@ -161,7 +164,7 @@ fn absolute_paths(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
         let (Some(above), Some(name)) = (absolute.parent(), absolute.file_name()) else {
             return Ok(absolute);
         };
-        // The folder may be gone, and the checkpoint knows it by this name.
+        // The directory may no longer exist; the checkpoint uses this name.
         Ok(std::fs::canonicalize(above).unwrap_or(above.to_path_buf()).join(name))
     };
     paths.iter().map(place).collect()
@@ -190,9 +193,12 @@ fn list(app: &AppContext, store: &CheckpointStore, all: bool, lines: usize) -> C
     if found.is_empty() && damaged.is_empty() {
         let place = place.display();
         app.terminal.note(&if all {
-            "There are no checkpoints; one is made when a tool changes a file.".to_owned()
+            "No checkpoints yet; one is created when a tool changes a file.".to_owned()
         } else {
-            format!("No checkpoints of {place}; `hermes checkpoints list --all` shows others.")
+            format!(
+                "No checkpoints for {place}; `hermes checkpoints list --all` lists all \
+                workspaces."
+            )
         });
         return Ok(CliExitCode::Ok);
     }
@@ -200,7 +206,7 @@ fn list(app: &AppContext, store: &CheckpointStore, all: bool, lines: usize) -> C
     Ok(CliExitCode::Ok)
 }
 
-/// The newest first, those that cannot be read among them.
+/// Builds the table, newest first, including damaged checkpoints.
 fn list_table(
     found: &[CheckpointManifest],
     damaged: &[DamagedCheckpoint],
@@ -215,7 +221,7 @@ fn list_table(
                 (damaged.id.clone(), Some(OutputStyle::Bold)),
                 (format_age(damaged.started_at()), Some(OutputStyle::Dim)),
                 ("damaged".to_owned(), Some(OutputStyle::Red)),
-                (format!("cannot be read: {}", damaged.why), Some(OutputStyle::Dim)),
+                (format!("unreadable: {}", damaged.why), Some(OutputStyle::Dim)),
             ],
         ));
     }
@@ -251,7 +257,7 @@ fn list_table(
     table
 }
 
-/// One that cannot be read.
+/// Describes a damaged checkpoint as JSON.
 pub(super) fn damaged_json(damaged: &DamagedCheckpoint) -> Value {
     json!({ "id": damaged.id, "path": path_to_text(&damaged.path), "why": damaged.why })
 }
@@ -322,11 +328,11 @@ fn show(app: &AppContext, store: &CheckpointStore, id: &str) -> CommandResult {
         table.push_row([(format!("  {}", change_verb(change)), None), (named, None)]);
     }
     for path in manifest.missing_paths() {
-        let named = format!("{}  (not kept: git ignores it)", display_path(path, workspace));
+        let named = format!("{}  (not kept: ignored by git)", display_path(path, workspace));
         table.push_row([("  deleted".to_owned(), None), (named, None)]);
     }
     if manifest.is_partial() {
-        let rest = format!("a part of {}, which holds too many files", workspace.display());
+        let rest = format!("part of {}, which has too many files", workspace.display());
         table.push_row([("  not kept".to_owned(), None), (rest, None)]);
     }
     app.terminal.print_line(&table.render(&app.terminal))?;
@@ -354,11 +360,11 @@ fn diff(app: &AppContext, store: &CheckpointStore, id: &str, paths: &[PathBuf]) 
                     DIFF_CONTEXT_LINES,
                 );
                 match changed.is_empty() {
-                    true => format!("{name}: its mode, owner or attributes changed"),
+                    true => format!("{name}: mode, owner or attributes changed"),
                     false => changed,
                 }
             }
-            _ => format!("{name}: binary, or not kept"),
+            _ => format!("{name}: binary or not kept"),
         };
         files.push((step, body));
     }
@@ -371,7 +377,7 @@ fn diff(app: &AppContext, store: &CheckpointStore, id: &str, paths: &[PathBuf]) 
         return Ok(CliExitCode::Ok);
     }
     if files.is_empty() {
-        app.terminal.note("Nothing has changed since.");
+        app.terminal.note("No changes since the checkpoint.");
     }
     for (_, body) in &files {
         let body = body.trim_end_matches('\n');
@@ -385,7 +391,7 @@ fn diff(app: &AppContext, store: &CheckpointStore, id: &str, paths: &[PathBuf]) 
     Ok(CliExitCode::Ok)
 }
 
-/// What was there, as text; none if it is none.
+/// Returns the saved contents, or `None` if they are not text.
 fn saved_text(store: &CheckpointStore, state: &SavedState) -> Option<String> {
     match state {
         SavedState::Absent | SavedState::Folder { .. } => Some(String::new()),
@@ -419,7 +425,7 @@ fn prune(app: &AppContext, store: &CheckpointStore) -> CommandResult {
         app.terminal.print_line(&answer.to_string())?;
     } else {
         app.terminal.print_line(&format!(
-            "Cleared away: {} checkpoints, {} contents, {}",
+            "Removed {} checkpoints and {} objects, {}",
             pruned.checkpoints,
             pruned.objects,
             format_size(pruned.bytes)
@@ -452,7 +458,7 @@ fn status(app: &AppContext, store: &CheckpointStore, config: &ResolvedConfig) ->
         return Ok(CliExitCode::Ok);
     }
     let bound = |n: u64, unit: &str| match n {
-        0 => "no bound".to_owned(),
+        0 => "unlimited".to_owned(),
         n => format!("{n} {unit}"),
     };
     let mut table = TextTable::default();
@@ -460,23 +466,23 @@ fn status(app: &AppContext, store: &CheckpointStore, config: &ResolvedConfig) ->
         table.push_row([(name.to_owned(), Some(OutputStyle::Bold)), (value, None)]);
     };
     row("kept", if said.enabled { "yes" } else { "no: checkpoints.enabled is false" }.to_owned());
-    row("folder", store.root().display().to_string());
+    row("directory", store.root().display().to_string());
     row("checkpoints", format!("{} in {} workspaces", usage.checkpoints, usage.workspaces));
     let (contents, logs) = (format_size(usage.object_bytes), format_size(usage.log_bytes));
-    let parts = format!("{contents} in {} contents, {logs} in logs", usage.objects);
-    row("on the disk", format!("{}: {parts}", format_size(usage.bytes())));
-    row("at most", format!("{} checkpoints of a workspace", said.max_snapshots));
-    row("at most", format!("{} on the disk", bound(said.max_total_size_mb, "MB")));
-    row("at most", format!("{} of one file", bound(said.max_file_size_mb, "MB")));
+    let parts = format!("{contents} in {} objects, {logs} in logs", usage.objects);
+    row("disk usage", format!("{}: {parts}", format_size(usage.bytes())));
+    row("at most", format!("{} checkpoints per workspace", said.max_snapshots));
+    row("at most", format!("{} on disk", bound(said.max_total_size_mb, "MB")));
+    row("at most", format!("{} per file", bound(said.max_file_size_mb, "MB")));
     row("for", bound(said.retention_days, "days"));
     if usage.damaged > 0 {
-        row("damaged", format!("{} that cannot be read", usage.damaged));
+        row("damaged", format!("{} unreadable", usage.damaged));
     }
     app.terminal.print_line(&table.render(&app.terminal))?;
     Ok(CliExitCode::Ok)
 }
 
-/// A path as it is shown: below the workspace if it is there, on one line.
+/// Formats a path on one line, relative to the workspace if possible.
 pub(crate) fn display_path(path: &Path, workspace: &Path) -> String {
     one_line(&relative_path_text(path, workspace))
 }
@@ -490,7 +496,7 @@ fn change_verb(change: &PathChange) -> &'static str {
     }
 }
 
-/// How much of what git ignores is gone since the turn.
+/// Counts git-ignored paths that went missing since the turn.
 fn lost_count(manifest: &CheckpointManifest) -> usize {
     manifest.missing_paths().count()
 }
@@ -499,7 +505,7 @@ fn is_unkept(state: &SavedState) -> bool {
     matches!(state, SavedState::Unkept { .. })
 }
 
-/// How long ago a checkpoint was made.
+/// Formats the age of a checkpoint.
 pub(crate) fn checkpoint_age(manifest: &CheckpointManifest) -> String {
     format_age(manifest.info().created_at)
 }
@@ -520,19 +526,4 @@ pub(super) fn format_size(bytes: u64) -> String {
         1000..1_000_000 => format!("{} kB", bytes / 1000),
         _ => format!("{}.{} MB", bytes / 1_000_000, bytes / 100_000 % 10),
     }
-}
-
-/// Who keeps files for calls, if the settings say so.
-pub(crate) fn file_checkpointer(
-    home: &hermes_config::HermesHome,
-    settings: &HermesSettings,
-    store: &Arc<CheckpointStore>,
-    journals: &Arc<JournalDir>,
-) -> Option<Arc<hermes_checkpoints::FileCheckpointer>> {
-    let private = vec![home.root().to_path_buf()];
-    let make = || {
-        let keeper = hermes_checkpoints::FileCheckpointer::new(Arc::clone(store), private);
-        Arc::new(keeper.with_rollback(Arc::clone(journals)))
-    };
-    settings.checkpoints.enabled.then(make)
 }

@@ -1,4 +1,4 @@
-//! `hermes config`: the settings.
+//! `hermes config`: reads and changes the settings.
 
 use hermes_config::{
     ConfigError, HermesHome, KEYS, KeyPath, ResolvedSetting, SettingKey, VARS, edit, parse_value,
@@ -66,7 +66,7 @@ fn get(app: &AppContext, home: &HermesHome, key: &str) -> CommandResult {
         let value = json!({ "schema_version": 1, "key": key, "value": value, "origin": origin.to_string() });
         app.terminal.print_line(&value.to_string())?;
     } else if value.is_null() && !app.terminal.stdout_is_person {
-        // A script must not take the words for a value.
+        // A script must not take `(not set)` for a value.
         app.terminal.print_line("")?;
     } else {
         app.terminal.print_line(&plain_text(&value))?;
@@ -96,8 +96,8 @@ fn get_all(app: &AppContext, home: &HermesHome) -> CommandResult {
     Ok(CliExitCode::Ok)
 }
 
-/// The value, as a list of all settings shows it: of what the user has named,
-/// the names. What they stand for may be meant for nobody else.
+/// Returns the value for the list of all settings. Maps are reduced to their
+/// keys, because their values may be private.
 fn listed_value(resolved: &ResolvedSetting) -> Value {
     match &resolved.value {
         Value::Object(map) => map.keys().map(String::as_str).map(Value::from).collect(),
@@ -116,8 +116,7 @@ fn plain_text(value: &Value) -> String {
     }
 }
 
-/// Changes the file, but only to something that can be read back and whose
-/// settings all make sense.
+/// Edits the file, unless the result would not parse or would be invalid.
 fn edit_file(
     app: &AppContext,
     home: &HermesHome,
@@ -133,7 +132,7 @@ fn edit_file(
     Ok(save::update(&file, checked)?)
 }
 
-/// Writes a setting for somebody who was asked about it.
+/// Writes a setting that the user chose at a prompt.
 pub(crate) fn save_setting(
     app: &AppContext,
     home: &HermesHome,
@@ -147,7 +146,7 @@ pub(crate) fn save_setting(
 fn set(app: &AppContext, home: &HermesHome, key: &str, text: &str) -> CommandResult {
     let path = key_path(key)?;
     let known = SettingKey::find(key).is_some();
-    // A text setting takes its value literally: `12` is a profile's name too.
+    // A text setting takes its value literally: `12` may be a profile name.
     let value = match SettingKey::find(key).map(|k| k.kind) {
         Some(hermes_config::SettingKind::Text) => Value::String(text.to_owned()),
         Some(hermes_config::SettingKind::TextList | hermes_config::SettingKind::Models)
@@ -165,15 +164,14 @@ fn set(app: &AppContext, home: &HermesHome, key: &str, text: &str) -> CommandRes
     if !known {
         let near = hermes::core::similar::nearest(key, KEYS.iter().map(|k| k.name), 0.75);
         let meant = near.map_or(String::new(), |n| format!(" Did you mean '{n}'?"));
-        app.terminal.warn(&format!(
-            "'{key}' is not a setting that hermes knows; it was written all the same.{meant}"
-        ));
+        app.terminal
+            .warn(&format!("'{key}' is not a known setting; it was written anyway.{meant}"));
     }
     get(app, home, key)
 }
 
-/// The fault is shown as it would be in the file, so it must be said that it
-/// is not there.
+/// Adds that nothing was written: the error shows the file as it would have
+/// been.
 fn mark_unwritten(failure: CommandError) -> CommandError {
     match failure.hint.clone() {
         Some(hint) => failure.hint(format!("Nothing was written; {hint}")),
@@ -202,11 +200,9 @@ fn explain(app: &AppContext, home: &HermesHome, key: Option<&str>) -> CommandRes
         }
         let near = hermes::core::similar::nearest(name, KEYS.iter().map(|k| k.name), 0.5)
             .map(str::to_owned);
-        return Err(CommandError::not_found(format!(
-            "'{name}' is not a setting that hermes knows"
-        ))
-        .hint("`hermes config explain` lists them.")
-        .did_you_mean(near.as_slice()));
+        return Err(CommandError::not_found(format!("'{name}' is not a known setting"))
+            .hint("`hermes config explain` lists the known settings.")
+            .did_you_mean(near.as_slice()));
     };
     let key = resolved.key;
     if app.json {
@@ -232,13 +228,13 @@ fn explain(app: &AppContext, home: &HermesHome, key: Option<&str>) -> CommandRes
         format!("value:   {} (from {})", plain_text(&resolved.value), resolved.origin),
     ];
     for variable in key.variables {
-        lines.push(format!("also:    {} in the environment wins over the file", variable.name));
+        lines.push(format!("also:    {} in the environment overrides the file", variable.name));
     }
     app.terminal.print_line(&lines.join("\n"))?;
     Ok(CliExitCode::Ok)
 }
 
-/// The page that describes a section with a shape of its own, or a part of one.
+/// Returns the page that documents a structured section, or a part of one.
 fn docs_page(name: &str) -> Option<&'static str> {
     let is_it = |section: &str| {
         let rest = name.strip_prefix(section.trim_matches('`'));
@@ -256,7 +252,7 @@ fn refer_to_page(
     page: &str,
 ) -> CommandResult {
     let set = name.parse::<KeyPath>().ok().and_then(|path| config.get(&path));
-    // What it holds may be meant for nobody else; whoever wants to see it says so.
+    // The value may be private; only `config get` prints it.
     let origin = set.map(|(_, origin)| origin.to_string());
     let page = format!("docs/{page}");
     if app.json {
@@ -267,11 +263,11 @@ fn refer_to_page(
     }
     let mut lines = vec![
         app.terminal.paint(OutputStyle::Bold, name),
-        format!("It has a shape of its own, which {page} describes."),
+        format!("A structured section, documented in {page}."),
     ];
     lines.push(match origin {
-        Some(origin) => format!("It is set in {origin}; `hermes config get {name}` shows it."),
-        None => "It is not set.".to_owned(),
+        Some(origin) => format!("Set in {origin}; `hermes config get {name}` prints it."),
+        None => "Not set.".to_owned(),
     });
     app.terminal.print_line(&lines.join("\n"))?;
     Ok(CliExitCode::Ok)
@@ -315,7 +311,7 @@ fn explain_all(app: &AppContext) -> CommandResult {
     Ok(CliExitCode::Ok)
 }
 
-/// Sections with a shape of their own, and the page that describes each.
+/// Structured sections and the page that documents each.
 const STRUCTURED_SECTIONS: &[(&str, &str)] = &[
     ("`providers`, `fallback_providers`, `model.prices`", "[models.md](models.md)"),
     ("`delegation`, `moa`", "[delegation.md](delegation.md)"),
@@ -328,12 +324,13 @@ const STRUCTURED_SECTIONS: &[(&str, &str)] = &[
 fn reference(app: &AppContext) -> CommandResult {
     let cell = |text: &str| text.replace('|', "\\|");
     let mut text = String::from(
-        "# Settings\n\n<!-- Written by `make docs`. -->\n\nThey are in `config.yaml` in `HERMES_HOME`, which \
-         Hermes Agent may share: what is not known here is\nkept. `hermes config set KEY VALUE` changes one \
-         and leaves the rest of the file as it is, `hermes config\nget` shows all, `hermes config explain KEY` \
-         tells of one and where its value comes from. A name that looks\nlike a slip is told of, with what was \
-         probably meant; a value that a setting cannot have is an error.\n\n\
-         | setting | values | default | what it does |\n|---|---|---|---|\n",
+        "# Settings\n\n<!-- Written by `make docs`. -->\n\nSettings are in `config.yaml` in \
+         `HERMES_HOME`. Hermes Agent may share the file: unknown keys are\nkept. `hermes \
+         config set KEY VALUE` changes one setting and leaves the rest of the file \
+         unchanged,\n`hermes config get` lists all, and `hermes config explain KEY` describes \
+         one and shows where its value\ncomes from. A key that looks like a typo causes a \
+         warning with a suggestion; an invalid value is an error.\n\n| setting | values | \
+         default | description |\n|---|---|---|---|\n",
     );
     for key in KEYS {
         let default = match key.default.to_value() {
@@ -349,14 +346,12 @@ fn reference(app: &AppContext) -> CommandResult {
             cell(key.about)
         ));
     }
-    text.push_str(
-        "\nSections with a shape of their own:\n\n| section | described in |\n|---|---|\n",
-    );
+    text.push_str("\nStructured sections:\n\n| section | documented in |\n|---|---|\n");
     for (section, page) in STRUCTURED_SECTIONS {
         text.push_str(&format!("| {section} | {page} |\n"));
     }
     text.push_str(
-        "\n## Environment variables\n\n| variable | what it does | otherwise |\n|---|---|---|\n",
+        "\n## Environment variables\n\n| variable | description | default |\n|---|---|---|\n",
     );
     for variable in VARS {
         let (meaning, default) = (cell(variable.meaning), cell(variable.default));

@@ -1,4 +1,4 @@
-//! `hermes memory`: the notes that outlast a session.
+//! `hermes memory`: notes that persist across sessions.
 
 use std::io::{IsTerminal as _, Read as _};
 use std::process::Command;
@@ -19,41 +19,41 @@ use crate::terminal::{OutputStyle, one_line, show_control_chars};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum MemoryCommand {
-    /// Show what is kept
+    /// Show the entries
     #[command(alias = "list")]
     Show {
-        /// Only this list
+        /// List to show [default: all]
         list: Option<MemoryListName>,
-        /// Also what is archived
+        /// Include archived entries
         #[arg(long)]
         archive: bool,
     },
-    /// Find entries, shown or archived
+    /// Search the entries, including archived ones
     Search {
-        /// Words to look for
+        /// Words to search for
         #[arg(required = true)]
         words: Vec<String>,
     },
-    /// Change a list in your editor, or replace it by what comes on standard input
+    /// Edit a list in your editor, or replace it with standard input
     Edit {
-        /// The list
+        /// List to edit
         #[arg(default_value = "memory")]
         list: MemoryListName,
     },
     /// List the versions of a list, or show one
     History {
-        /// The list
+        /// List whose versions to show
         #[arg(default_value = "memory")]
         list: MemoryListName,
-        /// Show this version
+        /// Number of the version to show
         #[arg(long, value_name = "N")]
         version: Option<u64>,
     },
-    /// Make a list again what it was in a version
+    /// Restore a list from an earlier version
     Rollback {
-        /// The version's number, from `history`
+        /// Version number from `history`
         version: u64,
-        /// The list
+        /// List to restore
         #[arg(default_value = "memory")]
         list: MemoryListName,
     },
@@ -63,7 +63,7 @@ pub(crate) enum MemoryCommand {
 pub(crate) enum MemoryListName {
     /// Notes on the work
     Memory,
-    /// What is known of the user
+    /// Facts about the user
     User,
 }
 
@@ -81,19 +81,22 @@ impl From<MemoryError> for CommandError {
         let text = error.to_string();
         match error {
             MemoryError::NoVersion(_) => {
-                CommandError::not_found(text).hint("`hermes memory history` shows the versions.")
+                CommandError::not_found(text).hint("`hermes memory history` lists the versions.")
             }
-            MemoryError::Disabled(_) => CommandError::failed(ErrorKind::Unavailable, text)
-                .hint("memory.memory_enabled and memory.user_profile_enabled in config.yaml switch them on."),
+            MemoryError::Disabled(_) => CommandError::failed(ErrorKind::Unavailable, text).hint(
+                "Set memory.memory_enabled or memory.user_profile_enabled in config.yaml \
+                    to enable it.",
+            ),
             MemoryError::Busy { .. } => CommandError::failed(ErrorKind::Timeout, text),
             MemoryError::Io { .. } => CommandError::failed(ErrorKind::Unavailable, text)
                 .hint("Check the files in HERMES_HOME/memories."),
-            _ => CommandError::failed(ErrorKind::Internal, text).hint("Check the files in HERMES_HOME/memories."),
+            _ => CommandError::failed(ErrorKind::Internal, text)
+                .hint("Check the files in HERMES_HOME/memories."),
         }
     }
 }
 
-/// The lists of a home, as the settings want them.
+/// Opens the lists of a home with the configured limits.
 pub(crate) fn open_lists(
     home: &HermesHome,
     config: &ResolvedConfig,
@@ -130,7 +133,7 @@ pub(crate) fn run(app: &AppContext, command: MemoryCommand) -> CommandResult {
             for (at, rule) in lists.read(target)?.suspicious {
                 let at = at + 1;
                 app.terminal
-                    .warn(&format!("Entry {at} looks like {rule}; models are not shown it."));
+                    .warn(&format!("Entry {at} looks like {rule}; it is hidden from models."));
             }
         }
         MemoryCommand::History { list, version } => history(app, &lists, list.into(), version)?,
@@ -227,7 +230,7 @@ fn history(
         return Ok(());
     }
     if versions.is_empty() {
-        app.terminal.note("There are no versions yet.");
+        app.terminal.note("No versions yet.");
         return Ok(());
     }
     let mut table = TextTable::default();
@@ -260,7 +263,7 @@ fn report_write(
     }
     let done = match written.version {
         Some(number) => format!("{} Version {number}, {}.", written.notes.join(" "), written.usage),
-        None => "Nothing has changed.".to_owned(),
+        None => "Nothing changed.".to_owned(),
     };
     app.terminal.note(&done);
     Ok(())
@@ -270,44 +273,45 @@ fn read_piped_list() -> Result<String, CommandError> {
     let mut text = String::new();
     std::io::stdin()
         .read_to_string(&mut text)
-        .map_err(|e| CommandError::usage(format!("Standard input cannot be read: {e}")))?;
+        .map_err(|e| CommandError::usage(format!("Cannot read standard input: {e}")))?;
     Ok(text)
 }
 
-/// The list as the user leaves it in the editor. It is a copy that is edited, so that whoever writes meanwhile
-/// need not wait.
+/// Returns the list as edited by the user. The editor works on a copy, so other
+/// writers do not wait for it.
 fn edit_in_editor(lists: &Lists, target: MemoryTarget) -> Result<String, CommandError> {
     let cannot = |what: &str, e: std::io::Error| {
         CommandError::failed(ErrorKind::Internal, format!("{what}: {e}"))
     };
     let before = std::fs::read_to_string(lists.file(target)).unwrap_or_default();
-    let folder = tempfile::tempdir().map_err(|e| cannot("No temporary folder", e))?;
+    let folder =
+        tempfile::tempdir().map_err(|e| cannot("Cannot create a temporary directory", e))?;
     let copy = folder.path().join(format!("{}.md", target.name()));
-    std::fs::write(&copy, &before).map_err(|e| cannot("The copy cannot be written", e))?;
+    std::fs::write(&copy, &before).map_err(|e| cannot("Cannot write the copy", e))?;
     let chosen = ["VISUAL", "EDITOR"].iter().find_map(|name| std::env::var(name).ok());
     let editor = chosen.filter(|name| !name.trim().is_empty()).unwrap_or_else(|| "vi".into());
     let status = Command::new("sh")
         .args(["-c", &format!("{editor} \"$1\""), "sh"])
         .arg(&copy)
         .status()
-        .map_err(|e| cannot("The editor does not start", e))?;
+        .map_err(|e| cannot("Cannot start the editor", e))?;
     if !status.success() {
         return Err(CommandError::failed(
             ErrorKind::Cancelled,
-            format!("'{editor}' ended with an error; nothing was changed"),
+            format!("'{editor}' failed; nothing was changed"),
         )
         .hint("Set EDITOR to the command of your editor."));
     }
     let now = std::fs::read_to_string(lists.file(target)).unwrap_or_default();
-    let after = std::fs::read_to_string(&copy).map_err(|e| cannot("The copy cannot be read", e))?;
+    let after = std::fs::read_to_string(&copy).map_err(|e| cannot("Cannot read the copy", e))?;
     if now != before && after != before {
         let kept = lists.dir().join(format!("{}.edited.md", target.name()));
-        std::fs::write(&kept, after).map_err(|e| cannot("Your text cannot be kept", e))?;
+        std::fs::write(&kept, after).map_err(|e| cannot("Cannot save your text", e))?;
         return Err(CommandError::failed(
             ErrorKind::Conflict,
             "The list was changed while you were editing",
         )
-        .hint(format!("Your text is in {}.", kept.display())));
+        .hint(format!("Your text was saved to {}.", kept.display())));
     }
     Ok(if after == before { now } else { after })
 }

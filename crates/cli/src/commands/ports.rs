@@ -1,5 +1,5 @@
-//! `hermes ports`: what processes of sessions listen on in their own networks,
-//! and the way there from this machine.
+//! `hermes ports`: lists ports in the network namespaces of sessions and
+//! publishes them on this machine.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -22,7 +22,7 @@ use crate::terminal::{OutputStyle, one_line};
 
 #[derive(Debug, Args)]
 pub(crate) struct PortsArgs {
-    /// Only those of this session
+    /// Session whose ports to use [default: all]
     #[arg(long, value_name = "ID", global = true)]
     session: Option<String>,
     #[command(subcommand)]
@@ -31,15 +31,15 @@ pub(crate) struct PortsArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PortsCommand {
-    /// Open a port of a session on this machine's loopback until Ctrl-C
+    /// Publish a port of a session on this machine's loopback until Ctrl-C
     Publish {
-        /// The port that a process of the session listens on
+        /// Port that a process of the session listens on
         #[arg(value_parser = clap::value_parser!(u16).range(1..))]
         port: u16,
-        /// Use this port of the machine, instead of the same one or any that is free
+        /// Port on this machine [default: the same port, or any free one]
         #[arg(long, value_name = "HOSTPORT", value_parser = clap::value_parser!(u16).range(1..))]
         on: Option<u16>,
-        /// Do not ask
+        /// Skip the confirmation
         #[arg(long, short)]
         yes: bool,
     },
@@ -56,22 +56,22 @@ pub(crate) fn run(app: &AppContext, args: &PortsArgs) -> CommandResult {
     }
 }
 
-/// What is to be published.
+/// The port to publish.
 struct PublishRequest {
     port: u16,
     host_port: Option<u16>,
-    /// Whether nobody has to be asked.
+    /// Whether `--yes` skips the confirmation.
     is_agreed: bool,
 }
 
-/// The job and the session of each process that a hermes of this home started.
+/// Maps each process started by hermes to its job and session.
 struct SessionsByProcess(BTreeMap<u32, (String, String)>);
 
 impl SessionsByProcess {
     fn read(app: &AppContext) -> Result<Self, CommandError> {
         let jobs = JobRegistry::local(app.home()?.cache_dir().join("jobs"));
         let mut known = BTreeMap::new();
-        // Looking for entries makes no directory for them.
+        // Listing must not create the directory.
         let is_there = jobs.directory().join("running").is_dir();
         let entries = is_there.then(|| jobs.records()).flatten().map(|it| it.running());
         if let (Some(entries), Ok(table)) = (entries, ProcessTable::read()) {
@@ -89,7 +89,8 @@ impl SessionsByProcess {
         Some(session)
     }
 
-    /// The job: a process can change what its environment says.
+    /// Returns the job. The registry comes first: a process can change its
+    /// environment.
     fn job<'a>(&'a self, port: &'a ListeningPort) -> Option<&'a str> {
         let known = port.pid.and_then(|pid| self.0.get(&pid)).map(|(job, _)| job);
         known.or(port.job.as_ref()).map(String::as_str)
@@ -168,8 +169,8 @@ fn publish(
         let question = format!("Publish {what} on {place}?");
         let answer = confirm(app, &question).ok_or_else(|| {
             let message =
-                format!("Publishing {what} needs an agreement, and there is no terminal to ask at");
-            CommandError::failed(ErrorKind::ApprovalRequired, message).hint("Add --yes to agree.")
+                format!("Publishing {what} requires a confirmation, and no terminal is available");
+            CommandError::failed(ErrorKind::ApprovalRequired, message).hint("Use --yes to confirm.")
         })?;
         if !answer {
             app.terminal.note("Nothing was published.");
@@ -186,7 +187,7 @@ fn publish(
         app.terminal.print_line(&row.to_string())?;
     } else {
         app.terminal.print_line(&loopback_url(number))?;
-        app.terminal.note(&format!("This leads to {what}. Ctrl-C ends it."));
+        app.terminal.note(&format!("Forwarding to {what}. Press Ctrl-C to stop."));
     }
     let cancel = CancellationToken::new();
     runtime::with_tools(&cancel, cancel.clone().cancelled_owned())?;
@@ -194,7 +195,7 @@ fn publish(
     Ok(CliExitCode::Ok)
 }
 
-/// The one network in which something listens on the port.
+/// Returns the only namespace with a listener on the port.
 fn find_listening(
     sessions: &SessionsByProcess,
     meant: Option<&str>,
@@ -209,36 +210,35 @@ fn find_listening(
         let names: Vec<String> = found.iter().map(name).collect();
         let message =
             format!("Port {port} is open in {} sessions: {}", names.len(), names.join(", "));
-        return Err(CommandError::usage(message).hint("Name one of them with --session."));
+        return Err(CommandError::usage(message).hint("Select one with --session."));
     }
     found.pop().ok_or_else(|| {
         let whose = meant.map_or("a session".to_owned(), |it| format!("session {}", one_line(it)));
         CommandError::not_found(format!("No process of {whose} listens on port {port}"))
-            .hint("`hermes ports` lists the ports that there are.")
+            .hint("`hermes ports` lists the available ports.")
     })
 }
 
 fn publish_failure(request: &PublishRequest, error: &io::Error) -> CommandError {
     let failed = |kind, hint| {
         let message = match request.host_port.filter(|_| kind != ErrorKind::NotFound) {
-            Some(number) => format!("Port {number} of this machine cannot be used: {error}"),
-            None => format!("Port {} of the session cannot be reached: {error}", request.port),
+            Some(number) => format!("Cannot use port {number} of this machine: {error}"),
+            None => format!("Cannot reach port {} of the session: {error}", request.port),
         };
         CommandError::failed(kind, message).hint(hint)
     };
     match error.kind() {
-        io::ErrorKind::AddrInUse => failed(
-            ErrorKind::Conflict,
-            "Choose another one, or leave out --on for any that is free.",
-        ),
-        io::ErrorKind::PermissionDenied => {
-            failed(ErrorKind::Denied, "Choose a port above 1023; the others are for root.")
+        io::ErrorKind::AddrInUse => {
+            failed(ErrorKind::Conflict, "Choose another port, or omit --on to use any free port.")
         }
-        _ => failed(ErrorKind::NotFound, "`hermes ports` lists the ports that there are."),
+        io::ErrorKind::PermissionDenied => {
+            failed(ErrorKind::Denied, "Choose a port above 1023; lower ports require root.")
+        }
+        _ => failed(ErrorKind::NotFound, "`hermes ports` lists the available ports."),
     }
 }
 
-/// The process, in words.
+/// Formats the process of a port.
 fn process_label(port: &ListeningPort) -> String {
     let program = port.program.as_deref().map_or_else(|| "unknown".to_owned(), one_line);
     match port.pid {

@@ -1,4 +1,4 @@
-//! `hermes processes`: what an earlier hermes has left running.
+//! `hermes processes`: processes that an earlier hermes left running.
 
 use std::time::{Duration, SystemTime};
 
@@ -12,20 +12,20 @@ use serde_json::{Value, json};
 use crate::app::{AppContext, AppServices};
 use crate::command_error::{CliExitCode, CommandError, CommandResult};
 use crate::commands::runtime;
-use crate::security::SecretsProvider;
 use crate::table::TextTable;
 use crate::terminal::{OutputStyle, one_line};
+use hermes::SecretsProvider;
 
-/// Characters of a command in a warning.
+/// Maximum length of a command in a warning.
 const MAX_COMMAND_CHARS: usize = 60;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProcessesCommand {
-    /// List them: what was detached, and what a crash has left
+    /// List detached processes and those left over from a crash
     List,
-    /// End one, with all that it has started
+    /// Kill a process and its descendants
     Kill {
-        /// Its id, as in the list; `all` for what a crash has left
+        /// Process ID from the list; `all` for those left over from a crash
         id: String,
     },
 }
@@ -46,8 +46,8 @@ pub(crate) fn run(app: &AppContext, command: &ProcessesCommand) -> CommandResult
                 id => left.iter().filter(|entry| entry.id == id).collect(),
             };
             if meant.is_empty() && id != "all" {
-                return Err(CommandError::not_found(format!("There is no process '{id}'"))
-                    .hint("`hermes processes list` shows those that there are."));
+                return Err(CommandError::not_found(format!("No process with ID '{id}'"))
+                    .hint("`hermes processes list` lists the processes."));
             }
             for entry in &meant {
                 end_process(app, &jobs, entry)?;
@@ -57,7 +57,7 @@ pub(crate) fn run(app: &AppContext, command: &ProcessesCommand) -> CommandResult
                 let answer = json!({ "schema_version": 1, "killed": ids });
                 app.terminal.print_line(&answer.to_string())?;
             } else {
-                app.terminal.note(&format!("{} ended.", ids.len()));
+                app.terminal.note(&format!("{} killed.", ids.len()));
             }
         }
     }
@@ -75,19 +75,19 @@ fn end_process(
     if jobs.terminate_orphan(entry) {
         return Ok(());
     }
-    let message = format!("Some processes of {} could not be ended", entry.id);
+    let message = format!("Cannot kill all processes of {}", entry.id);
     Err(CommandError::failed(ErrorKind::Conflict, message).hint("They may belong to another user."))
 }
 
-/// Ends what was left in the place of the settings.
+/// Ends a job left over on the configured backend.
 fn end_remote(app: &AppContext, entry: &JobRecord) -> Result<(), CommandError> {
     let ready = app.services()?;
     runtime::block_on_workers(async {
-        // A place that is not the one that is meant need not be opened.
+        // Do not open a backend other than the job's.
         let is_there = entry.elsewhere.as_ref() == Some(&ready.exec_target.backend().location());
         let reached = if is_there { ready.exec_target.connect().await.map(drop) } else { Ok(()) };
         let ended = match reached {
-            Ok(()) => ready.jobs.terminate_remote_orphan(entry).await.map_err(CommandError::from),
+            Ok(()) => ready.jobs().terminate_remote_orphan(entry).await.map_err(CommandError::from),
             Err(failure) => Err(failure),
         };
         ready.exec_target.close().await;
@@ -103,14 +103,14 @@ fn list(app: &AppContext, left: &[JobRecord]) -> Result<(), CommandError> {
         return Ok(());
     }
     if left.is_empty() {
-        app.terminal.note("Nothing is left of an earlier hermes.");
+        app.terminal.note("No processes of an earlier hermes are running.");
         return Ok(());
     }
     let mut table = TextTable::default();
     for entry in left {
         let kind = match &entry.elsewhere {
-            // Nobody here sees whether it still runs.
-            Some(place) => format!("perhaps left in {place}"),
+            // The state of a remote process is unknown.
+            Some(place) => format!("may still run in {place}"),
             None if entry.detached => "detached".to_owned(),
             None => "left over".to_owned(),
         };
@@ -146,18 +146,18 @@ fn age(entry: &JobRecord) -> Duration {
 }
 
 impl AppServices {
-    /// Tells of what a crash has left, in a line.
+    /// Warns in one line about processes left over from a crash.
     pub(crate) fn warn_of_leftovers(&self, app: &AppContext) {
-        let left = self.jobs.orphans();
+        let left = self.jobs().orphans();
         let mut left = left.iter().filter(|entry| !entry.detached);
         let Some(first) = left.next() else { return };
         let others = match left.count() {
             0 => String::new(),
             count => format!(" and {count} more"),
         };
-        let command = self.secrets.redactor().redact(&first.command).into_owned();
+        let command = self.secrets().redactor().redact(&first.command).into_owned();
         let command: String = command.chars().take(MAX_COMMAND_CHARS).collect();
-        // Nobody here sees whether what is elsewhere still runs.
+        // The state of a remote process is unknown.
         let has = if first.elsewhere.is_some() { "may have" } else { "has" };
         app.terminal.warn(&format!(
             "An earlier hermes {has} left `{}` running{others}; see `hermes processes list`",

@@ -1,4 +1,4 @@
-//! A result for a person to read.
+//! Formats results for people.
 
 use hermes::core::ToolResult;
 use hermes::engine::Engine;
@@ -7,14 +7,14 @@ use serde_json::{Number, Value};
 use crate::table::clip;
 use crate::terminal::{OutputStyle, TerminalOutput, show_control_chars};
 
-/// Fields that hold the thing itself, shown last and as they are.
+/// Fields with the main content, shown last and verbatim.
 const MAIN_FIELDS: [&str; 6] = ["content", "output", "text", "stdout", "diff", "result"];
 
-/// How a program ended, and what that means.
+/// Exit code of a program, and its meaning.
 const EXIT_CODE_FIELD: &str = "exit_code";
 const EXIT_MEANING_FIELD: &str = "exit_code_meaning";
 
-/// The result of a call, laid out.
+/// Formats the result of a call.
 pub(crate) fn render_result(terminal: &TerminalOutput, content: &str) -> String {
     let Ok(value) = serde_json::from_str::<Value>(content) else {
         return show_control_chars(content).into_owned();
@@ -27,7 +27,6 @@ pub(crate) fn render_result(terminal: &TerminalOutput, content: &str) -> String 
     let meaning = fields.get(EXIT_MEANING_FIELD).and_then(Value::as_str);
     for (key, value) in &fields {
         match value {
-            // What there is nothing to say about.
             Value::Null => {}
             Value::Number(code) if key == EXIT_CODE_FIELD => {
                 let label = terminal.paint(OutputStyle::Dim, "exit_code:");
@@ -65,11 +64,11 @@ fn exit_text(code: &Number, meaning: Option<&str>) -> String {
     }
 }
 
-/// How much of each result of a batch is shown.
+/// Maximum number of lines shown per result of a batch.
 const MAX_RESULT_LINES: usize = 4;
 
-/// The results of a batch: one heading each, what was mended, the beginning
-/// of the answer.
+/// Formats the results of a batch: a heading, the repairs and the first lines
+/// of each.
 pub(crate) fn render_results(
     terminal: &TerminalOutput,
     engine: &Engine,
@@ -91,7 +90,7 @@ pub(crate) fn render_results(
             terminal.paint(OutputStyle::Dim, &format!("{} ms", result.duration.as_millis())),
         ));
         for change in &result.coercions {
-            let mended = format!("  mended {}", show_control_chars(change));
+            let mended = format!("  repaired {}", show_control_chars(change));
             lines.push(terminal.paint(OutputStyle::Yellow, &clip(&mended, terminal.width())));
         }
         let body = main_text(&result.content);
@@ -101,14 +100,14 @@ pub(crate) fn render_results(
         }
         if body.len() > MAX_RESULT_LINES {
             let more =
-                format!("  … {} more lines (--json shows all)", body.len() - MAX_RESULT_LINES);
+                format!("  … {} more lines (use --json to see all)", body.len() - MAX_RESULT_LINES);
             lines.push(terminal.paint(OutputStyle::Dim, &more));
         }
     }
     lines.join("\n")
 }
 
-/// The thing itself where a result has one, else all of it.
+/// Returns the main content of a result, or else all of it.
 fn main_text(content: &str) -> String {
     let value: Value = serde_json::from_str(content).unwrap_or_default();
     let main = MAIN_FIELDS
@@ -121,7 +120,7 @@ fn main_text(content: &str) -> String {
     }
 }
 
-/// A value as indented text: scalars in a line, lists and objects below.
+/// Formats a value as indented text: scalars inline, lists and objects below.
 fn value_text(value: &Value, depth: usize) -> String {
     let indent = "  ".repeat(depth);
     match value {
@@ -149,7 +148,7 @@ fn value_text(value: &Value, depth: usize) -> String {
     }
 }
 
-/// An item of a list in one line.
+/// Formats a list item in one line.
 fn inline_text(value: &Value) -> String {
     match value {
         Value::Object(fields) => fields

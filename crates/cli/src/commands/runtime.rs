@@ -1,4 +1,4 @@
-//! The async runtime, made only by commands that need one.
+//! The async runtime, created only by commands that need one.
 
 use std::future::Future;
 use std::sync::OnceLock;
@@ -10,9 +10,9 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::command_error::CommandError;
 
-/// The runtime whose workers run tools; one more thread than strictly needed
-/// lets a deadline pass while a tool does not yield. It is never taken down: a
-/// tool that does not stop must not keep the program from ending.
+/// Returns the runtime that runs tools. The second worker lets deadlines pass
+/// while a tool does not yield. It is never shut down: a tool that does not
+/// stop must not delay the exit.
 fn worker_runtime() -> Result<&'static Runtime, CommandError> {
     static WORKER_RUNTIME: OnceLock<Runtime> = OnceLock::new();
     if let Some(workers) = WORKER_RUNTIME.get() {
@@ -23,32 +23,29 @@ fn worker_runtime() -> Result<&'static Runtime, CommandError> {
     Ok(WORKER_RUNTIME.get_or_init(|| made))
 }
 
-/// Runs work that leaves something behind which tools will use.
+/// Runs work on the runtime that tools use later, so its tasks stay alive.
 pub(crate) fn block_on_workers<T>(work: impl Future<Output = T>) -> Result<T, CommandError> {
     Ok(worker_runtime()?.block_on(work))
 }
 
 fn start_error(error: &std::io::Error) -> CommandError {
-    CommandError::failed(
-        ErrorKind::Internal,
-        format!("The program cannot start its threads: {error}"),
-    )
-    .hint("Look at the limits on processes and open files (`ulimit -a`).")
+    CommandError::failed(ErrorKind::Internal, format!("Cannot start the async runtime: {error}"))
+        .hint("Check the limits on processes and open files (`ulimit -a`).")
 }
 
-/// Runs work that asks tools whether they are available, and no more.
+/// Runs short work that starts no tools, such as availability checks.
 pub(crate) fn block_on_current_thread<T>(work: impl Future<Output = T>) -> Result<T, CommandError> {
     let runtime =
         Builder::new_current_thread().enable_all().build().map_err(|e| start_error(&e))?;
     Ok(runtime.block_on(work))
 }
 
-/// The signals that want the program to end.
+/// Signals that shut the program down.
 struct ShutdownSignals {
     interrupt: Signal,
     terminate: Signal,
     quit: Signal,
-    /// None if whoever started the program wants it to outlive its terminal.
+    /// `None` if SIGHUP is ignored, as with `nohup`.
     hang_up: Option<Signal>,
 }
 
@@ -64,8 +61,9 @@ impl ShutdownSignals {
         })
     }
 
-    /// The next one; whether it is somebody's who may lose patience. A terminal
-    /// that closes tells so several times, and nobody waits there any more.
+    /// Waits for the next signal. Returns whether a repeat may force the exit:
+    /// a closing terminal sends SIGHUP several times, and no user is waiting
+    /// there.
     async fn next(&mut self) -> bool {
         let hung_up = async {
             match &mut self.hang_up {
@@ -82,15 +80,15 @@ impl ShutdownSignals {
     }
 }
 
-/// A file that grows past its limit (`ulimit -f`) is a write that fails, as on a
-/// full disk, and not the end of the program. Somebody listens instead of nobody
-/// caring: programs that are started get the system's way back by that.
+/// Makes a write beyond the file size limit (`ulimit -f`) fail instead of
+/// ending the program. A handler, not SIG_IGN, so children get the default
+/// disposition after exec.
 fn ignore_file_size_signal() -> std::io::Result<()> {
     signal(SignalKind::from_raw(Number::XFSZ.as_raw())).map(drop)
 }
 
-/// Whether the program was started so that this signal does nothing, as by
-/// `nohup`. Where the system does not tell, it was not.
+/// Whether the program was started with this signal ignored, as with `nohup`.
+/// False if the system does not report it.
 fn is_ignored(number: Number) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -98,8 +96,8 @@ fn is_ignored(number: Number) -> bool {
     mask.is_some_and(|mask| mask >> (number.as_raw() - 1) & 1 == 1)
 }
 
-/// Runs tool calls. The first signal that wants an end cancels them, so that
-/// they can stop in order; the second ends the program.
+/// Runs tool calls. The first signal cancels them, so they can clean up; the
+/// second ends the program.
 pub(crate) fn with_tools<T, F>(cancel: &CancellationToken, work: F) -> Result<T, CommandError>
 where
     T: Send + 'static,
@@ -108,9 +106,10 @@ where
     let runtime = worker_runtime()?;
     let cancel = cancel.clone();
     runtime.block_on(async move {
-        // Before the work, so that no interrupt finds nobody.
+        // Before the work starts, so no signal is missed.
         let mut signals = ShutdownSignals::listen().map_err(|e| start_error(&e))?;
-        // On a worker, starting a tool's task does not have to wake another thread.
+        // Starting a tool's task from a worker does not have to wake another
+        // thread.
         let work = tokio::spawn(work);
         tokio::spawn(async move {
             loop {
@@ -118,7 +117,7 @@ where
                 if is_urgent && cancel.is_cancelled() {
                     #[expect(
                         clippy::disallowed_methods,
-                        reason = "what did not stop the first time does not return"
+                        reason = "work that ignored the first signal does not return"
                     )]
                     std::process::exit(130);
                 }

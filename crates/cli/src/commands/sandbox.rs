@@ -1,5 +1,4 @@
-//! `hermes sandbox`: what commands changed in the caches of package managers,
-//! which they see as overlays.
+//! `hermes sandbox`: manages the overlays that hold changes to package caches.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,7 +19,7 @@ use crate::terminal::{OutputStyle, TerminalOutput, one_line};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SandboxCommand {
-    /// Look at what commands changed in package caches, and keep or discard it
+    /// Inspect, apply or discard changes to package caches
     #[command(subcommand)]
     Overlays(OverlaysCommand),
 }
@@ -32,44 +31,44 @@ pub(crate) enum OverlaysCommand {
         #[command(flatten)]
         choice: OverlayChoice,
     },
-    /// Show what differs from the user's own directories
+    /// Show the changes relative to the user's directories
     Diff {
         #[command(flatten)]
         choice: OverlayChoice,
     },
-    /// Carry the changes out in the user's own directories, and discard the overlays
+    /// Apply the changes to the user's directories, and discard the overlays
     Apply {
         #[command(flatten)]
         choice: OverlayChoice,
-        /// Do not ask
+        /// Skip the confirmation
         #[arg(long, short)]
         yes: bool,
     },
-    /// Remove the changes; the user's own directories stay as they are
+    /// Discard the changes; the user's directories stay unchanged
     Discard {
         #[command(flatten)]
         choice: OverlayChoice,
-        /// Do not ask
+        /// Skip the confirmation
         #[arg(long, short)]
         yes: bool,
     },
 }
 
-/// Which overlays are meant.
+/// Selection of overlays.
 #[derive(Debug, Args)]
 pub(crate) struct OverlayChoice {
-    /// Their names, such as `npm`; all of the workspace if none are given
+    /// Overlay names, such as `npm` [default: all of the workspace]
     #[arg(value_name = "NAME")]
     names: Vec<String>,
-    /// The workspace, instead of the current directory
+    /// Workspace [default: the current directory]
     #[arg(long, value_name = "PATH")]
     workspace: Option<PathBuf>,
-    /// Those of every workspace
+    /// Include every workspace
     #[arg(long, conflicts_with = "workspace")]
     all: bool,
 }
 
-/// What is done with overlays once somebody has agreed.
+/// A confirmed action on overlays.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum OverlayAction {
     Apply,
@@ -92,7 +91,7 @@ pub(crate) fn run(app: &AppContext, command: SandboxCommand) -> CommandResult {
 }
 
 impl OverlayChoice {
-    /// The overlays that are meant, and how many others there are.
+    /// Returns the selected overlays and the number of other ones.
     fn entries(&self, store: &OverlayStore) -> Result<(Vec<OverlayEntry>, usize), CommandError> {
         let known = store.list().map_err(|error| store_error(&error))?;
         let workspace = match self.all {
@@ -109,8 +108,8 @@ impl OverlayChoice {
             if !here.iter().any(|entry| entry.name == *name) {
                 let names = here.iter().map(|entry| entry.name.as_str());
                 let near = similar::nearest(name, names, 0.5).map(str::to_owned);
-                return Err(CommandError::not_found(format!("There is no overlay '{name}'"))
-                    .hint("`hermes sandbox overlays list --all` lists those that there are.")
+                return Err(CommandError::not_found(format!("No overlay named '{name}'"))
+                    .hint("`hermes sandbox overlays list --all` lists all overlays.")
                     .did_you_mean(near.as_slice()));
             }
         }
@@ -118,7 +117,8 @@ impl OverlayChoice {
         Ok((here.into_iter().filter(is_named).collect(), others.len()))
     }
 
-    /// The workspace's real path; one that is gone may still have overlays.
+    /// Returns the canonical workspace path. A deleted workspace may still have
+    /// overlays.
     fn workspace(&self) -> Result<PathBuf, CommandError> {
         let path = match &self.workspace {
             Some(path) => std::path::absolute(path).unwrap_or_else(|_| path.clone()),
@@ -239,7 +239,7 @@ fn run_action(
     Ok(exit)
 }
 
-/// What somebody agrees to.
+/// Builds the question to confirm.
 fn confirmation_question(
     store: &OverlayStore,
     entries: &[OverlayEntry],
@@ -265,7 +265,7 @@ fn confirmation_question(
     Ok(format!("{verb} these changes?\n{}", lines.join("\n")))
 }
 
-/// How many changes there are of each kind.
+/// Counts the changes of each kind.
 fn count_by_kind(changes: &[OverlayChange]) -> String {
     let kinds = [
         (OverlayChangeKind::Added, "added"),
@@ -279,10 +279,12 @@ fn count_by_kind(changes: &[OverlayChange]) -> String {
     if told.is_empty() { "no changes".to_owned() } else { told.join(", ") }
 }
 
-/// Asks at a terminal; anywhere else `--yes` has to be given.
+/// Asks at a terminal; elsewhere `--yes` is required.
 fn is_confirmed(app: &AppContext, question: &str) -> Result<bool, CommandError> {
-    confirm(app, question)
-        .ok_or_else(|| CommandError::usage("Nobody is there to ask").hint("Add --yes to do it."))
+    confirm(app, question).ok_or_else(|| {
+        CommandError::usage("No terminal is available for the confirmation")
+            .hint("Use --yes to confirm.")
+    })
 }
 
 fn report_applied(app: &AppContext, entry: &OverlayEntry, done: &OverlayApplyReport) {
@@ -296,7 +298,7 @@ fn report_applied(app: &AppContext, entry: &OverlayEntry, done: &OverlayApplyRep
     let (name, written, deleted) = (&entry.name, done.written, done.deleted);
     app.terminal.note(&format!("{name}: {written} written, {deleted} deleted."));
     if !done.skipped.is_empty() {
-        let hint = format!("`hermes sandbox overlays discard {name}` removes the rest.");
+        let hint = format!("Run `hermes sandbox overlays discard {name}` to remove the rest.");
         app.terminal.note(&hint);
     }
 }
@@ -304,8 +306,8 @@ fn report_applied(app: &AppContext, entry: &OverlayEntry, done: &OverlayApplyRep
 fn note_none(app: &AppContext, others: usize) {
     app.terminal.note(&match others {
         0 => "No overlays.".to_owned(),
-        1 => "No overlays of this workspace; --all shows that of another one.".to_owned(),
-        count => format!("No overlays of this workspace; --all shows {count} of others."),
+        1 => "No overlays in this workspace; --all shows 1 of another workspace.".to_owned(),
+        count => format!("No overlays in this workspace; --all shows {count} of other workspaces."),
     });
 }
 
@@ -337,7 +339,7 @@ fn applied_json(done: &OverlayApplyReport) -> Value {
     })
 }
 
-/// A path for programs; a name that is no UTF-8 has its nearest text.
+/// Formats a path for JSON; invalid UTF-8 is replaced.
 fn path_text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
@@ -357,14 +359,15 @@ fn overlay_json(entry: &OverlayEntry) -> Value {
     })
 }
 
-/// A path as a person sees it: children choose the names.
+/// Formats a path for the terminal. Child processes choose the names, so they
+/// are escaped.
 fn display_path(path: &Path) -> String {
     one_line(&path.display().to_string())
 }
 
 fn store_error(error: &io::Error) -> CommandError {
-    CommandError::failed(ErrorKind::Unavailable, format!("The overlays cannot be read: {error}"))
-        .hint("Look at the owner and the mode of that path.")
+    CommandError::failed(ErrorKind::Unavailable, format!("Cannot read the overlays: {error}"))
+        .hint("Check the owner and mode of that path.")
 }
 
 fn overlay_error(entry: &OverlayEntry, error: &io::Error) -> CommandError {
@@ -373,8 +376,11 @@ fn overlay_error(entry: &OverlayEntry, error: &io::Error) -> CommandError {
         _ => ErrorKind::Unavailable,
     };
     let hint = match kind {
-        ErrorKind::Conflict => "End it first: `hermes processes list` shows what runs.",
-        _ => "Look at the owner and the mode of that path.",
+        ErrorKind::Conflict => {
+            "Stop the process that uses it; `hermes processes list` lists \
+            them."
+        }
+        _ => "Check the owner and mode of that path.",
     };
     CommandError::failed(kind, format!("{}: {error}", entry.name)).hint(hint)
 }

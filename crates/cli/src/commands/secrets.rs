@@ -1,4 +1,4 @@
-//! `hermes secrets`: values that tools may use and nobody sees.
+//! `hermes secrets`: values that tools can use but that are never shown.
 
 use std::io::{IsTerminal as _, Read as _};
 
@@ -13,16 +13,16 @@ use crate::terminal::OutputStyle;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SecretsCommand {
-    /// Keep a secret; its value is read from standard input
+    /// Store a secret, with its value read from standard input
     Set {
-        /// Its name, used as secret://NAME
+        /// Name of the secret, used as secret://NAME
         name: String,
     },
-    /// List the names of the secrets
+    /// List the names of stored secrets
     List,
-    /// Forget a secret
+    /// Remove a secret
     Remove {
-        /// Its name
+        /// Name of the secret
         name: String,
     },
 }
@@ -42,19 +42,19 @@ pub(crate) fn run(app: &AppContext, command: SecretsCommand) -> CommandResult {
             if app.json {
                 app.terminal.print_line(&json!({ "name": name, "set": true }).to_string())?;
             } else {
-                app.terminal.note(&format!("Kept. Tools can use it as secret://{name}."));
+                app.terminal.note(&format!("Stored. Tools can use it as secret://{name}."));
             }
         }
         SecretsCommand::List => list(app, &vault)?,
         SecretsCommand::Remove { name } => {
             if !vault.remove(&name)? {
-                return Err(CommandError::not_found(format!("There is no secret '{name}'"))
-                    .hint("`hermes secrets list` shows the names."));
+                return Err(CommandError::not_found(format!("No secret named '{name}'"))
+                    .hint("Run `hermes secrets list` for the names."));
             }
             if app.json {
                 app.terminal.print_line(&json!({ "name": name, "removed": true }).to_string())?;
             } else {
-                app.terminal.note("Forgotten.");
+                app.terminal.note("Removed.");
             }
         }
     }
@@ -73,7 +73,7 @@ fn list(app: &AppContext, vault: &Vault) -> Result<(), CommandError> {
         return Ok(());
     }
     if listed.is_empty() {
-        app.terminal.note("There are no secrets; `hermes secrets set NAME` keeps one.");
+        app.terminal.note("No secrets; run `hermes secrets set NAME` to store one.");
         return Ok(());
     }
     let mut table = TextTable::default();
@@ -85,14 +85,17 @@ fn list(app: &AppContext, vault: &Vault) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// The value, from a pipe or typed unseen.
+/// Reads the value from a pipe, or from the terminal without echo.
 fn read_value(app: &AppContext, name: &str) -> Result<String, CommandError> {
-    let cannot = |e: std::io::Error| CommandError::usage(format!("The value cannot be read: {e}"));
+    let cannot = |e: std::io::Error| CommandError::usage(format!("Cannot read the value: {e}"));
     let mut value = String::new();
     if std::io::stdin().is_terminal() {
-        // Before the question: whoever is quick must not be seen either.
+        // Echo is off before the prompt, in case the user types early.
         let hidden = crate::terminal::HiddenInputGuard::begin();
-        app.terminal.note(&format!("Type the value of {name} and press Enter; it is not shown."));
+        app.terminal.note(&format!(
+            "Type the value of {name} and press Enter; the input is not \
+            shown."
+        ));
         let read = std::io::stdin().read_line(&mut value);
         drop(hidden);
         read.map_err(cannot)?;

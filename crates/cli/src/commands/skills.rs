@@ -1,4 +1,5 @@
-//! `hermes skills`: which skills there are, what they say, and why one cannot be used.
+//! `hermes skills`: lists skills, shows their contents, and explains why one is
+//! unusable.
 
 use std::path::{Path, PathBuf};
 
@@ -14,25 +15,25 @@ use serde_json::{Value, json};
 
 use crate::app::{AppContext, working_dir};
 use crate::command_error::{CliExitCode, CommandError, CommandResult};
-use crate::security::SecretsProvider;
 use crate::table::TextTable;
 use crate::terminal::{OutputStyle, one_line, show_control_chars};
+use hermes::SecretsProvider;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SkillsCommand {
-    /// List the skills of this place, with those that cannot be used and why
+    /// List available skills, with unusable ones and the reason
     List {
-        /// Look from this folder
+        /// Directory to look up project skills from
         #[arg(long, short = 'C', value_name = "DIR")]
         cwd: Option<PathBuf>,
     },
-    /// Show a skill, or one of its files
+    /// Show a skill or one of its files
     Show {
-        /// Its name
+        /// Name of the skill
         name: String,
-        /// A file of it, by its path below the skill's folder
+        /// File of the skill, relative to the skill's directory
         file: Option<String>,
-        /// Look from this folder
+        /// Directory to look up project skills from
         #[arg(long, short = 'C', value_name = "DIR")]
         cwd: Option<PathBuf>,
     },
@@ -52,14 +53,16 @@ impl From<SkillError> for CommandError {
         };
         let hint = match &error {
             SkillError::Threat { threat, .. } => Some(format!(
-                "Look at line {} (“{}”). If the skill is your own and says so for a reason, name it in \
-                 skills.trusted of config.yaml.",
+                "Review line {} (“{}”). If the skill is yours and this is intentional, add it \
+                 to skills.trusted in config.yaml.",
                 threat.line, threat.excerpt
             )),
             SkillError::NotFound { near, .. } if near.is_empty() => {
-                Some("`hermes skills list` shows them.".to_owned())
+                Some("Run `hermes skills list` for the available skills.".to_owned())
             }
-            SkillError::Unusable { .. } => Some("`hermes skills show NAME` tells more.".to_owned()),
+            SkillError::Unusable { .. } => {
+                Some("Run `hermes skills show NAME` for details.".to_owned())
+            }
             other => other.hint(),
         };
         match hint {
@@ -69,7 +72,8 @@ impl From<SkillError> for CommandError {
     }
 }
 
-/// The skills of a home, and of the project around a folder.
+/// Returns the skills of the home directory and of the project that contains
+/// `cwd`.
 pub(crate) fn skill_library(
     home: &HermesHome,
     config: &ResolvedConfig,
@@ -77,7 +81,7 @@ pub(crate) fn skill_library(
 ) -> SkillLibrary {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let choices = SkillSettings::read(config.document.value(), home.root(), &variable);
-    // The folder may be one of another machine, of which we know nothing.
+    // With a remote backend, `cwd` may be on another machine.
     let is_here = config.settings.terminal.backend == "local";
     SkillLibrary::new(skill_roots(home.root(), &choices, is_here.then_some(cwd)), choices)
 }
@@ -118,7 +122,7 @@ fn list(app: &AppContext, shelf: &SkillLibrary) -> CommandResult {
         let folders: Vec<String> =
             shelf.roots().iter().take(1).map(|place| place.dir.display().to_string()).collect();
         app.terminal.note(&format!(
-            "There are no skills yet. A folder with a SKILL.md in {} is one.",
+            "No skills yet. Add a directory with a SKILL.md in {}.",
             folders.join(", ")
         ));
         return Ok(CliExitCode::Ok);
@@ -136,7 +140,7 @@ fn list(app: &AppContext, shelf: &SkillLibrary) -> CommandResult {
     Ok(CliExitCode::Ok)
 }
 
-/// Whose a skill is, in two words at most.
+/// Returns a skill's origin, with its category if it has one.
 pub(crate) fn origin(skill: &Skill) -> String {
     match &skill.category {
         Some(category) => format!("{} {}", skill.origin, one_line(category)),
@@ -144,7 +148,7 @@ pub(crate) fn origin(skill: &Skill) -> String {
     }
 }
 
-/// What a skill is for, or why it cannot be used.
+/// Returns a skill's description, or why it is unusable.
 pub(crate) fn skill_summary(skill: &Skill) -> String {
     match skill.unusable_reason() {
         None => one_line(&skill.manifest.description),
@@ -183,7 +187,7 @@ fn skill_json(skill: &Skill) -> Value {
     })
 }
 
-/// The fields of a skill for people, a line each.
+/// Returns the fields of a skill for display, one line each.
 pub(crate) fn skill_fields(skill: &Skill) -> Vec<(&'static str, String)> {
     let head = &skill.manifest;
     let mut facts = vec![("name", head.name.clone())];
@@ -214,7 +218,7 @@ pub(crate) fn skill_fields(skill: &Skill) -> Vec<(&'static str, String)> {
     facts.iter().map(|(name, text)| (*name, one_line(text))).collect()
 }
 
-/// Shows what a skill says, without secrets.
+/// Prints skills with secrets redacted.
 struct SkillPrinter<'a> {
     app: &'a AppContext,
     secrets: &'a SecretsProvider,
@@ -263,7 +267,7 @@ impl SkillPrinter<'_> {
             return Ok(CliExitCode::Ok);
         }
         let Some(text) = text else {
-            let what = format!("{file} is not a text; it has {bytes} bytes");
+            let what = format!("{file} is not a text file ({bytes} bytes)");
             return Err(CommandError::failed(ErrorKind::InvalidArguments, what)
                 .hint(format!("It is {}.", skill.display_dir.join(file).display())));
         };

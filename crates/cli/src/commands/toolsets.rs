@@ -1,4 +1,4 @@
-//! `hermes toolsets`: groups of tools.
+//! `hermes toolsets`: lists and edits groups of tools.
 
 use hermes::core::ErrorKind;
 use hermes::engine::distributions::DistributionError;
@@ -18,18 +18,18 @@ impl From<ToolsetError> for CommandError {
         let failure = match error {
             ToolsetError::Unknown { .. } => CommandError::not_found(message),
             ToolsetError::Exists { .. } => CommandError::failed(ErrorKind::Conflict, message)
-                .hint("Give --replace to put the new one in its place."),
+                .hint("Use --replace to overwrite it."),
             ToolsetError::InUse { .. } => CommandError::failed(ErrorKind::Conflict, message)
-                .hint("`hermes toolsets create --replace` changes a toolset."),
+                .hint("Use `hermes toolsets create --replace` to change a toolset."),
             ToolsetError::BuiltIn { .. } | ToolsetError::Registered { .. } => {
-                CommandError::usage(message).hint("Only toolsets of your own can be deleted.")
+                CommandError::usage(message).hint("Only custom toolsets can be deleted.")
             }
             ToolsetError::InvalidName { .. } | ToolsetError::Taken { .. } => {
                 CommandError::usage(message).hint("Choose another name.")
             }
             _ => CommandError::usage(message),
         };
-        failure.lift_suggestion().or_hint("`hermes toolsets list` shows what there is.")
+        failure.lift_suggestion().or_hint("Run `hermes toolsets list` for the available toolsets.")
     }
 }
 
@@ -39,10 +39,13 @@ impl From<DistributionError> for CommandError {
         let failure = match error {
             DistributionError::Unknown { .. } => CommandError::not_found(message),
             DistributionError::Syntax { .. } => CommandError::usage(message)
-                .hint("Write toolsets with their chance in percent, such as web=50,file=20."),
+                .hint("Use toolsets with percentages, such as web=50,file=20."),
             _ => CommandError::usage(message),
         };
-        failure.lift_suggestion().or_hint("`hermes toolsets sample` lists the distributions.")
+        failure.lift_suggestion().or_hint(
+            "Run `hermes toolsets sample` for the available \
+            distributions.",
+        )
     }
 }
 
@@ -68,14 +71,14 @@ pub(crate) fn run(app: &AppContext, command: ToolsetsCommand) -> CommandResult {
 }
 
 pub(crate) fn toolset_infos(ready: &AppServices) -> Result<Vec<ToolsetSummary>, ToolsetError> {
-    let snapshot = ready.engine.snapshot();
-    let toolsets = ready.engine.toolsets();
+    let snapshot = ready.engine().snapshot();
+    let toolsets = ready.engine().toolsets();
     toolsets.names(&*snapshot).iter().map(|name| toolsets.summary(name, &*snapshot)).collect()
 }
 
-/// How many of a toolset's tools are there to be called.
+/// Returns how many of a toolset's tools are registered.
 fn registered_count(ready: &AppServices, info: &ToolsetSummary) -> usize {
-    let snapshot = ready.engine.snapshot();
+    let snapshot = ready.engine().snapshot();
     info.tools.iter().filter(|name| snapshot.get(name).is_some()).count()
 }
 
@@ -89,7 +92,7 @@ fn list(app: &AppContext, ready: &AppServices) -> CommandResult {
     let mut table = TextTable::default();
     for info in &infos {
         let count = format!("{:>3}/{}", registered_count(ready, info), info.tools.len());
-        let own = if info.custom { "your own" } else { "" };
+        let own = if info.custom { "custom" } else { "" };
         table.push_row([
             (info.name.clone(), Some(OutputStyle::Bold)),
             (count, None),
@@ -100,7 +103,7 @@ fn list(app: &AppContext, ready: &AppServices) -> CommandResult {
     app.terminal.print_line(&table.render(&app.terminal))?;
     if app.terminal.stdout_is_person {
         app.terminal
-            .note(&format!("{} toolsets; the numbers are tools here / tools in all", infos.len()));
+            .note(&format!("{} toolsets; counts are registered tools / all tools", infos.len()));
     }
     Ok(CliExitCode::Ok)
 }
@@ -112,8 +115,8 @@ fn document(ready: &AppServices, info: &ToolsetSummary) -> Value {
 }
 
 fn show(app: &AppContext, ready: &AppServices, name: &str) -> CommandResult {
-    let snapshot = ready.engine.snapshot();
-    let info = ready.engine.toolsets().summary(name, &*snapshot)?;
+    let snapshot = ready.engine().snapshot();
+    let info = ready.engine().toolsets().summary(name, &*snapshot)?;
     if app.json {
         let mut value = document(ready, &info);
         value["schema_version"] = 1.into();
@@ -146,8 +149,8 @@ fn create(
 ) -> CommandResult {
     let name = toolset.name.clone();
     if toolset.tools.is_empty() && toolset.includes.is_empty() {
-        return Err(CommandError::usage("An empty toolset would be of no use")
-            .hint("Give --tools, --includes or both."));
+        return Err(CommandError::usage("The toolset would be empty")
+            .hint("Pass --tools, --includes or both."));
     }
     ready.change_toolsets(|toolsets, snapshot| {
         let lookup = |name: &str| snapshot.find(name).map(|e| e.name().to_owned());
@@ -157,7 +160,7 @@ fn create(
             toolsets.create(toolset, snapshot, &lookup)
         }
     })?;
-    app.terminal.note(&format!("Saved in {}", ready.home.toolsets_file().display()));
+    app.terminal.note(&format!("Saved in {}", ready.home().toolsets_file().display()));
     show(app, ready, &name)
 }
 
@@ -199,8 +202,8 @@ fn sample(
     seed: Option<u64>,
     count: u32,
 ) -> CommandResult {
-    let snapshot = ready.engine.snapshot();
-    let toolsets = ready.engine.toolsets();
+    let snapshot = ready.engine().snapshot();
+    let toolsets = ready.engine().toolsets();
     let distribution = if name.contains('=') {
         ToolsetDistribution::parse(name)?
     } else {

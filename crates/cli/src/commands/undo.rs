@@ -1,5 +1,5 @@
-//! `hermes undo` and `hermes redo`, and what they share with
-//! `hermes checkpoints restore`.
+//! `hermes undo` and `hermes redo`, and the code they share with `hermes
+//! checkpoints restore`.
 
 use std::path::PathBuf;
 
@@ -15,29 +15,29 @@ use crate::command_error::{CliExitCode, CommandResult};
 use crate::table::TextTable;
 use crate::terminal::{OutputStyle, one_line};
 
-/// Turns that are named after an undo.
+/// Maximum number of turns listed after an undo.
 const MAX_NAMED_TURNS: usize = 3;
 
-/// How files are brought back.
+/// Options for restoring files.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
 pub(crate) struct RestoreOptions {
-    /// Show what would be done, and do nothing
+    /// Show the changes without applying them
     #[arg(long, alias = "dry-run")]
     pub(crate) preview: bool,
-    /// Overwrite files that were changed since, and do what can be done; what
-    /// cannot be kept is lost for good
+    /// Overwrite files that changed since, and restore as much as possible;
+    /// contents that cannot be stored are lost
     #[arg(long)]
     pub(crate) force: bool,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct UndoArgs {
-    /// How many turns
+    /// Number of turns to undo
     #[arg(value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     turns: u32,
     #[command(flatten)]
     options: RestoreOptions,
-    /// Of the workspace of this folder
+    /// Directory whose workspace to use
     #[arg(long, short = 'C', value_name = "DIR")]
     cwd: Option<PathBuf>,
 }
@@ -46,7 +46,7 @@ pub(crate) struct UndoArgs {
 pub(crate) struct RedoArgs {
     #[command(flatten)]
     options: RestoreOptions,
-    /// Of the workspace of this folder
+    /// Directory whose workspace to use
     #[arg(long, short = 'C', value_name = "DIR")]
     cwd: Option<PathBuf>,
 }
@@ -63,7 +63,7 @@ pub(crate) fn undo(app: &AppContext, args: &UndoArgs) -> CommandResult {
     )
 }
 
-/// How many turns are missing to what was asked for.
+/// Returns how many of the requested turns have no checkpoint.
 fn missing_turns(target: RestoreTarget<'_>, plan: &RestorePlan) -> usize {
     match target {
         RestoreTarget::Undo { turns, .. } => turns.saturating_sub(plan.checkpoints.len()),
@@ -77,7 +77,7 @@ pub(crate) fn redo(app: &AppContext, args: &RedoArgs) -> CommandResult {
     plan_and_restore(app, &store, RestoreTarget::Redo { workspace: &workspace }, args.options)
 }
 
-/// Plans, and does it unless it is only to be seen.
+/// Plans a restore and applies it, or only prints the plan for a preview.
 pub(crate) fn plan_and_restore(
     app: &AppContext,
     store: &CheckpointStore,
@@ -91,7 +91,10 @@ pub(crate) fn plan_and_restore(
     if options.preview {
         preview(app, target, &plan, asked)?;
         if short > 0 {
-            app.terminal.warn(&format!("{had} of {asked} turns would be undone: no more are kept"));
+            app.terminal.warn(&format!(
+                "{had} of {asked} turns would be undone: no older \
+                checkpoints exist"
+            ));
         }
         return Ok(CliExitCode::Ok);
     }
@@ -104,7 +107,10 @@ pub(crate) fn plan_and_restore(
         report(app, target, &plan, &restored)?;
     }
     if short > 0 {
-        app.terminal.warn(&format!("{had} of {asked} turns were undone: no more are kept"));
+        app.terminal.warn(&format!(
+            "{had} of {asked} turns were undone: no older checkpoints \
+            exist"
+        ));
     }
     Ok(if restored.is_partial || short > 0 { CliExitCode::Failed } else { CliExitCode::Ok })
 }
@@ -117,8 +123,7 @@ fn preview(
 ) -> Result<(), crate::command_error::CommandError> {
     for damaged in &plan.damaged {
         let what = damaged.describe();
-        app.terminal
-            .warn(&format!("A later turn cannot be read, only --force goes past it: {what}"));
+        app.terminal.warn(&format!("A later turn cannot be read; use --force to skip it: {what}"));
     }
     warn_missing(app, plan);
     if app.json {
@@ -127,7 +132,7 @@ fn preview(
             .print_line(&restore_json(target, plan, asked, None).to_string())?);
     }
     if plan.steps.is_empty() {
-        app.terminal.note("Nothing would be changed: all files are as wanted already.");
+        app.terminal.note("Nothing to change: all files already match.");
         return Ok(());
     }
     let mut table = TextTable::default();
@@ -141,8 +146,7 @@ fn preview(
     }
     app.terminal.print_line(&table.render(&app.terminal))?;
     if plan.obstacles().next().is_some() {
-        app.terminal
-            .note("What is marked with ! stands in the way; --force does what can be done.");
+        app.terminal.note("Entries marked with ! are blocked; --force restores what it can.");
     }
     Ok(())
 }
@@ -170,15 +174,15 @@ fn report(
     }
     for (path, why) in &restored.skipped {
         app.terminal
-            .warn(&format!("{} was left as it is: {why}", display_path(path, &plan.workspace)));
+            .warn(&format!("{} was left unchanged: {why}", display_path(path, &plan.workspace)));
     }
     let is_undo = matches!(target, RestoreTarget::Undo { .. });
     let back = if is_undo { "hermes redo" } else { "hermes undo" };
     let back = match (restored.restored.len(), restored.lost.len()) {
-        (0, _) => "Nothing had to be changed.".to_owned(),
-        (_, 0) => format!("`{back}` takes it back."),
-        (done, lost) if lost < done => format!("`{back} --force` takes the rest back."),
-        _ => "This cannot be taken back.".to_owned(),
+        (0, _) => "No changes were needed.".to_owned(),
+        (_, 0) => format!("Run `{back}` to revert this."),
+        (done, lost) if lost < done => format!("Run `{back} --force` to revert the rest."),
+        _ => "This cannot be reverted.".to_owned(),
     };
     app.terminal.note(&match is_undo {
         true => format!("Undone: {}. {back}", undone_turns(plan)),
@@ -187,8 +191,8 @@ fn report(
     Ok(())
 }
 
-/// The turns that were undone, the newest first: so that nobody takes one for
-/// another.
+/// Describes the undone turns, newest first, to show the user which ones they
+/// were.
 fn undone_turns(plan: &RestorePlan) -> String {
     let newest = plan.turns.iter().rev().take(MAX_NAMED_TURNS);
     let told = newest
@@ -200,29 +204,29 @@ fn undone_turns(plan: &RestorePlan) -> String {
     one_line(&turns.join("; "))
 }
 
-/// What is not coming back, since nobody kept it.
+/// Warns about deleted files of which no copy was stored.
 fn warn_missing(app: &AppContext, plan: &RestorePlan) {
     for path in &plan.missing {
         let path = display_path(path, &plan.workspace);
         app.terminal.warn(&format!(
-            "{path} was deleted and does not come back: git ignores it, and it was not kept"
+            "{path} was deleted and cannot be restored: git ignores it, so no copy was stored"
         ));
     }
 }
 
-/// What is to be known of what was done, however the answer is written.
+/// Prints the warnings of a restore, with JSON output too.
 fn warn_result(app: &AppContext, plan: &RestorePlan, restored: &RestoreReport) {
     warn_missing(app, plan);
     for damaged in &plan.damaged {
-        app.terminal.warn(&format!("Went past what cannot be read: {}", damaged.describe()));
+        app.terminal.warn(&format!("Skipped an unreadable turn: {}", damaged.describe()));
     }
     for (path, why) in &restored.lost {
         let (path, why) = (display_path(path, &plan.workspace), why.describe());
-        app.terminal.warn(&format!("What was in {path} is lost for good, it was not kept: {why}"));
+        app.terminal.warn(&format!("The contents of {path} are lost, no copy was stored: {why}"));
     }
     for (path, what) in &restored.missing_attributes {
         let (path, what) = (display_path(path, &plan.workspace), one_line(&what.join(", ")));
-        app.terminal.warn(&format!("{path} is back, but not with all that it had: {what}"));
+        app.terminal.warn(&format!("{path} was restored without some of its attributes: {what}"));
     }
 }
 

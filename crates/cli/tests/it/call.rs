@@ -215,7 +215,7 @@ fn the_session_and_the_folder_are_options() {
     let run = context.run(["call", "-C", "sub", "read_file", "path=here.txt"]).succeeds();
     assert_eq!(run.json()["content"], "1|found");
     let run = context.run(["call", "--cwd", "sub/here.txt", "todo"]).exits(2);
-    assert!(run.stderr.contains("it is not a folder"), "{}", run.stderr);
+    assert!(run.stderr.contains("not a directory"), "{}", run.stderr);
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn a_home_that_is_a_file_is_named() {
     ] {
         let run = run_at(&context, &file, args).exits(2);
         assert!(
-            run.stderr.contains(&format!("{} is not a folder", file.display())),
+            run.stderr.contains(&format!("{} is not a directory", file.display())),
             "{args:?}: {}",
             run.stderr
         );

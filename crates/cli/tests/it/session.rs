@@ -60,7 +60,7 @@ fn an_empty_variable_is_no_session_but_an_empty_option_is_a_slip() {
     context.finish(command, b"").succeeds();
     assert!(!context.home().join("session-state").exists(), "nothing to share, nothing to keep");
     let run = context.run(["call", "--session", "", "todo"]).exits(2);
-    assert!(run.stderr.contains("--session needs an id"), "{}", run.stderr);
+    assert!(run.stderr.contains("--session requires an id"), "{}", run.stderr);
 }
 
 #[test]

@@ -155,7 +155,7 @@ fn a_skill_is_called_for_in_a_conversation() {
         "There is no skill 'nothing'",
         "attack on the reader",
         "[shadowed] ",
-        "/skills show needs a name",
+        "/skills show requires a name",
     ] {
         assert!(told.contains(part), "{part}: {told}");
     }

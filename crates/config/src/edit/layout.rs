@@ -1,4 +1,4 @@
-//! Where things stand in the text: lines, columns, colons, dashes, the end of what belongs to a node.
+//! Positions in the text: lines, columns, colons, dashes, the end of a node.
 
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ impl<'t> TextLayout<'t> {
         layout
     }
 
-    /// The file's own newline and indentation; the first of each kind counts.
+    /// Detects the file's newline and indentation, from the first of each kind.
     fn detect_style(&self) -> YamlStyle {
         let mut style = YamlStyle::default();
         if let Some(end) = self.text.find(['\n', '\r']) {
@@ -64,20 +64,20 @@ impl<'t> TextLayout<'t> {
     pub(super) fn line_start(&self, offset: usize) -> usize {
         let before = self.text.get(..offset).unwrap_or("");
         let start = before.rfind(['\n', '\r']).map_or(0, |at| at + 1);
-        // A byte order mark is no part of the first line.
+        // A byte order mark is not part of the first line.
         if start == 0 && self.text.starts_with('\u{feff}') {
             return '\u{feff}'.len_utf8().min(offset);
         }
         start
     }
 
-    /// The end of the line without its line break.
+    /// Returns the end of the line, without its line break.
     pub(super) fn line_end(&self, offset: usize) -> usize {
         let after = self.text.get(offset..).unwrap_or("");
         after.find(['\n', '\r']).map_or(self.text.len(), |at| offset + at)
     }
 
-    /// The start of the following line, or the end of the text.
+    /// Returns the start of the next line, or the end of the text.
     pub(super) fn next_line(&self, offset: usize) -> usize {
         let end = self.line_end(offset);
         let rest = self.text.get(end..).unwrap_or("");
@@ -94,7 +94,7 @@ impl<'t> TextLayout<'t> {
         self.text.get(start..offset).unwrap_or("").chars().count()
     }
 
-    /// Whether nothing but blanks stands before an offset on its line.
+    /// Whether only blanks precede an offset on its line.
     pub(super) fn is_first_on_line(&self, offset: usize) -> bool {
         let before = self.text.get(self.line_start(offset)..offset);
         before.is_some_and(|before| before.chars().all(|c| c == ' ' || c == '\t'))
@@ -106,7 +106,7 @@ impl<'t> TextLayout<'t> {
         rest.iter().take_while(move |comment| comment.start < range.end)
     }
 
-    /// The line on which an entry or item was given.
+    /// Returns the line of an entry or item.
     pub(super) fn line_of(&self, names: &[String]) -> Option<usize> {
         let mut node = self.tree.root?;
         let mut start = 0;
@@ -127,16 +127,16 @@ impl<'t> TextLayout<'t> {
         Some(self.text.get(..start)?.matches('\n').count() + 1)
     }
 
-    /// Where the value of a mapping's entry stands or would stand.
+    /// Returns the position of an entry's value, which may be empty.
     pub(super) fn entry_position(
         &self,
         map: NodeId,
         index: usize,
     ) -> Result<ValuePosition, String> {
         let YamlNodeKind::Map { flow, entries } = &self.tree.node(map).kind else {
-            return Err("it is not a mapping".to_owned());
+            return Err("the value is not a mapping".to_owned());
         };
-        let entry = entries.get(index).ok_or("there is no such entry")?;
+        let entry = entries.get(index).ok_or("no such entry")?;
         let key = self.tree.node(entry.key);
         let start = key.full_start();
         let rest = self.text.get(key.end..).unwrap_or("");
@@ -151,20 +151,20 @@ impl<'t> TextLayout<'t> {
             (Some(gap), false) => (ValueMarker::Key, key.end + gap + 1),
             (None, true) => (ValueMarker::BareFlowKey, key.end),
             (None, false) => {
-                return Err("its key is written in the `? key` form".to_owned());
+                return Err("the key uses the `? key` form".to_owned());
             }
         };
         Ok(ValuePosition { marker: lead, column: self.column(start), start, end })
     }
 
-    /// Where an item of a list stands.
+    /// Returns the position of a list item.
     pub(super) fn item_position(
         &self,
         list: NodeId,
         index: usize,
     ) -> Result<ValuePosition, String> {
         let YamlNodeKind::List { flow, items } = &self.tree.node(list).kind else {
-            return Err("it is not a list".to_owned());
+            return Err("the value is not a list".to_owned());
         };
         let item = items.get(index).ok_or("the list has no such item")?;
         let start = self.tree.node(*item).full_start();
@@ -176,7 +176,7 @@ impl<'t> TextLayout<'t> {
                 end: start,
             });
         }
-        let dash = self.dash_before(start).ok_or("its dash was not found")?;
+        let dash = self.dash_before(start).ok_or("the dash of the list item was not found")?;
         Ok(ValuePosition {
             marker: ValueMarker::Dash,
             column: self.column(dash),
@@ -185,7 +185,8 @@ impl<'t> TextLayout<'t> {
         })
     }
 
-    /// Between a dash and its item there are only blanks, line breaks, comments and the mark of a block text.
+    /// Finds the dash of an item. Only blanks, line breaks, comments and a
+    /// block scalar header may be between them.
     fn dash_before(&self, start: usize) -> Option<usize> {
         let mut before = self.skip_back(start)?;
         let mark = before.trim_end_matches(|c: char| c.is_ascii_digit() || c == '+' || c == '-');
@@ -196,7 +197,8 @@ impl<'t> TextLayout<'t> {
         Some(rest.len())
     }
 
-    /// The text before an offset without the blanks, line breaks and comments at its end.
+    /// Returns the text before an offset without trailing blanks, line breaks
+    /// and comments.
     fn skip_back(&self, mut offset: usize) -> Option<&'t str> {
         let comments = &self.tree.comments;
         loop {
@@ -208,7 +210,8 @@ impl<'t> TextLayout<'t> {
         }
     }
 
-    /// The end of everything that belongs to a value: `spot.end` when it is empty.
+    /// Returns the end of a value with all its parts; `spot.end` if it is
+    /// empty.
     pub(super) fn end_of(&self, spot: &ValuePosition, id: NodeId) -> Result<usize, String> {
         let node = self.tree.node(id);
         let end = match &node.kind {
@@ -247,7 +250,8 @@ impl<'t> TextLayout<'t> {
             return Some(node.end);
         }
         let text = self.text.get(..node.end)?;
-        // Blank lines below the text belong to it only if it ends in more than one line break.
+        // Trailing blank lines belong to the text only if it ends in more than
+        // one line break.
         let text = match value.as_str() {
             Some(kept) if kept.ends_with("\n\n") || kept == "\n" => {
                 let text = text.trim_end_matches([' ', '\t']);

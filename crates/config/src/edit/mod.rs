@@ -1,8 +1,9 @@
-//! Changing one value in a YAML text while every other byte stays as it is.
+//! Changes one value in a YAML text and keeps every other byte.
 //!
-//! The node is found by its place in the text and replaced there. The result is parsed again and must be the
-//! old document with exactly that change; anything else is refused, so a text this module does not
-//! understand well enough is never damaged.
+//! The node is located in the text and replaced there. The result is parsed
+//! again and must equal the old document with exactly that change; anything
+//! else is refused, so a text this module does not fully understand is never
+//! damaged.
 
 use serde_json::{Map, Value};
 
@@ -21,24 +22,24 @@ use layout::TextLayout;
 use plan::SplicePlanner;
 use position::ValuePosition;
 
-/// Why a text was not edited.
+/// Reason why a text was not edited.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
-    /// The text is not a valid configuration to begin with.
-    #[error("the file has to be repaired before it can be edited\n{0}")]
+    /// The text is not a valid configuration.
+    #[error("the file must be repaired before it can be edited\n{0}")]
     Broken(Box<ConfigDiagnostic>),
-    /// Something on the way to the value has no keys.
+    /// A value on the path has no keys.
     #[error(
         "`{path}` on line {line} is {found}, which has no key `{key}`\nhint: set `{path}` itself, or remove it first"
     )]
     NotAMapping {
-        /// The path to what is in the way.
+        /// Path of that value.
         path: KeyPath,
-        /// Its line.
+        /// Line of that value.
         line: usize,
-        /// What it is.
+        /// Description of that value.
         found: String,
-        /// The name that was looked for in it.
+        /// The key that was looked up in it.
         key: String,
     },
     /// A list has no such item.
@@ -46,36 +47,37 @@ pub enum EditError {
         "`{path}` has {count} items and no item `{key}`\nhint: items count from 0; set the whole list to add one"
     )]
     NoSuchItem {
-        /// The path to the list.
+        /// Path of the list.
         path: KeyPath,
-        /// How many items it has.
+        /// Number of items.
         count: usize,
-        /// The item that was looked for.
+        /// The item that was looked up.
         key: String,
     },
-    /// There is nothing to remove.
+    /// The value to remove is not set.
     #[error("`{path}` is not set")]
     NotSet {
         /// The path.
         path: KeyPath,
     },
-    /// The value cannot be written.
+    /// The value is nested too deeply.
     #[error("the value for `{path}` is nested more than {MAX_DEPTH} levels deep")]
     TooDeep {
         /// The path.
         path: KeyPath,
     },
-    /// The change cannot be made without touching something else.
+    /// The change would affect something else.
     #[error("`{path}` was not changed: {reason}\nhint: edit the file by hand")]
     Refused {
         /// The path.
         path: KeyPath,
-        /// What stands in the way.
+        /// Why the change is not possible.
         reason: String,
     },
 }
 
-/// The text with the value at `path` set. Missing sections are added in the style of the file.
+/// Returns the text with the value at `path` set. Missing sections are added in
+/// the style of the file.
 pub fn set(text: &str, path: &KeyPath, value: &Value) -> Result<String, EditError> {
     if depth_of(value) + path.names().len() > MAX_DEPTH {
         return Err(EditError::TooDeep { path: path.clone() });
@@ -90,7 +92,8 @@ pub fn set(text: &str, path: &KeyPath, value: &Value) -> Result<String, EditErro
     let result = match edit.locate()? {
         PathMatch::Value(spot, node) => {
             let old = get(&edit.old, path.names()).unwrap_or(&Value::Null);
-            // Changing only the items that differ keeps the comments of the others.
+            // Changing only the items that differ preserves the comments of the
+            // others.
             let small = plan.diff(&spot, node, old, value);
             let whole = || plan.replace(&spot, node, value).map(|splice| vec![splice]);
             match edit.finish(small, &wanted) {
@@ -118,7 +121,8 @@ pub fn set(text: &str, path: &KeyPath, value: &Value) -> Result<String, EditErro
     result.map_err(|reason| edit.refuse(reason))
 }
 
-/// The text without the entry at `path`. A section that becomes empty stays, as `{}`.
+/// Returns the text without the entry at `path`. A section that becomes empty
+/// remains as `{}`.
 pub fn unset(text: &str, path: &KeyPath) -> Result<String, EditError> {
     let edit = ValueEdit::begin(text, path)?;
     let not_set = || EditError::NotSet { path: path.clone() };
@@ -129,7 +133,7 @@ pub fn unset(text: &str, path: &KeyPath) -> Result<String, EditError> {
     let mut wanted = edit.old.clone();
     match get_mut(&mut wanted, section) {
         Some(Value::Object(map)) => map.shift_remove(last),
-        _ => return Err(edit.refuse("an item of a list can only be set".to_owned())),
+        _ => return Err(edit.refuse("a list item can be set, but not removed".to_owned())),
     };
     let plan = SplicePlanner::new(&edit.layout);
     let splices = edit.entry(section, last).and_then(|(spot, map, index)| {
@@ -152,13 +156,13 @@ struct ValueEdit<'a> {
     path: &'a KeyPath,
 }
 
-/// How far the path leads.
+/// How far a path resolves.
 enum PathMatch {
-    /// To a value.
+    /// The whole path resolves to a value.
     Value(ValuePosition, NodeId),
-    /// To something empty that can become a mapping; so many names lead there.
+    /// An empty value that can become a mapping, after this many names.
     EmptyValue(ValuePosition, NodeId, usize),
-    /// To a mapping that lacks the next name; so many names lead there.
+    /// A mapping without the next name, after this many names.
     Mapping(NodeId, usize),
     /// The document is empty.
     EmptyDocument,
@@ -175,7 +179,7 @@ impl<'a> ValueEdit<'a> {
         Ok(Self { layout, old, path })
     }
 
-    /// Sets the value in the plain document, the measure of success.
+    /// Sets the value in the parsed document, which the edited text must match.
     fn apply_to(&self, document: &mut Value, value: &Value) -> Result<(), EditError> {
         let mut at = document;
         for (depth, name) in self.path.names().iter().enumerate() {
@@ -252,10 +256,11 @@ impl<'a> ValueEdit<'a> {
             }
         }
         spot.map(|spot| PathMatch::Value(spot, node))
-            .ok_or_else(|| self.refuse("there is no such place".to_owned()))
+            .ok_or_else(|| self.refuse("the path does not exist".to_owned()))
     }
 
-    /// The mapping of an entry, where that mapping stands itself, and the entry's number in it.
+    /// Returns the position of an entry's mapping, the mapping, and the entry's
+    /// index in it.
     fn entry(
         &self,
         section: &[String],
@@ -268,7 +273,7 @@ impl<'a> ValueEdit<'a> {
             match &tree.node(node).kind {
                 YamlNodeKind::Map { entries, .. } => {
                     let found = entries.iter().position(|e| !e.merge && e.name == name);
-                    let index = found.ok_or("it is taken over from another mapping with `<<`")?;
+                    let index = found.ok_or("it is merged from another mapping with `<<`")?;
                     if depth == section.len() {
                         return Ok((spot, node, index));
                     }
@@ -286,10 +291,10 @@ impl<'a> ValueEdit<'a> {
                 YamlNodeKind::Scalar { .. } => break,
             }
         }
-        Err("there is no such place".to_owned())
+        Err("the path does not exist".to_owned())
     }
 
-    /// The entry that has to be added to the mapping that `depth` names lead to.
+    /// Returns the entry to add to the mapping at `depth` names.
     fn missing_entry<'v>(&'v self, wanted: &'v Value, depth: usize) -> (&'v str, &'v Value) {
         let names = self.path.names();
         let name = names.get(depth).map_or("", String::as_str);
@@ -297,7 +302,8 @@ impl<'a> ValueEdit<'a> {
         (name, get(wanted, path).unwrap_or(&Value::Null))
     }
 
-    /// The new text, if it reads as the document that is wanted.
+    /// Applies the splices, and returns the text if it parses as the wanted
+    /// document.
     fn finish(
         &self,
         splices: Result<Vec<plan::TextSplice>, String>,
@@ -306,8 +312,10 @@ impl<'a> ValueEdit<'a> {
         let text = plan::apply_splices(self.layout.text, splices?)?;
         match parse_document(&text) {
             Ok((_, value)) if value == *wanted => Ok(text),
-            Ok(_) => Err("other values would change with it, or it would change back".to_owned()),
-            Err(problem) => Err(format!("the result would be broken ({})", problem.message)),
+            Ok(_) => {
+                Err("other values would change, or the new value would not be kept".to_owned())
+            }
+            Err(problem) => Err(format!("the result would be invalid ({})", problem.message)),
         }
     }
 
@@ -324,7 +332,8 @@ fn get_mut<'v>(value: &'v mut Value, names: &[String]) -> Option<&'v mut Value> 
     })
 }
 
-/// How deeply a value is nested, counted without recursion because nothing has bounded it yet.
+/// Returns the nesting depth of a value, without recursion because the depth is
+/// not limited yet.
 fn depth_of(value: &Value) -> usize {
     let mut deepest = 0;
     let mut open = vec![(value, 0)];

@@ -1,4 +1,4 @@
-//! Which bytes of the text have to be replaced by which.
+//! Plans which bytes of the text to replace.
 
 use std::ops::Range;
 
@@ -12,10 +12,11 @@ use super::render::{
 };
 use crate::tree::{MapEntry, NodeId, YamlNode, YamlNodeKind};
 
-/// A bracketed value longer than this is written below its key instead.
+/// Maximum length of a bracketed value; longer ones are written below their
+/// key.
 const MAX_INLINE_CHARS: usize = 100;
 
-/// Bytes to replace, and by what.
+/// A byte range and its replacement.
 pub(super) type TextSplice = (Range<usize>, String);
 
 pub(super) fn apply_splices(text: &str, mut splices: Vec<TextSplice>) -> Result<String, String> {
@@ -23,9 +24,9 @@ pub(super) fn apply_splices(text: &str, mut splices: Vec<TextSplice>) -> Result<
     let mut result = String::with_capacity(text.len());
     let mut done = 0;
     for (range, new) in splices {
-        // Absent when two changes overlap.
+        // `None` if two changes overlap.
         let kept = text.get(done..range.start);
-        result.push_str(kept.ok_or("two changes touch the same bytes")?);
+        result.push_str(kept.ok_or("two changes overlap")?);
         result.push_str(&new);
         done = range.end;
     }
@@ -43,7 +44,8 @@ impl<'l, 't> SplicePlanner<'l, 't> {
         Self { layout, style: layout.style }
     }
 
-    /// Changes only what differs between the old value of a node and the new one.
+    /// Replaces only the differences between the old and the new value of a
+    /// node.
     pub(super) fn diff(
         &self,
         spot: &ValuePosition,
@@ -136,7 +138,8 @@ impl<'l, 't> SplicePlanner<'l, 't> {
         Ok(splices)
     }
 
-    /// Replaces a value as a whole. Its anchor stays, its tag goes, comments on their own lines stay.
+    /// Replaces a whole value. Keeps its anchor and comments on their own
+    /// lines, drops its tag.
     pub(super) fn replace(
         &self,
         spot: &ValuePosition,
@@ -170,7 +173,7 @@ impl<'l, 't> SplicePlanner<'l, 't> {
         Ok((old.range, text))
     }
 
-    /// A collection on lines of its own.
+    /// Renders a collection in block style.
     fn render_block(
         &self,
         spot: &ValuePosition,
@@ -228,7 +231,7 @@ impl<'l, 't> SplicePlanner<'l, 't> {
         Ok((start..end, text))
     }
 
-    /// Adds entries to a mapping, behind the given one or else the last.
+    /// Adds entries to a mapping, after the given one or else the last.
     pub(super) fn insert_entries(
         &self,
         map: NodeId,
@@ -237,7 +240,7 @@ impl<'l, 't> SplicePlanner<'l, 't> {
     ) -> Result<TextSplice, String> {
         let node = self.layout.tree.node(map);
         let YamlNodeKind::Map { flow, entries } = &node.kind else {
-            return Err("it is not a mapping".to_owned());
+            return Err("the value is not a mapping".to_owned());
         };
         let last = match behind.or(entries.len().checked_sub(1)) {
             Some(last) => {
@@ -270,7 +273,7 @@ impl<'l, 't> SplicePlanner<'l, 't> {
         Ok((end..end, text))
     }
 
-    /// The first entry of a document that has none.
+    /// Returns the first entry of an empty document.
     pub(super) fn append(&self, name: &str, value: &Value) -> Result<TextSplice, String> {
         let at = self.layout.tree.end;
         let before = self.layout.text.get(..at).unwrap_or("");
@@ -319,12 +322,12 @@ impl<'l, 't> SplicePlanner<'l, 't> {
         self.delete_lines(spot.start, end)
     }
 
-    /// Removes an entry with its lines, or with its comma.
+    /// Removes an entry with its lines, or in brackets with its comma.
     pub(super) fn delete_entry(&self, map: NodeId, index: usize) -> Result<TextSplice, String> {
         let YamlNodeKind::Map { flow, entries } = &self.layout.tree.node(map).kind else {
-            return Err("it is not a mapping".to_owned());
+            return Err("the value is not a mapping".to_owned());
         };
-        let entry = entries.get(index).ok_or("there is no such entry")?;
+        let entry = entries.get(index).ok_or("no such entry")?;
         let spot = self.layout.entry_position(map, index)?;
         let end = self.layout.end_of(&spot, entry.value)?;
         let next = entries.get(index + 1);
@@ -347,7 +350,8 @@ impl<'l, 't> SplicePlanner<'l, 't> {
         if self.layout.is_first_on_line(spot.start) {
             return self.delete_lines(spot.start, end);
         }
-        // Behind a dash: what follows moves up, unless a comment stands between.
+        // After a dash: the next entry moves up, unless a comment is in
+        // between.
         let next = next.ok_or("it is the only entry")?;
         let stop = self.layout.line_end(end);
         let range = match self.layout.comments_in(stop..next).next() {
@@ -366,7 +370,7 @@ impl<'l, 't> SplicePlanner<'l, 't> {
     }
 }
 
-/// Whether a list or mapping in brackets is replaced by one of its kind.
+/// Whether a bracketed list or mapping is replaced by one of the same kind.
 fn keeps_brackets(node: &YamlNode, new: &Value) -> bool {
     match &node.kind {
         YamlNodeKind::List { flow, items } => *flow && !items.is_empty() && new.is_array(),

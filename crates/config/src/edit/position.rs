@@ -1,4 +1,4 @@
-//! The place of a value in the text: what it stands behind, and what stands around it.
+//! Position of a value in the text, and the text around it.
 
 use std::ops::Range;
 
@@ -7,15 +7,15 @@ use granit_parser::ScalarStyle;
 use super::layout::TextLayout;
 use crate::tree::{NodeId, YamlNodeKind};
 
-/// Where a value stands: behind what.
+/// Position of a value after its key or dash.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ValuePosition {
     pub(super) marker: ValueMarker,
-    /// The column of the key or dash.
+    /// Column of the key or dash.
     pub(super) column: usize,
-    /// The start of the key, dash or item.
+    /// Start of the key, dash or item.
     pub(super) start: usize,
-    /// The end of the colon or dash; a value can begin here.
+    /// End of the colon or dash; a value can start here.
     pub(super) end: usize,
 }
 
@@ -39,18 +39,19 @@ impl ValuePosition {
     }
 }
 
-/// What stands behind a key or dash, taken apart.
+/// The value after a key or dash, split into parts.
 pub(super) struct ExistingValue<'t> {
-    /// What is replaced: from behind the colon to the end of the last line.
+    /// The range to replace: from after the colon to the end of the last line.
     pub(super) range: Range<usize>,
-    /// The blanks between the colon and the value.
+    /// Blanks between the colon and the value.
     pub(super) leading_blanks: &'t str,
-    /// The comment at the end of the first line, with the blanks before it.
+    /// Comment at the end of the first line, with the blanks before it.
     pub(super) trailing_comment: String,
-    /// Lines with only a comment, above the first child and below it.
+    /// Comment-only lines, above the first child and below it.
     pub(super) comments_before: Vec<&'t str>,
     pub(super) comments_after: Vec<&'t str>,
-    /// The column of the children if they have lines of their own, and whether they are items.
+    /// Column of the children if they are on their own lines, and whether they
+    /// are items.
     pub(super) child_column: Option<(usize, bool)>,
 }
 

@@ -1,15 +1,15 @@
-//! Writing values as YAML that readers of 1.1 and of 1.2 understand alike.
+//! Renders values as YAML that 1.1 and 1.2 parsers read alike.
 
 use serde_json::{Map, Value};
 use serde_saphyr::{FlowMap, FlowSeq};
 
-/// The habits of the file that is being edited.
+/// Style of the file being edited.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct YamlStyle {
     pub(super) newline: &'static str,
-    /// How far a nested mapping is indented.
+    /// Indentation of a nested mapping.
     pub(super) step: usize,
-    /// How far the dashes of a list are indented below its key; 0 in many files.
+    /// Indentation of list dashes below their key; 0 in many files.
     pub(super) list_step: usize,
 }
 
@@ -19,7 +19,7 @@ impl Default for YamlStyle {
     }
 }
 
-/// Whether a value takes lines of its own below its key.
+/// Whether a value is written on its own lines below its key.
 pub(super) fn is_block(value: &Value) -> bool {
     match value {
         Value::Array(items) => !items.is_empty(),
@@ -28,7 +28,7 @@ pub(super) fn is_block(value: &Value) -> bool {
     }
 }
 
-/// A value on one line, in brackets if it is a collection.
+/// Renders a value on one line, in brackets if it is a collection.
 pub(super) fn inline(value: &Value) -> Result<String, String> {
     let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
     let written = match value {
@@ -39,7 +39,7 @@ pub(super) fn inline(value: &Value) -> Result<String, String> {
     require_single_line(written.map_err(|error| error.to_string())?)
 }
 
-/// The same for a place inside brackets, where commas and brackets need quotes.
+/// Renders a value inside brackets, where commas and brackets need quotes.
 pub(super) fn inline_in_flow(value: &Value) -> Result<String, String> {
     if value.is_array() || value.is_object() {
         return inline(value);
@@ -48,7 +48,7 @@ pub(super) fn inline_in_flow(value: &Value) -> Result<String, String> {
     strip_wrapping(&listed, "[", "]")
 }
 
-/// A name as a key of a mapping.
+/// Renders a name as a mapping key.
 pub(super) fn key(name: &str) -> Result<String, String> {
     let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
     let map: Map<String, Value> = Map::from_iter([(name.to_owned(), Value::Null)]);
@@ -57,14 +57,14 @@ pub(super) fn key(name: &str) -> Result<String, String> {
     strip_wrapping(&line, "", ": null")
 }
 
-/// A name as a key inside brackets.
+/// Renders a name as a key inside brackets.
 pub(super) fn key_in_flow(name: &str) -> Result<String, String> {
     let map: Map<String, Value> = Map::from_iter([(name.to_owned(), Value::Null)]);
     let line = inline(&Value::Object(map))?;
     strip_wrapping(&line, "{", ": null}")
 }
 
-/// The lines of an entry, not indented.
+/// Returns the lines of an entry, not indented.
 pub(super) fn entry_lines(
     name: &str,
     value: &Value,
@@ -80,7 +80,7 @@ pub(super) fn entry_lines(
     Ok(lines)
 }
 
-/// The lines of an item of a list, not indented.
+/// Returns the lines of a list item, not indented.
 pub(super) fn item_lines(value: &Value, style: YamlStyle) -> Result<Vec<String>, String> {
     if !is_block(value) {
         return Ok(vec![format!("- {}", inline(value)?)]);
@@ -93,7 +93,7 @@ pub(super) fn item_lines(value: &Value, style: YamlStyle) -> Result<Vec<String>,
     Ok(marked.collect())
 }
 
-/// The lines of a collection, not indented.
+/// Returns the lines of a collection, not indented.
 pub(super) fn block_lines(value: &Value, style: YamlStyle) -> Result<Vec<String>, String> {
     let mut lines = Vec::new();
     match value {
@@ -128,5 +128,5 @@ fn strip_wrapping(text: &str, prefix: &str, suffix: &str) -> Result<String, Stri
     text.strip_prefix(prefix)
         .and_then(|text| text.strip_suffix(suffix))
         .map(str::to_owned)
-        .ok_or_else(|| "the name or value cannot be written there".to_owned())
+        .ok_or_else(|| "the name or value cannot be written in this position".to_owned())
 }

@@ -50,7 +50,10 @@ impl SpillFile {
         }
         let room = usize::try_from(self.max_bytes - self.len).unwrap_or(usize::MAX);
         let wanted = &bytes[..bytes.len().min(room)];
-        let masked = self.masked_bytes(wanted);
+        let Ok(masked) = self.masked_bytes(wanted) else {
+            self.is_full = true;
+            return;
+        };
         let written = self.write(masked.as_deref().unwrap_or(wanted));
         self.len += written as u64;
         self.is_full = written < bytes.len();
@@ -59,22 +62,35 @@ impl SpillFile {
 
     /// Returns the bytes with secrets masked. If a secret began in earlier
     /// bytes, masks those in the file.
-    fn masked_bytes(&mut self, bytes: &[u8]) -> Option<Vec<u8>> {
-        let mask = self.mask.as_ref()?;
+    fn masked_bytes(&mut self, bytes: &[u8]) -> io::Result<Option<Vec<u8>>> {
+        let Some(mask) = &self.mask else { return Ok(None) };
         let before = self.tail.len();
         let mut all = [self.tail.as_slice(), bytes].concat();
         let tail = all[all.len().saturating_sub(MASK_TAIL_BYTES)..].to_vec();
         let mut old = self.tail.clone();
         mask.mask(&mut old);
         mask.mask(&mut all);
-        if all[..before] != old {
+        if let Some(secret) = std::iter::zip(&all[..before], &old).position(|(new, old)| new != old)
+        {
             let at = self.len - before as u64;
-            // If this fails, the file cannot be written, so the append fails as
-            // well.
-            let _ = self.file.write_all_at(&all[..before], at);
+            if let Err(error) = self.file.write_all_at(&all[..before], at) {
+                self.cut_tail(secret);
+                return Err(error);
+            }
         }
         self.tail = tail;
-        Some(all.split_off(before))
+        Ok(Some(all.split_off(before)))
+    }
+
+    /// Removes the tail from this index on, where a secret begins that could not
+    /// be masked.
+    fn cut_tail(&mut self, secret: usize) {
+        let cut = self.tail.split_off(secret);
+        self.len -= cut.len() as u64;
+        self.newlines = self.newlines.saturating_sub(count_newlines(&cut));
+        if self.file.set_len(self.len).is_err() {
+            let _ = fs::remove_file(&self.path);
+        }
     }
 
     fn write(&mut self, bytes: &[u8]) -> usize {

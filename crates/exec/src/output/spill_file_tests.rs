@@ -98,3 +98,32 @@ fn no_secret_lies_in_it_however_it_comes() {
         assert_eq!(kept, b"a ****** b s3cr****** c".repeat(3), "in pieces of {size}");
     }
 }
+
+/// Replaces the file with one that can be cut but not written.
+#[cfg(target_os = "linux")]
+fn seal(disk: &mut SpillFile) {
+    use rustix::fs::{MemfdFlags, SealFlags};
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let mut sealed = File::from(rustix::fs::memfd_create("spill", flags).unwrap());
+    sealed.write_all(&fs::read(disk.path()).unwrap()).unwrap();
+    rustix::fs::fcntl_add_seals(&sealed, SealFlags::WRITE).unwrap();
+    disk.file = sealed;
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_start_of_a_secret_that_cannot_be_masked_is_cut_off() {
+    let place = tempfile::tempdir().unwrap();
+    let spill =
+        SpillTarget { mask: Some(std::sync::Arc::new(Word)), ..spill(place.path(), 1 << 20) };
+    let mut disk = SpillFile::create(&spill).unwrap();
+    disk.append(b"a\nb s3cr", 1);
+    seal(&mut disk);
+    disk.append(b"et\n", 1);
+    disk.append(b"c\n", 1);
+    assert_eq!((disk.len(), disk.newlines()), (4, 1));
+    let mut bytes = Vec::new();
+    disk.read(0, 100, &mut bytes);
+    assert_eq!(bytes, b"a\nb ");
+    assert_eq!(disk.file.metadata().unwrap().len(), 4);
+}

@@ -286,12 +286,23 @@ impl SingularityTransport {
                 .run(&self.local, "singularity")
                 .await;
         done.map_err(|error| match error.kind() {
-            ErrorKind::NotFound => ToolError::unavailable(
+            ErrorKind::NotFound => self.missing_program_error(),
+            _ => error,
+        })
+    }
+
+    fn missing_program_error(&self) -> ToolError {
+        match &self.settings.program {
+            Some(program) => ToolError::unavailable(format!(
+                "singularity: the configured program {} does not exist",
+                program.display()
+            ))
+            .with_hint("Install Apptainer, or correct terminal.singularity_program."),
+            None => ToolError::unavailable(
                 "singularity: neither apptainer nor singularity is installed",
             )
             .with_hint("Install Apptainer, or set terminal.singularity_program."),
-            _ => error,
-        })
+        }
     }
 
     /// Returns the configured program, or the one that is installed.

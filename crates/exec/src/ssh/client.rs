@@ -252,7 +252,7 @@ impl SshClient {
             words.push(option_path("GlobalKnownHostsFile", Path::new("/dev/null")));
         }
         words.push(match socket {
-            Some(socket) => option_path("ControlPath", socket),
+            Some(socket) => control_path_option(socket),
             None => option("ControlPath=none"),
         });
         words
@@ -298,6 +298,11 @@ pub(super) fn after_words<'a>(text: &'a [u8], words: &[u8]) -> Option<&'a [u8]> 
 
 fn option(text: &str) -> OsString {
     format!("-o{text}").into()
+}
+
+/// Returns the option that names the socket of a master.
+pub(super) fn control_path_option(socket: &Path) -> OsString {
+    option_path("ControlPath", socket)
 }
 
 /// Formats an option with a path, quoted so ssh does not split it.

@@ -11,10 +11,11 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use memchr::memmem;
 use parking_lot::{Mutex, MutexGuard};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
+
+use super::client::control_path_option;
 
 /// Maximum programs per connection; queries about them need sessions too.
 const MAX_PROGRAMS_PER_CONNECTION: usize = 7;
@@ -155,11 +156,12 @@ async fn answers_greeting(socket: &Path) -> bool {
 /// Kills an unresponsive ssh master, identified by its arguments. Does nothing
 /// where `/proc` is missing.
 pub(super) fn kill_stuck_master(socket: &Path) {
-    let path = socket.as_os_str().as_bytes();
+    let control_path = control_path_option(socket);
+    // Compares the whole argument: the path of socket 1 is a prefix of that of
+    // socket 10.
     let is_it = |said: &[u8]| {
-        let mut words = said.split(|byte| *byte == 0);
-        let is_there = words.clone().any(|word| memmem::find(word, path).is_some());
-        is_there && words.any(|word| word == MASTER_OPTION.as_bytes())
+        let has = |wanted: &[u8]| said.split(|byte| *byte == 0).any(|word| word == wanted);
+        has(control_path.as_bytes()) && has(MASTER_OPTION.as_bytes())
     };
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     for process in processes {

@@ -1,4 +1,6 @@
 use std::os::unix::net::UnixListener;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Child, Command, Stdio};
 
 use super::*;
 
@@ -101,4 +103,24 @@ fn what_a_crashed_program_has_left_is_found_and_nothing_else() {
     assert_eq!(found[0].sockets(), [left.join("1")]);
     found.remove(0).remove();
     assert!(!left.exists() && used.exists() && fresh.exists());
+}
+
+/// Starts a process with the arguments of a master; it ends when its stdin does.
+#[cfg(target_os = "linux")]
+fn fake_master(socket: &Path) -> Child {
+    let mut command = Command::new("sh");
+    command.args(["-c", "read line; exit 0", "ssh", MASTER_OPTION]);
+    command.arg(control_path_option(socket)).stdin(Stdio::piped()).spawn().unwrap()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn killing_the_master_of_socket_1_spares_that_of_socket_10() {
+    let folder = SocketDir::create().unwrap();
+    let [mut stuck, mut live] =
+        ["1", "10"].map(|name| fake_master(&folder.directory.path().join(name)));
+    kill_stuck_master(&folder.directory.path().join("1"));
+    assert_eq!(stuck.wait().unwrap().signal(), Some(9));
+    drop(live.stdin.take());
+    assert_eq!(live.wait().unwrap().code(), Some(0));
 }

@@ -122,9 +122,9 @@ pub fn script(state: &ShellState, command: &str, report: &ReportTarget<'_>) -> S
     script
 }
 
-/// Reports after a command that does not change the shell state: only if the
-/// working directory no longer exists, and which ancestor still does. Other
-/// backends can check that themselves.
+/// Reports a deleted working directory and its nearest existing ancestor after
+/// a command that does not change the shell state. Only a framed report needs
+/// this: with a report file, the shell is local and the caller can check.
 fn cwd_check_script(nonce: &str) -> String {
     let (begin, end) = report_markers(nonce);
     format!(

@@ -128,7 +128,7 @@ async fn what_cannot_be_started_says_why() {
     let Some(settings) = find() else { return };
     let none = SingularitySettings { image: "/no/such/image.sif".into(), ..settings.clone() };
     let error = place(&none).open().await.unwrap_err();
-    assert!(error.message().contains("is not there"), "{error}");
+    assert!(error.message().contains("does not exist"), "{error}");
     assert!(error.hint().contains("singularity_image"), "{error}");
     let empty = SingularitySettings { image: String::new(), ..settings };
     assert_eq!(place(&empty).open().await.unwrap_err().kind(), ErrorKind::InvalidArguments);
@@ -141,5 +141,6 @@ async fn a_missing_program_is_told() {
         SingularitySettings { image: "x.sif".into(), program, ..SingularitySettings::default() };
     let error = place(&settings).open().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert!(error.message().contains("/no/such/apptainer"), "{error}");
     assert!(error.hint().contains("Install"), "{error}");
 }

@@ -60,8 +60,11 @@ pub async fn discover_model(
     if endpoints.is_empty() {
         let here = local::probe_local_servers(http, ports).await;
         let Some((local, model)) = here else {
-            return Err(ModelError::new(ModelErrorKind::ModelUnavailable, "no model is configured")
-                .with_hint(SETUP_HINT));
+            return Err(ModelError::new(
+                ModelErrorKind::ModelUnavailable,
+                "no model is configured",
+            )
+            .with_hint(SETUP_HINT));
         };
         how = format!("{} on this machine, port {}", local.name, local.port);
         let mut endpoint = local.endpoint(model);

@@ -53,11 +53,12 @@ pub(super) fn unknown_provider_error(config: &Value, name: &str) -> ModelError {
     let mut names: Vec<String> = own.into_iter().chain(usual).collect();
     let mut seen = std::collections::HashSet::new();
     names.retain(|name| seen.insert(name.clone()));
-    ModelError::new(ModelErrorKind::ModelUnavailable, format!("unknown provider `{name}`")).with_hint(format!(
-        "known providers: {}; or set `model.base_url`, or add the provider under `providers` \
+    ModelError::new(ModelErrorKind::ModelUnavailable, format!("unknown provider `{name}`"))
+        .with_hint(format!(
+            "known providers: {}; or set `model.base_url`, or add the provider under `providers` \
          in config.yaml",
-        names.join(", ")
-    ))
+            names.join(", ")
+        ))
 }
 
 fn is_known_provider(config: &Value, name: &str) -> bool {

@@ -176,16 +176,17 @@ pub(crate) fn initialize_error_chain(error: &ClientInitializeError) -> String {
         ClientInitializeError::LegacyFallbackFailed { discover, fallback } => {
             let (newer, older) =
                 (initialize_error_chain(discover), initialize_error_chain(fallback));
-            if newer == older { newer } else { format!("{older} (with the newer protocol: {newer})") }
+            if newer == older {
+                newer
+            } else {
+                format!("{older} (with the newer protocol: {newer})")
+            }
         }
         ClientInitializeError::TransportError { error, .. } => error_chain(error.error.as_ref()),
         ClientInitializeError::JsonRpcError(error) => format!("it refuses: {}", error.message),
         ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
             let theirs = server_supported.iter().map(ProtocolVersion::as_str).collect::<Vec<_>>();
-            format!(
-                "it speaks an unsupported protocol version: {}",
-                theirs.join(", ")
-            )
+            format!("it speaks an unsupported protocol version: {}", theirs.join(", "))
         }
         ClientInitializeError::ExpectedInitResult(Some(answer)) => {
             let answer = serde_json::to_string(answer).unwrap_or_default();

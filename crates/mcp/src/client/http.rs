@@ -46,7 +46,9 @@ pub(crate) fn build_client(tls: &TlsSettings) -> Result<reqwest::Client, ToolErr
             }
         }));
     let secured = tls.apply(builder, TrustRoots::FileOnly)?;
-    secured.build().map_err(|error| ToolError::internal(format!("cannot create the HTTP client: {error}")))
+    secured
+        .build()
+        .map_err(|error| ToolError::internal(format!("cannot create the HTTP client: {error}")))
 }
 
 /// Connects to the server and performs the handshake.

@@ -303,7 +303,7 @@ impl McpServers {
             let error = ToolError::not_found(format!("There is no MCP server '{name}'"));
             match names.as_slice() {
                 [] => error.with_hint("Add one with `hermes mcp add`."),
-                names => error.with_hint(format!("There are: {}.", names.join(", "))),
+                names => error.with_hint(format!("Available: {}.", names.join(", "))),
             }
         })
     }

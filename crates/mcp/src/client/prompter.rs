@@ -32,7 +32,7 @@ pub enum ServerQuestion {
     OpenUrl {
         /// The purpose of the visit.
         message: String,
-        /// Where.
+        /// The URL.
         url: String,
     },
 }
@@ -177,7 +177,9 @@ impl FormField {
                     .filter(|word| !word.trim().is_empty())
                     .map(|word| find_option(options, word.trim()).map(Value::from))
                     .collect();
-                chosen.map(Value::from).ok_or_else(|| "a comma-separated list of the choices".into())
+                chosen
+                    .map(Value::from)
+                    .ok_or_else(|| "a comma-separated list of the choices".into())
             }
         }
     }

@@ -82,7 +82,7 @@ impl ProtocolTool {
             Self::ListResources | Self::ListPrompts => json!({"type": "object", "properties": {}}),
             Self::ReadResource => json!({
                 "type": "object",
-                "properties": {"uri": {"type": "string", "description": "Its address."}},
+                "properties": {"uri": {"type": "string", "description": "Its URI."}},
                 "required": ["uri"],
             }),
             Self::GetPrompt => json!({

@@ -1,5 +1,5 @@
-//! A server asks our model: within the limits that the user has set, and with
-//! nothing of the conversation but what the server itself sends.
+//! Sampling: a server uses our model, within the user's limits. The model sees
+//! only what the server sends, nothing of the conversation.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,38 +17,38 @@ use super::prompter::{ElicitationAnswer, ElicitationPrompter, ServerQuestion};
 use super::sanitize::excerpt;
 use super::settings::SamplingSettings;
 
-/// How much of a request is shown to the user.
+/// Maximum length of a prompt shown to the user, in characters.
 const MAX_PROMPT_CHARS: usize = 1_500;
 
-/// A model that answers servers.
+/// A model for sampling requests.
 #[derive(Debug, Clone)]
 pub struct ChosenModel {
-    /// It.
+    /// The model.
     pub model: Arc<dyn LanguageModel>,
-    /// How its server calls it.
+    /// The name of the model at its provider.
     pub name: String,
 }
 
-/// Which models there are.
+/// The models available for sampling.
 pub trait SamplingModels: Send + Sync {
-    /// The model of that name or, without one, the usual.
+    /// Returns the model of that name or, without a name, the default.
     fn choose<'a>(&'a self, name: Option<&'a str>) -> BoxFuture<'a, Option<ChosenModel>>;
 }
 
-/// What a server has asked of the model so far.
+/// A server's use of our models.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct SamplingCounts {
-    /// Requests that were answered.
+    /// Successful requests.
     pub requests: u64,
-    /// Requests that were not.
+    /// Failed requests.
     pub errors: u64,
-    /// Tokens, both ways.
+    /// Input and output tokens.
     pub tokens: u64,
-    /// Answers that ask for tools.
+    /// Replies that call tools.
     pub tool_uses: u64,
 }
 
-/// The rules of one server, and what it has used up of them.
+/// Sampling limits of one server, and their use.
 pub(crate) struct SamplingHandler {
     settings: SamplingSettings,
     models: Option<Arc<dyn SamplingModels>>,
@@ -61,7 +61,7 @@ impl SamplingHandler {
         Self { settings, models, recent: Mutex::default(), counts: Mutex::default() }
     }
 
-    /// Whether the server is told that it may ask.
+    /// Whether sampling is offered to the server.
     pub(crate) fn is_offered(&self) -> bool {
         self.settings.enabled && self.models.is_some()
     }
@@ -70,7 +70,7 @@ impl SamplingHandler {
         *self.counts.lock()
     }
 
-    /// Answers a request, as it is on the wire. The error is a sentence.
+    /// Handles a sampling request in wire format. The error is a sentence.
     pub(crate) async fn handle_request(
         &self,
         server: &str,
@@ -98,7 +98,7 @@ impl SamplingHandler {
     ) -> Result<(Value, ModelReply), String> {
         let limits = &self.settings;
         if !limits.enabled {
-            return Err("sampling is switched off for this server".to_owned());
+            return Err("sampling is disabled for this server".to_owned());
         }
         self.check_rate()?;
         let chosen = self.choose_model(params).await?;
@@ -110,7 +110,7 @@ impl SamplingHandler {
                 max_tokens: request.max_tokens.and_then(|it| u32::try_from(it).ok()).unwrap_or(0),
             };
             let Some(asker) = asker else {
-                return Err("nobody can be asked whether the model may be used".to_owned());
+                return Err("sampling requires approval, and no approver is available".to_owned());
             };
             match asker.ask(server, &question).await {
                 ElicitationAnswer::Accepted | ElicitationAnswer::AcceptedForm(_) => {}
@@ -121,12 +121,12 @@ impl SamplingHandler {
         let reply = tokio::time::timeout(limits.timeout, chosen.model.reply(&request)).await;
         let reply = reply
             .map_err(|_| format!("the model took longer than {:?}", limits.timeout))?
-            .map_err(|fault| format!("the model cannot be asked: {fault}"))?;
+            .map_err(|fault| format!("the model request failed: {fault}"))?;
         let model = if reply.model.is_empty() { chosen.name } else { reply.model.clone() };
         Ok((create_message_result(&reply, &model), reply))
     }
 
-    /// Whether another request may be made in this minute.
+    /// Returns an error if the requests per minute are used up.
     fn check_rate(&self) -> Result<(), String> {
         let now = Instant::now();
         let mut recent = self.recent.lock();
@@ -134,16 +134,16 @@ impl SamplingHandler {
             recent.pop_front();
         }
         if recent.len() >= self.settings.max_rpm as usize {
-            return Err(format!("more than {} requests in a minute", self.settings.max_rpm));
+            return Err(format!("more than {} requests per minute", self.settings.max_rpm));
         }
         recent.push_back(now);
         Ok(())
     }
 
-    /// The model: the one that is set, else the first of those that the server
-    /// would like, else the usual. It must be one that is allowed.
+    /// Returns the configured model, else the first available of the server's
+    /// preferences, else the default. It must be allowed.
     async fn choose_model(&self, params: &Value) -> Result<ChosenModel, String> {
-        let models = self.models.as_ref().ok_or("there is no model")?;
+        let models = self.models.as_ref().ok_or("no model is available")?;
         let allowed = &self.settings.allowed_models;
         let may = |name: &str| allowed.is_empty() || allowed.iter().any(|it| it == name);
         let chosen = match &self.settings.model {
@@ -165,7 +165,7 @@ impl SamplingHandler {
                 }
             }
         };
-        let chosen = chosen.ok_or("there is no such model")?;
+        let chosen = chosen.ok_or("no such model")?;
         if !may(&chosen.name) {
             return Err(format!("the model {} is not allowed for this server", chosen.name));
         }
@@ -179,7 +179,7 @@ impl SamplingHandler {
         let tools = params.get("tools").and_then(Value::as_array);
         let tools = tools.filter(|tools| !tools.is_empty());
         if tools.is_some() && rounds >= limits.max_tool_rounds as usize {
-            return Err(format!("more than {} rounds with tools", limits.max_tool_rounds));
+            return Err(format!("more than {} rounds of tool calls", limits.max_tool_rounds));
         }
         let mut conversation = Vec::new();
         if let Some(system) = params.get("systemPrompt").and_then(Value::as_str) {
@@ -190,7 +190,8 @@ impl SamplingHandler {
         let wanted = params.get("maxTokens").and_then(Value::as_u64).unwrap_or(u64::MAX);
         request.max_tokens = Some(wanted.clamp(1, u64::from(limits.max_tokens)));
         let temperature = params.get("temperature").and_then(Value::as_f64);
-        // The library has it with seven digits, and JSON would show sixteen.
+        // Round to `f32` precision: the library stores it so, and JSON would
+        // show 16 digits.
         request.temperature = temperature.map(|it| (it * 1e6).round() / 1e6);
         request.idle_timeout = Some(limits.timeout);
         if let Some(tools) = tools {
@@ -213,7 +214,7 @@ fn tool_definition(tool: &Value) -> Value {
     }})
 }
 
-/// The pieces of a message, whether it has one or a list of them.
+/// Returns the content blocks of a message, which has one or a list.
 fn content_blocks(message: &Value) -> Vec<&Value> {
     match message.get("content") {
         Some(Value::Array(items)) => items.iter().collect(),

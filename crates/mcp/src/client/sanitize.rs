@@ -1,7 +1,7 @@
-//! Text of strangers without what a reader does not see: control characters,
-//! zero-width characters, marks that turn the direction around.
+//! Strips invisible characters from untrusted text: control characters,
+//! zero-width characters, direction overrides.
 
-/// Whether a character leaves no mark, or changes how others are read.
+/// Whether a character is invisible, or changes how others are displayed.
 fn is_hidden(c: char) -> bool {
     hermes_threats::is_hidden(c) || matches!(c, '\u{2065}' | '\u{fff9}'..='\u{fffb}')
 }
@@ -10,8 +10,7 @@ fn is_control(c: char) -> bool {
     c.is_control() && c != '\n' && c != '\t'
 }
 
-/// Without control characters, but for line ends and tabs, and without what
-/// follows an escape.
+/// Strips control characters, except line feeds and tabs, and escape sequences.
 pub(crate) fn strip_controls(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -27,7 +26,7 @@ pub(crate) fn strip_controls(text: &str) -> String {
     plain
 }
 
-/// Without anything that a reader would not see, at most so many characters.
+/// Strips invisible characters and truncates to `longest` characters.
 pub(crate) fn strip_hidden(text: &str, longest: usize) -> String {
     let mut shown = text.chars().filter(|c| !is_control(*c) && !is_hidden(*c));
     let mut plain: String = shown.clone().take(longest).collect();
@@ -37,7 +36,7 @@ pub(crate) fn strip_hidden(text: &str, longest: usize) -> String {
     plain
 }
 
-/// The beginning of a text, for a message.
+/// Returns the start of a text, sanitized for a message.
 pub(crate) fn excerpt(text: &str, longest: usize) -> String {
     strip_hidden(&strip_controls(text.trim()), longest)
 }

@@ -1,4 +1,4 @@
-//! What the user has set down of servers: `mcp_servers` in `config.yaml`.
+//! Settings of MCP servers: `mcp_servers` in `config.yaml`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,10 +11,10 @@ use serde_json::{Map, Value};
 use super::config_reader::ConfigReader;
 use super::tls::TlsSettings;
 
-/// How long a server may take to say which protocol it speaks.
+/// How long to wait for the protocol probe.
 const DEFAULT_PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The settings that are times.
+/// Settings that are durations.
 const DURATION_KEYS: [&str; 7] = [
     "timeout",
     "max_total_timeout",
@@ -25,122 +25,121 @@ const DURATION_KEYS: [&str; 7] = [
     "max_lifetime_seconds",
 ];
 
-/// All servers, by name.
+/// Settings of all servers.
 #[derive(Debug, Clone, Default)]
 pub struct McpClientSettings {
-    /// The servers that can be used as they are set down.
+    /// Servers with a valid entry, by name.
     pub servers: BTreeMap<String, ServerSettings>,
-    /// What is wrong with the others, and with what is not heeded of these, one
-    /// sentence each.
+    /// Problems of invalid entries and ignored settings, one sentence each.
     pub problems: Vec<String>,
-    /// The entries that cannot be used, by name.
+    /// Invalid entries, by name.
     pub invalid_entries: BTreeMap<String, InvalidServerEntry>,
 }
 
-/// An entry that cannot be used.
+/// An invalid entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidServerEntry {
-    /// What is wrong with it, in a sentence.
+    /// What is wrong, as a sentence.
     pub problem: String,
-    /// Whether nothing begins without it.
+    /// Whether startup fails without the server.
     pub required: bool,
 }
 
-/// How a server is reached.
+/// How to reach a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServerTransport {
-    /// A program that is started and spoken to through its standard streams.
+    /// A program with MCP on its stdin and stdout.
     Stdio {
         /// The program.
         command: String,
         /// Its arguments.
         args: Vec<String>,
-        /// Variables that it has besides the harmless ones.
+        /// Variables in addition to the harmless ones.
         env: BTreeMap<String, String>,
-        /// The folder that it starts in; ours if there is none.
+        /// Its working directory; ours by default.
         cwd: Option<PathBuf>,
     },
     /// A server on the network.
     Http {
-        /// Its address.
+        /// Its URL.
         url: String,
         /// Headers of every request.
         headers: BTreeMap<String, String>,
-        /// Whether it speaks the older way with two connections.
+        /// Whether it speaks the older HTTP+SSE transport.
         sse: bool,
     },
 }
 
-/// One server.
+/// Settings of one server.
 #[derive(Debug, Clone)]
 pub struct ServerSettings {
-    /// How it is reached.
+    /// How to reach the server.
     pub transport: ServerTransport,
-    /// Whether it is used at all.
+    /// Whether the server is used.
     pub enabled: bool,
-    /// Whether nothing begins without it.
+    /// Whether startup fails without the server.
     pub required: bool,
     /// How long a call may be silent.
     pub timeout: Duration,
-    /// How long a call may take, however much it tells of its progress.
+    /// How long a call may take in total, despite progress.
     pub total_timeout: Duration,
-    /// How long it may take to be there.
+    /// How long connecting may take.
     pub connect_timeout: Duration,
-    /// How long the question may take whether it speaks the newer protocol.
+    /// How long to wait for the protocol probe.
     pub probe_timeout: Duration,
-    /// How often it is looked whether it is still there.
+    /// Interval of liveness checks.
     pub keepalive: Duration,
-    /// How long a program may be idle before it is ended.
+    /// How long a program may be idle before it is stopped.
     pub idle_timeout: Option<Duration>,
-    /// How long a program may live before it is started anew.
+    /// How long a program may run before it is restarted.
     pub max_lifetime: Option<Duration>,
-    /// Which of its tools are taken.
+    /// Which of its tools are used.
     pub tools: ToolFilter,
     /// Whether and how it may use our model.
     pub sampling: SamplingSettings,
     /// Whether and how it may ask the user.
     pub elicitation: ElicitationSettings,
-    /// Whether it wants a login.
+    /// OAuth settings, if it requires a login.
     pub oauth: Option<OAuthSettings>,
     /// Whether changed tools are held back.
     pub pin: bool,
-    /// How connections to it are secured.
+    /// TLS settings for its connections.
     pub tls: TlsSettings,
-    /// Which folders it is told of.
+    /// Which directories are offered as roots.
     pub roots: RootsMode,
-    /// Whether its calls run side by side; by what each tool says of itself if
-    /// nothing is set down.
+    /// Whether its calls run in parallel; by default each tool's annotations
+    /// decide.
     pub parallel: Option<bool>,
-    /// The entry as it was written, with no variable filled in: what was
-    /// learnt of the server holds for as long as this is the same.
+    /// The entry as written, without variable expansion; the cache key for what
+    /// is known about the server.
     pub raw_entry: Value,
 }
 
-/// Which folders a server is told of.
+/// Directories offered to a server as roots.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RootsMode {
-    /// Those that we work in.
+    /// The workspace directories.
     Workspace,
-    /// None.
+    /// No directories.
     Disabled,
-    /// These.
+    /// The listed directories.
     Explicit(Vec<PathBuf>),
 }
 
-/// Which of a server's tools are taken.
+/// Which tools of a server are used.
 #[derive(Debug, Clone)]
 pub struct ToolFilter {
     include: Option<GlobSet>,
     exclude: Option<GlobSet>,
     /// Whether its resources can be listed and read.
     pub resources: bool,
-    /// Whether its prompts can be listed and taken.
+    /// Whether its prompts can be listed and read.
     pub prompts: bool,
 }
 
 impl ToolFilter {
-    /// Whether the tool of that name, as the server calls it, is taken. With
-    /// names to include, those to exclude do not count.
+    /// Whether a tool, by its server name, is used. `include` overrides
+    /// `exclude`.
     pub fn accepts(&self, tool: &str) -> bool {
         match (&self.include, &self.exclude) {
             (Some(include), _) => include.is_match(tool),
@@ -150,22 +149,22 @@ impl ToolFilter {
     }
 }
 
-/// Whether and how a server may use our model.
+/// Limits on a server's use of our model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SamplingSettings {
-    /// Whether it may.
+    /// Whether sampling is allowed.
     pub enabled: bool,
-    /// Requests in a minute.
+    /// Maximum requests per minute.
     pub max_rpm: u32,
-    /// How long one may take.
+    /// Timeout of a request.
     pub timeout: Duration,
-    /// Tokens of an answer.
+    /// Maximum tokens of a reply.
     pub max_tokens: u32,
-    /// Tool rounds of one conversation.
+    /// Maximum tool rounds of one conversation.
     pub max_tool_rounds: u32,
-    /// The model, whatever the server would like.
+    /// The model, regardless of the server's preferences.
     pub model: Option<String>,
-    /// The models that may be used; none means any.
+    /// Allowed models; empty means any.
     pub allowed_models: Vec<String>,
     /// Whether the user is asked each time.
     pub ask: bool,
@@ -174,45 +173,45 @@ pub struct SamplingSettings {
 /// Whether and how a server may ask the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ElicitationSettings {
-    /// Whether it may.
+    /// Whether elicitation is allowed.
     pub enabled: bool,
-    /// How long the user may take.
+    /// How long to wait for the user.
     pub timeout: Duration,
 }
 
-/// A login by OAuth.
+/// OAuth settings of a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OAuthSettings {
-    /// Our name at the server, if it was given one beforehand; an `https` URL
-    /// is a document about us that the server can read.
+    /// Our client id, if registered in advance; an `https` URL is a client
+    /// metadata document.
     pub client_id: Option<String>,
-    /// The password that goes with it.
+    /// The client secret for it.
     pub client_secret: Option<String>,
-    /// Whether we log in by that password alone, without a person.
+    /// Whether to log in with the client credentials grant, without a user.
     pub uses_client_credentials: bool,
-    /// What is asked for.
+    /// Scopes to request.
     pub scopes: Vec<String>,
-    /// The port of the answer; any if there is none.
+    /// Port of the callback listener; any free port by default.
     pub redirect_port: Option<u16>,
-    /// How this machine is called in the address of the answer.
+    /// Host name of this machine in the redirect URI.
     pub redirect_host: Option<String>,
-    /// The whole address of the answer, where it is not ours.
+    /// The full redirect URI, if it is not the listener's.
     pub redirect_uri: Option<String>,
-    /// How we call ourselves.
+    /// Our client name.
     pub client_name: Option<String>,
-    /// How long the user may take.
+    /// How long to wait for the user.
     pub timeout: Option<Duration>,
 }
 
 impl InvalidServerEntry {
     pub(crate) fn to_error(&self) -> ToolError {
         ToolError::unavailable(self.problem.clone())
-            .with_hint("Set right its entry of `mcp_servers` in config.yaml.")
+            .with_hint("Correct its entry of `mcp_servers` in config.yaml.")
     }
 }
 
 impl McpClientSettings {
-    /// Reads `mcp_servers`. `lookup` gives the values of `${DEFAULT_CLIENT_NAME}`.
+    /// Reads `mcp_servers`. `lookup` returns the values of `${NAME}`.
     pub fn read(servers: &Value, lookup: &dyn Fn(&str) -> Option<String>) -> Self {
         let mut settings = Self::default();
         let entries = match servers {
@@ -257,7 +256,7 @@ impl ServerSettings {
         let it = ConfigReader(&filled);
         if let (Some(name), true) = (unknown.first(), it.flag("enabled", true)) {
             return Err(format!(
-                "${{{name}}} is not set; set it in the environment or in .env, or by `hermes \
+                "${{{name}}} is not set; set it in the environment or in .env, or with `hermes \
                  secrets set {name}`"
             ));
         }
@@ -279,8 +278,8 @@ impl ServerSettings {
             timeout,
             total_timeout: total.max(timeout),
             connect_timeout,
-            // A program that is slow to start must not be taken for one that
-            // does not know the question.
+            // A program that is slow to start must not be mistaken for one that
+            // does not know the probe.
             probe_timeout: it
                 .seconds("probe_timeout")
                 .unwrap_or(DEFAULT_PROBE_TIMEOUT)
@@ -313,7 +312,7 @@ impl ServerSettings {
     }
 }
 
-/// What is set down in a way that cannot be read, and counts as if it were not.
+/// Returns the settings that are ignored because their value is invalid.
 fn ignored_keys(entry: &Value) -> Vec<String> {
     let Value::Object(written) = entry else { return Vec::new() };
     let it = ConfigReader(written);
@@ -322,18 +321,18 @@ fn ignored_keys(entry: &Value) -> Vec<String> {
     let mut problems = Vec::new();
     for name in DURATION_KEYS.iter().filter(is_set) {
         if it.seconds(name).is_none() && !is_filled_in(name) {
-            problems.push(format!("`{name}` is no number of seconds and is not heeded"));
+            problems.push(format!("`{name}` is not a number of seconds and is ignored"));
         }
     }
     for name in
         ["env", "headers", "tools", "sampling", "elicitation", "oauth"].iter().filter(is_set)
     {
         if !written.get(*name).is_some_and(Value::is_object) {
-            problems.push(format!("`{name}` is no map of names to values and is not heeded"));
+            problems.push(format!("`{name}` is not a map of names to values and is ignored"));
         }
     }
     if written.get("args").is_some_and(Value::is_object) {
-        problems.push("`args` is no list and is not heeded".to_owned());
+        problems.push("`args` is not a list and is ignored".to_owned());
     }
     problems
 }
@@ -341,7 +340,7 @@ fn ignored_keys(entry: &Value) -> Vec<String> {
 fn read_transport(it: &ConfigReader<'_>) -> Result<ServerTransport, String> {
     if let Some(url) = it.string("url") {
         if !url.starts_with("http://") && !url.starts_with("https://") {
-            return Err(format!("`url` is not an http address: {url}"));
+            return Err(format!("`url` is not an http URL: {url}"));
         }
         let sse = it.string("transport").is_some_and(|it| it == "sse");
         return Ok(ServerTransport::Http { url, headers: it.string_map("headers"), sse });
@@ -367,7 +366,9 @@ fn read_roots(it: &ConfigReader<'_>, link: &ServerTransport) -> Result<RootsMode
             let folders: Vec<PathBuf> =
                 it.string_list("roots").iter().map(|it| expand_home(it)).collect();
             match folders.iter().find(|folder| !folder.is_absolute()) {
-                Some(folder) => Err(format!("`roots`: {} is no whole path", folder.display())),
+                Some(folder) => {
+                    Err(format!("`roots`: {} is not an absolute path", folder.display()))
+                }
                 None if folders.is_empty() => Ok(RootsMode::Disabled),
                 None => Ok(RootsMode::Explicit(folders)),
             }
@@ -385,9 +386,8 @@ fn expand_home(path: &str) -> PathBuf {
     }
 }
 
-/// Whether a program is told by its arguments where it is to work. There are
-/// servers that take what we tell them of for all that they may use, and
-/// forget what they were given.
+/// Whether the arguments of a program name its directories. Some servers let
+/// the client's roots replace those.
 fn names_directory(link: &ServerTransport) -> bool {
     let ServerTransport::Stdio { args, cwd, .. } = link else { return false };
     let is_folder = |text: &str| {
@@ -428,7 +428,7 @@ fn read_sampling(sampling: &Map<String, Value>) -> SamplingSettings {
         max_rpm: count("max_rpm", 10),
         timeout: it.seconds("timeout").unwrap_or(Duration::from_secs(30)),
         max_tokens: count("max_tokens_cap", 4096),
-        // None at all is a wish of its own here.
+        // Here zero is valid.
         max_tool_rounds: match it.number("max_tool_rounds") {
             Some(set) if set < 1.0 => 0,
             _ => count("max_tool_rounds", 5),
@@ -451,15 +451,15 @@ fn read_oauth(it: &ConfigReader<'_>) -> Result<Option<OAuthSettings>, String> {
     match it.string("auth").as_deref() {
         None | Some("header" | "none" | "") => return Ok(None),
         Some("oauth") => {}
-        Some(other) => return Err(format!("`auth` is 'oauth' or 'header', not '{other}'")),
+        Some(other) => return Err(format!("`auth` must be 'oauth' or 'header', not '{other}'")),
     }
     let map = it.map("oauth");
     let it = ConfigReader(&map);
     let signs = ["private_key", "private_key_file", "private_key_path", "private_key_passphrase"];
     if let Some(key) = signs.iter().find(|name| it.string(name).is_some()) {
         return Err(format!(
-            "`oauth.{key}`: a client that shows who it is with a key of its own cannot be used \
-             here; give `client_secret`"
+            "`oauth.{key}`: client authentication with a private key is not supported; set \
+             `client_secret`"
         ));
     }
     let scopes =
@@ -470,12 +470,13 @@ fn read_oauth(it: &ConfigReader<'_>) -> Result<Option<OAuthSettings>, String> {
         Some("client_credentials") if client_id.is_some() && client_secret.is_some() => true,
         Some("client_credentials") => {
             return Err(
-                "`grant_type: client_credentials` needs `client_id` and `client_secret`".to_owned()
+                "`grant_type: client_credentials` requires `client_id` and `client_secret`"
+                    .to_owned(),
             );
         }
         Some(other) => {
             return Err(format!(
-                "`grant_type` is 'authorization_code' or 'client_credentials', not '{other}'"
+                "`grant_type` must be 'authorization_code' or 'client_credentials', not '{other}'"
             ));
         }
     };

@@ -1,11 +1,12 @@
-//! The older way over HTTP: one connection on which the server speaks, and
-//! requests of their own for what is said to it.
+//! The older HTTP+SSE transport: one event stream from the server, and a POST
+//! request for each message to it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
+use hermes_llm::sse::{SseEvent, SseParser};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
 use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
 use rmcp::RoleClient;
@@ -23,7 +24,7 @@ use super::stdio_transport::MAX_MESSAGE_BYTES;
 
 type SseHeaders = HashMap<HeaderName, HeaderValue>;
 
-/// Calls the server and greets it.
+/// Connects to the server and performs the handshake.
 pub(crate) async fn connect_sse(
     server: &SupervisedServer,
     client: Client,
@@ -61,7 +62,7 @@ pub(crate) async fn connect_sse(
         .unwrap_or_else(|_| Err(ConnectError::Fatal(connect_timeout_error(server))))
 }
 
-/// Whoever makes the requests, with a token where there is a login.
+/// Sends the requests, with a token if a login is configured.
 #[derive(Clone)]
 struct SseSender {
     client: Client,
@@ -100,23 +101,16 @@ impl SseSender {
     }
 }
 
-/// The connection.
+/// An HTTP+SSE transport.
 struct LegacySseTransport {
     sender: SseSender,
-    /// Where to speak.
+    /// URL for messages to the server.
     endpoint: Url,
     response: Response,
-    buffer: Vec<u8>,
-    /// How much of it is known to hold no end of a line.
-    scanned: usize,
-    event: LegacySseEvent,
+    parser: SseParser,
+    /// Events that were received, but not returned yet.
+    pending: VecDeque<SseEvent>,
     is_open: bool,
-}
-
-#[derive(Default)]
-struct LegacySseEvent {
-    kind: String,
-    data: String,
 }
 
 impl LegacySseTransport {
@@ -128,73 +122,41 @@ impl LegacySseTransport {
         if !answer.status().is_success()
             || !kind.is_some_and(|it| it.starts_with("text/event-stream"))
         {
-            let text = format!("HTTP {} and {}", answer.status(), kind.unwrap_or("nothing"));
+            let text =
+                format!("HTTP {} with content type {}", answer.status(), kind.unwrap_or("none"));
             return Err(io::Error::other(text));
         }
         let mut it = Self {
             sender,
             endpoint: url.clone(),
             response: answer,
-            buffer: Vec::new(),
-            scanned: 0,
-            event: LegacySseEvent::default(),
+            parser: SseParser::new(MAX_MESSAGE_BYTES),
+            pending: VecDeque::new(),
             is_open: true,
         };
         while let Some(event) = it.next_event().await {
-            if event.kind == "endpoint" {
+            if event.name.as_deref() == Some("endpoint") {
                 let speak = url.join(event.data.trim()).map_err(io::Error::other)?;
-                // Nobody else gets what is meant for this server.
+                // Messages and credentials are for this server only.
                 if speak.origin() != url.origin() {
-                    return Err(io::Error::other("it sends us to another server"));
+                    return Err(io::Error::other("its endpoint is on another server"));
                 }
                 it.endpoint = speak;
                 return Ok(it);
             }
         }
-        Err(io::Error::other("it does not say where to speak"))
+        Err(io::Error::other("it does not name an endpoint"))
     }
 
-    /// The next event. Nothing is lost if this is dropped while it waits.
-    async fn next_event(&mut self) -> Option<LegacySseEvent> {
+    /// Returns the next event. Cancel safe.
+    async fn next_event(&mut self) -> Option<SseEvent> {
         loop {
-            while let Some(line) = self.take_line() {
-                if line.is_empty() {
-                    if !self.event.data.is_empty() || !self.event.kind.is_empty() {
-                        return Some(std::mem::take(&mut self.event));
-                    }
-                    continue;
-                }
-                let (field, value) = line.split_once(':').unwrap_or((&line, ""));
-                let value = value.strip_prefix(' ').unwrap_or(value);
-                match field {
-                    "event" => value.clone_into(&mut self.event.kind),
-                    "data" => {
-                        if !self.event.data.is_empty() {
-                            self.event.data.push('\n');
-                        }
-                        self.event.data.push_str(value);
-                    }
-                    _ => {}
-                }
+            if let Some(event) = self.pending.pop_front() {
+                return Some(event);
             }
-            if self.buffer.len() + self.event.data.len() > MAX_MESSAGE_BYTES {
-                return None;
-            }
-            let piece = self.response.chunk().await.ok().flatten()?;
-            self.buffer.extend_from_slice(&piece);
+            let chunk = self.response.chunk().await.ok().flatten()?;
+            self.pending.extend(self.parser.feed(&chunk).ok()?);
         }
-    }
-
-    fn take_line(&mut self) -> Option<String> {
-        let found = self.buffer[self.scanned..].iter().position(|byte| *byte == b'\n');
-        let Some(at) = found.map(|at| at + self.scanned) else {
-            self.scanned = self.buffer.len();
-            return None;
-        };
-        self.scanned = 0;
-        let line: Vec<u8> = self.buffer.drain(..=at).collect();
-        let line = line.trim_ascii_end();
-        Some(String::from_utf8_lossy(line).into_owned())
     }
 }
 
@@ -222,7 +184,7 @@ impl Transport<RoleClient> for LegacySseTransport {
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         while self.is_open {
             let event = self.next_event().await?;
-            if !matches!(event.kind.as_str(), "" | "message") {
+            if event.name.as_deref().is_some_and(|name| name != "message") {
                 continue;
             }
             if let Ok(message) = serde_json::from_str::<ServerJsonRpcMessage>(&event.data) {

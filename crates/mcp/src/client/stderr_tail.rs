@@ -1,5 +1,4 @@
-//! The end of what a program says on its error stream, for the message when
-//! it fails. However much it says, only that much is kept.
+//! Keeps the end of a program's stderr for error messages, in bounded memory.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,13 +6,13 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
-/// How much is kept.
+/// How many bytes are kept.
 const MAX_KEPT_BYTES: usize = 8 * 1024;
 
-/// How much is shown of it.
+/// How many bytes are shown.
 const MAX_SHOWN_BYTES: usize = 2_000;
 
-/// The end of a text that goes on.
+/// The end of a program's stderr.
 #[derive(Debug, Default)]
 pub(crate) struct StderrTail {
     kept: Mutex<VecDeque<u8>>,
@@ -28,7 +27,7 @@ impl StderrTail {
         kept.extend(bytes);
     }
 
-    /// The last lines, without what a terminal would obey.
+    /// Returns the last lines, without control characters.
     pub(crate) fn text(&self) -> String {
         let kept = self.lock();
         let bytes: Vec<u8> = kept.iter().copied().collect();
@@ -37,7 +36,7 @@ impl StderrTail {
         let text = super::sanitize::strip_controls(text.trim());
         let from = text.ceil_char_boundary(text.len().saturating_sub(MAX_SHOWN_BYTES));
         let shown = &text[from..];
-        // A line that was cut in two tells nothing.
+        // Drop a partial first line.
         let whole = if from > 0 { shown.split_once('\n').map_or(shown, |it| it.1) } else { shown };
         whole.to_owned()
     }
@@ -46,7 +45,7 @@ impl StderrTail {
         self.kept.lock()
     }
 
-    /// Reads to the end.
+    /// Reads the stream to its end.
     pub(crate) async fn read_to_end(self: Arc<Self>, mut stream: impl AsyncRead + Unpin) {
         let mut buffer = vec![0; 16 * 1024];
         while let Ok(read) = stream.read(&mut buffer).await {

@@ -276,7 +276,7 @@ where
 pub(crate) fn parse_server_message(text: &[u8]) -> Result<ServerJsonRpcMessage, serde_json::Error> {
     let read = serde_json::from_slice(text).or_else(|error| {
         let lossy = String::from_utf8_lossy(text);
-        let mended = hermes_llm::whole_characters(&lossy);
+        let mended = hermes_core::surrogates::replace_lone_surrogates(&lossy);
         match (&lossy, mended) {
             (_, Some(mended)) => serde_json::from_str(&mended).map_err(|_| error),
             (std::borrow::Cow::Owned(lossy), None) => {

@@ -75,7 +75,9 @@ impl TlsSettings {
                     return Err("`client_cert` must be a file or a list of two files".to_owned());
                 };
                 if key.is_some() {
-                    return Err("`client_cert` already names the key; remove `client_key`".to_owned());
+                    return Err(
+                        "`client_cert` already names the key; remove `client_key`".to_owned()
+                    );
                 }
                 if parts.len() == 3 {
                     return Err(ENCRYPTED_KEY_ERROR.to_owned());
@@ -193,7 +195,9 @@ fn pem_problem(pem: &[u8]) -> Option<(&'static str, &'static str)> {
 fn read_pem(file: &Path) -> std::io::Result<Vec<u8>> {
     let about = std::fs::metadata(file)?;
     if !about.is_file() || about.len() > MAX_PEM_BYTES {
-        return Err(std::io::Error::other("not a regular file, or too large for certificates or keys"));
+        return Err(std::io::Error::other(
+            "not a regular file, or too large for certificates or keys",
+        ));
     }
     std::fs::read(file)
 }

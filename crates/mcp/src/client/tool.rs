@@ -264,7 +264,9 @@ impl McpTool {
         let failed = match fault {
             McpRequestError::Refused(error) | McpRequestError::Unreadable(error) => return error,
             McpRequestError::Cancelled => return ToolError::cancelled(),
-            McpRequestError::AuthRequired(want) => return super::oauth::auth_required_error(&self.server, &want),
+            McpRequestError::AuthRequired(want) => {
+                return super::oauth::auth_required_error(&self.server, &want);
+            }
             McpRequestError::UrlElicitation(_) => {
                 return ToolError::denied(format!(
                     "The MCP server '{server}' requires the user to open a URL first"
@@ -272,13 +274,13 @@ impl McpTool {
             }
             McpRequestError::NotSent(why) => ToolError::new(
                 ErrorKind::Network,
-                format!("cannot reach the MCP server '{server}': {why}"),
+                format!("The MCP server '{server}' cannot be reached: {why}"),
             )
             .with_hint("The call was not made. Retry later, or continue without it."),
             McpRequestError::Lost(why) => ToolError::new(
                 ErrorKind::Network,
                 format!(
-                    "lost the connection to the MCP server '{server}' while {tool} ran \
+                    "The connection to the MCP server '{server}' was lost while {tool} ran \
                      ({why}); the outcome of the call is unknown"
                 ),
             )
@@ -293,8 +295,10 @@ impl McpTool {
                 ),
             )
             .with("effect_disposition", "unknown")
-            .with_hint("Check whether the call took effect before repeating it; the server \
-                setting `timeout` allows more time."),
+            .with_hint(
+                "Check whether the call took effect before repeating it; the server \
+                setting `timeout` allows more time.",
+            ),
             McpRequestError::TotalTimeout(after) => ToolError::new(
                 ErrorKind::Timeout,
                 format!(
@@ -304,8 +308,10 @@ impl McpTool {
                 ),
             )
             .with("effect_disposition", "unknown")
-            .with_hint("Check whether the call took effect before repeating it; the server \
-                setting `max_total_timeout` allows more time."),
+            .with_hint(
+                "Check whether the call took effect before repeating it; the server \
+                setting `max_total_timeout` allows more time.",
+            ),
         };
         self.server.with_stderr(failed, connection).await
     }
@@ -344,8 +350,10 @@ fn suspicious_error(server: &str, tool: &str, findings: &[String]) -> ToolError 
             findings.join(", ")
         ),
     )
-    .with_hint(format!("Ask the user; `hermes mcp accept {server} {tool}` accepts the current \
-        version."))
+    .with_hint(format!(
+        "Ask the user; `hermes mcp accept {server} {tool}` accepts the current \
+        version."
+    ))
 }
 
 fn changed_error(server: &str, tool: &str, difference: &str) -> ToolError {
@@ -384,8 +392,10 @@ fn renamed_error(server: &str, tool: &str, gone: &[String]) -> ToolError {
             gone.join(", ")
         ),
     )
-    .with_hint(format!("Ask the user; `hermes mcp accept {server} {tool}` accepts the current \
-        version."))
+    .with_hint(format!(
+        "Ask the user; `hermes mcp accept {server} {tool}` accepts the current \
+        version."
+    ))
 }
 
 impl DynTool for McpTool {

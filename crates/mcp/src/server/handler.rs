@@ -1,4 +1,4 @@
-//! What a client may ask of the server, and who answers.
+//! Dispatches the requests of one client.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -22,22 +22,23 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use super::changes::ChangedList;
 use super::{ServedSkills, ServerShared, call, message, session_id, skills};
 
-/// Where a client of the newer protocol, which has no sessions, may name one.
+/// Metadata key by which clients of the newer protocol, which has no sessions,
+/// may name one.
 const SESSION_META_KEY: &str = "hermes/session";
 
-/// The longest such name.
+/// Maximum length of such a name.
 const MAX_SESSION_CHARS: usize = 64;
 
-/// How a client reaches the server.
+/// Transport between a client and the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TransportKind {
-    /// One client, for as long as its pipe is open.
+    /// One client, until it closes the pipe.
     Stdio,
     /// Any number of clients.
     Http,
 }
 
-/// Answers one client.
+/// Handles the requests of one client.
 pub struct McpServerHandler {
     shared: Arc<ServerShared>,
     transport: TransportKind,
@@ -49,8 +50,8 @@ impl McpServerHandler {
         Self { shared, transport: carrier, session: OnceLock::new() }
     }
 
-    /// The session that a request belongs to. Over HTTP the newer protocol
-    /// knows none, so it is the one that the request names, or one for all.
+    /// Returns the session of a request. The newer protocol has none over HTTP,
+    /// so it is the one that the request names, or a common one.
     fn session_for(&self, context: &RequestContext<RoleServer>) -> Result<String, ErrorData> {
         let version = context.meta.protocol_version();
         let newer = version.is_some_and(|v| v >= ProtocolVersion::V_2026_07_28);
@@ -77,8 +78,8 @@ impl McpServerHandler {
         Ok(self.session.get_or_init(|| id).clone())
     }
 
-    /// Asks the skills something. Where there are none, there is no such
-    /// method: a list that is empty would say otherwise.
+    /// Runs a request on the skills. Without skills the method does not exist;
+    /// an empty list would suggest that it does.
     async fn with_skills<M: ConstString, T: Send + 'static>(
         &self,
         context: &RequestContext<RoleServer>,
@@ -173,8 +174,7 @@ impl ServerHandler for McpServerHandler {
         })
     }
 
-    /// The newer protocol: a client that wants to hear of changes says so, and
-    /// of which.
+    /// Newer protocol: clients subscribe to the changes they want.
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let mut news = self.shared.changes.subscribe();
         let sink = context.sink();
@@ -198,7 +198,7 @@ impl ServerHandler for McpServerHandler {
         }
     }
 
-    /// The older protocol: every client hears of changes.
+    /// Older protocol: every client is notified of changes.
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         let mut news = self.shared.changes.subscribe();
         let stop = self.shared.clients_gone.clone();
@@ -214,8 +214,8 @@ impl ServerHandler for McpServerHandler {
         }
     }
 
-    /// What no other method understands. It may be one of them with the wrong
-    /// parameters.
+    /// Handles requests that match no other method. It may be a known method
+    /// with invalid parameters.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -292,7 +292,7 @@ impl ServerHandler for McpServerHandler {
         Ok(read.await?.into())
     }
 
-    // There is nothing to complete.
+    // No argument supports completion.
 
     async fn complete(
         &self,

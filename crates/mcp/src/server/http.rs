@@ -1,4 +1,4 @@
-//! Any number of clients over HTTP, both eras of the protocol at one address.
+//! Serves any number of clients over HTTP, both protocol eras on one endpoint.
 
 use std::collections::HashSet;
 use std::convert::Infallible;
@@ -29,53 +29,53 @@ use super::request::{self, HttpReply, text_reply};
 use super::sessions::ResumableSessions;
 use super::{BearerToken, McpServer, batch, cors, message, reply_body};
 
-/// Where the server answers.
+/// Path of the MCP endpoint.
 const ENDPOINT_PATH: &str = "/mcp";
 
-/// Where clients of the older protocol name their session.
+/// Header in which clients of the older protocol name their session.
 const SESSION_HEADER: &str = "mcp-session-id";
 
-/// The largest request.
+/// Maximum size of a request body.
 const MAX_REQUEST_BYTES: usize = 64 << 20;
 
-/// Sessions of which it is remembered that messages may come together.
+/// Maximum number of sessions remembered as allowing batches.
 const MAX_BATCH_SESSIONS: usize = 10_000;
 
-/// Connections at a time.
+/// Maximum number of concurrent connections.
 const MAX_CONNECTIONS: usize = 512;
 
-/// How long a connection may take to say what it wants.
+/// How long a connection may take to send its headers.
 const HEADER_READ_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long a session is kept of which nothing is heard.
+/// How long an idle session is kept.
 const SESSION_IDLE_TIMEOUT: Duration = Duration::from_secs(8 * 60 * 60);
 
-/// How long connections may take to end when the server goes.
+/// How long connections may take to close on shutdown.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Who is let in.
+/// How clients authenticate.
 #[derive(Debug, Clone)]
 pub enum HttpAuth {
-    /// Whoever shows this token.
+    /// With this token.
     Token(BearerToken),
-    /// Anybody who can reach the address; for tests.
+    /// Without authentication; for tests.
     Open,
 }
 
-/// What is looked at before a request is answered.
+/// Checks that a request must pass before it is handled.
 #[derive(Debug, Clone)]
 pub struct HttpAccessPolicy {
-    /// Who is let in.
+    /// How clients authenticate.
     pub auth: HttpAuth,
-    /// Names by which the server may be called, besides those of this machine
-    /// itself. A page of another name that leads here is turned away.
+    /// Accepted host names besides those of this machine. Other values of
+    /// `Host` are refused, against DNS rebinding.
     pub hosts: Vec<String>,
-    /// Pages that may call the server, besides those of this machine itself.
+    /// Origins that may call the server, besides those of this machine.
     pub origins: Vec<String>,
 }
 
 impl HttpAccessPolicy {
-    /// Only for clients on this machine, and only with that token.
+    /// Accepts only local host names and origins.
     pub fn new(access: HttpAuth) -> Self {
         Self { auth: access, hosts: Vec::new(), origins: Vec::new() }
     }
@@ -86,7 +86,7 @@ impl HttpAccessPolicy {
         stop: CancellationToken,
     ) -> StreamableHttpServerConfig {
         let own = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
-        // Whoever serves all addresses must say by which name.
+        // A server that listens on all addresses must name its hosts.
         let served = address.filter(|ip| !ip.is_unspecified()).map(|ip| ip.to_string());
         let hosts = own.into_iter().chain(served).chain(self.hosts.iter().cloned());
         let pages = ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"];
@@ -101,8 +101,8 @@ impl HttpAccessPolicy {
     }
 }
 
-/// Serves whoever connects to `listener`, until `stop` is set. `make` makes
-/// what answers a client.
+/// Serves clients that connect to `listener` until `stop` is set. `make`
+/// creates the handler of a client.
 pub async fn serve_http<H, F>(
     server: &McpServer,
     listener: TcpListener,
@@ -125,7 +125,7 @@ where
         batch_sessions: Mutex::default(),
     });
     let _watching = server.spawn_watcher();
-    // The lists that requests are checked against must be there before them.
+    // Requests are checked against the tool list, so build it first.
     let _ = server.shared.listing().await;
     let connections = TaskTracker::new();
     let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
@@ -136,7 +136,7 @@ where
         };
         let Some(accepted) = stop.run_until_cancelled(listener.accept()).await else { break };
         let Ok((stream, _)) = accepted else {
-            // Out of file descriptors, most likely; others end meanwhile.
+            // Most likely out of file descriptors; wait for connections to end.
             tokio::time::sleep(Duration::from_millis(20)).await;
             continue;
         };
@@ -154,19 +154,19 @@ where
     Ok(())
 }
 
-/// The way in, for every connection.
+/// HTTP front end shared by all connections.
 struct HttpFrontend<H> {
     auth: HttpAuth,
     service: StreamableHttpService<H, ResumableSessions>,
     sessions: Arc<ResumableSessions>,
-    /// The sessions in which several messages may come as one.
+    /// Sessions in which batches are allowed.
     batch_sessions: Mutex<HashSet<HeaderValue>>,
 }
 
 impl<H: ServerHandler + Send + 'static> HttpFrontend<H> {
-    /// Answers the requests of one connection.
+    /// Handles the requests of one connection.
     async fn serve_connection(self: Arc<Self>, stream: TcpStream) {
-        // Small answers in pieces would otherwise wait for one another.
+        // Nagle's algorithm would delay small chunks.
         let _ = stream.set_nodelay(true);
         let answer = |request| {
             let entrance = Arc::clone(&self);
@@ -174,12 +174,12 @@ impl<H: ServerHandler + Send + 'static> HttpFrontend<H> {
         };
         let mut connection = http1::Builder::new();
         connection.timer(TokioTimer::new()).header_read_timeout(HEADER_READ_TIMEOUT);
-        // A connection that breaks is the client's affair.
+        // A broken connection is not an error of the server.
         let _ = connection.serve_connection(TokioIo::new(stream), service_fn(answer)).await;
     }
 
-    /// Answers a request. A page that may call the server may read the answer,
-    /// whatever it is.
+    /// Handles a request. Pages of allowed origins may read every reply,
+    /// including errors.
     async fn handle(&self, request: Request<Incoming>) -> HttpReply {
         let Some(origin) = cors::origin(request.headers()) else {
             return self.authenticate(request).await;
@@ -202,9 +202,8 @@ impl<H: ServerHandler + Send + 'static> HttpFrontend<H> {
         reply
     }
 
-    /// What is said to a page that may not call the server, or to one that
-    /// calls it by another name. That is for the service to judge, which looks
-    /// at it before it looks at the method.
+    /// Returns the refusal for a disallowed `Host` or `Origin`. The service
+    /// decides, since it checks these before the method.
     async fn origin_refusal(&self, headers: &HeaderMap) -> Option<HttpReply> {
         let mut probe = Request::new(Full::<Bytes>::default());
         *probe.method_mut() = Method::OPTIONS;
@@ -217,19 +216,20 @@ impl<H: ServerHandler + Send + 'static> HttpFrontend<H> {
         (reply.status() != StatusCode::METHOD_NOT_ALLOWED).then_some(reply)
     }
 
-    /// Answers who shows what is to be shown.
+    /// Checks the token and the path, and handles the request.
     async fn authenticate(&self, request: Request<Incoming>) -> HttpReply {
         if let HttpAuth::Token(token) = &self.auth {
             let shown = request.headers().get(AUTHORIZATION);
             if !shown.is_some_and(|shown| token.matches_header(shown.as_bytes())) {
-                let mut refusal = text_reply(StatusCode::UNAUTHORIZED, "A bearer token is needed");
+                let mut refusal =
+                    text_reply(StatusCode::UNAUTHORIZED, "A bearer token is required");
                 let wanted = HeaderValue::from_static("Bearer realm=\"hermes\"");
                 refusal.headers_mut().insert(WWW_AUTHENTICATE, wanted);
                 return refusal;
             }
         }
         if request.uri().path() != ENDPOINT_PATH {
-            return text_reply(StatusCode::NOT_FOUND, "The server is at /mcp");
+            return text_reply(StatusCode::NOT_FOUND, "The MCP endpoint is /mcp");
         }
         match *request.method() {
             Method::POST => self.handle_post(request).await,
@@ -238,7 +238,7 @@ impl<H: ServerHandler + Send + 'static> HttpFrontend<H> {
         }
     }
 
-    /// Messages of a client, mostly one.
+    /// Handles a message or a batch.
     async fn handle_post(&self, request: Request<Incoming>) -> HttpReply {
         let (mut parts, body) = request.into_parts();
         if let Err(refused) = request::normalize_headers(&parts.method, &mut parts.headers) {
@@ -257,8 +257,8 @@ impl<H: ServerHandler + Send + 'static> HttpFrontend<H> {
         }
     }
 
-    /// Whether a session has the version in which messages come together. One
-    /// that there is not is told so for each of them.
+    /// Whether the session's version allows batches. For an unknown session
+    /// each message gets its own error.
     async fn may_batch(&self, headers: &HeaderMap) -> bool {
         let Some(named) = headers.get(SESSION_HEADER) else { return false };
         self.batch_sessions().contains(named) || !self.has_session(headers).await
@@ -275,17 +275,17 @@ impl<H: ServerHandler + Send + 'static> HttpFrontend<H> {
             && batch::is_batch_initialize(&body)
         {
             let mut batching = self.batch_sessions();
-            // Sessions that have run out are not missed for this.
+            // Forgetting sessions only disables batches for them.
             if batching.len() >= MAX_BATCH_SESSIONS {
                 batching.clear();
             }
             batching.insert(begun.clone());
         }
-        // The headers were in order, so it is the body that is not understood.
+        // The headers were checked before, so the body is at fault.
         match reply.status() {
             StatusCode::UNSUPPORTED_MEDIA_TYPE => request::reject_body(&body),
             StatusCode::OK if let Some(refusal) = message::reject_cursor(&body) => {
-                // Until what it would have said is there, its id is taken.
+                // The request id stays in use until its response has been read.
                 let _ = reply.into_body().collect().await;
                 request::rejection_reply(&refusal, StatusCode::OK)
             }
@@ -294,16 +294,16 @@ impl<H: ServerHandler + Send + 'static> HttpFrontend<H> {
         }
     }
 
-    /// The end of a session.
+    /// Ends a session.
     async fn handle_delete(&self, request: Request<Incoming>) -> HttpReply {
         let is_known = self.has_session(request.headers()).await;
         request.headers().get(SESSION_HEADER).map(|named| self.batch_sessions().remove(named));
         let mut reply = self.forward(request).await;
         if reply.status() == StatusCode::ACCEPTED {
             if !is_known {
-                return text_reply(StatusCode::NOT_FOUND, "There is no such session");
+                return text_reply(StatusCode::NOT_FOUND, "No such session");
             }
-            // It has ended, and some clients take "accepted" for a failure.
+            // The session has ended, and some clients treat 202 as a failure.
             *reply.status_mut() = StatusCode::OK;
         }
         reply
@@ -317,7 +317,7 @@ impl<H: ServerHandler + Send + 'static> HttpFrontend<H> {
         }
     }
 
-    /// A request that brings nothing along.
+    /// Forwards a request without a body.
     async fn forward(&self, request: Request<Incoming>) -> HttpReply {
         let (mut parts, _) = request.into_parts();
         if let Err(refused) = request::normalize_headers(&parts.method, &mut parts.headers) {

@@ -1,5 +1,5 @@
-//! Messages on a pipe, a line each. What is no message is answered with what
-//! is wrong with it, and the next line is read.
+//! Newline-delimited messages on a pipe. An invalid line is answered with an
+//! error, and reading continues with the next line.
 
 use std::collections::VecDeque;
 use std::io;
@@ -21,54 +21,53 @@ use tokio::time::Instant;
 use super::message::{self, MessageRejection};
 use super::pending::{PendingReplies, ReplyRoute};
 
-/// As much as is read at once.
+/// Size of the read buffer.
 const READ_CHUNK_BYTES: usize = 32 << 10;
 
-/// Room for a line that is kept for the next one.
+/// Capacity of the line buffer that is kept between lines.
 const MAX_KEPT_CAPACITY: usize = 1 << 20;
 
-/// One client at the other end of two pipes.
+/// Server transport over a pair of pipes.
 pub(crate) struct LineTransport<R, W> {
     input: BufReader<R>,
-    /// As much of the next line as has been read.
+    /// The part of the next line that has been read.
     line: Vec<u8>,
     limits: LineLimits,
-    /// Whether the rest of a line is passed over that was too long.
+    /// Whether the rest of an overlong line is being skipped.
     is_skipping: bool,
     output: Arc<LineWriter<W>>,
-    /// Set when there is no more to be read.
+    /// Set at the end of the input.
     closed: CancellationToken,
-    /// Whether the client has begun to speak the protocol.
+    /// Whether the client has initialized the protocol.
     is_initialized: bool,
-    /// Whether several messages may come in one line: in 2025-03-26, and in no
-    /// other version.
+    /// Whether a line may be a batch, which only 2025-03-26 allows.
     may_batch: bool,
-    /// Those of a line that are still to be taken.
+    /// Messages of a batch that are not yet delivered.
     batch: VecDeque<ClientJsonRpcMessage>,
-    /// What the client waits for.
+    /// Requests without a response.
     pending: PendingReplies,
-    /// When nobody waits for the last answers any more.
+    /// When to stop waiting for the last responses.
     drain_deadline: Option<Instant>,
 }
 
-/// What is put up with.
+/// Limits of a line transport.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LineLimits {
-    /// The bytes of the longest message.
+    /// Maximum size of a message.
     pub(crate) max_message_bytes: usize,
-    /// How long answers may take after the last message.
+    /// How long to wait for responses after the end of the input.
     pub(crate) drain_timeout: Duration,
 }
 
-/// Where answers go. Those that wait are written together.
+/// Writes responses. Those that are queued are written together.
 struct LineWriter<W> {
     waiting: Lock<Vec<u8>>,
     pipe: Mutex<Option<W>>,
-    /// Set when nobody reads any more.
+    /// Set when the pipe is broken.
     broken: CancellationToken,
 }
 
-/// What came of reading a line.
+/// Outcome of reading a line.
 enum LineRead {
     Line,
     TooLong,
@@ -76,7 +75,7 @@ enum LineRead {
 }
 
 impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> LineTransport<R, W> {
-    /// `closed` is set when there is no more to be read.
+    /// Creates a transport that sets `closed` at the end of the input.
     pub(crate) fn new(input: R, output: W, bounds: LineLimits, closed: CancellationToken) -> Self {
         let output = LineWriter {
             waiting: Lock::default(),
@@ -98,13 +97,12 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> LineTransport<R, W> {
         }
     }
 
-    /// Reads the next line into `line`. May be given up at any time and begun
-    /// again: what was read is kept.
+    /// Reads the next line into `line`. Cancel safe: what was read is kept.
     async fn read_line(&mut self) -> LineRead {
         loop {
             let portion = match self.input.fill_buf().await {
                 Ok(portion) if !portion.is_empty() => portion,
-                // The last line may do without its end.
+                // The last line may lack its newline.
                 _ if !self.line.is_empty() => return LineRead::Line,
                 _ => return LineRead::Eof,
             };
@@ -128,8 +126,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> LineTransport<R, W> {
         }
     }
 
-    /// The message of the line that was read, if there is one; of several, the
-    /// first. What is to be said to the line at once.
+    /// Parses the line. Returns its message, or the first of a batch, and the
+    /// text to send back at once.
     fn parse_line(&mut self) -> (Option<ClientJsonRpcMessage>, Option<String>) {
         let line = self.line.trim_ascii();
         let all = if self.may_batch { message::parse_batch(line) } else { None };
@@ -168,7 +166,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> LineTransport<R, W> {
         }
     }
 
-    /// Those of a batch are answered together.
+    /// Accepts the messages of a batch, whose responses are sent together.
     fn accept_batch(
         &mut self,
         all: Vec<Result<Option<ClientJsonRpcMessage>, MessageRejection>>,
@@ -193,7 +191,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> LineTransport<R, W> {
         (self.batch.pop_front(), self.pending.take_if_complete(batch))
     }
 
-    /// What has to be said now that this message is taken.
+    /// Records a cancellation. Returns the batch response that it completes.
     fn note_cancellation(&mut self, message: &ClientJsonRpcMessage) -> Option<String> {
         let ClientJsonRpcMessage::Notification(message) = message else { return None };
         let ClientNotification::CancelledNotification(given_up) = &message.notification else {
@@ -202,20 +200,20 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> LineTransport<R, W> {
         self.pending.cancel(given_up.params.request_id.as_ref()?)
     }
 
-    /// Waits until the client has got its answers, or for as long as it may
-    /// take. Whoever answers is heard only while the client seems to be there.
+    /// Waits until all responses are written or the deadline passes. The
+    /// service stops sending responses once `receive` has returned.
     async fn wait_drained(&mut self) {
         let until =
             *self.drain_deadline.get_or_insert_with(|| Instant::now() + self.limits.drain_timeout);
         if !self.pending.is_empty() {
-            // Given up as soon as something is sent, and then begun again.
+            // Dropped whenever something is sent, and then called again.
             let broken = self.output.broken.clone();
             let _ = tokio::time::timeout_at(until, broken.cancelled()).await;
         }
     }
 
-    /// Whether a message can be about something. Before the client has begun
-    /// nothing is under way, so all but requests mean nothing.
+    /// Whether a message is meaningful. Before initialization nothing is
+    /// pending, so only requests are.
     fn is_expected(&mut self, message: &ClientJsonRpcMessage) -> bool {
         if self.is_initialized {
             return true;
@@ -297,8 +295,8 @@ where
                 let _ = self.output.add_text(said);
             }
             match message {
-                // It is written by whoever writes next: who reads may be given
-                // up while it waits, and a message must not be lost with it.
+                // Written in another task: `receive` may be dropped while it
+                // waits, which must not lose the message.
                 Some(message) => {
                     if said.is_some() || ended.is_some() {
                         let output = Arc::clone(&self.output);
@@ -306,7 +304,7 @@ where
                     }
                     return Some(message);
                 }
-                // A pipe that is broken has set its mark.
+                // A failed write sets `broken`.
                 None if said.is_some() => {
                     let _ = self.output.write().await;
                 }
@@ -321,7 +319,7 @@ where
     }
 }
 
-/// The id of a message that is to be answered.
+/// Returns the id of a message that expects a response.
 pub(super) fn request_id(message: &ClientJsonRpcMessage) -> Option<&RequestId> {
     match message {
         ClientJsonRpcMessage::Request(message) => Some(&message.id),
@@ -329,7 +327,7 @@ pub(super) fn request_id(message: &ClientJsonRpcMessage) -> Option<&RequestId> {
     }
 }
 
-/// The id of the request that a message answers.
+/// Returns the id of the request that a message answers.
 pub(super) fn response_id(message: &ServerJsonRpcMessage) -> Option<&RequestId> {
     match message {
         ServerJsonRpcMessage::Response(message) => Some(&message.id),
@@ -346,7 +344,7 @@ impl<W: AsyncWrite + Unpin> LineWriter<W> {
         })
     }
 
-    /// Adds a line to those that wait; nothing of one that cannot be written.
+    /// Queues a line; a line that cannot be serialized leaves no trace.
     fn add(
         &self,
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), serde_json::Error>,
@@ -361,7 +359,7 @@ impl<W: AsyncWrite + Unpin> LineWriter<W> {
         Ok(())
     }
 
-    /// Writes all that waits. Who finds nothing was served by another.
+    /// Writes all queued lines. If there are none, another caller wrote them.
     async fn write(&self) -> io::Result<()> {
         let mut pipe = self.pipe.lock().await;
         let Some(pipe) = pipe.as_mut() else { return Err(io::ErrorKind::NotConnected.into()) };

@@ -1,4 +1,4 @@
-//! Messages as they come from a client, and what is said of text that is none.
+//! Parses client messages, and explains what is wrong with invalid ones.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -14,16 +14,16 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-/// Some programs begin a text with it.
+/// Some programs start their output with it.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// What a request for a list has in it that names a page.
+/// Occurs in list requests that name a page.
 const CURSOR_KEY: &[u8] = b"\"cursor\"";
 
-/// No request for a list is longer.
+/// Maximum size of a list request that is checked.
 const MAX_LIST_BYTES: usize = 64 << 10;
 
-/// What is said of a text that is no message.
+/// The error response to an invalid message.
 #[derive(Debug, PartialEq)]
 pub(crate) struct MessageRejection {
     code: ErrorCode,
@@ -32,20 +32,19 @@ pub(crate) struct MessageRejection {
 }
 
 impl MessageRejection {
-    /// A text that was too long to be looked at.
+    /// Rejects a message that was too long to parse.
     pub(crate) fn too_long(most: usize) -> Self {
-        Self::invalid(format!("A message may have {most} bytes"), None)
+        Self::invalid(format!("The message exceeds {most} bytes"), None)
     }
 
-    /// A reply or a notification that is not in order, where something must be
-    /// said of it.
+    /// Rejects an invalid response or notification, where a reply is mandatory.
     pub(crate) fn invalid_reply() -> Self {
-        Self::invalid("Invalid request: it is not a message of the protocol", None)
+        Self::invalid("Invalid request: not a protocol message", None)
     }
 
-    /// A request whose id belongs to one that is not answered yet.
+    /// Rejects a request whose id is that of a pending request.
     pub(crate) fn duplicate_id(id: &RequestId) -> Self {
-        let wrong = "Invalid request: a request of this id is not answered yet";
+        let wrong = "Invalid request: another request with this id is pending";
         Self::invalid(wrong, Some(id.clone()))
     }
 
@@ -53,21 +52,21 @@ impl MessageRejection {
         Self { code: ErrorCode::INVALID_REQUEST, message: message.into(), id }
     }
 
-    /// The same as a message.
+    /// Returns the rejection as a message.
     pub(crate) fn to_message(&self) -> ServerJsonRpcMessage {
         let error = ErrorData::new(self.code, self.message.clone(), None);
         ServerJsonRpcMessage::error(error, self.id.clone())
     }
 
-    /// As it is sent. An id that cannot be told is null.
+    /// Returns the rejection as JSON. An unknown id is null.
     pub(crate) fn to_json(&self) -> String {
         let error = json!({ "code": self.code.0, "message": self.message });
         json!({ "jsonrpc": "2.0", "id": self.id, "error": error }).to_string()
     }
 }
 
-/// Reads a message. Nothing comes of what is not to be answered: a reply or a
-/// notification that is not in order.
+/// Parses a message. Returns none for an invalid response or notification,
+/// which gets no reply.
 pub(crate) fn parse_message(text: &[u8]) -> Result<Option<ClientJsonRpcMessage>, MessageRejection> {
     let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     if let Some(call) = parse_call(text) {
@@ -82,8 +81,8 @@ pub(crate) fn parse_message(text: &[u8]) -> Result<Option<ClientJsonRpcMessage>,
     }
 }
 
-/// The messages of a batch, if the text is one. None if it is empty: that is
-/// no message.
+/// Parses the messages of a batch. Returns none if the text is not a batch or
+/// is empty, which is invalid.
 pub(crate) fn parse_batch(
     text: &[u8],
 ) -> Option<Vec<Result<Option<ClientJsonRpcMessage>, MessageRejection>>> {
@@ -92,8 +91,8 @@ pub(crate) fn parse_batch(
     (!all.is_empty()).then(|| read.collect())
 }
 
-/// A call in the usual form, which is most of what comes. The general way
-/// tries every kind of message there is.
+/// Fast path for tool calls, the most frequent message. The general parser
+/// tries every message type.
 fn parse_call(text: &[u8]) -> Option<ClientJsonRpcMessage> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -119,7 +118,7 @@ fn parse_call(text: &[u8]) -> Option<ClientJsonRpcMessage> {
     Some(ClientJsonRpcMessage::request(ClientRequest::CallToolRequest(request), call.id))
 }
 
-/// What is wrong with a text that is no message.
+/// Explains what is wrong with an invalid message.
 pub(crate) fn reject(text: &[u8]) -> Option<MessageRejection> {
     let parsed = match std::str::from_utf8(text) {
         Ok(text) => serde_json::from_str::<IgnoredAny>(text).map_err(|error| error.to_string()),
@@ -131,14 +130,13 @@ pub(crate) fn reject(text: &[u8]) -> Option<MessageRejection> {
     }
     let Ok(fields) = serde_json::from_slice::<HashMap<Cow<'_, str>, &RawValue>>(text) else {
         let what = match text.trim_ascii_start().first() {
-            Some(b'[') => "Invalid request: a batch is not part of this version of the protocol",
-            _ => "Invalid request: a message is an object",
+            Some(b'[') => "Invalid request: this protocol version has no batches",
+            _ => "Invalid request: a message must be an object",
         };
         return Some(MessageRejection::invalid(what, None));
     };
     let field = |name: &str| fields.get(name).map(|raw| raw.get());
-    // Nobody answers an answer: two that do not understand one another would
-    // never end.
+    // Responses get no response: two confused peers would never stop.
     if field("method").is_none() && (field("result").is_some() || field("error").is_some()) {
         return None;
     }
@@ -151,26 +149,26 @@ pub(crate) fn reject(text: &[u8]) -> Option<MessageRejection> {
     let wrong = if !is_current {
         "`jsonrpc` must be \"2.0\"".to_owned()
     } else if !field("method").is_some_and(is_text) {
-        "`method` must be a text".to_owned()
+        "`method` must be a string".to_owned()
     } else if id.is_none() {
-        "`id` must be a whole number or a text".to_owned()
+        "`id` must be an integer or a string".to_owned()
     } else {
-        // What can be passed over need not be what can be read.
+        // Text that can be skipped is not necessarily parsable.
         match serde_json::from_slice::<Value>(text).map_err(|error| error.to_string()) {
             Err(error) if error.contains("recursion limit") => "it is nested too deeply".to_owned(),
-            Err(error) => format!("it cannot be read: {error}"),
+            Err(error) => format!("cannot parse it: {error}"),
             Ok(read) if read.get("params").is_some_and(|it| !it.is_object() && !it.is_null()) => {
-                let message = "Invalid params: they must be an object".into();
+                let message = "Invalid params: params must be an object".into();
                 return Some(MessageRejection { code: ErrorCode::INVALID_PARAMS, message, id });
             }
-            Ok(_) => "it is not a message of the protocol".to_owned(),
+            Ok(_) => "not a protocol message".to_owned(),
         }
     };
     Some(MessageRejection::invalid(format!("Invalid request: {wrong}"), id))
 }
 
-/// Whether there is such a method here. Who calls it and is not understood has
-/// given it something else than it takes.
+/// Whether the method exists. If a call of it was not recognized, its
+/// parameters are invalid.
 pub(crate) fn is_known_method(name: &str, is_newer: bool, has_skills: bool) -> bool {
     match name {
         "tools/call" | "tools/list" | "tasks/cancel" | "tasks/get" | "tasks/update" => true,
@@ -185,12 +183,12 @@ pub(crate) fn is_known_method(name: &str, is_newer: bool, has_skills: bool) -> b
     }
 }
 
-/// Why these are no parameters of that method.
+/// Explains why parameters are invalid for a method.
 pub(crate) fn explain_params(method: &str, params: Option<&Value>) -> String {
     let given = params.unwrap_or(&Value::Null);
     let why = match method {
-        _ if given.is_null() => Some("there are none".to_owned()),
-        _ if !given.is_object() => Some("they must be an object".to_owned()),
+        _ if given.is_null() => Some("params are missing".to_owned()),
+        _ if !given.is_object() => Some("params must be an object".to_owned()),
         "tools/call" => params_error::<CallToolRequestParams>(given),
         "prompts/get" => params_error::<GetPromptRequestParams>(given),
         "resources/read" => params_error::<ReadResourceRequestParams>(given),
@@ -203,15 +201,15 @@ pub(crate) fn explain_params(method: &str, params: Option<&Value>) -> String {
         }
         _ => None,
     };
-    let why = why.unwrap_or_else(|| "they are not of the form that it takes".to_owned());
-    format!("Invalid params of {method}: {why}")
+    let why = why.unwrap_or_else(|| "params have the wrong form".to_owned());
+    format!("Invalid params for {method}: {why}")
 }
 
-/// Why parameters cannot be read, with the field that is at fault.
+/// Explains why parameters cannot be parsed, and names the field.
 fn params_error<T: DeserializeOwned>(given: &Value) -> Option<String> {
     let why = T::deserialize(given).err()?.to_string();
-    // A field that is missing is named by the reader. Of one that is there,
-    // only what is wrong with it is said: without it, something else is.
+    // The parser names missing fields. For an invalid field it reports only the
+    // problem; the field at fault is the one whose removal changes the error.
     let fields = given.as_object().into_iter().flatten().take(8);
     let at_fault = fields.map(|(name, _)| name).find(|name| {
         let mut without = given.clone();
@@ -224,8 +222,8 @@ fn params_error<T: DeserializeOwned>(given: &Value) -> Option<String> {
     })
 }
 
-/// What is said of a cursor that is no text. Whoever reads requests for lists
-/// would take it for none, and begin the list anew.
+/// Rejects a cursor that is not a string. The list parser would ignore it and
+/// return the first page.
 pub(crate) fn reject_cursor(text: &[u8]) -> Option<MessageRejection> {
     #[derive(Deserialize)]
     struct ListRequest {
@@ -245,8 +243,8 @@ pub(crate) fn reject_cursor(text: &[u8]) -> Option<MessageRejection> {
     Some(MessageRejection { code: ErrorCode::INVALID_PARAMS, message, id: Some(list.id) })
 }
 
-/// What is said of a greeting that is not understood. It is no request of
-/// another kind for that.
+/// Rejects an invalid `initialize` request, which would otherwise be treated as
+/// a custom request.
 pub(crate) fn reject_initialize(message: &ClientJsonRpcMessage) -> Option<MessageRejection> {
     let ClientJsonRpcMessage::Request(message) = message else { return None };
     let ClientRequest::CustomRequest(request) = &message.request else { return None };

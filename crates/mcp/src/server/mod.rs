@@ -1,12 +1,12 @@
-//! Our tools for other programs: a server that any client of the protocol can
-//! talk to, on standard input and output or over HTTP. Every call goes through
-//! the whole pipeline of the engine, as if it came from anywhere else.
+//! MCP server for the tools of the engine, over standard input and output or
+//! HTTP. Every call goes through the whole pipeline of the engine, like any
+//! other call.
 //!
 //! ```text
-//! stdio, lines ──┐              ┌ catalogue   what there is
+//! stdio, lines ──┐              ┌ catalogue   tool list
 //!                ├─ Handler ────┼ call        one call, its progress, its questions
 //! http, request ─┘              ├ skills      prompts and resources
-//!                               └ changes     what there is has changed
+//!                               └ changes     list-changed notifications
 //! ```
 
 mod batch;
@@ -52,30 +52,30 @@ pub use secret::{BearerToken, InvalidTokenError};
 pub use skills::{ServedSkills, TextRedactor};
 pub use stdio::serve_stdio;
 
-/// Tools, prompts or resources on one page of a list.
+/// Default number of tools, prompts or resources on a page.
 const DEFAULT_PAGE_SIZE: usize = 200;
 
-/// How the server presents itself, and what it offers.
+/// Identity of the server and what it offers.
 #[derive(Debug, Clone)]
 pub struct ServeSettings {
     /// Its name.
     pub name: String,
     /// Its version.
     pub version: String,
-    /// What a model should know of it, in a few sentences.
+    /// Instructions for the model, in a few sentences.
     pub instructions: Option<String>,
-    /// Which tools it offers at first.
+    /// The tools it offers initially.
     pub selection: ToolSelection,
-    /// Whether the client's user may be asked, where the client can do that.
+    /// Whether the client's user may be asked, if the client supports it.
     pub can_elicit: bool,
-    /// How many tools, prompts or resources are on one page of a list.
+    /// Number of tools, prompts or resources on a page.
     pub page_size: usize,
-    /// Skills that it offers as prompts and resources, if any.
+    /// Skills offered as prompts and resources, if any.
     pub skills: Option<Arc<ServedSkills>>,
 }
 
 impl ServeSettings {
-    /// A server of that name and version which offers every tool.
+    /// Settings for a server with this name and version that offers every tool.
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -89,39 +89,39 @@ impl ServeSettings {
     }
 }
 
-/// Makes the caller for the session of that id.
+/// Creates the caller for a session id.
 pub type CallerFactory = Arc<dyn Fn(&str) -> Caller + Send + Sync>;
 
-/// A server. Cheap to clone; clones are the same server.
+/// An MCP server. Cheap to clone; clones share their state.
 #[derive(Clone)]
 pub struct McpServer {
     shared: Arc<ServerShared>,
 }
 
-/// What all clients of a server have in common.
+/// State that all clients of a server share.
 pub(crate) struct ServerShared {
     pub(crate) engine: Engine,
     pub(crate) settings: ServeSettings,
-    /// Which tools are offered now.
+    /// The tools offered now.
     selection: Mutex<Arc<ToolSelection>>,
     pub(crate) catalogue: ToolCatalogue,
     pub(crate) changes: ListChanges,
     pub(crate) request_states: RequestStates,
-    /// Calls whose clients come back for the answer.
+    /// Calls that clients poll as tasks.
     pub(crate) tasks: TaskManager,
-    /// Stops every call.
+    /// Cancels every call.
     pub(crate) cancel_calls: CancellationToken,
-    /// Set when there is nobody left to be told of changes.
+    /// Set when no client is left to be notified of changes.
     pub(crate) clients_gone: CancellationToken,
     caller_factory: CallerFactory,
-    /// The session of clients that have none of their own.
+    /// The session of clients without one.
     common_session: String,
     calls_made: AtomicU64,
 }
 
 impl McpServer {
-    /// A server for the tools of `engine`. Fails if the system has no random
-    /// numbers to give.
+    /// Creates a server for the tools of `engine`. Fails if the system provides
+    /// no random numbers.
     pub fn new(
         engine: Engine,
         settings: ServeSettings,
@@ -144,13 +144,12 @@ impl McpServer {
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// From now on these tools are offered; clients are told if that makes a
-    /// difference.
+    /// Replaces the offered tools. Clients are notified if the list changes.
     pub fn select(&self, selection: ToolSelection) {
         *self.shared.selection.lock() = Arc::new(selection);
     }
 
-    /// What answers one client.
+    /// Creates the handler of one client.
     pub fn handler(&self, carrier: TransportKind) -> McpServerHandler {
         McpServerHandler::new(Arc::clone(&self.shared), carrier)
     }
@@ -169,13 +168,13 @@ impl ServerShared {
         &self.common_session
     }
 
-    /// A name for a call that no other call of this server has.
+    /// Returns a call id that is unique in this server.
     pub(crate) fn next_call_id(&self) -> String {
         format!("call-{}", self.calls_made.fetch_add(1, Ordering::Relaxed) + 1)
     }
 }
 
-/// A name for a session that nobody can guess.
+/// Returns an unguessable session id.
 pub(crate) fn session_id() -> io::Result<String> {
     Ok(format!("mcp-{}", secret::hex(&secret::random_bytes::<8>()?)))
 }

@@ -1,11 +1,11 @@
-//! The requests of a client that are not answered yet, and which of them came
-//! together: those are answered together.
+//! Tracks the pending requests of a client and the batches they came in, since
+//! the responses to a batch are sent together.
 
 use std::collections::HashMap;
 
 use rmcp::model::RequestId;
 
-/// What is still to be answered.
+/// Pending requests and batches.
 #[derive(Debug, Default)]
 pub(crate) struct PendingReplies {
     requests: HashMap<RequestId, Option<u64>>,
@@ -13,41 +13,41 @@ pub(crate) struct PendingReplies {
     last_batch: u64,
 }
 
-/// Several messages that came as one.
+/// A batch without a complete response.
 #[derive(Debug, Default)]
 struct PendingBatch {
-    /// Requests whose answers are not there.
+    /// Requests without a response.
     unanswered: usize,
-    /// Answers that are.
+    /// Responses so far.
     replies: Vec<String>,
 }
 
-/// Where an answer goes.
+/// What to do with a response.
 #[derive(Debug, PartialEq)]
 pub(crate) enum ReplyRoute {
-    /// It is sent as it is.
+    /// Send it now.
     Immediate,
-    /// It waits for others.
+    /// Nothing: it waits for the rest of its batch.
     Held,
-    /// It was the last that was waited for; this is sent for all of them.
+    /// Send this response for the whole batch, which is now complete.
     BatchComplete(String),
 }
 
 impl PendingReplies {
-    /// Notes a request. False if one of this id waits for its answer already:
-    /// nobody could tell which of them is answered.
+    /// Adds a request. Returns false if its id is pending already, since the
+    /// response would be ambiguous.
     pub(crate) fn add(&mut self, id: &RequestId) -> bool {
         self.insert(id, None)
     }
 
-    /// Notes a batch, of which nothing is known yet.
+    /// Starts an empty batch.
     pub(crate) fn begin_batch(&mut self) -> u64 {
         self.last_batch += 1;
         self.batches.insert(self.last_batch, PendingBatch::default());
         self.last_batch
     }
 
-    /// Notes a request of a batch; false as for `begin`.
+    /// Adds a request of a batch; returns false as [`Self::add`] does.
     pub(crate) fn add_to_batch(&mut self, batch: u64, id: &RequestId) -> bool {
         let is_new = self.insert(id, Some(batch));
         if is_new && let Some(batch) = self.batches.get_mut(&batch) {
@@ -56,24 +56,24 @@ impl PendingReplies {
         is_new
     }
 
-    /// Adds to what is said to a batch.
+    /// Adds a response to a batch.
     pub(crate) fn add_reply(&mut self, batch: u64, text: String) {
         if let Some(batch) = self.batches.get_mut(&batch) {
             batch.replies.push(text);
         }
     }
 
-    /// The answer to a batch, if there is no more to wait for.
+    /// Takes the response to a batch if it is complete.
     pub(crate) fn take_if_complete(&mut self, batch: u64) -> Option<String> {
         if self.batches.get(&batch)?.unanswered > 0 {
             return None;
         }
         let said = self.batches.remove(&batch)?.replies;
-        // Nothing is said where nothing was asked.
+        // A batch of notifications gets no response.
         (!said.is_empty()).then(|| format!("[{}]", said.join(",")))
     }
 
-    /// A request is answered. `text` is asked for only where it has to wait.
+    /// Completes a request. `text` is called only if the response is held.
     pub(crate) fn complete(
         &mut self,
         id: &RequestId,
@@ -86,8 +86,8 @@ impl PendingReplies {
         self.take_if_complete(batch).map_or(ReplyRoute::Held, ReplyRoute::BatchComplete)
     }
 
-    /// A request that its client has given up is not answered. What is
-    /// returned is sent to the others of its batch.
+    /// Drops a cancelled request, which gets no response. Returns the batch
+    /// response that this completes.
     pub(crate) fn cancel(&mut self, id: &RequestId) -> Option<String> {
         match self.complete(id, || None) {
             ReplyRoute::BatchComplete(text) => Some(text),

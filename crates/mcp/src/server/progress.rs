@@ -1,4 +1,4 @@
-//! Signs of life of a call, on their way to the client.
+//! Progress notifications of a call.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -11,18 +11,18 @@ use tokio::sync::mpsc;
 
 use super::call::CallEvent;
 
-/// No client wants to hear more often.
+/// Minimum time between notifications.
 const MIN_NOTIFY_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A call that says nothing for so long is said to run still: there are clients
-/// that give up on what they do not hear of.
+/// A call without progress for this long is reported as running, since some
+/// clients time out on silence.
 pub(crate) const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The least step: each sign says more than the one before it, as the protocol
-/// demands, even where the tool does not.
+/// Minimum step. The protocol requires increasing values, even if the tool
+/// reports none.
 const MIN_PROGRESS_STEP: f64 = 0.001;
 
-/// Tells the client how a call gets on.
+/// Notifies the client of a call's progress.
 pub(crate) struct ProgressNotifier {
     call: String,
     token: ProgressToken,
@@ -42,7 +42,8 @@ impl ProgressNotifier {
         Self { call: call.to_owned(), token, events: errands, last: Mutex::default() }
     }
 
-    /// The sign that the call still runs; none if it has said so itself lately.
+    /// Returns a notification that the call still runs, unless it reported
+    /// progress recently.
     pub(crate) fn heartbeat(&self, now: Instant) -> Option<ProgressNotificationParam> {
         let last = self.last.lock().at;
         if last.is_some_and(|at| now.saturating_duration_since(at) < HEARTBEAT_INTERVAL) {
@@ -51,14 +52,14 @@ impl ProgressNotifier {
         self.notification(&ProgressUpdate { fraction: None, message: String::new() }, true, now)
     }
 
-    /// The sign as the client is told it; none if it came too soon.
+    /// Builds a notification, or none if the last one is too recent.
     fn notification(
         &self,
         progress: &ProgressUpdate,
         own: bool,
         now: Instant,
     ) -> Option<ProgressNotificationParam> {
-        // How far a call inside the call has come says nothing of the whole.
+        // The fraction of a nested call says nothing about the whole.
         let fraction = progress.fraction.filter(|_| own).map(|f| f.clamp(0.0, 1.0));
         let mut last = self.last.lock();
         let soon =
@@ -79,7 +80,7 @@ impl ProgressNotifier {
         last.value = Some(value);
         last.at = Some(now);
         let mut sign = ProgressNotificationParam::new(self.token.clone(), value);
-        // What goes on past its end has an end that nobody knows.
+        // Past the total, the total is unknown.
         sign.total = last.total.filter(|total| value <= *total);
         if !progress.message.is_empty() {
             sign.message = Some(progress.message.clone());
@@ -91,7 +92,7 @@ impl ProgressNotifier {
 impl CallObserver for ProgressNotifier {
     fn progress(&self, call: &str, _tool: &str, progress: &ProgressUpdate) {
         if let Some(sign) = self.notification(progress, call == self.call, Instant::now()) {
-            // A client that does not keep up misses some.
+            // Dropped if the client does not keep up.
             let _ = self.events.try_send(CallEvent::Progress(sign));
         }
     }

@@ -1,6 +1,6 @@
-//! An answer over HTTP that is there in a moment is sent as what it is, in one
-//! piece. Only one that takes longer, or has something before it, is a stream
-//! of events: that costs both sides twice the work.
+//! Sends quick responses over HTTP as plain JSON. Only a response that takes
+//! longer, or follows other messages, becomes an event stream, which costs both
+//! sides twice the work.
 
 use std::time::Duration;
 
@@ -15,19 +15,20 @@ use tokio::time::{Instant, timeout_at};
 
 use super::request::HttpReply;
 
-/// How long an answer is waited for. Who waits longer wants to hear something.
+/// How long to wait for a response before streaming. Clients that wait longer
+/// need progress.
 pub(crate) const INLINE_REPLY_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The first message of a stream.
+/// The first message of an event stream.
 #[derive(Debug, PartialEq)]
 enum FirstEvent {
-    /// It is the answer, and this is its text.
+    /// The response, as JSON text.
     Response(Bytes),
-    /// Something else comes before the answer.
+    /// A message before the response.
     Other,
 }
 
-/// The reply in one piece, if it can be had in a moment.
+/// Converts an event stream to a plain response if that arrives in time.
 pub(crate) async fn inline_if_quick(reply: HttpReply, moment: Duration) -> HttpReply {
     let kind = reply.headers().get(CONTENT_TYPE);
     if kind.is_none_or(|kind| kind != "text/event-stream") {
@@ -54,14 +55,14 @@ pub(crate) async fn inline_if_quick(reply: HttpReply, moment: Duration) -> HttpR
     HttpReply::from_parts(parts, BoxBody::new(all))
 }
 
-/// The first message in the text of a stream; none if it is not there yet.
+/// Parses the first message of an event stream; none if it is incomplete.
 fn first_event(text: &[u8]) -> Option<FirstEvent> {
     #[derive(Deserialize)]
     struct EventMessage {
         method: Option<IgnoredAny>,
     }
     let text = std::str::from_utf8(text).ok()?;
-    // An event ends with an empty line; what comes after the last one has not.
+    // An empty line ends an event; the text after the last one is incomplete.
     let (ended, _) = text.rsplit_once("\n\n")?;
     let mut events = ended.split("\n\n").map(|event| {
         let lines = event.lines().filter_map(|line| line.strip_prefix("data:"));

@@ -1,5 +1,5 @@
-//! A request over HTTP before the protocol is looked at: what it carries, what
-//! it takes for an answer, and how much it brings.
+//! Protocol-independent checks of an HTTP request: content type, accepted types
+//! and size.
 
 use std::convert::Infallible;
 
@@ -16,19 +16,19 @@ pub(crate) type HttpReply = Response<BoxBody<Bytes, Infallible>>;
 const JSON_TYPE: &str = "application/json";
 const EVENT_STREAM_TYPE: &str = "text/event-stream";
 
-/// How many times as much as it may is read of a request that is too large.
-/// Who is cut off while it writes does not get to read why.
+/// Multiple of the limit up to which an oversized body is read. A client that
+/// is cut off while sending does not read the error.
 const OVERSIZE_READ_FACTOR: usize = 4;
 
-/// An answer of a few words.
+/// Builds a plain text reply.
 pub(crate) fn text_reply(status: StatusCode, text: impl Into<Bytes>) -> HttpReply {
     let mut reply = Response::new(Full::new(text.into()).boxed());
     *reply.status_mut() = status;
     reply
 }
 
-/// Looks at the headers, and puts those that can be written in several ways
-/// into the one that is understood further on.
+/// Checks the headers, and rewrites equivalent forms to the one that the
+/// service accepts.
 pub(crate) fn normalize_headers(
     method: &Method,
     headers: &mut HeaderMap,
@@ -40,7 +40,7 @@ pub(crate) fn normalize_headers(
     };
     if !wanted.iter().all(|media| accepts(headers, media)) {
         let wanted = wanted.join(" and ");
-        let said = format!("Accept must have {wanted}");
+        let said = format!("Accept must include {wanted}");
         return Err(text_reply(StatusCode::NOT_ACCEPTABLE, said).into());
     }
     headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
@@ -54,7 +54,7 @@ pub(crate) fn normalize_headers(
     Ok(())
 }
 
-/// Whether an answer of this kind is taken.
+/// Whether the client accepts this media type.
 fn accepts(headers: &HeaderMap, media: &str) -> bool {
     let family = media.split('/').next().unwrap_or_default();
     let ranges = headers.get_all(ACCEPT).into_iter().filter_map(|value| value.to_str().ok());
@@ -72,7 +72,7 @@ fn accepts(headers: &HeaderMap, media: &str) -> bool {
     })
 }
 
-/// Whether the body says that it is JSON, in the encoding that JSON has.
+/// Whether the content type is JSON in UTF-8.
 fn is_json(headers: &HeaderMap) -> bool {
     let Some(said) = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()) else {
         return false;
@@ -89,7 +89,7 @@ fn is_json(headers: &HeaderMap) -> bool {
         })
 }
 
-/// Reads the body, as long as it is not larger than it may be.
+/// Reads a body of at most `most` bytes.
 pub(crate) async fn read_body<B>(
     headers: &HeaderMap,
     body: B,
@@ -99,7 +99,7 @@ where
     B: Body<Data = Bytes> + Unpin,
 {
     let too_large = || {
-        let text = format!("A request may have {most} bytes");
+        let text = format!("The request exceeds {most} bytes");
         let mut reply = text_reply(StatusCode::PAYLOAD_TOO_LARGE, text);
         reply.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         reply
@@ -115,7 +115,7 @@ where
     let mut size = 0_usize;
     while let Some(frame) = body.frame().await {
         let Ok(frame) = frame else {
-            return Err(text_reply(StatusCode::BAD_REQUEST, "The request has broken off"));
+            return Err(text_reply(StatusCode::BAD_REQUEST, "The request body is incomplete"));
         };
         let Ok(data) = frame.into_data() else { continue };
         size = size.saturating_add(data.len());
@@ -125,7 +125,7 @@ where
         if size > most {
             (gathered, only) = (Vec::new(), None);
         } else if size == data.len() {
-            // Most requests come in one piece, which need not be copied.
+            // Most bodies arrive in one frame, which need not be copied.
             only = Some(data);
         } else {
             if let Some(first) = only.take() {
@@ -140,19 +140,19 @@ where
     Ok(only.unwrap_or_else(|| gathered.into()))
 }
 
-/// What is said of a body that is no message.
+/// Builds the reply to a body that is not a valid message.
 pub(crate) fn reject_body(body: &[u8]) -> HttpReply {
     let refusal = message::reject(body).unwrap_or_else(MessageRejection::invalid_reply);
     rejection_reply(&refusal, StatusCode::BAD_REQUEST)
 }
 
-/// What is said of a greeting that is not understood, if it is one.
+/// Builds the reply to an invalid `initialize` request, if the body is one.
 pub(crate) fn reject_initialize(body: &[u8]) -> Option<HttpReply> {
     let read = message::parse_message(body).ok().flatten()?;
     message::reject_initialize(&read).map(|it| rejection_reply(&it, StatusCode::BAD_REQUEST))
 }
 
-/// A refusal as a reply.
+/// Builds the reply for a rejection.
 pub(crate) fn rejection_reply(refusal: &MessageRejection, status: StatusCode) -> HttpReply {
     let mut reply = text_reply(status, refusal.to_json());
     reply.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON_TYPE));

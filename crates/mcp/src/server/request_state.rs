@@ -1,5 +1,5 @@
-//! Questions that go out with an answer and come back with the next request.
-//! What comes back went through the client's hands, so it is sealed.
+//! State of questions that are sent with a result and come back with the next
+//! request. It passes through the client, so it is sealed.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 
 use super::secret;
 
-/// How long somebody may think about a question.
+/// How long a question may be answered.
 const STATE_TTL: Duration = Duration::from_secs(600);
 
-/// Seals that are remembered as used.
+/// Maximum number of used seals that are remembered.
 const MAX_USED_STATES: usize = 10_000;
 
 pub(crate) struct RequestStates {
@@ -32,14 +32,14 @@ struct SealedState {
 }
 
 impl RequestStates {
-    /// Its key lives as long as the program.
+    /// Creates a key that lives as long as the process.
     pub(crate) fn new() -> io::Result<Self> {
         let codec = RequestStateCodec::try_new(secret::random_bytes::<32>()?)
             .map_err(|error| io::Error::other(error.to_string()))?;
         Ok(Self { codec, next: AtomicU64::new(0), used: Mutex::default() })
     }
 
-    /// A seal for questions about this.
+    /// Seals a state bound to `about`.
     pub(crate) fn seal(&self, about: &[u8]) -> Result<String, ErrorData> {
         let state = SealedState { number: self.next.fetch_add(1, Ordering::Relaxed) };
         let options = SealOptions::new().associated_data(about).ttl(STATE_TTL);
@@ -47,8 +47,8 @@ impl RequestStates {
         sealed.map_err(|error| ErrorData::internal_error(error.to_string(), None))
     }
 
-    /// Whether the answers that come with a seal count: once, and not too
-    /// late. A seal that is not ours, or is about something else, is an error.
+    /// Whether the answers that come with a seal are valid: once, and before it
+    /// expires. A foreign seal, or one bound to other data, is an error.
     pub(crate) fn redeem(&self, sealed: &str, about: &[u8]) -> Result<bool, ErrorData> {
         let state: SealedState = match self.codec.open_json_with(sealed, about) {
             Ok(state) => state,

@@ -1,13 +1,13 @@
-//! Random numbers, and the token that a client over HTTP must show.
+//! Random bytes, and the bearer token of HTTP clients.
 
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read as _};
 
-/// The shortest token that somebody may choose.
+/// Minimum length of a token chosen by the user.
 const MIN_TOKEN_CHARS: usize = 16;
 
-/// Bytes that nobody can guess.
+/// Returns cryptographically secure random bytes.
 pub(crate) fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
@@ -18,22 +18,22 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A text that cannot be a token.
+/// The text is not a valid token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("A token has at least {MIN_TOKEN_CHARS} characters, all of them visible ASCII")]
+#[error("A token must be at least {MIN_TOKEN_CHARS} visible ASCII characters")]
 pub struct InvalidTokenError;
 
-/// What a client must show to be let in. It is never printed.
+/// The token that a client must present. It is never printed.
 #[derive(Clone)]
 pub struct BearerToken(String);
 
 impl BearerToken {
-    /// A new one.
+    /// Generates a token.
     pub fn generate() -> io::Result<Self> {
         Ok(Self(hex(&random_bytes::<32>()?)))
     }
 
-    /// One that somebody has chosen.
+    /// Validates a token chosen by the user.
     pub fn new(text: &str) -> Result<Self, InvalidTokenError> {
         let text = text.trim();
         let visible = text.bytes().all(|byte| byte.is_ascii_graphic());
@@ -43,13 +43,13 @@ impl BearerToken {
         Ok(Self(text.to_owned()))
     }
 
-    /// The token itself, to be kept or shown once.
+    /// Returns the token, to be stored or shown once.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// Whether the value of an `Authorization` header shows it. Takes as long
-    /// for a near miss as for a far one.
+    /// Whether an `Authorization` header carries the token. Compares in
+    /// constant time.
     pub(crate) fn matches_header(&self, header: &[u8]) -> bool {
         let Some((scheme, shown)) = header.split_at_checked(7) else { return false };
         if !scheme.eq_ignore_ascii_case(b"bearer ") {

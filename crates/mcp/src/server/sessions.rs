@@ -1,7 +1,6 @@
-//! Sessions of the older protocol over HTTP. The library keeps them; here is
-//! what it does not see to: a request whose id belongs to one that is not
-//! answered yet is refused, and an answer that nobody was there to read waits
-//! for its client for a while.
+//! Sessions of the older protocol over HTTP. Adds to those of the library: a
+//! request with the id of a pending one is refused, and a response that its
+//! client could not read is kept for a while.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -26,13 +25,13 @@ use super::reply_body::INLINE_REPLY_TIMEOUT;
 type LocalTransport = <LocalSessionManager as SessionManager>::Transport;
 type HttpSessionError = <LocalSessionManager as SessionManager>::Error;
 
-/// How many answers wait for clients that have gone, how large they may be
-/// together, and how long they wait.
+/// Limits of the reply cache: number of replies, their total size, and how long
+/// they are kept.
 const MAX_CACHED_REPLIES: usize = 64;
 const MAX_CACHED_BYTES: usize = 8 << 20;
 const CACHED_REPLY_TTL: Duration = Duration::from_secs(5 * 60);
 
-/// All sessions.
+/// The session manager.
 #[derive(Debug)]
 pub(crate) struct ResumableSessions {
     local: LocalSessionManager,
@@ -40,7 +39,7 @@ pub(crate) struct ResumableSessions {
     replies: Arc<Mutex<ReplyCache>>,
 }
 
-/// What a client waits for.
+/// Pending requests of a session.
 #[derive(Debug)]
 struct SessionRequests {
     session: SessionId,
@@ -48,17 +47,17 @@ struct SessionRequests {
     replies: Arc<Mutex<ReplyCache>>,
 }
 
-/// A request that is not answered yet.
+/// A pending request.
 #[derive(Debug)]
 struct OpenRequest {
     began: Instant,
-    /// The stream of events that carries its answer.
+    /// The event stream that carries its response.
     stream: OnceLock<String>,
-    /// Whether something came before the answer.
+    /// Whether a message came before the response.
     has_events: AtomicBool,
 }
 
-/// Answers that were given while their clients may have been away.
+/// Responses that may not have reached their clients.
 #[derive(Debug, Default)]
 struct ReplyCache {
     kept: VecDeque<CachedReply>,
@@ -75,7 +74,7 @@ struct CachedReply {
 }
 
 impl ResumableSessions {
-    /// Sessions that are kept for so long when nothing is heard of them.
+    /// Creates a manager that closes sessions idle for this long.
     pub(crate) fn new(idle: Duration) -> Self {
         let mut local = LocalSessionManager::default();
         local.session_config.keep_alive = Some(idle);
@@ -176,7 +175,7 @@ impl SessionManager for ResumableSessions {
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, HttpSessionError>
     {
-        // The library forgets a stream with its answer.
+        // The library drops a stream together with its response.
         if let Some((index, stream)) = parse_event_id(&last_event_id)
             && let Some(answer) = self.replies.lock().find(id, stream)
         {
@@ -190,7 +189,7 @@ impl SessionManager for ResumableSessions {
 }
 
 impl SessionRequests {
-    /// False if a request of this id waits for its answer already.
+    /// Adds a request. Returns false if its id is pending already.
     fn add(&self, request: &RequestId, asked: &Arc<OpenRequest>) -> bool {
         let mut open = self.open.lock();
         if open.contains_key(request) {
@@ -200,8 +199,8 @@ impl SessionRequests {
         true
     }
 
-    /// A message goes out. If it is an answer, its request is no longer open,
-    /// and it is kept where its client may come back for it.
+    /// Records an outgoing message. A response completes its request, and is
+    /// cached if its client may resume the stream.
     fn record_reply(&self, message: &ServerJsonRpcMessage) {
         let Some(request) = response_id(message) else { return };
         let asked = self.open.lock().remove(request);
@@ -217,7 +216,7 @@ impl OpenRequest {
         Self { began: Instant::now(), stream, has_events: has_begun }
     }
 
-    /// An event of its stream is on its way to the client.
+    /// Records an event that is sent on the stream.
     fn observe(&self, event: &ServerSseMessage) {
         if let Some((_, stream)) = event.event_id.as_deref().and_then(parse_event_id) {
             self.stream.get_or_init(|| stream.to_owned());
@@ -227,8 +226,8 @@ impl OpenRequest {
         }
     }
 
-    /// The stream of a request whose client can know it. An answer that is
-    /// there in a moment is no stream, and comes or is lost as a whole.
+    /// Returns the stream, if the client can know it. A quick response is not
+    /// streamed, and arrives or is lost as a whole.
     fn resumable_stream(&self) -> Option<&str> {
         let is_stream = self.has_events.load(Ordering::Relaxed)
             || self.began.elapsed() >= INLINE_REPLY_TIMEOUT / 2;
@@ -270,14 +269,14 @@ impl ReplyCache {
     }
 }
 
-/// The place of an event: its number, and its stream where that is one of a
-/// request.
+/// Parses an event id into the event's number and its request stream, if it has
+/// one.
 fn parse_event_id(event: &str) -> Option<(usize, &str)> {
     let (index, stream) = event.split_once('/')?;
     Some((index.parse().ok()?, stream))
 }
 
-/// Counts what is written.
+/// Counts the bytes written to it.
 struct ByteCounter(usize);
 
 impl io::Write for ByteCounter {
@@ -291,7 +290,7 @@ impl io::Write for ByteCounter {
     }
 }
 
-/// The messages of a session, whose answers are noted.
+/// A session transport that records responses.
 pub(crate) struct RecordingTransport {
     pipe: LocalTransport,
     requests: Arc<SessionRequests>,

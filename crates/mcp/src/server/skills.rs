@@ -1,4 +1,4 @@
-//! Skills for clients: each a prompt, and its files as resources.
+//! Skills for clients: each is a prompt, and its files are resources.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -25,40 +25,40 @@ use super::catalogue::{CURSOR_PREFIX, LIST_TTL_MS};
 
 /// The argument of every prompt.
 const TASK_ARGUMENT: &str = "task";
-/// Under which tool and toolset reading is judged.
+/// Tool and toolset under which the policy judges reads.
 const JUDGED_TOOL: (&str, &str) = ("skill_view", "skills");
 
-/// Takes secrets out of a text.
+/// Redacts secrets from a text.
 pub type TextRedactor = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
-/// Skills that are offered, as far as they may be read.
+/// The skills that are offered, as far as the policy allows reading them.
 pub struct ServedSkills {
     library: SkillLibrary,
     policy: Arc<dyn Policy>,
     redact: TextRedactor,
     latest: Mutex<Option<Arc<SkillListing>>>,
-    /// What clients were told first, if any has asked.
+    /// The listing that clients got first, if any has asked.
     first: OnceLock<Arc<SkillListing>>,
 }
 
-/// What is offered at a moment.
+/// The prompts and resources at one moment.
 #[derive(Debug)]
 pub(crate) struct SkillListing {
-    /// The catalogue that it was made from.
+    /// The catalogue it was made from.
     found: Arc<SkillCatalogue>,
-    /// The same, after everything was read.
+    /// The same catalogue after its texts were scanned.
     catalogue: SkillCatalogue,
     pub(crate) prompts: Vec<Prompt>,
     pub(crate) resources: Vec<Resource>,
 }
 
 impl ServedSkills {
-    /// The skills of a shelf that this policy lets be read, without secrets.
+    /// Serves the skills that the policy allows reading, with secrets redacted.
     pub fn new(shelf: SkillLibrary, policy: Arc<dyn Policy>, redact: TextRedactor) -> Self {
         Self { library: shelf, policy, redact, latest: Mutex::default(), first: OnceLock::new() }
     }
 
-    /// What is offered now. It reads files.
+    /// Returns the current listing. Reads files.
     pub(crate) fn current_listing(&self, caller: &Caller) -> Arc<SkillListing> {
         let found = self.library.refresh();
         let kept = self.latest.lock().clone();
@@ -81,19 +81,19 @@ impl ServedSkills {
         offer
     }
 
-    /// What clients were told first; none if none has asked.
+    /// Returns the listing that clients got first, if any has asked.
     pub(crate) fn first_listing(&self) -> Option<&Arc<SkillListing>> {
         self.first.get()
     }
 
-    /// What is offered now, to a client that asks for it.
+    /// Returns the current listing for a client.
     pub(crate) fn listing_for_client(&self, caller: &Caller) -> Arc<SkillListing> {
         let offer = self.current_listing(caller);
         self.first.get_or_init(|| Arc::clone(&offer));
         offer
     }
 
-    /// A skill as the message of a user who calls for it.
+    /// Returns a skill as the user message that invokes it.
     pub(crate) fn get_prompt(
         &self,
         caller: &Caller,
@@ -118,7 +118,7 @@ impl ServedSkills {
         Ok(GetPromptResult::new(vec![message]).with_description(self.redacted_description(skill)))
     }
 
-    /// A file of a skill.
+    /// Reads a file of a skill.
     pub(crate) fn read_resource(
         &self,
         caller: &Caller,
@@ -128,7 +128,7 @@ impl ServedSkills {
             |what: String| ErrorData::resource_not_found(what, Some(json!({ "uri": uri })));
         let offer = self.listing_for_client(caller);
         let Some((skill, path)) = offer.catalogue.resolve_uri(uri) else {
-            return Err(missing(format!("There is no resource {uri}")));
+            return Err(missing(format!("No such resource: {uri}")));
         };
         self.require_readable(caller, skill, &path)?;
         let content = skill.read(&path).map_err(|error| match error {
@@ -146,7 +146,7 @@ impl ServedSkills {
 
     fn prompt(&self, skill: &Skill) -> Prompt {
         let task = PromptArgument::new(TASK_ARGUMENT)
-            .with_description("What is to be done with the skill, in a few words")
+            .with_description("What to do with the skill, in a few words")
             .with_required(false);
         let about = Some(self.redacted_description(skill));
         Prompt::new(skill.qualified_name.clone(), about, Some(vec![task]))
@@ -172,7 +172,8 @@ impl ServedSkills {
         self.require_readable(caller, skill, path).is_ok()
     }
 
-    /// An error unless the file may be read without a question.
+    /// Returns an error unless the policy allows reading the file without
+    /// asking.
     fn require_readable(
         &self,
         caller: &Caller,
@@ -201,21 +202,20 @@ impl ServedSkills {
         match ruling.verdict {
             Verdict::Allow => Ok(()),
             Verdict::Ask { reason, .. } | Verdict::Deny { reason, .. } => {
-                let what =
-                    format!("{path} of the skill '{}' may not be read", skill.qualified_name);
+                let what = format!("cannot read {path} of the skill '{}'", skill.qualified_name);
                 Err(ErrorData::invalid_params(format!("{what}: {reason}"), None))
             }
         }
     }
 }
 
-/// What is to be done, if that is said.
+/// Returns the `task` argument, if given.
 fn task_argument(request: &GetPromptRequestParams) -> Result<Option<&str>, ErrorData> {
     let given = request.arguments.as_ref().and_then(|given| given.get(TASK_ARGUMENT));
     match given {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(task)) => Ok(Some(task.trim()).filter(|task| !task.is_empty())),
-        Some(_) => Err(ErrorData::invalid_params("`task` must be a text", None)),
+        Some(_) => Err(ErrorData::invalid_params("`task` must be a string", None)),
     }
 }
 
@@ -224,7 +224,7 @@ fn skill_error(error: &SkillError) -> ErrorData {
     ErrorData::invalid_params(format!("{error}{hint}"), None)
 }
 
-/// The page of a list after what the cursor names, and the cursor of the next.
+/// Returns the page after the item named by the cursor, and the next cursor.
 fn paginate<T: Clone>(
     all: &[T],
     name: impl Fn(&T) -> &str,
@@ -234,7 +234,7 @@ fn paginate<T: Clone>(
     let start = match cursor.map(|cursor| cursor.strip_prefix(CURSOR_PREFIX)) {
         None => 0,
         Some(Some(after)) => all.partition_point(|item| name(item) <= after),
-        Some(None) => return Err(ErrorData::invalid_params("The cursor is not one of ours", None)),
+        Some(None) => return Err(ErrorData::invalid_params("Invalid cursor", None)),
     };
     let rest = all.get(start..).unwrap_or_default();
     let (page, more) = rest.split_at(size.max(1).min(rest.len()));
@@ -273,17 +273,17 @@ impl SkillListing {
     }
 }
 
-/// The form of every address.
+/// The URI template of skill files.
 pub(crate) fn resource_templates() -> ListResourceTemplatesResult {
     let template = ResourceTemplate::new("skill://{skill}/{+path}", "skill-file")
         .with_title("A file of a skill")
-        .with_description("SKILL.md holds the instructions; other files are those it speaks of");
+        .with_description("SKILL.md holds the instructions; it refers to the other files");
     ListResourceTemplatesResult::with_all_items(vec![template])
         .with_ttl_ms(LIST_TTL_MS)
         .with_cache_scope(CacheScope::Private)
 }
 
-/// What a file probably holds, by its name.
+/// Guesses the media type from the file name.
 fn media_type(path: &str) -> &'static str {
     let name = path.rsplit('/').next().unwrap_or(path);
     let ending = name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());

@@ -1,4 +1,4 @@
-//! One client, on standard input and output, until it closes the pipe.
+//! Serves one client over standard input and output, until it closes the pipe.
 
 use std::io;
 use std::sync::Arc;
@@ -13,18 +13,18 @@ use tokio_util::task::AbortOnDropHandle;
 use super::line_transport::{LineLimits, LineTransport};
 use super::{McpServer, ServerShared};
 
-/// The longest message, enough for a file of that size less its escapes.
+/// Maximum size of a message; fits a file of nearly that size.
 const MAX_MESSAGE_BYTES: usize = 64 << 20;
 
-/// How long calls may go on after the client has closed the pipe. Their
-/// answers may still be read.
+/// How long calls may continue after the client has closed the pipe, since it
+/// may still read the results.
 const DISCONNECT_GRACE: Duration = Duration::from_secs(1);
 
-/// How long they may then take to stop and say so.
+/// How long cancelled calls may then take to respond.
 const CANCEL_GRACE: Duration = Duration::from_secs(2);
 
-/// Serves the client at the other end of standard input and output, until it
-/// goes or `stop` is set. Calls that still run are then stopped.
+/// Serves the client on standard input and output until it disconnects or
+/// `stop` is set, then cancels running calls.
 pub async fn serve_stdio<H: ServerHandler>(
     server: &McpServer,
     handler: H,
@@ -46,7 +46,7 @@ pub async fn serve_stdio<H: ServerHandler>(
     )));
     let served = match handler.serve_with_ct(transport, stop).await {
         Ok(running) => running.waiting().await.map(drop).map_err(io::Error::other),
-        // A client that goes without a word, or is sent away, is no failure.
+        // A client that disconnects before initialization is not an error.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
             Ok(())
         }
@@ -58,8 +58,8 @@ pub async fn serve_stdio<H: ServerHandler>(
     served
 }
 
-/// What becomes of a server whose first answer could not be written. Nobody
-/// reads the types of the library that carried it.
+/// Converts the error of a failed first write. Unwraps the library's error
+/// types, which mean nothing to the user.
 fn broken_pipe_result(error: Box<dyn std::error::Error + Send + Sync>) -> io::Result<()> {
     match error.downcast::<io::Error>() {
         Ok(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -69,14 +69,14 @@ fn broken_pipe_result(error: Box<dyn std::error::Error + Send + Sync>) -> io::Re
 }
 
 impl McpServer {
-    /// Tells clients of changes for as long as the handle lives.
+    /// Notifies clients of list changes until the handle is dropped.
     pub(super) fn spawn_watcher(&self) -> AbortOnDropHandle<()> {
         AbortOnDropHandle::new(tokio::spawn(ServerShared::watch_lists(Arc::clone(&self.shared))))
     }
 }
 
-/// Stops the calls: at once when the server must go, after a moment when the
-/// client has gone. Who only waits for news need not.
+/// Cancels the calls: at once on shutdown, after a grace period when the client
+/// disconnects. Subscriptions end at once.
 async fn cancel_when_done(
     shared: Arc<ServerShared>,
     closed: CancellationToken,

@@ -1,6 +1,5 @@
-//! Calls that take long, for clients that would rather come back for the
-//! answer than wait for it. A call that is through in a moment is answered as
-//! ever; any other becomes a task, which the client asks after.
+//! Runs slow calls as tasks that the client polls. A quick call is answered
+//! directly; any other becomes a task.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,36 +14,36 @@ use rmcp::model::{
 };
 use rmcp::task_manager::{TaskContext, TaskExit, TaskManager, TaskOptions};
 
-/// How long a client waits before it is told to come back.
+/// How long a call may run before it becomes a task.
 const TASK_DELAY: Duration = Duration::from_secs(1);
 
-/// How often a client should ask.
+/// Suggested poll interval.
 const POLL_INTERVAL_MS: u64 = 500;
 
-/// How much longer than its tool may run a task is kept.
+/// How long a task is kept beyond the timeout of its tool.
 const EXTRA_TTL: Duration = Duration::from_secs(15 * 60);
 
-/// No task is kept longer.
+/// Maximum lifetime of a task.
 const MAX_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How long a tool may run that does not say so.
+/// Assumed timeout of a tool that declares none.
 const DEFAULT_TOOL_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 
-/// Tasks that may run at a time; with more of them clients wait.
+/// Maximum number of running tasks; beyond it, clients wait for the result.
 const MAX_RUNNING_TASKS: usize = 64;
 
 type CallFuture = Pin<Box<dyn Future<Output = Result<CallToolResponse, ErrorData>> + Send>>;
 
-/// What a call and its task know of one another.
+/// State shared by a call and its task.
 #[derive(Default)]
 pub(crate) struct TaskLink {
     task: OnceLock<TaskContext>,
-    /// Questions for which the client's request is still needed.
+    /// Open questions that need the client's original request.
     open_questions: AtomicUsize,
 }
 
 impl TaskLink {
-    /// Says what the call is doing, if it is a task; whether it is.
+    /// Sets the status message of the task. Returns whether the call is a task.
     pub(crate) fn set_status(&self, message: Option<&str>) -> bool {
         let Some(task) = self.task.get() else { return false };
         if let Some(message) = message {
@@ -53,8 +52,8 @@ impl TaskLink {
         true
     }
 
-    /// Puts a question to whoever asks after the task; nothing if there is no
-    /// task yet.
+    /// Asks a question through the task; returns none if the call is not a
+    /// task.
     pub(crate) async fn request_input(
         &self,
         key: &str,
@@ -62,7 +61,7 @@ impl TaskLink {
     ) -> Option<Option<ElicitResult>> {
         let task = self.task.get()?;
         let request = InputRequest::Elicitation(ElicitRequest::new(form.clone()));
-        // A key counts once in the life of a task.
+        // A task accepts each key once.
         let mut tried = task.request_input(key, request.clone()).await;
         for number in 2..10 {
             if matches!(tried, Ok(_) | Err(TaskExit::Cancelled)) {
@@ -73,7 +72,8 @@ impl TaskLink {
         Some(tried.ok().and_then(|value| serde_json::from_value(value).ok()))
     }
 
-    /// A question that is not the task's. While it is open there is none.
+    /// Records an open question outside the task. Until it is closed, the call
+    /// does not become a task.
     pub(crate) fn question_opened(&self) {
         self.open_questions.fetch_add(1, Ordering::SeqCst);
     }
@@ -83,8 +83,8 @@ impl TaskLink {
     }
 }
 
-/// Waits for a call, or makes it a task if it takes long. `request` is set
-/// when the client gives its request up; `given_up` stops the call.
+/// Waits for a call, or turns it into a task if it is slow. `request` is set
+/// when the client cancels its request; `given_up` cancels the call.
 pub(crate) async fn run_as_task_if_slow(
     tasks: &TaskManager,
     handover: Arc<TaskLink>,
@@ -110,26 +110,24 @@ pub(crate) async fn run_as_task_if_slow(
         patience.unwrap_or(DEFAULT_TOOL_TIMEOUT).saturating_add(EXTRA_TTL).min(MAX_TTL).as_millis(),
     );
     let options = TaskOptions::new().with_ttl_ms(kept.ok()).with_poll_interval_ms(POLL_INTERVAL_MS);
-    let task =
-        tasks.spawn(options, |task| {
-            // Before the client hears of it: what it was promised holds from then on.
-            let _ = handover.task.set(task.clone());
-            Box::pin(async move {
-                let done = tokio::select! {
-                    done = &mut work => done,
-                    () = task.cancelled() => {
-                        given_up.cancel();
-                        let _ = work.await;
-                        return Err(TaskExit::Cancelled);
-                    }
-                };
-                match done? {
-                    CallToolResponse::Complete(result) => Ok(result),
-                    _ => Err(ErrorData::internal_error("The call has ended with a question", None)
-                        .into()),
+    let task = tasks.spawn(options, |task| {
+        // Set before the client learns of the task and can poll it.
+        let _ = handover.task.set(task.clone());
+        Box::pin(async move {
+            let done = tokio::select! {
+                done = &mut work => done,
+                () = task.cancelled() => {
+                    given_up.cancel();
+                    let _ = work.await;
+                    return Err(TaskExit::Cancelled);
                 }
-            })
-        });
+            };
+            match done? {
+                CallToolResponse::Complete(result) => Ok(result),
+                _ => Err(ErrorData::internal_error("The call ended with a question", None).into()),
+            }
+        })
+    });
     Ok(CallToolResponse::Task(CreateTaskResult::new(task)))
 }
 

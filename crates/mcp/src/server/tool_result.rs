@@ -1,4 +1,4 @@
-//! A result as the protocol carries it.
+//! Converts results to the protocol's form.
 
 use std::path::Path;
 
@@ -10,12 +10,12 @@ use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Value, json};
 
-/// The largest picture or sound that is sent along.
+/// Maximum size of an image or audio attachment that is sent.
 const MAX_ATTACHMENT_BYTES: u64 = 8 << 20;
 
-/// What the client gets. A tool that does not exist is a mistake of the
-/// client; everything else is for the model to read. With the `schema` of its
-/// answers it is there for programs, too.
+/// Converts a result. An unknown tool is a protocol error; all other errors are
+/// results for the model. If the tool has a result `schema`, the structured
+/// content is included.
 pub(crate) async fn render(
     result: ToolResult,
     exists: bool,
@@ -44,14 +44,14 @@ pub(crate) async fn render(
     Ok(rendered)
 }
 
-/// The answer in a form that keeps what the schema promises. A hook may have
-/// put anything in its place, and that goes where the schema says nothing.
+/// Wraps the content if it does not match the schema. A hook may have replaced
+/// it with anything; the schema does not constrain `result`.
 fn fit_to_schema(content: &str, schema: &Schema) -> Value {
     let value: Value = serde_json::from_str(content).unwrap_or_default();
     if schema.is_valid(&value) { value } else { json!({ "result": value }) }
 }
 
-/// A result that is a text is that text; any other stays JSON.
+/// Unquotes a result that is a JSON string; any other stays JSON.
 fn unquote_text(content: String) -> String {
     if content.starts_with('"')
         && let Ok(text) = serde_json::from_str(&content)
@@ -73,7 +73,7 @@ async fn attachment_block(attachment: Attachment) -> ContentBlock {
         (Ok(Ok(data)), "audio") => ContentBlock::audio(data, media_type),
         (Ok(Ok(data)), _) => ContentBlock::image(data, media_type),
         (Ok(Err(why)), _) => {
-            ContentBlock::text(format!("{media_type}: {} is not sent: {why}", shown.display()))
+            ContentBlock::text(format!("{media_type}: {} was not sent: {why}", shown.display()))
         }
         (Err(_), _) => ContentBlock::text(format!("{media_type}: {}", shown.display())),
     }
@@ -82,7 +82,7 @@ async fn attachment_block(attachment: Attachment) -> ContentBlock {
 fn encode_file(path: &Path) -> Result<String, String> {
     let size = std::fs::metadata(path).map_err(|e| e.to_string())?.len();
     if size > MAX_ATTACHMENT_BYTES {
-        return Err(format!("it has {size} bytes, and {MAX_ATTACHMENT_BYTES} are the most"));
+        return Err(format!("its {size} bytes exceed the limit of {MAX_ATTACHMENT_BYTES}"));
     }
     Ok(STANDARD.encode(std::fs::read(path).map_err(|e| e.to_string())?))
 }

@@ -1,15 +1,15 @@
-//! Copying the body of an HTTP message, and nothing that follows it.
+//! Copies the body of an HTTP message, and nothing after it.
 
 use std::io;
 
 use thiserror::Error;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncWrite, AsyncWriteExt};
 
-/// The line with the size of a chunk, and each trailer.
+/// Limit for a chunk size line, and for each trailer.
 const MAX_LINE_BYTES: usize = 8 * 1024;
 const MAX_TRAILERS: usize = 128;
 
-/// How the end of a body is known.
+/// How the end of a body is determined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BodyFraming {
     /// After this many bytes.
@@ -20,18 +20,18 @@ pub(super) enum BodyFraming {
     UntilClose,
 }
 
-/// Why a body was not copied to its end.
+/// Why copying a body failed.
 #[derive(Debug, Error)]
 pub(super) enum BodyError {
-    #[error("the body could not be read: {0}")]
+    #[error("cannot read the body: {0}")]
     Read(io::Error),
     #[error("the body is malformed: {0}")]
     Malformed(&'static str),
-    #[error("the body could not be sent: {0}")]
+    #[error("cannot send the body: {0}")]
     Write(io::Error),
 }
 
-/// Copies a body. Chunks are encoded again, without extensions and trailers: a
+/// Copies a body. Chunks are re-encoded without extensions and trailers, so a
 /// receiver that parses chunk headers differently cannot find another request
 /// in them.
 pub(super) async fn copy_body(
@@ -92,7 +92,7 @@ async fn copy_chunks(
         }
         copy_exactly(reader, writer, size).await?;
         if !read_line(reader).await?.is_empty() {
-            return Err(BodyError::Malformed("a chunk is longer than its size says"));
+            return Err(BodyError::Malformed("chunk data exceeds the chunk size"));
         }
         writer.write_all(b"\r\n").await.map_err(BodyError::Write)?;
     }
@@ -107,7 +107,7 @@ async fn skip_trailers(reader: &mut (impl AsyncBufRead + Unpin)) -> Result<(), B
     Err(BodyError::Malformed("too many trailers"))
 }
 
-/// A line without its end, which must be CR LF.
+/// Reads a line and strips its CR LF, which is required.
 async fn read_line(reader: &mut (impl AsyncBufRead + Unpin)) -> Result<Vec<u8>, BodyError> {
     let mut line = Vec::new();
     loop {
@@ -129,14 +129,14 @@ async fn read_line(reader: &mut (impl AsyncBufRead + Unpin)) -> Result<Vec<u8>, 
     }
 }
 
-/// Hexadecimal digits, and an extension that is dropped.
+/// Parses a chunk size: hexadecimal digits and an ignored extension.
 fn chunk_size(line: &[u8]) -> Result<u64, BodyError> {
     let digits = line.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii_end();
     // `from_str_radix` would accept a sign.
     let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_hexdigit);
     let text = str::from_utf8(digits).unwrap_or_default();
     let size = is_number.then(|| u64::from_str_radix(text, 16).ok()).flatten();
-    size.ok_or(BodyError::Malformed("the size of a chunk is not a number"))
+    size.ok_or(BodyError::Malformed("the chunk size is not a number"))
 }
 
 #[cfg(test)]

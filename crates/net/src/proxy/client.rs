@@ -1,4 +1,4 @@
-//! A client of the proxy, and what every protocol does with it.
+//! A client of the proxy, and the operations that all protocols share.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -33,12 +33,12 @@ impl ProxyClient {
         Self { context, stream, lookup: Some(lookup), started: Instant::now() }
     }
 
-    /// When the request must be complete.
+    /// Deadline for the complete request.
     pub(super) fn head_deadline(&self) -> tokio::time::Instant {
         (self.started + self.context.limits.head_timeout).into()
     }
 
-    /// The connection that the client asks for.
+    /// Creates the connection that the client requests.
     pub(super) async fn connection(
         &mut self,
         destination: NetworkDestination,
@@ -52,17 +52,17 @@ impl ProxyClient {
         JudgedConnection::new(self.context.judge.get(), request, self.started)
     }
 
-    /// Records a client whose request could not be read. The record has an empty
-    /// host, since the destination is unknown.
+    /// Records a client whose request could not be parsed. The host is empty,
+    /// since the destination is unknown.
     pub(super) async fn record_unreadable(&mut self, kind: ConnectionKind, problem: &str) {
         let destination = NetworkDestination { host: String::new(), port: 0 };
         let mut connection = self.connection(destination, kind).await;
         connection.refuse(refusal::unreadable(problem));
     }
 
-    /// Makes the connection of a client that waits for an answer before it
-    /// sends anything. When the client closes meanwhile, the decision has
-    /// no use: none is returned, and the judge stops waiting.
+    /// Opens the connection of a client that waits for a reply before it sends
+    /// data. If the client closes meanwhile, the decision is moot: returns
+    /// none, and the judge stops waiting.
     pub(super) async fn open_unless_closed(
         &self,
         connection: &mut JudgedConnection,
@@ -76,12 +76,12 @@ impl ProxyClient {
     async fn closed(&self) {
         match self.stream.peek(&mut [0]).await {
             Ok(0) | Err(_) => {}
-            // It sends ahead; whether it closes after that cannot be seen.
+            // The client sent data early; a close after it cannot be detected.
             Ok(_) => std::future::pending().await,
         }
     }
 
-    /// Relays a connection that was made, until it ends.
+    /// Relays an established connection until it ends.
     pub(super) async fn relay(
         &mut self,
         connection: &mut JudgedConnection,
@@ -92,14 +92,14 @@ impl ProxyClient {
         let relayed = relay(&mut self.stream, early, destination, &connection.meter, limit).await;
         if let Err(error) = relayed {
             connection.fail(error);
-            // An orderly end would make half an answer look complete.
+            // An orderly close would make a partial response look complete.
             reset(&self.stream);
         }
     }
 
-    /// Sends a last answer. What the client still sends is read and dropped:
+    /// Sends a final reply. Input from the client is read and discarded:
     /// closing with unread input would reset the connection, and the client
-    /// might never see the answer.
+    /// might never see the reply.
     pub(super) async fn finish(mut self, answer: &[u8]) {
         if self.stream.write_all(answer).await.is_err() || self.stream.shutdown().await.is_err() {
             return;

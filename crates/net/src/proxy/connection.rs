@@ -1,4 +1,4 @@
-//! One connection from its request to its record.
+//! A connection from its request to its record.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::dialer::{AddressCheck, DialError, Dialer};
 use crate::names::is_placeholder;
 use crate::refusal;
 
-/// Why a connection was not made.
+/// Why a connection was not opened.
 #[derive(Debug)]
 pub(super) enum OpenError {
     /// It is not allowed.
@@ -25,15 +25,15 @@ pub(super) enum OpenError {
     Failed(String),
 }
 
-/// A connection that is asked for. However it ends, and also when its task is
-/// aborted, it is recorded exactly once: when it is dropped.
+/// A requested connection. It is recorded exactly once, when it is dropped,
+/// even if its task is aborted.
 pub(super) struct JudgedConnection {
     judge: Option<Arc<dyn ConnectionJudge>>,
     request: ConnectionRequest,
     verdict: ConnectionVerdict,
     error: Option<String>,
     started: Instant,
-    /// What passed through it.
+    /// Counts the bytes relayed.
     pub(super) meter: ByteMeter,
 }
 
@@ -56,12 +56,12 @@ impl JudgedConnection {
         self.verdict = ConnectionVerdict::Refuse(refusal);
     }
 
-    /// Notes what went wrong after the connection was allowed.
+    /// Records an error after the connection was allowed.
     pub(super) fn fail(&mut self, error: impl ToString) {
         self.error = Some(error.to_string());
     }
 
-    /// Has the connection judged, and makes it.
+    /// Asks the judge, and opens the connection.
     pub(super) async fn open(&mut self, dialer: &Dialer) -> Result<TcpStream, OpenError> {
         let opened = self.judge_and_dial(dialer).await;
         match &opened {
@@ -98,7 +98,7 @@ impl JudgedConnection {
         }
     }
 
-    /// These come before the judge, so that a user is never asked to approve a
+    /// Applied before the judge, so the user is never asked to approve a
     /// connection that is refused anyway.
     fn apply_built_in_rules(&self) -> Result<(), ConnectionRefusal> {
         let host = &self.request.destination.host;
@@ -126,7 +126,7 @@ impl Drop for JudgedConnection {
     }
 }
 
-/// Asks the judge again, with the address.
+/// Asks the judge again, with the resolved address.
 struct JudgeAddressCheck<'a> {
     judge: &'a dyn ConnectionJudge,
     request: &'a ConnectionRequest,

@@ -1,4 +1,4 @@
-//! One plain HTTP request and its response, passed on with their bodies.
+//! Forwards one plain HTTP request and its response, with their bodies.
 
 use httparse::{EMPTY_HEADER, ParserConfig, Response};
 use tokio::io::BufReader;
@@ -14,33 +14,33 @@ use super::headers::{MAX_HEADERS, MessageLength, end_to_end_headers, write_heade
 use super::relay::{ByteMeter, COPY_BUFFER_BYTES, MeteredStream};
 use super::reply::ReplyStatus;
 
-/// Why an exchange did not end well.
+/// Why an exchange failed.
 #[derive(Debug)]
 pub(super) struct ExchangeError {
-    /// What to answer the client, unless an answer has begun.
+    /// Status to reply with, unless a response has started.
     pub(super) status: ReplyStatus,
     pub(super) text: String,
-    /// Whether the client has a part of the answer.
+    /// Whether the client has received part of a response.
     pub(super) is_answered: bool,
 }
 
-/// A request that is passed on.
+/// A request to forward.
 #[derive(Debug)]
 pub(super) struct HttpExchange<'a> {
     pub(super) method: &'a str,
     /// The request head for the destination.
     pub(super) head: Vec<u8>,
     pub(super) body: BodyFraming,
-    /// What was read from the client after the head.
+    /// Bytes read from the client after the head.
     pub(super) early: &'a [u8],
     pub(super) meter: &'a ByteMeter,
     pub(super) limits: ProxyLimits,
 }
 
 impl HttpExchange<'_> {
-    /// Sends the request while the response is received, since either may be
-    /// long, and a response may come before its request is complete. Ends with
-    /// the response.
+    /// Sends the request and receives the response concurrently, since either
+    /// may be long, and a response may start before its request is complete.
+    /// Ends with the response.
     pub(super) async fn run(
         &self,
         client: &mut TcpStream,
@@ -75,13 +75,12 @@ impl HttpExchange<'_> {
     ) -> BodyError {
         if destination.write_all(&self.head).await.is_ok() {
             match copy_body(client, destination, self.body).await {
-                // The destination stopped reading; its response says why.
+                // If the destination stopped reading, its response says why.
                 Ok(()) | Err(BodyError::Write(_)) => {}
                 Err(error) => return error,
             }
         }
-        // What a client sends after its request would not be judged, and is
-        // left unread.
+        // Data after the request would bypass the judge, and is left unread.
         if client.fill_buf().await.is_ok_and(|rest| rest.is_empty()) {
             self.meter.set_half_closed();
         }
@@ -115,16 +114,16 @@ impl HttpExchange<'_> {
     }
 }
 
-/// A response head for the client.
+/// A rewritten response head for the client.
 #[derive(Debug, PartialEq, Eq)]
 struct ResponseHead {
     head: Vec<u8>,
-    /// None for an interim response, which another response follows.
+    /// None for an interim response, which is followed by another one.
     body: Option<BodyFraming>,
 }
 
 impl ResponseHead {
-    /// Reads the response to a request with this method.
+    /// Parses the response to a request with this method.
     fn parse(head: &[u8], method: &str) -> Result<Self, String> {
         let mut headers = [EMPTY_HEADER; MAX_HEADERS];
         let mut response = Response::new(&mut headers);
@@ -139,7 +138,7 @@ impl ResponseHead {
         let code = response.code.unwrap_or_default();
         let length = MessageLength::from_headers(response.headers)?;
         let body = match code {
-            // The request asked for no upgrade.
+            // The proxy forwards no upgrade requests.
             101 => return Err("it switches to another protocol".to_owned()),
             100..=199 => None,
             204 | 304 => Some(BodyFraming::Length(0)),

@@ -1,4 +1,4 @@
-//! Reading the head of an HTTP message, within bounds.
+//! Reads the head of an HTTP message, with a size limit.
 
 use std::io;
 
@@ -7,19 +7,19 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 const READ_CHUNK_BYTES: usize = 4096;
 
-/// Why there is no head.
+/// Why a head could not be read.
 #[derive(Debug, Error)]
 pub(super) enum HeadError {
     #[error("the connection was closed before the end of the head")]
     Closed,
-    #[error("the head is longer than {0} bytes")]
+    #[error("the head exceeds {0} bytes")]
     TooLarge(usize),
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
 /// Reads up to and including the empty line, and returns the length of the
-/// head. `buffer` may hold a beginning of it, and may hold more afterwards.
+/// head. `buffer` may contain the start of it, and may contain more afterwards.
 pub(super) async fn read_head(
     reader: &mut (impl AsyncRead + Unpin),
     buffer: &mut Vec<u8>,
@@ -42,8 +42,8 @@ pub(super) async fn read_head(
     }
 }
 
-/// The end of the empty line. What was searched is not searched again, except
-/// for the two bytes that may begin the empty line; otherwise a client that
+/// Returns the end of the empty line. Searched bytes are not searched again,
+/// except for the two that may start the empty line; otherwise a client that
 /// sends byte by byte would cost time quadratic in the head.
 fn head_end(buffer: &[u8], searched: usize) -> Option<usize> {
     let start = searched.saturating_sub(2);

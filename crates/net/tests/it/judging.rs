@@ -101,7 +101,7 @@ async fn without_a_judge_everything_is_refused() {
     let request = format!("GET {} HTTP/1.1\r\n\r\n", server.url("/length"));
     let answer = proxy.exchange(&request).await;
     assert!(answer.starts_with("HTTP/1.1 403 Forbidden\r\n"), "{answer}");
-    assert!(answer.contains("no call of this session is served by this program"), "{answer}");
+    assert!(answer.contains("this process serves no call of the session"), "{answer}");
     assert!(server.requests().is_empty());
 
     proxy.current.set(judge);

@@ -159,8 +159,8 @@ impl ApprovalUnit {
     }
 
     /// Widens the unit to what a permanent rule should cover: the parent
-    /// directory of a file, unless that contains the home directory, the
-    /// workspace or a similar root.
+    /// directory of a file, unless that is near the file system root or
+    /// contains the home directory, the workspace or a similar root.
     #[must_use]
     pub fn widened(mut self, places: &PathVariables) -> Self {
         let known = [&places.home, &places.workspace].into_iter().flatten();

@@ -1,4 +1,4 @@
-//! Carrying the changes of an overlay out in the user's directory.
+//! Applies the changes of an overlay to the user's directory.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -14,21 +14,21 @@ use super::OverlayEntry;
 use super::diff::open_file;
 use super::tree::{self, NodeKind, UpperNode};
 
-/// Mode bits with which a file runs with other rights than its caller's.
+/// Mode bits that give a file other rights than its caller's.
 const PRIVILEGE_BITS: u32 = 0o7000;
 
-/// What was carried out.
+/// Summary of what was applied.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OverlayApplyReport {
-    /// How many files and symbolic links were written.
+    /// Number of files and symlinks written.
     pub written: u64,
-    /// How many files, links and directories were deleted.
+    /// Number of files, links and directories deleted.
     pub deleted: u64,
-    /// What was not carried out, and why.
+    /// What was skipped, and why.
     pub skipped: Vec<SkippedChange>,
 }
 
-/// A change that was not carried out, or not as it is in the overlay.
+/// A change that was not applied, or only in part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkippedChange {
     /// The path, relative to the user's directory.
@@ -48,7 +48,7 @@ pub(super) fn apply(entry: &OverlayEntry, hidden: &[PathBuf]) -> io::Result<Over
 
 struct OverlayApplier<'a> {
     hidden: &'a [PathBuf],
-    /// How many temporary names were used.
+    /// Number of temporary names used.
     count: u64,
     report: OverlayApplyReport,
 }
@@ -77,7 +77,7 @@ impl OverlayApplier<'_> {
         }
         for node in nodes {
             let applied = self.apply_node(&node, target, depth);
-            // What went wrong in a directory has its path already.
+            // Errors within a directory already carry their path.
             match node.kind {
                 NodeKind::Directory => applied?,
                 _ => applied.map_err(|error| tree::with_path(&node.path, error))?,
@@ -94,7 +94,7 @@ impl OverlayApplier<'_> {
     ) -> io::Result<()> {
         if self.hidden.contains(&node.path) {
             if node.kind != NodeKind::Whiteout {
-                self.skip(&node.path, "it is a protected path, which no child sees");
+                self.skip(&node.path, "it is a protected path, hidden from children");
             }
             return Ok(());
         }
@@ -121,11 +121,12 @@ impl OverlayApplier<'_> {
         Ok(())
     }
 
-    /// A directory with a protected path in it stays: no child has seen all of it.
+    /// Whether a directory contains a protected path. Such a directory is kept:
+    /// no child has seen all of it.
     fn holds_protected(&mut self, path: &Path) -> bool {
         let is_held = self.hidden.iter().any(|hidden| hidden.starts_with(path));
         if is_held {
-            self.skip(path, "a protected path, which no child sees, is in there");
+            self.skip(path, "it contains a protected path, hidden from children");
         }
         is_held
     }
@@ -183,7 +184,7 @@ impl OverlayApplier<'_> {
         self.rename_into_place(target, &name, node, Ok(()))
     }
 
-    /// Gives a finished copy its name; what is there under that name goes.
+    /// Renames a finished copy into place, replacing what has that name.
     fn rename_into_place(
         &mut self,
         target: BorrowedFd<'_>,
@@ -208,16 +209,16 @@ impl OverlayApplier<'_> {
         put.map(drop)
     }
 
-    /// The mode of what was copied, without what would give its callers more rights.
+    /// Copies the mode, without the bits that would give callers more rights.
     fn set_mode(&mut self, node: &UpperNode<'_>, copy: &File) -> io::Result<()> {
         let mode = node.mode();
         if node.kind == NodeKind::File && mode & PRIVILEGE_BITS != 0 {
-            self.skip(&node.path, "its set-uid, set-gid and sticky bits were left out");
+            self.skip(&node.path, "its set-uid, set-gid and sticky bits were dropped");
         }
         copy.set_permissions(std::fs::Permissions::from_mode(mode & !PRIVILEGE_BITS))
     }
 
-    /// Makes something under a name that nothing has.
+    /// Creates an entry under an unused temporary name.
     fn create_temporary<T>(
         &mut self,
         make: impl Fn(&OsStr) -> Result<T, Errno>,

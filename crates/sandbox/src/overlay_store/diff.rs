@@ -1,4 +1,4 @@
-//! What differs between the user's directory and what children see of it.
+//! Differences between the user's directory and what children see of it.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -10,7 +10,7 @@ use rustix::fs::{FileType, Mode, OFlags, Stat};
 use super::OverlayEntry;
 use super::tree::{self, NodeKind, UpperNode};
 
-/// Bytes of two files that are compared at a time.
+/// Bytes of two files compared at a time.
 const COMPARE_CHUNK_BYTES: usize = 64 * 1024;
 
 /// One path that differs.
@@ -25,16 +25,16 @@ pub struct OverlayChange {
 /// How a path differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OverlayChangeKind {
-    /// The user does not have it.
+    /// It exists only in the overlay.
     Added,
-    /// The user has something else there.
+    /// It differs from what the user has there.
     Changed,
-    /// Children do not see what the user has there.
+    /// It is deleted in the overlay.
     Deleted,
 }
 
-/// Every difference, by path. A directory is named if it is added and empty, or
-/// deleted; otherwise what is in it is.
+/// Returns every difference, sorted by path. A directory is listed if it is
+/// deleted, or added and empty; otherwise its entries are.
 pub(super) fn changes(entry: &OverlayEntry, hidden: &[PathBuf]) -> io::Result<Vec<OverlayChange>> {
     let upper = tree::open_root(&entry.upper())?;
     let target = match tree::open_root(&entry.target) {
@@ -58,8 +58,8 @@ impl OverlayComparison<'_> {
         self.changes.push(OverlayChange { path, kind });
     }
 
-    /// Compares a directory of the upper tree with what is below it; none if nothing
-    /// is.
+    /// Compares a directory of the upper tree with the lower directory, if one
+    /// exists.
     fn compare_directory(
         &mut self,
         upper: BorrowedFd<'_>,
@@ -129,8 +129,8 @@ impl OverlayComparison<'_> {
     }
 }
 
-/// Whether the lower directory has the same there, as a copy that was opened and
-/// not changed is. What cannot be read is not the same.
+/// Whether the lower directory has an identical entry, as after a copy-up
+/// without a change. An unreadable entry is not identical.
 fn is_same(node: &UpperNode<'_>, lower: &OwnedFd, below: &Stat) -> bool {
     if node.stat.st_mode != below.st_mode || node.stat.st_size != below.st_size {
         return false;
@@ -153,7 +153,7 @@ fn is_same(node: &UpperNode<'_>, lower: &OwnedFd, below: &Stat) -> bool {
 
 /// Opens a regular file for reading; anything else is an error.
 pub(super) fn open_file(parent: BorrowedFd<'_>, name: &std::ffi::OsStr) -> io::Result<File> {
-    // A pipe that was put there meanwhile must not be waited for.
+    // Do not block on a pipe that has replaced the file.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::openat(parent, name, flags, Mode::empty())?);
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }

@@ -1,5 +1,5 @@
-//! Directory trees that others may change meanwhile: every step is relative to an
-//! open directory, and no symbolic link is followed.
+//! Walks directory trees that other processes may change meanwhile: every step
+//! is relative to an open directory, and no symlink is followed.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -11,30 +11,30 @@ use std::time::SystemTime;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-/// How deep a tree may be. Each level has a directory open.
+/// Maximum depth of a tree. Each level holds a directory open.
 const MAX_DEPTH: usize = 200;
 
 const OPAQUE_XATTR: &str = "user.overlay.opaque";
 const WHITEOUT_XATTR: &str = "user.overlay.whiteout";
 
-/// What something in an upper directory is.
+/// Kind of an entry in an upper directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NodeKind {
     File,
     Link,
     Directory,
-    /// The mark that something of the lower directory is deleted.
+    /// Marks an entry of the lower directory as deleted.
     Whiteout,
-    /// A device, a socket, a pipe.
+    /// A device, socket or pipe.
     Special,
 }
 
-/// Something in an upper directory.
+/// An entry of an upper directory.
 pub(super) struct UpperNode<'a> {
-    /// The directory that it is in.
+    /// The directory that contains it.
     pub(super) parent: BorrowedFd<'a>,
     pub(super) name: OsString,
-    /// Where it is, relative to the upper directory.
+    /// Path relative to the upper directory.
     pub(super) path: PathBuf,
     pub(super) kind: NodeKind,
     pub(super) stat: Stat,
@@ -49,24 +49,25 @@ impl UpperNode<'_> {
         super::system_time(self.stat.st_mtime, self.stat.st_mtime_nsec)
     }
 
-    /// The bits of its mode.
+    /// Returns the mode bits.
     pub(super) fn mode(&self) -> u32 {
         self.stat.st_mode & 0o7777
     }
 }
 
-/// Opens the top of a tree.
+/// Opens the root of a tree.
 pub(super) fn open_root(path: &Path) -> io::Result<OwnedFd> {
     open_directory(CWD, path.as_os_str()).map_err(|error| with_path(path, error))
 }
 
-/// Opens a directory in a directory; a symbolic link is none.
+/// Opens a directory in a directory; fails on a symlink.
 pub(super) fn open_directory(parent: impl AsFd, name: &OsStr) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(rustix::fs::openat(parent, name, flags, Mode::empty())?)
 }
 
-/// What a name stands for, itself and not what it leads to; none if it is not there.
+/// Returns the `stat` of an entry without following a symlink; `None` if it
+/// does not exist.
 pub(super) fn stat(parent: impl AsFd, name: &OsStr) -> io::Result<Option<Stat>> {
     match rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => Ok(Some(stat)),
@@ -75,7 +76,7 @@ pub(super) fn stat(parent: impl AsFd, name: &OsStr) -> io::Result<Option<Stat>> 
     }
 }
 
-/// The names in a directory, in order.
+/// Returns the sorted names in a directory.
 pub(super) fn names(directory: impl AsFd) -> io::Result<Vec<OsString>> {
     let mut names = Vec::new();
     for entry in Dir::read_from(directory)? {
@@ -89,11 +90,11 @@ pub(super) fn names(directory: impl AsFd) -> io::Result<Vec<OsString>> {
     Ok(names)
 }
 
-/// What is in a directory of the upper tree, in order.
+/// Returns the sorted entries of a directory in the upper tree.
 pub(super) fn nodes<'a>(directory: BorrowedFd<'a>, path: &Path) -> io::Result<Vec<UpperNode<'a>>> {
     let mut nodes = Vec::new();
     for name in names(directory)? {
-        // What is gone since was never there.
+        // Skip what was deleted since.
         let Some(stat) = stat(directory, &name)? else { continue };
         let kind = match FileType::from_raw_mode(stat.st_mode) {
             FileType::Directory => NodeKind::Directory,
@@ -110,7 +111,7 @@ pub(super) fn nodes<'a>(directory: BorrowedFd<'a>, path: &Path) -> io::Result<Ve
     Ok(nodes)
 }
 
-/// Shows everything in a tree, each directory before what is in it.
+/// Visits everything in a tree, each directory before its entries.
 pub(super) fn visit(
     root: &OwnedFd,
     see: &mut dyn FnMut(&UpperNode<'_>) -> io::Result<()>,
@@ -136,16 +137,16 @@ fn visit_below(
     Ok(())
 }
 
-/// An error for a tree that is too deep to be walked.
+/// Fails if a tree is too deep to walk.
 pub(super) fn refuse_depth(path: &Path, depth: usize) -> io::Result<()> {
     if depth < MAX_DEPTH {
         return Ok(());
     }
-    let error = io::Error::other(format!("there are more than {MAX_DEPTH} levels of directories"));
+    let error = io::Error::other(format!("more than {MAX_DEPTH} levels of directories"));
     Err(with_path(path, error))
 }
 
-/// Whether an overlay shows nothing of the lower directory of that name.
+/// Whether the directory hides the lower directory of the same name entirely.
 pub(super) fn is_opaque(directory: impl AsFd) -> bool {
     let mut value = [0; 4];
     let read = rustix::fs::fgetxattr(directory, OPAQUE_XATTR, &mut value);
@@ -158,17 +159,18 @@ fn has_whiteout_xattr(directory: BorrowedFd<'_>, name: &OsStr) -> bool {
     rustix::fs::lgetxattr(proc_fd_path(directory, name), WHITEOUT_XATTR, &mut value).is_ok()
 }
 
-/// A path to something in an open directory, for calls that know no other.
+/// Returns a path to an entry of an open directory, for calls that take no
+/// descriptor.
 fn proc_fd_path(directory: BorrowedFd<'_>, name: &OsStr) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd())).join(name)
 }
 
-/// An error with the path that it is about.
+/// Prefixes an error with its path.
 pub(super) fn with_path(path: &Path, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
-/// Removes a tree, or a file, that may not be there.
+/// Removes a tree or a file, if it exists.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -177,7 +179,7 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
     remove_at(parent.as_fd(), name).map_err(|error| with_path(path, error))
 }
 
-/// Removes what has that name in a directory, with all that is in it.
+/// Removes an entry of a directory, with everything in it.
 pub(super) fn remove_at(parent: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
     let mut removal = TreeRemoval { root: parent, top: vec![name.to_owned()], moved: 0 };
     while let Some(name) = removal.top.pop() {
@@ -188,8 +190,8 @@ pub(super) fn remove_at(parent: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> 
 
 struct TreeRemoval<'a> {
     root: BorrowedFd<'a>,
-    /// What is still to be removed there. Directories that lie too deep are moved
-    /// up to it.
+    /// Entries of `root` still to be removed. Directories that are too deep are
+    /// moved here.
     top: Vec<OsString>,
     moved: u64,
 }
@@ -218,7 +220,7 @@ impl TreeRemoval<'_> {
     }
 }
 
-/// What is gone already is removed.
+/// Treats an entry that is already gone as removed.
 fn ignore_missing(removed: Result<(), Errno>) -> io::Result<()> {
     match removed {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
@@ -226,7 +228,7 @@ fn ignore_missing(removed: Result<(), Errno>) -> io::Result<()> {
     }
 }
 
-/// Gives the owner every right to a directory, whatever rights were left.
+/// Gives the owner full access to a directory, whatever its mode.
 fn grant_owner_access(parent: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let directory = match rustix::fs::openat(parent, name, flags, Mode::empty()) {
@@ -238,8 +240,8 @@ fn grant_owner_access(parent: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
     if stat.st_mode & 0o700 == 0o700 {
         return Ok(());
     }
-    // A descriptor that only names a directory cannot change its mode; its path in
-    // /proc leads to the very same directory, whatever the name stands for by now.
+    // An `O_PATH` descriptor cannot change the mode; its path in /proc refers
+    // to the same directory, even if the name was replaced.
     let path = format!("/proc/self/fd/{}", directory.as_raw_fd());
     Ok(rustix::fs::chmod(path, Mode::RWXU)?)
 }

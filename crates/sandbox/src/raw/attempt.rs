@@ -1,48 +1,49 @@
-//! Forbidden and permitted things that a probe tries with bare system calls, in
-//! a child that is in the sandbox and has not run a program yet.
+//! Attempts of a probe, made with bare system calls in a child that is in the
+//! sandbox and has not run a program yet.
 
 use std::ffi::{CStr, CString, c_long};
 
 use crate::raw::child::errno;
 
-/// Something that a probe tries, in a child that is in the sandbox.
+/// An attempt of a probe, made by a child in the sandbox.
 #[derive(Debug)]
 pub(crate) enum ProbeAttempt {
-    /// Opens a file or folder and reads from it.
+    /// Opens a file or directory and reads from it.
     Read(CString),
     /// Opens a file for writing, without changing it.
     Write(CString),
-    /// Makes a new file.
+    /// Creates a new file.
     Create(CString),
-    /// Sets the mode of a file.
+    /// Changes the mode of a file.
     Chmod(CString),
     /// Connects to a TCP port of this machine.
     Connect(u16),
-    /// Connects to a socket in the file system.
+    /// Connects to a Unix socket.
     ConnectUnix(CString),
-    /// Asks whether it could signal this process.
+    /// Checks whether it may signal this process.
     Signal(i32),
-    /// Traces this process.
+    /// Attaches to this process with ptrace.
     Trace(i32),
-    /// Sets the limits of this process to what they are.
+    /// Sets the limits of this process to their current values.
     SetLimits(i32),
-    /// Attaches the shared memory of this number.
+    /// Attaches the shared memory segment with this id.
     AttachSharedMemory(i32),
-    /// Moves the first to the second.
+    /// Renames the first path to the second.
     Move(CString, CString),
-    /// Makes a namespace.
+    /// Creates a user namespace.
     Unshare,
-    /// Mounts over this folder.
+    /// Mounts a file system over this directory.
     Mount(CString),
-    /// Sets up a ring for asynchronous calls.
+    /// Sets up an io_uring.
     SetUpIoUring,
 }
 
 impl ProbeAttempt {
-    /// Zero, or the error number. Only system calls.
+    /// Makes the attempt and returns zero or the errno. Makes only system
+    /// calls.
     pub(crate) fn run(&self) -> i32 {
-        // SAFETY: paths end with zeros, structures are live and of the size
-        // that is told.
+        // SAFETY: paths are null-terminated; structures are live and of the
+        // given size.
         let result = unsafe {
             match self {
                 Self::Read(path) => return read_some(path),
@@ -96,14 +97,14 @@ fn set_limits(process: i32) -> i32 {
     0
 }
 
-/// Memory that programs share by a number, until it is dropped.
+/// A System V shared memory segment, removed on drop.
 #[derive(Debug)]
 pub(crate) struct SharedMemory(pub(crate) i32);
 
 impl SharedMemory {
     pub(crate) fn new() -> std::io::Result<Self> {
         const SEGMENT_BYTES: usize = 4096;
-        // SAFETY: plain numbers.
+        // SAFETY: the arguments are plain numbers.
         let number = unsafe { libc::shmget(libc::IPC_PRIVATE, SEGMENT_BYTES, 0o600) };
         if number < 0 { Err(std::io::Error::last_os_error()) } else { Ok(Self(number)) }
     }
@@ -111,15 +112,16 @@ impl SharedMemory {
 
 impl Drop for SharedMemory {
     fn drop(&mut self) {
-        // SAFETY: the structure is not read with this command.
+        // SAFETY: the kernel does not read the structure with this command.
         unsafe { libc::shmctl(self.0, libc::IPC_RMID, std::ptr::null_mut()) };
     }
 }
 
-/// A covered folder may be opened by an administrator, but holds nothing.
+/// Reads from a file or directory. Root may open a masked directory, but it is
+/// empty.
 fn read_some(path: &CStr) -> i32 {
     let mut bytes = [0_u8; 1024];
-    // SAFETY: the path ends with a zero, the kernel writes within the buffer.
+    // SAFETY: the path is null-terminated; the kernel writes within the buffer.
     unsafe {
         let file = libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_NONBLOCK | libc::O_CLOEXEC);
         if file < 0 {
@@ -133,7 +135,7 @@ fn read_some(path: &CStr) -> i32 {
         if failed != libc::EISDIR {
             return failed;
         }
-        // The two names that every folder has take 24 bytes each.
+        // `.` and `..` take 24 bytes each.
         const EMPTY_DIR_BYTES: c_long = 48;
         match libc::syscall(libc::SYS_getdents64, file, bytes.as_mut_ptr(), bytes.len()) {
             size if size > EMPTY_DIR_BYTES => 0,
@@ -144,7 +146,7 @@ fn read_some(path: &CStr) -> i32 {
 }
 
 fn connect_tcp(port: u16) -> i32 {
-    // SAFETY: the address is a live structure of the size that is told.
+    // SAFETY: the address is a live structure of the given size.
     unsafe {
         let socket = libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
         if socket < 0 {
@@ -160,7 +162,7 @@ fn connect_tcp(port: u16) -> i32 {
 }
 
 fn connect_unix(path: &CStr) -> i32 {
-    // SAFETY: the address is a live structure of the size that is told.
+    // SAFETY: the address is a live structure of the given size.
     unsafe {
         let socket = libc::socket(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
         if socket < 0 {
@@ -168,7 +170,7 @@ fn connect_unix(path: &CStr) -> i32 {
         }
         let mut address: libc::sockaddr_un = std::mem::zeroed();
         address.sun_family = libc::AF_UNIX as libc::sa_family_t;
-        // The last byte stays zero.
+        // Keep the terminating null byte.
         let room = address.sun_path.len() - 1;
         if path.to_bytes().len() > room {
             return libc::ENAMETOOLONG;

@@ -1,5 +1,5 @@
-//! What a child does between fork and exec: system calls on what the parent
-//! has prepared, no allocation, no lock.
+//! Code that a child runs between fork and exec: only system calls on what the
+//! parent has prepared, no allocation, no lock.
 
 use std::ffi::{c_int, c_long, c_void};
 use std::io;
@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use crate::raw::namespace::ChildNamespaces;
 
-/// The steps, as they are named in errors. The number travels to the parent in
-/// the upper half of the error code.
+/// Defines the steps and their error messages. The step number travels to the
+/// parent in the upper half of the error code.
 macro_rules! steps {
     ($( $name:ident = $number:literal, $text:literal; )+) => {
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,7 @@ steps! {
     Twice = 1, "the command already has a sandbox; make a new command for each spawn";
     Refresh = 2, "the paths changed and the sandbox could not be prepared again";
     Directory = 3, "cannot keep the working directory";
-    Files = 4, "cannot close inherited files";
+    Files = 4, "cannot close inherited file descriptors";
     Limits = 5, "cannot set the resource limits";
     UserNamespace = 6, "cannot join the user namespace";
     MountNamespace = 7, "cannot join the mount namespace";
@@ -39,54 +39,54 @@ steps! {
     Seccomp = 11, "cannot load the seccomp filter";
     Bubblewrap = 12, "cannot run bubblewrap";
     Streams = 13, "cannot set up the standard streams";
-    Group = 14, "cannot make a group or session of processes";
-    MemoryNamespace = 15, "cannot join the namespace of shared memory";
+    Group = 14, "cannot create a process group or session";
+    MemoryNamespace = 15, "cannot join the IPC namespace";
     NetworkNamespace = 16, "cannot join the network namespace";
 }
 
-/// Above every error number of Linux.
+/// Shift that exceeds every Linux errno.
 const STEP_SHIFT: u32 = 16;
 
 impl Step {
-    /// The error that carries this step, made without an allocation.
+    /// Returns an error that carries this step, without allocating.
     pub(crate) fn error(self, errno: i32) -> io::Error {
         io::Error::from_raw_os_error(((self as i32) << STEP_SHIFT) | errno)
     }
 
-    /// The error that carries this step and the last error of this thread.
+    /// Returns an error that carries this step and the errno of this thread.
     pub(super) fn last_os_error(self) -> io::Error {
         self.error(errno())
     }
 }
 
-/// The step and the error number of an error made by [`EntryStep::error`].
+/// Returns the step and the errno of an error made by [`Step::error`].
 pub(crate) fn decode_step(error: &io::Error) -> Option<(&'static str, i32)> {
     let code = error.raw_os_error()?;
     let step = Step::name(code >> STEP_SHIFT)?;
     Some((step, code & ((1 << STEP_SHIFT) - 1)))
 }
 
-/// One resource and its bound.
+/// A resource and its limit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ChildRlimit {
     pub(crate) resource: u32,
     pub(crate) max: u64,
 }
 
-/// All that a child needs in order to enter the sandbox.
+/// Everything that a child needs to enter the sandbox.
 #[derive(Debug)]
 pub(crate) struct SandboxEntry {
     pub(crate) limits: Vec<ChildRlimit>,
     pub(crate) namespaces: Option<ChildNamespaces>,
-    /// The capabilities that stay, if the child has them.
+    /// Capabilities to keep, if the child has them.
     pub(crate) capabilities: u64,
     pub(crate) ruleset: OwnedFd,
     pub(crate) filter: Vec<libc::sock_filter>,
 }
 
-/// Has the child of `command` enter the sandbox.
+/// Makes the child of `command` enter the sandbox.
 pub(crate) fn install(command: &mut Command, entry: Arc<SandboxEntry>) {
-    // SAFETY: `enter` makes system calls only; what it reads was built before.
+    // SAFETY: `enter` makes only system calls, on data built before the fork.
     unsafe {
         command.pre_exec(move || {
             enter_once()?;
@@ -95,21 +95,21 @@ pub(crate) fn install(command: &mut Command, entry: Arc<SandboxEntry>) {
     };
 }
 
-/// Has the child of `command` run `hook` after what was installed before.
-/// The hook must keep to system calls.
+/// Makes the child of `command` run `hook` after previously installed hooks.
+/// The hook must make only system calls.
 pub(crate) fn install_hook(
     command: &mut Command,
     hook: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
 ) {
-    // SAFETY: the only callers are the probes, whose hooks make system calls
-    // on memory that was built before, and the refusal of a command.
+    // SAFETY: the only callers are the probes, whose hooks make system calls on
+    // memory built before the fork, and the refusal of a command.
     unsafe { command.pre_exec(hook) };
 }
 
-/// The process that entered last. A child has its own copy.
+/// Process that entered last. A child has its own copy.
 static ENTERED_PID: AtomicI32 = AtomicI32::new(0);
 
-/// A command that is prepared twice would enter one sandbox from within another.
+/// Fails if a command was prepared twice, which would nest sandboxes.
 pub(super) fn enter_once() -> io::Result<()> {
     // SAFETY: takes no argument and cannot fail.
     let own = unsafe { libc::getpid() };
@@ -119,7 +119,7 @@ pub(super) fn enter_once() -> io::Result<()> {
     Ok(())
 }
 
-/// Enters the sandbox. There is no way back.
+/// Enters the sandbox. This cannot be undone.
 pub(super) fn enter(entry: &SandboxEntry) -> io::Result<()> {
     close_inherited()?;
     set_limits(&entry.limits)?;
@@ -138,11 +138,12 @@ pub(super) fn enter(entry: &SandboxEntry) -> io::Result<()> {
     load_filter(&entry.filter)
 }
 
-/// A folder left open by the parent would lead around the mount namespace.
-/// The descriptors close at exec, as the one that reports errors is among them.
+/// Marks inherited descriptors close-on-exec: an open directory of the parent
+/// would bypass the mount namespace. They cannot be closed now, as one of them
+/// reports errors.
 pub(super) fn close_inherited() -> io::Result<()> {
     let first = libc::STDERR_FILENO + 1;
-    // SAFETY: plain numbers.
+    // SAFETY: the arguments are plain numbers.
     let done = unsafe {
         libc::syscall(
             libc::SYS_close_range,
@@ -157,12 +158,12 @@ pub(super) fn close_inherited() -> io::Result<()> {
 pub(super) fn set_limits(limits: &[ChildRlimit]) -> io::Result<()> {
     for limit in limits {
         let mut now = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        // SAFETY: both pointers are to live structures of the right type.
+        // SAFETY: both pointers refer to live structures of the right type.
         let done = unsafe {
             if libc::prlimit(0, limit.resource as _, std::ptr::null(), &mut now) != 0 {
                 return Err(Step::Limits.last_os_error());
             }
-            // Never above what the parent itself is held to.
+            // Never above the limit of the parent.
             let most = limit.max.min(now.rlim_max);
             let wanted = libc::rlimit { rlim_cur: most.min(now.rlim_cur), rlim_max: most };
             libc::prlimit(0, limit.resource as _, &wanted, std::ptr::null_mut())
@@ -174,22 +175,23 @@ pub(super) fn set_limits(limits: &[ChildRlimit]) -> io::Result<()> {
     Ok(())
 }
 
-/// Joining a mount namespace moves the working directory to its root, so it is
-/// looked up again by name, this time through the covers.
+/// Joins the namespaces. Joining a mount namespace moves the working directory
+/// to its root, so the directory is resolved again by name, this time through
+/// the masks.
 fn join_namespaces(namespaces: &ChildNamespaces) -> io::Result<()> {
     let mut directory = [0_u8; libc::PATH_MAX as usize];
-    // SAFETY: the kernel writes at most as many bytes as it is told, and ends
-    // them with a zero.
+    // SAFETY: the kernel writes at most the given number of bytes, including a
+    // terminating null.
     let length =
         unsafe { libc::syscall(libc::SYS_getcwd, directory.as_mut_ptr(), directory.len()) };
     if length < 0 {
         return Err(Step::Directory.last_os_error());
     }
-    // A folder that is out of reach has a name that is not absolute.
+    // An unreachable directory has a path that is not absolute.
     if directory[0] != b'/' {
         return Err(Step::Directory.error(libc::ENOENT));
     }
-    // SAFETY: the descriptors are open, the path ends with a zero.
+    // SAFETY: the descriptors are open; the path is null-terminated.
     unsafe {
         if libc::setns(namespaces.user.as_raw_fd(), libc::CLONE_NEWUSER) != 0 {
             return Err(Step::UserNamespace.last_os_error());
@@ -235,7 +237,7 @@ struct CapabilitySets {
 
 const CAPABILITY_VERSION_3: u32 = 0x2008_0522;
 const CAP_SETPCAP: u64 = 1 << 8;
-/// No capabilities by being root, and no way to change that.
+/// `SECBIT_NOROOT` and its lock: being root gives no capabilities.
 const SECUREBITS_NO_ROOT: c_long = 0b11;
 
 fn drop_capabilities(keep: u64) -> io::Result<()> {
@@ -250,11 +252,11 @@ fn drop_capabilities(keep: u64) -> io::Result<()> {
     if have == 0 {
         return Ok(());
     }
-    // SAFETY: plain numbers.
+    // SAFETY: the arguments are plain numbers.
     unsafe {
         libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-        // From here on the user id of root gives nothing at exec. Without the
-        // right to say so, there is still the ban on new privileges.
+        // From here on, user id 0 gains nothing at exec. Without `CAP_SETPCAP`,
+        // `no_new_privs` still applies.
         if effective & CAP_SETPCAP != 0 {
             let bits = c_long::from(libc::prctl(libc::PR_GET_SECUREBITS)) | SECUREBITS_NO_ROOT;
             if libc::prctl(libc::PR_SET_SECUREBITS, bits) != 0 {
@@ -272,8 +274,8 @@ fn drop_capabilities(keep: u64) -> io::Result<()> {
         return Err(Step::Capabilities.last_os_error());
     }
     for capability in (0..64).filter(|capability| stays & (1_u64 << capability) != 0) {
-        // What stays must be ambient in order to live through exec.
-        // SAFETY: plain numbers.
+        // SAFETY: the arguments are plain numbers. Capabilities must be ambient
+        // to survive exec.
         let raised = unsafe {
             libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_RAISE, capability, 0, 0)
         };
@@ -285,7 +287,7 @@ fn drop_capabilities(keep: u64) -> io::Result<()> {
 }
 
 fn forbid_new_privileges() -> io::Result<()> {
-    // SAFETY: plain numbers.
+    // SAFETY: the arguments are plain numbers.
     if unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) } != 0 {
         return Err(Step::Privileges.last_os_error());
     }
@@ -293,9 +295,9 @@ fn forbid_new_privileges() -> io::Result<()> {
 }
 
 fn load_filter(filter: &[libc::sock_filter]) -> io::Result<()> {
-    // The kernel only reads the program, whatever the pointer's type says.
+    // The kernel only reads the program, despite the mutable pointer.
     let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
-    // SAFETY: the program and its instructions live until the call is over.
+    // SAFETY: the program and its instructions outlive the call.
     let loaded = unsafe {
         libc::syscall(
             libc::SYS_seccomp,
@@ -307,7 +309,7 @@ fn load_filter(filter: &[libc::sock_filter]) -> io::Result<()> {
     if loaded == 0 { Ok(()) } else { Err(Step::Seccomp.last_os_error()) }
 }
 
-/// The version of Landlock's interface.
+/// Returns the Landlock ABI version.
 pub(crate) fn landlock_version() -> io::Result<u32> {
     const CREATE_RULESET_VERSION: c_long = 1;
     // SAFETY: with this flag the kernel reads no structure.
@@ -322,7 +324,7 @@ pub(crate) fn landlock_version() -> io::Result<u32> {
     u32::try_from(version).map_err(|_| io::Error::last_os_error())
 }
 
-/// Whether the kernel filters system calls.
+/// Whether the kernel supports seccomp filters.
 pub(crate) fn has_seccomp() -> bool {
     let action = libc::SECCOMP_RET_ERRNO;
     // SAFETY: the kernel reads one word.
@@ -337,8 +339,8 @@ pub(crate) fn has_seccomp() -> bool {
     known == 0
 }
 
-/// The number of the last error of this thread.
+/// Returns the errno of this thread.
 pub(crate) fn errno() -> i32 {
-    // SAFETY: the location belongs to this thread and is always there.
+    // SAFETY: the location belongs to this thread and is always valid.
     unsafe { *libc::__errno_location() }
 }

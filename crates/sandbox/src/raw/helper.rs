@@ -1,5 +1,5 @@
-//! Short-lived processes that make namespaces, step by step, for this one to
-//! take hold of.
+//! Short-lived helper processes that create namespaces step by step, for this
+//! process to open.
 
 use std::io::{self, PipeReader, PipeWriter, Read};
 use std::os::fd::{AsRawFd, RawFd};
@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use super::child::errno;
 
-/// Two at a time would hold the ends of each other's pipes.
+/// Two helpers at once would inherit each other's pipe ends.
 pub(super) static FORK_LOCK: Mutex<()> = Mutex::new(());
 
 /// The pipe ends of a helper process.
@@ -19,8 +19,8 @@ pub(super) struct HelperPipes {
     pub(super) go: RawFd,
 }
 
-/// A short-lived process that makes namespaces, step by step, for this one to
-/// take hold of.
+/// A short-lived process that creates namespaces step by step, for this process
+/// to open.
 #[derive(Debug)]
 pub(super) struct HelperProcess {
     process: i32,
@@ -29,25 +29,26 @@ pub(super) struct HelperProcess {
 }
 
 impl HelperProcess {
-    /// Forks. `work` makes system calls only and never returns.
+    /// Forks. `work` makes only system calls and never returns.
     pub(super) fn fork(work: impl FnOnce(HelperPipes)) -> io::Result<Self> {
         let (reports, report) = io::pipe()?;
         let (wait, go) = io::pipe()?;
         let ends =
             HelperPipes { report: report.as_raw_fd(), wait: wait.as_raw_fd(), go: go.as_raw_fd() };
-        // SAFETY: the new process makes system calls only and never returns here.
+        // SAFETY: the new process makes only system calls and never returns
+        // here.
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
             0 => {
                 work(ends);
-                // SAFETY: ends the process at once.
+                // SAFETY: exits the process immediately.
                 unsafe { libc::_exit(1) }
             }
             process => Ok(Self { process, reports, go }),
         }
     }
 
-    /// Steers the process, and waits for its end.
+    /// Drives the process through its steps and reaps it.
     pub(super) fn drive<T, E>(
         mut self,
         steer: impl FnOnce(i32, &mut PipeReader, &mut PipeWriter) -> Result<T, E>,
@@ -55,7 +56,8 @@ impl HelperProcess {
         let made = steer(self.process, &mut self.reports, &mut self.go);
         let Self { process, go, .. } = self;
         drop(go);
-        // SAFETY: the process is a child of this one that nobody else waits for.
+        // SAFETY: the process is a child of this one that no other thread waits
+        // for.
         unsafe {
             if made.is_err() {
                 libc::kill(process, libc::SIGKILL);
@@ -77,11 +79,12 @@ pub(super) fn next_report(reports: &mut PipeReader) -> io::Result<(i32, i32)> {
 
 pub(super) fn send_report(report: RawFd, stage: i32, error: i32) {
     let words = [stage, error];
-    // SAFETY: two words are read from a live array; eight bytes go at once.
+    // SAFETY: two words are read from a live array; a pipe writes eight bytes
+    // atomically.
     unsafe { libc::write(report, words.as_ptr().cast(), size_of_val(&words)) };
 }
 
-/// Ends the process if the parent is gone.
+/// Waits for a byte of the parent, and exits if the parent is gone.
 pub(super) fn wait_for_byte(wait: RawFd) {
     let mut byte = 0_u8;
     // SAFETY: one byte is written to a live variable.

@@ -1,4 +1,4 @@
-//! A program in the form that exec takes, and the gate before it.
+//! A program in the form that exec takes, and the setup before exec.
 
 use std::ffi::{CString, c_char};
 use std::io;
@@ -14,28 +14,28 @@ use super::child::{
 /// A program with its arguments and environment.
 #[derive(Debug)]
 pub(crate) struct ExecImage {
-    /// What it becomes if it can.
+    /// Tried first, with `command` as fallback.
     shortcut: Option<ExecCommand>,
     command: ExecCommand,
     environment: CStringArray,
 }
 
-/// Where a program may be, in the order of the search, and what it is told.
+/// Candidate paths of a program, in search order, and its arguments.
 #[derive(Debug)]
 struct ExecCommand {
     programs: Vec<CString>,
     arguments: CStringArray,
 }
 
-/// Texts, and the null-ended list of pointers to them.
+/// C strings, and a null-terminated array of pointers to them.
 #[derive(Debug)]
 struct CStringArray {
     _texts: Vec<CString>,
     pointers: Vec<*const c_char>,
 }
 
-// SAFETY: the pointers lead to the heap memory of the texts beside them, which
-// nobody changes.
+// SAFETY: the pointers refer to the heap memory of `_texts`, which is never
+// changed.
 unsafe impl Send for CStringArray {}
 // SAFETY: as above.
 unsafe impl Sync for CStringArray {}
@@ -57,13 +57,13 @@ impl ExecImage {
         Self { shortcut: None, command: form, environment: CStringArray::new(environment) }
     }
 
-    /// Becomes another program, and itself only if that cannot be.
+    /// Sets a command to try first, with the current one as fallback.
     pub(crate) fn with_shortcut(self, programs: Vec<CString>, arguments: Vec<CString>) -> Self {
         let shortcut = ExecCommand { programs, arguments: CStringArray::new(arguments) };
         Self { shortcut: Some(shortcut), ..self }
     }
 
-    /// Becomes the program, or tells the error number.
+    /// Replaces the process with the program; returns the errno on failure.
     pub(super) fn exec(&self) -> i32 {
         if let Some(shortcut) = &self.shortcut {
             shortcut.exec(&self.environment);
@@ -76,7 +76,7 @@ impl ExecCommand {
     fn exec(&self, environment: &CStringArray) -> i32 {
         let mut error = libc::ENOENT;
         for program in &self.programs {
-            // SAFETY: the path ends with a zero, the lists with null.
+            // SAFETY: the path and the arrays are null-terminated.
             unsafe {
                 libc::execve(
                     program.as_ptr(),
@@ -86,7 +86,7 @@ impl ExecCommand {
             };
             match errno() {
                 libc::ENOENT | libc::ENOTDIR => {}
-                // There may be another one further on, that can be run.
+                // A later candidate may be executable.
                 libc::EACCES => error = libc::EACCES,
                 other => return other,
             }
@@ -95,18 +95,18 @@ impl ExecCommand {
     }
 }
 
-/// What a child passes before it runs its program.
+/// What a child does before it runs its program.
 #[derive(Debug)]
 pub(crate) enum PreExec {
-    /// It enters the sandbox by itself.
+    /// It enters the sandbox itself.
     Direct(Arc<SandboxEntry>),
-    /// It runs bubblewrap, which does.
+    /// It runs bubblewrap, which enters the sandbox.
     Bubblewrap(BubblewrapSetup),
-    /// Nothing is held.
+    /// It runs unconfined.
     Unconfined,
 }
 
-/// What bubblewrap does not do by itself.
+/// Setup that bubblewrap does not do.
 #[derive(Debug)]
 pub(crate) struct BubblewrapSetup {
     limits: Vec<ChildRlimit>,
@@ -115,7 +115,7 @@ pub(crate) struct BubblewrapSetup {
 }
 
 impl BubblewrapSetup {
-    /// The filter is handed over under its own number.
+    /// The filter keeps its descriptor number in the child.
     pub(crate) fn new(limits: Vec<ChildRlimit>, filter: Arc<OwnedFd>) -> io::Result<Self> {
         let filter_path = CString::new(format!("/proc/self/fd/{}", filter.as_raw_fd()))?;
         Ok(Self { limits, filter, filter_path })
@@ -131,9 +131,10 @@ impl PreExec {
         };
         close_inherited()?;
         set_limits(&wrap.limits)?;
-        // SAFETY: the path ends with a zero, the descriptor is open.
+        // SAFETY: the path is null-terminated; the descriptor is open.
         unsafe {
-            // A second opening has a position of its own; the copy stays open.
+            // Opening it again gives an independent file offset; the copy has
+            // no close-on-exec flag.
             let again = libc::open(wrap.filter_path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
             if again < 0 || libc::dup2(again, wrap.filter.as_raw_fd()) < 0 {
                 return Err(Step::Bubblewrap.last_os_error());
@@ -143,9 +144,9 @@ impl PreExec {
     }
 }
 
-/// Has the child of `command` run `image` in place of its own program.
+/// Makes the child of `command` run `image` instead of its own program.
 pub(crate) fn install_image(command: &mut Command, gate: PreExec, image: ExecImage) {
-    // SAFETY: only system calls, on memory that was built before.
+    // SAFETY: makes only system calls, on memory built before the fork.
     unsafe {
         command.pre_exec(move || {
             enter_once()?;

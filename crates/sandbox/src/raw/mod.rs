@@ -1,5 +1,5 @@
-//! Everything that needs `unsafe`: what runs between fork and exec, and the
-//! processes that are made without the standard library.
+//! All `unsafe` code: what runs between fork and exec, and processes created
+//! without the standard library.
 
 pub(crate) mod attempt;
 pub(crate) mod child;

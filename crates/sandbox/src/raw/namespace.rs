@@ -1,5 +1,5 @@
-//! A user and mount namespace made once, by a short-lived process, and kept by
-//! its descriptors for any number of children to join.
+//! User and mount namespaces, created once by a short-lived process and kept
+//! open by descriptors for any number of children to join.
 
 use std::ffi::{CStr, CString, c_long};
 use std::fs::{self, File};
@@ -13,83 +13,86 @@ use crate::raw::helper::{
 };
 use crate::raw::network::NetworkHandles;
 
-/// The descriptors that children join.
+/// Descriptors of the namespaces that children join.
 #[derive(Debug)]
 pub(crate) struct ChildNamespaces {
     pub(crate) user: OwnedFd,
     pub(crate) mount: OwnedFd,
-    /// The network namespace, unless children use that of this process.
+    /// Network namespace, unless children share that of this process.
     pub(crate) network: Option<OwnedFd>,
-    /// That of memory and queues which go by a number.
+    /// IPC namespace, for System V shared memory and queues.
     pub(crate) ipc: Result<OwnedFd, i32>,
-    /// Below the first one, if the user is called root there: here, the user
-    /// has the own number again.
+    /// Nested user namespace, used if the user is mapped to root in `user`:
+    /// here the user has the original id again.
     pub(crate) inner_user: Option<OwnedFd>,
-    /// The folder of the terminals that only those who join see.
+    /// The private `/dev/pts`.
     pub(crate) terminals: Result<OwnedFd, i32>,
-    /// The folder that is empty at first, if there is one.
+    /// The root of the [`MountAction::FreshTmpfs`], if there is one.
     pub(crate) fresh_dir: Option<OwnedFd>,
-    /// The roots of the overlays.
+    /// Roots of the overlays.
     pub(crate) overlays: Vec<OwnedFd>,
-    /// The directories that are views, with their paths.
+    /// Partial directories, with their paths.
     pub(crate) views: Vec<(PathBuf, OwnedFd)>,
 }
 
-/// One thing to mount.
+/// A mount to perform.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum MountAction {
-    /// Everything without writing, but for the trees at these paths: Landlock
-    /// knows nothing of modes, owners, times and attributes.
+    /// Makes everything but the trees at these paths read-only: Landlock does
+    /// not restrict changes of modes, owners, times and attributes.
     Seal(Vec<CString>),
-    /// The path on itself, so that it cannot be renamed.
+    /// Binds the path on itself, so it cannot be renamed.
     Pin(CString),
-    /// The path on itself, without writing.
+    /// Binds the path on itself, read-only.
     ReadOnly(CString),
-    /// An empty folder on the folder.
+    /// Mounts an empty directory over the directory.
     HideDirectory(CString),
-    /// An empty folder on the folder, in which anything may be made.
+    /// Mounts an empty, writable directory over the directory.
     FreshTmpfs(CString),
-    /// A file that cannot be opened on the file.
+    /// Mounts a file that cannot be opened over the file.
     HideFile(CString),
-    /// The same on a socket, if it is still there.
+    /// Does the same for a socket, if it still exists.
     HideSocket(CString),
-    /// An empty folder on the folder, with what was at these paths in it.
+    /// Mounts an empty directory over the directory and exposes these paths in
+    /// it.
     PartialDirectory(CString, Vec<ExposedPath>),
-    /// An overlay at a directory of ours, from where it is moved to its place.
+    /// Mounts an overlay at its staging directory, from where it is bound to
+    /// its target.
     Overlay(OverlayPlan),
-    /// The mounts at the first path on the second one.
+    /// Binds the mounts at the first path to the second.
     Bind(CString, CString),
 }
 
 /// An overlay, ready to be mounted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OverlayPlan {
-    /// Where it is mounted at first.
+    /// Where it is mounted first.
     pub(crate) staging: CString,
     /// Where children see it.
     pub(crate) target: CString,
-    /// The options of the file system.
+    /// Mount options.
     pub(crate) options: CString,
 }
 
-/// What stays in an enclosed folder.
+/// A path that stays visible in a partial directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ExposedPath {
-    /// The folders on the way to it.
+    /// Its parent directories, which are created.
     pub(crate) parents: Vec<CString>,
     pub(crate) path: CString,
-    /// Where it comes from, if that is another place.
+    /// Where it is bound from, if not from `path`.
     pub(crate) source: Option<CString>,
-    /// The target of a symbolic link, which is made anew.
+    /// Target of a symlink, which is created again.
     pub(crate) link: Option<CString>,
     pub(crate) is_directory: bool,
-    /// Whether it may be written, where that is for the mount to say.
+    /// Whether the mount must be writable.
     pub(crate) is_writable: bool,
 }
 
-/// How many paths stay in an enclosed folder.
+/// Maximum number of paths exposed in a partial directory.
 pub(crate) const MAX_EXPOSED_PATHS: usize = 1024;
-/// How many trees stay open where all else is sealed.
+/// Maximum number of trees that stay writable while everything else is
+/// read-only.
 pub(crate) const MAX_WRITABLE_TREES: usize = 64;
 
 impl MountAction {
@@ -113,14 +116,14 @@ impl MountAction {
 
 const ROOT_DIR: &CStr = c"/";
 
-/// Where the making failed.
+/// Failure to create the namespaces.
 #[derive(Debug)]
 pub(crate) enum NamespaceError {
-    /// The system does not let this user make namespaces.
+    /// The system does not let this user create namespaces.
     Refused(io::Error),
-    /// This path could not be covered.
+    /// This path could not be masked.
     Path(PathBuf, io::Error),
-    /// Something else.
+    /// Any other I/O error.
     Io(io::Error),
 }
 
@@ -130,16 +133,15 @@ impl From<io::Error> for NamespaceError {
     }
 }
 
-/// Reports of the making process: a stage or the number of a mount, and an
-/// error number.
+/// Stages that the helper reports, along with an errno. A mount is reported by
+/// its index instead.
 const STAGE_UNSHARED: i32 = -1;
 const STAGE_PRIVATE_MOUNTS: i32 = -3;
 const STAGE_TERMINALS: i32 = -4;
 const STAGE_INNER_USER: i32 = -5;
 const STAGE_IPC: i32 = -6;
 
-/// What the user is called in the second of two namespaces, as the kernel
-/// wants to be told.
+/// Id map lines that restore the user's ids in the nested user namespace.
 #[derive(Debug)]
 pub(super) struct IdMapLines {
     user: CString,
@@ -147,7 +149,8 @@ pub(super) struct IdMapLines {
 }
 
 impl IdMapLines {
-    /// Those of this user; none for an administrator, who needs no second one.
+    /// Returns the lines for this user; `None` for root, who needs no nested
+    /// namespace.
     pub(super) fn for_current_user() -> Option<Self> {
         let user = rustix::process::geteuid();
         let line = |id: u32| CString::new(format!("{id} 0 1\n")).ok();
@@ -157,12 +160,12 @@ impl IdMapLines {
     }
 }
 
-/// Makes the namespaces and mounts in the order given. Terminals can only be
-/// mounted where there is a root, so that anybody else is called root first,
-/// if the system lets them.
+/// Creates the namespaces and performs the mounts in order. Mounting terminals
+/// requires a root user in the namespace, so other users are mapped to root
+/// first if the system permits it.
 ///
-/// With a network space, the mounts belong to the user namespace of that
-/// space, so that children can join both.
+/// With `space`, the mounts belong to the user namespace that owns its network
+/// namespace, so children can join both.
 pub(crate) fn build(
     mounts: &[MountAction],
     space: Option<&NetworkHandles>,
@@ -262,13 +265,13 @@ fn drive_helper(
     })
 }
 
-/// Whether all that is kept is the child's own.
+/// Whether all exposed paths are the child's own.
 fn is_all_private(kept: &[ExposedPath]) -> bool {
     kept.iter().all(|kept| kept.is_writable && kept.source.is_none())
 }
 
-/// Every id that this process knows stands for itself. Only an administrator
-/// may say so; anybody else may map the own ids only, also to those of root.
+/// Maps every id of this process to itself. Only root may do so; other users
+/// may map only their own ids, including to root.
 pub(super) fn map_ids(process: &Path, as_root: bool) -> io::Result<()> {
     let user = rustix::process::geteuid().as_raw();
     let group = rustix::process::getegid().as_raw();
@@ -289,7 +292,7 @@ pub(super) fn map_ids(process: &Path, as_root: bool) -> io::Result<()> {
             return Ok(());
         }
     }
-    // The user's map may have been written above, and is written once only.
+    // The uid map may have been written above, and can be written only once.
     let (as_user, as_group) = if as_root { (0, 0) } else { (user, group) };
     if fs::read_to_string(process.join("uid_map"))?.is_empty() {
         fs::write(process.join("uid_map"), format!("{as_user} {user} 1\n"))?;
@@ -298,7 +301,7 @@ pub(super) fn map_ids(process: &Path, as_root: bool) -> io::Result<()> {
     fs::write(process.join("gid_map"), format!("{as_group} {group} 1\n"))
 }
 
-/// The making process. Only system calls from here on.
+/// Runs in the helper process. Makes only system calls.
 fn run_helper(
     ends: HelperPipes,
     mounts: &[MountAction],
@@ -306,9 +309,10 @@ fn run_helper(
     user: Option<RawFd>,
 ) {
     let HelperPipes { report, wait, go } = ends;
-    // SAFETY: descriptors are open, paths end with zeros, buffers are live.
+    // SAFETY: descriptors are open, paths are null-terminated, buffers are
+    // live.
     unsafe {
-        // Else the end of the parent would go unnoticed.
+        // Otherwise the exit of the parent would go unnoticed.
         libc::close(go);
         let apart = match user {
             Some(user) if libc::setns(user, libc::CLONE_NEWUSER) != 0 => -1,
@@ -346,9 +350,9 @@ fn run_helper(
     }
 }
 
-/// Makes the second user namespace and says what the user is called there.
+/// Creates the nested user namespace and maps the user's ids in it.
 pub(super) fn enter_inner_user_namespace(names: &IdMapLines) -> i32 {
-    // SAFETY: plain numbers.
+    // SAFETY: the argument is a plain number.
     if unsafe { libc::unshare(libc::CLONE_NEWUSER) } != 0 {
         return errno();
     }
@@ -362,7 +366,7 @@ pub(super) fn enter_inner_user_namespace(names: &IdMapLines) -> i32 {
 
 fn write_line(file: &CStr, line: &CStr) -> i32 {
     let bytes = line.to_bytes();
-    // SAFETY: the path ends with a zero, the bytes are live.
+    // SAFETY: the path is null-terminated; the bytes are live.
     unsafe {
         let open = libc::open(file.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
         if open < 0 {
@@ -375,9 +379,10 @@ fn write_line(file: &CStr, line: &CStr) -> i32 {
     }
 }
 
-/// Else a child could read what is typed at those of the user.
+/// Mounts a private `/dev/pts`; otherwise a child could read what is typed at
+/// the user's terminals.
 fn mount_private_terminals() -> i32 {
-    // SAFETY: all texts end with zeros.
+    // SAFETY: all strings are null-terminated.
     let done = unsafe {
         libc::mount(
             c"devpts".as_ptr(),
@@ -404,7 +409,7 @@ pub(super) fn perform_mount(mount: &MountAction) -> i32 {
         }
         _ => {}
     }
-    // SAFETY: paths end with zeros.
+    // SAFETY: paths are null-terminated.
     let done = unsafe {
         match mount {
             MountAction::Pin(path) | MountAction::ReadOnly(path) => libc::mount(
@@ -442,7 +447,7 @@ pub(super) fn perform_mount(mount: &MountAction) -> i32 {
         }
     };
     if done != 0 {
-        // With a folder goes what there was to keep in it.
+        // A directory or socket that is gone needs no mask.
         let may_go = matches!(mount, MountAction::HideSocket(_) | MountAction::Pin(_));
         let gone = may_go && errno() == libc::ENOENT;
         return if gone { 0 } else { errno() };
@@ -456,28 +461,28 @@ pub(super) fn perform_mount(mount: &MountAction) -> i32 {
         | MountAction::Overlay(_)
         | MountAction::Bind(..) => 0,
         MountAction::ReadOnly(path) => set_attributes(path, READ_ONLY, libc::AT_RECURSIVE),
-        // A device on a mount without devices cannot be opened by anybody.
+        // No user can open a device on a mount without devices.
         MountAction::HideFile(path) | MountAction::HideSocket(path) => {
             set_attributes(path, READ_ONLY | NO_SUID | NO_DEVICES | NO_EXEC, 0)
         }
     }
 }
 
-/// A copy of the mounts at a path, which is nowhere yet; its descriptor, or a
-/// negative number.
+/// Clones the mounts at a path without attaching them; returns a descriptor, or
+/// a negative number on failure.
 fn clone_mount_tree(path: &CStr) -> RawFd {
     let flags = libc::OPEN_TREE_CLONE | libc::OPEN_TREE_CLOEXEC;
     let flags = c_long::from(flags as i32 | libc::AT_RECURSIVE);
     let at = libc::AT_FDCWD as c_long;
-    // SAFETY: the path ends with a zero.
+    // SAFETY: the path is null-terminated.
     unsafe { libc::syscall(libc::SYS_open_tree, at, path.as_ptr(), flags) as i32 }
 }
 
-/// Puts such a copy on a path.
+/// Attaches cloned mounts to a path.
 fn attach_mount_tree(tree: RawFd, path: &CStr) -> i32 {
     let flags = c_long::from(libc::MOVE_MOUNT_F_EMPTY_PATH as i32);
     let (empty, at) = (c"".as_ptr(), libc::AT_FDCWD as c_long);
-    // SAFETY: paths end with zeros, the descriptor was just made.
+    // SAFETY: paths are null-terminated; the caller owns the descriptor.
     unsafe {
         let to = path.as_ptr();
         if libc::syscall(libc::SYS_move_mount, tree as c_long, empty, at, to, flags) != 0 {
@@ -488,8 +493,8 @@ fn attach_mount_tree(tree: RawFd, path: &CStr) -> i32 {
     0
 }
 
-/// Takes hold of what stays open before all is closed, so that every mount in
-/// it stays as it was.
+/// Makes everything read-only. Clones the writable trees first, so their mounts
+/// stay unchanged.
 fn seal_read_only(open: &[CString]) -> i32 {
     let mut trees = [-1; MAX_WRITABLE_TREES];
     for (tree, path) in trees.iter_mut().zip(open) {
@@ -506,14 +511,14 @@ fn seal_read_only(open: &[CString]) -> i32 {
     pairs.map(|(tree, path)| attach_mount_tree(*tree, path)).find(|error| *error != 0).unwrap_or(0)
 }
 
-/// Takes hold of what is kept before it is covered.
+/// Mounts a partial directory. Clones the exposed paths before masking them.
 fn mount_partial_directory(folder: &CString, kept: &[ExposedPath]) -> i32 {
     let mut trees = [-1; MAX_EXPOSED_PATHS];
-    // SAFETY: paths end with zeros; the descriptors are those just made.
+    // SAFETY: paths are null-terminated; the descriptors were just opened.
     unsafe {
         for (tree, kept) in trees.iter_mut().zip(kept).filter(|(_, kept)| kept.link.is_none()) {
             *tree = clone_mount_tree(kept.source.as_ref().unwrap_or(&kept.path));
-            // What has gone since is not missed.
+            // A path that is gone meanwhile is skipped.
             if *tree < 0 && (kept.is_writable || errno() != libc::ENOENT) {
                 return errno();
             }
@@ -553,7 +558,7 @@ fn mount_partial_directory(folder: &CString, kept: &[ExposedPath]) -> i32 {
 
 fn mount_overlay(plan: &OverlayPlan) -> i32 {
     let overlay = c"overlay".as_ptr();
-    // SAFETY: all texts end with zeros.
+    // SAFETY: all strings are null-terminated.
     let done = unsafe {
         libc::mount(
             overlay,
@@ -581,7 +586,7 @@ struct MountAttributes {
 
 fn set_attributes(path: &CStr, set: u64, flags: i32) -> i32 {
     let attributes = MountAttributes { set, clear: 0, propagation: 0, user_namespace: 0 };
-    // SAFETY: the path ends with a zero, the structure has the size told.
+    // SAFETY: the path is null-terminated; the structure has the given size.
     let done = unsafe {
         libc::syscall(
             libc::SYS_mount_setattr,

@@ -1,5 +1,5 @@
-//! A network namespace with the user namespace that owns it: made once for a
-//! session, kept by its descriptors, and joined by any number of children.
+//! A network namespace and the user namespace that owns it: created once per
+//! session, kept open by descriptors, and joined by any number of children.
 
 use std::ffi::{c_int, c_void};
 use std::fs::File;
@@ -13,13 +13,13 @@ use super::helper::{
 };
 use super::namespace::{IdMapLines, enter_inner_user_namespace, map_ids};
 
-/// The descriptors of a network space.
+/// Descriptors of a network namespace and its user namespaces.
 #[derive(Debug)]
 pub(crate) struct NetworkHandles {
-    /// The user namespace that owns the network.
+    /// User namespace that owns the network namespace.
     pub(crate) user: OwnedFd,
     pub(crate) network: OwnedFd,
-    /// A user namespace below, in which the user has the own id again.
+    /// Nested user namespace in which the user has the original id again.
     pub(crate) inner_user: Option<OwnedFd>,
 }
 
@@ -29,7 +29,7 @@ const STAGE_NETWORK: i32 = 2;
 const STAGE_INNER_USER: i32 = 3;
 
 impl NetworkHandles {
-    /// Makes both namespaces. The error says what the system refuses.
+    /// Creates both namespaces.
     pub(crate) fn create() -> io::Result<Self> {
         let _turn = FORK_LOCK.lock();
         let names = IdMapLines::for_current_user();
@@ -40,7 +40,7 @@ impl NetworkHandles {
             })
         };
         match attempt(names.as_ref()) {
-            // Where nobody may be called root, the own id has to do.
+            // Where the user may not be mapped to root, keep the user's own id.
             Err(_) if names.is_some() => attempt(None),
             made => made,
         }
@@ -72,7 +72,7 @@ impl NetworkHandles {
         Ok(Self { user, network, inner_user: inner })
     }
 
-    /// The space that a running process lives in.
+    /// Opens the namespaces of a running process.
     pub(crate) fn for_process(process: u32) -> io::Result<Self> {
         let own = PathBuf::from(format!("/proc/{process}"));
         let network = open(&own.join("ns/net"))?;
@@ -82,7 +82,7 @@ impl NetworkHandles {
         Ok(Self { user, network, inner_user: is_inner.then_some(inner) })
     }
 
-    /// A socket that lives in the network namespace.
+    /// Opens a socket in the network namespace.
     pub(crate) fn open_socket(
         &self,
         domain: c_int,
@@ -111,10 +111,11 @@ fn expect_stage(reports: &mut PipeReader, stage: i32) -> io::Result<()> {
     }
 }
 
-/// The user namespace that owns another namespace.
+/// Returns the user namespace that owns a namespace.
 fn owning_user_namespace(namespace: &OwnedFd) -> io::Result<OwnedFd> {
     const NS_GET_USERNS: libc::c_ulong = 0xb701;
-    // SAFETY: takes no argument and gives a new descriptor, which nobody else has.
+    // SAFETY: takes no argument and returns a new descriptor, owned by the
+    // caller.
     unsafe {
         match libc::ioctl(namespace.as_raw_fd(), NS_GET_USERNS as _) {
             fd if fd >= 0 => Ok(OwnedFd::from_raw_fd(fd)),
@@ -123,12 +124,12 @@ fn owning_user_namespace(namespace: &OwnedFd) -> io::Result<OwnedFd> {
     }
 }
 
-/// The helper process. Only system calls from here on.
+/// Runs in the helper process. Makes only system calls.
 fn run_helper(ends: HelperPipes, names: Option<&IdMapLines>) {
     let HelperPipes { report, wait, go } = ends;
-    // SAFETY: plain numbers; descriptors are open.
+    // SAFETY: the arguments are plain numbers; descriptors are open.
     unsafe {
-        // Else the end of the parent would go unnoticed.
+        // Otherwise the exit of the parent would go unnoticed.
         libc::close(go);
         report_stage(report, STAGE_USER, libc::unshare(libc::CLONE_NEWUSER));
         wait_for_byte(wait);
@@ -145,13 +146,13 @@ fn run_helper(ends: HelperPipes, names: Option<&IdMapLines>) {
 fn report_stage(report: RawFd, stage: i32, done: c_int) {
     send_report(report, stage, if done == 0 { 0 } else { errno() });
     if done != 0 {
-        // SAFETY: ends the process at once.
+        // SAFETY: exits the process immediately.
         unsafe { libc::_exit(1) }
     }
 }
 
-/// A socket to be opened in other namespaces, by a process that shares memory
-/// and descriptors with this one and lives for these few calls.
+/// A socket to open in other namespaces, by a short-lived process that shares
+/// memory and descriptors with this one.
 struct SocketRequest {
     user: RawFd,
     network: RawFd,
@@ -160,21 +161,21 @@ struct SocketRequest {
     protocol: c_int,
 }
 
-/// The request, and what came of it: a descriptor, or an error number below zero.
+/// The request and its result: a descriptor, or a negative errno.
 struct SocketCall<'a> {
     request: &'a SocketRequest,
     result: c_int,
 }
 
-/// Room for the few calls that are made.
+/// Stack size of the process that makes the calls.
 const STACK_BYTES: usize = 32 << 10;
 
 impl SocketRequest {
     fn run(&self) -> io::Result<OwnedFd> {
         let mut stack: Vec<u128> = Vec::with_capacity(STACK_BYTES / size_of::<u128>());
         let mut errand = SocketCall { request: self, result: -libc::EINVAL };
-        // SAFETY: the stack and the errand outlive the call, as it returns only
-        // when the process has left this memory. With all signals blocked no
+        // SAFETY: the stack and `errand` outlive the call, as it returns only
+        // after the process has left this memory. With all signals blocked, no
         // handler of ours runs in it.
         let result = unsafe {
             let (mut all, mut mask): (libc::sigset_t, libc::sigset_t) =
@@ -182,7 +183,7 @@ impl SocketRequest {
             libc::sigfillset(&mut all);
             libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut mask);
             let top = stack.as_mut_ptr().add(stack.capacity());
-            // No signal tells of its end, so that nobody else waits for it.
+            // No exit signal, so no other code reaps the process.
             let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_FILES;
             let process =
                 libc::clone(run_socket_call, top.cast(), flags, (&raw mut errand).cast::<c_void>());
@@ -199,14 +200,14 @@ impl SocketRequest {
         if result < 0 {
             return Err(io::Error::from_raw_os_error(-result));
         }
-        // SAFETY: the process has made the descriptor in our table for us alone.
+        // SAFETY: the process opened the descriptor in our table, and only we
+        // own it.
         Ok(unsafe { OwnedFd::from_raw_fd(result) })
     }
 }
 
 extern "C" fn run_socket_call(argument: *mut c_void) -> c_int {
-    // SAFETY: the parent has passed this structure, and waits; descriptors are
-    // open.
+    // SAFETY: the parent passed this structure and waits; descriptors are open.
     unsafe {
         let errand = argument.cast::<SocketCall<'_>>();
         let request = (*errand).request;

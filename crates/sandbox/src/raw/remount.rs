@@ -1,6 +1,6 @@
-//! Mounts that are added to namespaces in which children already run. The
-//! process that does it borrows this memory, as a launched child does, so that
-//! it takes the same short time however large this program is.
+//! Adds mounts to namespaces in which children already run. The process that
+//! does so shares this memory, like a launched child, so its cost does not
+//! depend on the size of this program.
 
 use std::ffi::{c_int, c_void};
 use std::io;
@@ -9,7 +9,7 @@ use std::os::fd::AsRawFd;
 use super::child::errno;
 use super::namespace::{ChildNamespaces, MountAction, perform_mount};
 
-/// Room for the few calls that are made.
+/// Stack size of the process that makes the calls.
 const STACK_BYTES: usize = 64 << 10;
 
 struct RemountRequest<'a> {
@@ -17,12 +17,12 @@ struct RemountRequest<'a> {
     mounts: &'a [MountAction],
 }
 
-/// Mounts in the order given, as far as the paths are still there.
+/// Performs the mounts in order, skipping paths that no longer exist.
 pub(crate) fn remount(namespaces: &ChildNamespaces, mounts: &[MountAction]) -> io::Result<()> {
     let mut stack: Vec<u128> = Vec::with_capacity(STACK_BYTES / size_of::<u128>());
     let order = RemountRequest { namespaces, mounts };
-    // SAFETY: the stack and the order outlive the call, as it returns only when
-    // the process has left this memory. With all signals blocked no handler of
+    // SAFETY: the stack and `order` outlive the call, as it returns only after
+    // the process has left this memory. With all signals blocked, no handler of
     // ours runs in it.
     let status = unsafe {
         let (mut all, mut mask): (libc::sigset_t, libc::sigset_t) =
@@ -30,7 +30,7 @@ pub(crate) fn remount(namespaces: &ChildNamespaces, mounts: &[MountAction]) -> i
         libc::sigfillset(&mut all);
         libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut mask);
         let top = stack.as_mut_ptr().add(stack.capacity());
-        // No signal tells of its end, so that nobody else waits for it.
+        // No exit signal, so no other code reaps the process.
         let flags = libc::CLONE_VM | libc::CLONE_VFORK;
         let process =
             libc::clone(run_child, top.cast(), flags, (&raw const order).cast_mut().cast());
@@ -50,8 +50,7 @@ pub(crate) fn remount(namespaces: &ChildNamespaces, mounts: &[MountAction]) -> i
 }
 
 extern "C" fn run_child(argument: *mut c_void) -> c_int {
-    // SAFETY: the parent has passed this structure, and waits; descriptors are
-    // open.
+    // SAFETY: the parent passed this structure and waits; descriptors are open.
     unsafe {
         let order = &*argument.cast::<RemountRequest<'_>>();
         let ChildNamespaces { user, mount, .. } = order.namespaces;

@@ -1,6 +1,6 @@
-//! A spawn that copies nothing of the parent. The child borrows the parent's
-//! memory, on a stack of its own, until it runs its program; meanwhile the
-//! thread that spawns it stands still.
+//! Spawns a child without copying the parent (vfork). The child runs in the
+//! parent's memory, on a separate stack, until exec; the spawning thread is
+//! suspended meanwhile.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::io;
@@ -10,7 +10,7 @@ use super::child::{Step, errno};
 use super::image::{ExecImage, PreExec};
 use crate::ProcessGroup;
 
-/// All that the child needs.
+/// Everything that the child needs.
 #[derive(Debug)]
 pub(crate) struct SpawnRequest<'a> {
     pub(crate) pre_exec: &'a PreExec,
@@ -18,30 +18,30 @@ pub(crate) struct SpawnRequest<'a> {
     pub(crate) directory: &'a CStr,
     pub(crate) streams: [RawFd; 3],
     pub(crate) group: ProcessGroup,
-    /// The limits on file locks that stamp it.
+    /// Limits on file locks that tag the child.
     pub(crate) tag_limits: Option<(u64, u64)>,
 }
 
-/// What parent and child share.
+/// Memory shared by parent and child.
 struct VforkShared<'a> {
     start: &'a SpawnRequest<'a>,
     mask: libc::sigset_t,
-    /// The code of the error that kept the child from running; zero if none.
+    /// Error code of the step that failed in the child; zero if none did.
     error_code: i32,
 }
 
-/// Enough for the name of a folder and a few calls, with room to spare. More
-/// than twice as much would have the allocator tidy up with every spawn.
+/// Enough for a path and a few calls, with room to spare. More than twice as
+/// much would make the allocator trim its memory on every spawn.
 const STACK_BYTES: usize = 32 << 10;
 
-/// The process and a descriptor for it.
+/// Spawns the child and returns its process id and pidfd.
 pub(crate) fn spawn(start: &SpawnRequest<'_>) -> io::Result<(i32, OwnedFd)> {
-    // Of the size to which every architecture here aligns its stack.
+    // `u128` has the stack alignment of every supported architecture.
     let mut stack: Vec<u128> = Vec::with_capacity(STACK_BYTES / size_of::<u128>());
     let mut process_file: c_int = -1;
     // SAFETY: the stack, the shared structure and the descriptor outlive the
-    // call, as it returns only when the child has left this memory. With all
-    // signals blocked no handler of the parent runs in the child.
+    // call, because it returns only after the child has left this memory. All
+    // signals are blocked, so no handler of the parent runs in the child.
     let (process, failed) = unsafe {
         let mut shared = VforkShared { start, mask: std::mem::zeroed(), error_code: 0 };
         let mut all: libc::sigset_t = std::mem::zeroed();
@@ -62,10 +62,11 @@ pub(crate) fn spawn(start: &SpawnRequest<'_>) -> io::Result<(i32, OwnedFd)> {
         }
         (process, (&raw const shared.error_code).read_volatile())
     };
-    // SAFETY: the kernel has just made the descriptor, and nobody else has it.
+    // SAFETY: the kernel has just created the descriptor, and nothing else owns
+    // it.
     let process_file = unsafe { OwnedFd::from_raw_fd(process_file) };
     if failed != 0 {
-        // SAFETY: the child is this process's own and ends by itself.
+        // SAFETY: this is our own child, and it exits without being killed.
         unsafe {
             while libc::waitpid(process, std::ptr::null_mut(), 0) < 0 && errno() == libc::EINTR {}
         }
@@ -75,7 +76,7 @@ pub(crate) fn spawn(start: &SpawnRequest<'_>) -> io::Result<(i32, OwnedFd)> {
 }
 
 extern "C" fn run_child(argument: *mut c_void) -> c_int {
-    // SAFETY: the parent has passed this structure, and waits.
+    // SAFETY: the parent passed a pointer to this structure and is suspended.
     unsafe {
         let shared = argument.cast::<VforkShared<'_>>();
         let error = match prepare_child((*shared).start) {
@@ -94,7 +95,7 @@ fn prepare_child(start: &SpawnRequest<'_>) -> io::Result<()> {
     reset_signals();
     set_process_tag(start.tag_limits);
     set_streams(start.streams)?;
-    // SAFETY: plain numbers, and a path that ends with a zero.
+    // SAFETY: plain numbers, and a NUL-terminated path.
     unsafe {
         let grouped = match start.group {
             ProcessGroup::Inherit => 0,
@@ -112,12 +113,12 @@ fn prepare_child(start: &SpawnRequest<'_>) -> io::Result<()> {
     start.pre_exec.apply()
 }
 
-/// What the parent handles would be handled in the parent's memory. A broken
-/// pipe ends the program, as programs expect.
+/// Resets signal handlers, which would run in the parent's memory. SIGPIPE gets
+/// the default action as well, which programs expect.
 fn reset_signals() {
     const MAX_SIGNAL: c_int = 64;
     for signal in 1..=MAX_SIGNAL {
-        // SAFETY: the structures are live; numbers that do not exist fail.
+        // SAFETY: the structures are live; invalid signal numbers fail.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             if libc::sigaction(signal, std::ptr::null(), &mut action) != 0 {
@@ -134,18 +135,20 @@ fn reset_signals() {
     }
 }
 
-/// Only a help to find it again: where it cannot be set, the child runs without.
+/// Tags the child so it can be found later. Best effort: if the limit cannot be
+/// set, the child runs untagged.
 fn set_process_tag(stamp: Option<(u64, u64)>) {
     let Some((current, most)) = stamp else { return };
     let limit = libc::rlimit { rlim_cur: current, rlim_max: most };
-    // SAFETY: the structure is live and of the right type.
+    // SAFETY: the structure is live and has the right type.
     unsafe { libc::prlimit(0, libc::RLIMIT_LOCKS, &limit, std::ptr::null_mut()) };
 }
 
 fn set_streams(mut streams: [RawFd; 3]) -> io::Result<()> {
-    // SAFETY: plain numbers of descriptors.
+    // SAFETY: plain descriptor numbers.
     unsafe {
-        // Out of the way first, so that none is overwritten before its turn.
+        // Move descriptors below 3 out of the way first, so none is
+        // overwritten.
         for (number, stream) in (0..).zip(&mut streams) {
             if *stream < 3 && *stream != number {
                 *stream = libc::fcntl(*stream, libc::F_DUPFD_CLOEXEC, 3);

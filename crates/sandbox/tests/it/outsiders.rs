@@ -193,8 +193,11 @@ fn outsiders_are_probed() {
     let about = |what: &str| probes.iter().find(|probe| probe.what.contains(what)).unwrap();
     assert_eq!(about("a socket of another program").got, ProbeOutcome::Blocked);
     about("a terminal of another program");
-    for what in ["move the folder of a socket", "attach shared memory", "set a limit of the parent"]
-    {
+    for what in [
+        "move the folder of a socket",
+        "attach shared memory",
+        "set a resource limit of the parent",
+    ] {
         assert_eq!(about(what).got, ProbeOutcome::Blocked, "{what}");
     }
 }

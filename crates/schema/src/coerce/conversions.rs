@@ -1,4 +1,4 @@
-//! The ways in which a value may be read as another type.
+//! Conversions of a value to another type.
 
 use serde_json::Value;
 
@@ -8,11 +8,11 @@ use crate::repair::{self, RepairKind};
 use crate::type_set::TypeSet;
 use crate::validate::SchemaNode;
 
-/// A value that the given one may stand for.
+/// A value that the given one may mean.
 pub(super) struct ConversionCandidate {
     pub(super) value: Value,
     pub(super) rule: &'static str,
-    /// What is inside may need coercion in turn.
+    /// Whether the contents may need coercion as well.
     pub(super) coerce_inside: bool,
 }
 
@@ -26,10 +26,10 @@ impl ConversionCandidate {
     }
 }
 
-/// All readings of a value, grouped by the type they lead to.
+/// Returns all candidates for a value, grouped by target type.
 ///
-/// Within a group the first that fits is meant; groups compete, and if two of them fit with
-/// different values, the value has no single reading.
+/// Within a group, the first candidate that fits wins. If candidates of two
+/// groups fit with different values, the value is ambiguous.
 pub(super) fn candidates(
     value: &Value,
     wanted: TypeSet,
@@ -104,7 +104,8 @@ fn boolean_candidates(text: &str) -> Vec<ConversionCandidate> {
     vec![ConversionCandidate::scalar(Value::Bool(value), "boolean")]
 }
 
-/// A string as a list: the list it spells, otherwise a list of just this string.
+/// Converts a string to a list: the list it spells, otherwise a list of this
+/// one string.
 fn list_candidates(text: &str) -> Vec<ConversionCandidate> {
     match parse_container(text, '[') {
         Some(spelled) => spelled.into_iter().collect(),
@@ -112,8 +113,8 @@ fn list_candidates(text: &str) -> Vec<ConversionCandidate> {
     }
 }
 
-/// The list or object that a string spells. `None`: it spells none; `Some(None)`: it looks like
-/// one that was cut off, so that neither reading is safe.
+/// Parses the list or object that a string spells. Returns `None` if it spells
+/// neither, and `Some(None)` if it looks truncated, so no reading is safe.
 fn parse_container(text: &str, opener: char) -> Option<Option<ConversionCandidate>> {
     if !text.trim_start().starts_with(opener) {
         return None;
@@ -127,8 +128,9 @@ fn parse_container(text: &str, opener: char) -> Option<Option<ConversionCandidat
     Some((!parsed.is_guess).then(|| ConversionCandidate::container(parsed.value, "parse")))
 }
 
-/// The one listed string that differs only in case and blanks, or else only in separators too, or
-/// the language that goes by this name as well.
+/// Returns the only listed string that differs just in case and surrounding
+/// whitespace, else the only one that also differs in separators, else the
+/// language that the text is an alias of.
 fn matching_choices(text: &str, schemas: &[SchemaNode<'_>]) -> Vec<ConversionCandidate> {
     let listed: Vec<&str> = schemas
         .iter()
@@ -137,7 +139,7 @@ fn matching_choices(text: &str, schemas: &[SchemaNode<'_>]) -> Vec<ConversionCan
             several.chain(node.get("const")).filter_map(Value::as_str)
         })
         .collect();
-    // No choice is longer than this; a long text is not worth folding.
+    // Skip texts much longer than any choice.
     let longest = listed.iter().map(|choice| choice.len()).max().unwrap_or(0);
     if listed.is_empty() || text.trim().len() > 2 * longest + 16 {
         return Vec::new();
@@ -167,7 +169,7 @@ fn matching_choices(text: &str, schemas: &[SchemaNode<'_>]) -> Vec<ConversionCan
         .collect()
 }
 
-/// Other names that languages go by.
+/// Aliases of languages.
 const LANGUAGE_ALIASES: &[(&str, &str)] = &[
     ("py", "python"),
     ("python3", "python"),

@@ -1,4 +1,4 @@
-//! Properties under another name: the caller's aliases, and other spellings.
+//! Renames misspelled properties: the caller's aliases, and other spellings.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::ChangeLog;
 use crate::validate::{CompiledSchema, SchemaNode, applicable};
 
-/// Renames top-level properties by the caller's list.
+/// Renames top-level properties by the caller's aliases.
 pub(super) fn apply_aliases(
     compiled: &CompiledSchema,
     args: &mut Value,
@@ -31,7 +31,7 @@ pub(super) fn apply_aliases(
     rename_keys(map, renames);
 }
 
-/// Renames keys where they stand.
+/// Renames keys and keeps their order.
 pub(super) fn rename_keys(map: &mut Map<String, Value>, mut renames: HashMap<String, String>) {
     if renames.is_empty() {
         return;
@@ -42,8 +42,8 @@ pub(super) fn rename_keys(map: &mut Map<String, Value>, mut renames: HashMap<Str
         .collect();
 }
 
-/// The unknown keys of an object that spell an absent property, each as the only one to do so, with
-/// that property.
+/// Returns the unknown keys of an object that spell an absent property, each
+/// with that property. Ambiguous keys are left out.
 pub(super) fn match_unknown_keys(
     map: &Map<String, Value>,
     facets: &[SchemaNode<'_>],
@@ -60,7 +60,7 @@ pub(super) fn match_unknown_keys(
     let declared: HashSet<&str> = known.iter().copied().collect();
     let closed = applicable::is_closed(facets);
     let tolerant = at_top && !says("additionalProperties");
-    // `None` marks a spelling that several properties, or several keys, share.
+    // `None` marks a spelling shared by several properties or keys.
     let mut properties: HashMap<String, Option<&str>> = HashMap::new();
     for name in &known {
         properties
@@ -82,7 +82,8 @@ pub(super) fn match_unknown_keys(
         .collect()
 }
 
-/// A name without what differs between spellings: case, hyphens, underscores, blanks.
+/// Removes what differs between spellings: case, hyphens, underscores,
+/// whitespace.
 pub(super) fn normalize_name(name: &str) -> String {
     let separator = |c: &char| matches!(c, '-' | '_') || c.is_whitespace();
     name.chars().filter(|c| !separator(c)).flat_map(char::to_lowercase).collect()

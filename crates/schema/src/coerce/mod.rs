@@ -1,18 +1,19 @@
-//! Bringing arguments in line with a schema, where only one reading is possible.
+//! Coerces arguments to a schema where only one reading is possible.
 //!
-//! Models write `"5"` for 5, `"[1]"` for a list, `Fast` for `fast`. The laws here are:
+//! Models write `"5"` for 5, `"[1]"` for a list, `Fast` for `fast`. The rules
+//! keep these invariants:
 //!
 //! - a value that satisfies its schema is never changed, at any position;
-//! - a change is made only if its result satisfies the schema of that position, and if no other
-//!   reading does: where two alternatives of a union lead to different values, nothing is done;
+//! - a changed value satisfies the schema of its position, and no other reading does;
+//! - where two alternatives of a union lead to different values, nothing is changed;
 //! - nothing is lost, unknown properties stay, no default is filled in, nothing panics;
 //! - every change is reported.
 //!
-//! From the first law it follows that `"5"` stays a string where strings are welcome
-//! (`["string", "integer"]`), and `"null"` stays a string for a nullable *string*.
-//! JSON knows only one kind of number, so writing `3.0` as `3` where an integer is wanted is a change
-//! of spelling, not of value, and the one thing done to a valid value: programs that read the
-//! arguments do tell the two apart.
+//! By the first invariant, `"5"` stays a string where strings are allowed
+//! (`["string", "integer"]`), and `"null"` stays a string for a nullable
+//! *string*. There is one exception: `3.0` becomes `3` where an integer is
+//! required. In JSON both are the same number, but programs that read the
+//! arguments distinguish them.
 //!
 //! | rule | what it does |
 //! |---|---|
@@ -24,14 +25,15 @@
 //! | `number` | `"42"`, `" 7 "`, `"1e3"`, `"1_000"` → number, exact over all of `i64` and `u64` |
 //! | `integral` | `3.0` → `3` |
 //! | `text` | `42` → `"42"`, `true` → `"true"` |
-//! | `choice` | a listed value in another case, with other separators or with blanks around it |
+//! | `choice` | a listed value in another case, with other separators or surrounding whitespace |
 //! | `parse` | a list or object in a string, as JSON or as a Python literal |
-//! | `wrap` | a single value where a list is wanted (never null, never split at commas) |
-//! | `unwrap` | a list of one scalar where a scalar is wanted |
+//! | `wrap` | a single value where a list is required (never null, never split at commas) |
+//! | `unwrap` | a list of one scalar where a scalar is required |
 //!
-//! Rule `key` looks at the unknown keys of an invalid object if the object is closed
-//! (`additionalProperties: false`), if the absent property is required, or, at the top level, if the
-//! schema says nothing about further properties; the value must suit the property.
+//! Rule `key` applies to the unknown keys of an invalid object if the object is
+//! closed (`additionalProperties: false`), if the absent property is required,
+//! or, at the top level, if the schema does not restrict additional properties.
+//! The value must fit the property.
 
 mod conversions;
 mod keys;
@@ -46,30 +48,33 @@ use crate::excerpt::{self, brief_value};
 use crate::pointer;
 use crate::validate::Schema;
 
-/// Changes listed for one set of arguments; more are made, but only counted.
+/// Maximum number of changes listed; further changes are made but only counted.
 pub const MAX_LISTED_CHANGES: usize = 100;
 
-/// The arguments after coercion.
+/// Arguments after coercion.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CoercedArguments {
     /// The arguments.
     pub value: Value,
-    /// What was changed, in the order in which it was done; at most [`MAX_LISTED`].
+    /// Changes in the order in which they were made; at most
+    /// [`MAX_LISTED_CHANGES`].
     pub changes: Vec<CoercionChange>,
-    /// How many changes were made beyond those listed.
+    /// Number of changes beyond those listed.
     pub unlisted_changes: usize,
-    /// Whether the value satisfies the schema now, so that it need not be checked again.
+    /// Whether the value satisfies the schema, so it need not be validated
+    /// again.
     pub is_valid: bool,
 }
 
-/// One change that was made.
+/// One change to the arguments.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CoercionChange {
     /// JSON pointer to the value, after the change.
     pub path: String,
-    /// The value before, shortened; the old name for a renamed property.
+    /// The value before, truncated; the old name for a renamed property.
     pub from: Value,
-    /// The value after, shortened; the new name for a renamed property, nothing for a dropped one.
+    /// The value after, truncated; the new name for a renamed property, `None`
+    /// for a dropped one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<Value>,
     /// The rule that was applied.
@@ -94,7 +99,8 @@ impl std::fmt::Display for CoercionChange {
     }
 }
 
-/// A value as JSON. Plain strings, by far the most common, take the short way.
+/// Writes a value as JSON, with a fast path for plain strings, which are the
+/// most common.
 fn write_brief(value: &Value, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
     match value {
         Value::String(text) if text.bytes().all(|b| b >= 0x20 && b != b'"' && b != b'\\') => {
@@ -108,10 +114,12 @@ fn write_brief(value: &Value, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Resu
 
 /// Coerces the arguments to the schema.
 ///
-/// `aliases` are other names of top-level properties, as (alias, name): they are renamed first,
-/// whenever the name itself is absent and the alias is not a property of its own.
+/// `aliases` are other names of top-level properties, as (alias, name). They
+/// are renamed first, if the name itself is absent and the alias is not itself
+/// a property.
 ///
-/// Arguments that a broken schema or too deep nesting keeps from being judged come back as they are.
+/// Returns the arguments unchanged if they are nested too deeply or the schema
+/// is broken.
 pub fn coerce_arguments(
     schema: &Schema,
     args: Value,
@@ -135,7 +143,7 @@ pub fn coerce_arguments(
                 survey,
                 &mut log,
             );
-            // Text that was parsed may have made it deeper than can be judged.
+            // Parsed text may have made the value too deep to validate.
             coerced.is_valid = valid && !ValueSurvey::measure(&coerced.value).too_deep;
         }
     }
@@ -144,7 +152,7 @@ pub fn coerce_arguments(
     coerced
 }
 
-/// The changes made so far; a trial that fails takes its own back.
+/// Changes made so far; a failed trial discards its own.
 #[derive(Debug, Default)]
 struct ChangeLog {
     listed: Vec<CoercionChange>,

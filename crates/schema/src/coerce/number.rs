@@ -1,24 +1,27 @@
-//! Numbers in strings, read exactly or not at all.
+//! Parses numbers in strings; a number that cannot be represented exactly is
+//! rejected.
 
 use serde_json::{Number, Value};
 
-/// Longer texts are not numbers that anybody meant.
+/// Longer texts are not treated as numbers.
 const MAX_NUMBER_CHARS: usize = 400;
 
-/// Digits that a double holds for certain; a longer number would change its value.
+/// Digits that a double holds exactly; a longer number would change its value.
 const EXACT_F64_DIGITS: usize = 17;
 
-/// A decimal number in its parts: `digits` × 10^`exponent`, without zeros at either end.
+/// A decimal number: `digits` × 10^`exponent`, without leading or trailing
+/// zeros.
 struct DecimalParts {
     negative: bool,
     digits: String,
     exponent: i64,
 }
 
-/// The number that a text stands for: an integer if it has no fraction.
+/// Parses a number, as an integer if it has no fraction.
 ///
-/// Takes what Python's `float` takes (blanks around, a sign, `.5`, `1e3`, `1_000`), but neither
-/// infinities nor anything that a JSON number could not hold exactly.
+/// Accepts what Python's `float` accepts (surrounding whitespace, a sign, `.5`,
+/// `1e3`, `1_000`), except infinities and numbers that JSON cannot represent
+/// exactly.
 pub(super) fn parse_number(text: &str, integers_only: bool) -> Option<Value> {
     if let Some(integer) = parse_short_integer(text.trim()) {
         return Some(Value::Number(integer));
@@ -33,7 +36,7 @@ pub(super) fn parse_number(text: &str, integers_only: bool) -> Option<Value> {
     decimal.to_float().map(Value::Number)
 }
 
-/// An integer that is written as most are: a few digits, maybe with a minus.
+/// Fast path: an integer of a few digits, possibly negative.
 fn parse_short_integer(text: &str) -> Option<Number> {
     const SAFE_DIGITS: usize = 18;
     let digits = text.strip_prefix('-').unwrap_or(text);
@@ -42,14 +45,14 @@ fn parse_short_integer(text: &str) -> Option<Number> {
     plain.then(|| text.parse::<i64>().ok()).flatten().map(Number::from)
 }
 
-/// An integral float as the integer it is.
+/// Converts an integral float to an integer.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
 pub(super) fn integer_from_float(number: f64) -> Option<Value> {
     if !crate::depth::is_integral(number) {
         return None;
     }
-    // Casts saturate, so comparing back tells whether the integer type could hold the number;
-    // the largest values of either type round up to a float beyond it.
+    // Casts saturate, so comparing back shows whether the integer type can hold
+    // the number; the maximum of either type rounds up to a float beyond it.
     let signed = number as i64;
     if signed as f64 == number && signed != i64::MAX {
         return Some(Value::from(signed));
@@ -103,12 +106,12 @@ impl DecimalParts {
     fn to_float(&self) -> Option<Number> {
         let sign = if self.negative { "-" } else { "" };
         let number: f64 = format!("{sign}{}e{}", self.digits, self.exponent).parse().ok()?;
-        // Underflow to zero would lose the number altogether.
+        // Underflow to zero would lose the number.
         Number::from_f64(number).filter(|_| number != 0.0)
     }
 }
 
-/// The digits of one part, with single underscores between them left out.
+/// Returns the digits of one part without single underscores between them.
 fn digits(part: &str) -> Option<String> {
     let mut found = String::with_capacity(part.len());
     let mut after_digit = false;

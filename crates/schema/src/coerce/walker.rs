@@ -1,4 +1,4 @@
-//! The walk through invalid arguments, position by position.
+//! Walks through invalid arguments and coerces them position by position.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,15 +11,17 @@ use crate::pointer;
 use crate::type_set::TypeSet;
 use crate::validate::{CompiledSchema, SchemaNode, applicable};
 
-/// Nested visits: a level of the value may take two, one for a union and one for its branch.
+/// Maximum nesting of visits: a level of the value may take two, one for a
+/// union and one for its branch.
 const MAX_VISITS: usize = 2 * MAX_DEPTH;
 
-/// How much may be tried for a value of a certain weight. A plain walk spends the weight once a
-/// level; without a bound, unions in recursive schemas would be tried for ever.
+/// Budget per unit of value weight. A plain walk spends the weight once per
+/// level; without a bound, unions in recursive schemas would be tried forever.
 const BUDGET_PER_WEIGHT: usize = 32;
 const BUDGET_BASE: usize = 2_000;
 
-/// Coerces the value in place, of which it is known whether it is valid; whether it is so then.
+/// Coerces the value in place. `valid` says whether it is valid before; returns
+/// whether it is valid afterwards.
 pub(super) fn coerce_value(
     compiled: &CompiledSchema,
     value: &mut Value,
@@ -45,20 +47,22 @@ struct CoercionWalker<'s> {
     compiled: &'s CompiledSchema,
     log: ChangeLog,
     path: String,
-    /// There are floats without a fraction, so that valid parts need a look, too.
+    /// Whether the value contains integral floats, so valid parts need a visit
+    /// too.
     respell: bool,
-    /// The walk is inside a valid value, where nothing needs mending whatever a keyword of another
-    /// draft may say.
+    /// Whether the walk is inside a valid value, where nothing needs a fix,
+    /// even if a keyword of another draft disagrees.
     inside_valid: bool,
     depth: usize,
-    /// Work left, in units of value weight. A plain walk visits every level of a value once and
-    /// stays far below; unions nested in recursive schemas could go on for ever.
+    /// Remaining work, in units of value weight. A plain walk visits every
+    /// level of a value once and stays far below; unions nested in recursive
+    /// schemas could continue forever.
     budget: usize,
 }
 
 impl<'s> CoercionWalker<'s> {
-    /// Coerces the value at a position with these schemas; whether it satisfies them then, if it
-    /// was looked at.
+    /// Coerces the value at a position with these schemas. Returns whether it
+    /// satisfies them afterwards, or `None` if it was not visited.
     fn visit(&mut self, value: &mut Value, nodes: &[SchemaNode<'s>]) -> Option<bool> {
         if self.depth == MAX_VISITS || !self.spend(value) {
             return None;
@@ -68,7 +72,8 @@ impl<'s> CoercionWalker<'s> {
         Some(if is_done { valid } else { self.improve_value(value, nodes, valid) })
     }
 
-    /// Whether the value satisfies the schemas afterwards.
+    /// Coerces the value and returns whether it satisfies the schemas
+    /// afterwards.
     fn improve_value(&mut self, value: &mut Value, nodes: &[SchemaNode<'s>], valid: bool) -> bool {
         self.depth += 1;
         let outside = self.inside_valid;
@@ -91,7 +96,8 @@ impl<'s> CoercionWalker<'s> {
         enough
     }
 
-    /// An invalid value: first what is inside it, then the value itself. Whether it is valid then.
+    /// Coerces an invalid value: first its contents, then the value itself.
+    /// Returns whether it is valid afterwards.
     fn fix_invalid(&mut self, value: &mut Value, nodes: &[SchemaNode<'s>]) -> bool {
         if value.is_object() || value.is_array() {
             let facets = self.compiled.conjunction(nodes);
@@ -112,7 +118,8 @@ impl<'s> CoercionWalker<'s> {
         self.convert(value, nodes)
     }
 
-    /// A valid value: writes integers as integers, and changes nothing else.
+    /// Rewrites integral floats in a valid value as integers, and changes
+    /// nothing else.
     fn respell_integers(&mut self, value: &mut Value, nodes: &[SchemaNode<'s>]) {
         match value {
             Value::Number(number) if number.is_f64() => {
@@ -144,7 +151,8 @@ impl<'s> CoercionWalker<'s> {
         }
     }
 
-    /// Visits properties or items. With `omit` set, optional nulls that may not be are dropped.
+    /// Visits properties or items. With `omit`, drops optional nulls that the
+    /// schema does not allow.
     fn descend(&mut self, value: &mut Value, facets: &[SchemaNode<'s>], omit: bool) {
         match value {
             Value::Object(map) => {
@@ -186,7 +194,8 @@ impl<'s> CoercionWalker<'s> {
         }
     }
 
-    /// Gives absent properties the values that stand under another spelling of their name.
+    /// Renames unknown keys that spell an absent property and whose value fits
+    /// it.
     fn match_keys(&mut self, map: &mut Map<String, Value>, facets: &[SchemaNode<'s>]) {
         let mut renames = HashMap::new();
         for (key, property) in keys::match_unknown_keys(map, facets, self.path.is_empty()) {
@@ -199,7 +208,7 @@ impl<'s> CoercionWalker<'s> {
         keys::rename_keys(map, renames);
     }
 
-    /// Whether these schemas would take the value, coerced if need be.
+    /// Whether these schemas accept the value, after coercion if necessary.
     fn is_acceptable(&mut self, value: &Value, nodes: &[SchemaNode<'s>]) -> bool {
         if self.compiled.accepts(value, nodes) {
             return true;
@@ -214,7 +223,7 @@ impl<'s> CoercionWalker<'s> {
         self.compiled.accepts(&trial, nodes)
     }
 
-    /// Mends a container by the branch of a union that it belongs to.
+    /// Coerces a container by the branch of a union that it fits.
     fn fix_in_branch(
         &mut self,
         value: &mut Value,
@@ -244,7 +253,8 @@ impl<'s> CoercionWalker<'s> {
         self.apply_candidate(value, outcome);
     }
 
-    /// Reads the value as another type, if there is exactly one way to; whether there was.
+    /// Converts the value to another type if exactly one conversion fits;
+    /// returns whether one did.
     fn convert(&mut self, value: &mut Value, nodes: &[SchemaNode<'s>]) -> bool {
         let schemas = self.compiled.alternatives(nodes);
         let wanted = TypeSet::wanted_types(&schemas);
@@ -258,8 +268,8 @@ impl<'s> CoercionWalker<'s> {
         self.apply_candidate(value, outcome)
     }
 
-    /// Tries a candidate, coerced by the schemas of `inside`; gives it back with its changes if it
-    /// satisfies `nodes`.
+    /// Tries a candidate, coerced by the schemas of `inside`. Returns it with
+    /// its changes if it satisfies `nodes`.
     fn try_candidate(
         &mut self,
         original: &Value,
@@ -274,7 +284,7 @@ impl<'s> CoercionWalker<'s> {
         }
         let mut valid = None;
         if let Some(schemas) = inside {
-            // Text that was parsed may bring floats of its own.
+            // Parsed text may contain more integral floats.
             let respell = self.respell;
             self.respell |= ValueSurvey::measure(&candidate).integral_float;
             valid = self.visit(&mut candidate, schemas).filter(|_| std::ptr::eq(schemas, nodes));
@@ -293,7 +303,7 @@ impl<'s> CoercionWalker<'s> {
     }
 }
 
-/// What the trials of one value came to.
+/// Result of all trials for one value.
 enum TrialOutcome {
     Nothing,
     One(Value, ChangeLog),

@@ -1,4 +1,5 @@
-//! Anthropic's form: full JSON Schema below a plain object with well-formed property names.
+//! Anthropic's dialect: full JSON Schema below a plain object with restricted
+//! property names.
 
 use serde_json::{Map, Value};
 
@@ -19,7 +20,8 @@ pub(super) fn translate(
     rename_properties(schema, report)
 }
 
-/// Gives top-level properties names that are accepted: letters, digits, `_`, `.`, `-`, at most 64.
+/// Renames top-level properties with invalid names: only letters, digits, `_`,
+/// `.` and `-` are accepted, at most 64.
 fn rename_properties(
     mut schema: Map<String, Value>,
     report: &mut TranslationReport,
@@ -64,7 +66,7 @@ fn is_accepted_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-')
 }
 
-/// An accepted name like this one that is still free.
+/// Returns an accepted name similar to `name` that is not taken.
 fn unused_name(name: &str, taken: &[String]) -> String {
     let mut base: String = name
         .chars()

@@ -1,4 +1,4 @@
-//! Draft 7: newer keywords in their older spelling, OpenAPI's and draft 4's in JSON Schema's own.
+//! Draft 7: rewrites newer keywords, and those of OpenAPI and draft 4.
 
 use serde_json::{Map, Value, json};
 
@@ -6,7 +6,7 @@ use super::{TranslationReport, root};
 use crate::subschemas::{self, ANNOTATION_KEYWORDS};
 use crate::validate::expand_nullable_owned;
 
-/// Keywords that draft 7 has nothing for.
+/// Keywords without an equivalent in draft 7.
 const NEWER_KEYWORDS: [&str; 10] = [
     "unevaluatedProperties",
     "unevaluatedItems",
@@ -75,7 +75,7 @@ fn rewrite(
                     _ => report.record_loss(
                         path,
                         keyword,
-                        format!("dropped for `{name}`, which has another rule"),
+                        format!("dropped for `{name}`, which already has a rule"),
                     ),
                 }
             }
@@ -84,7 +84,7 @@ fn rewrite(
     wrap_reference(schema)
 }
 
-/// `$defs` becomes `definitions`, and references follow.
+/// Renames `$defs` to `definitions`, in references too.
 fn rename_definitions(schema: &mut Map<String, Value>) {
     if let Some(Value::Object(newer)) = schema.shift_remove("$defs") {
         let all = schema.entry("definitions").or_insert_with(|| json!({}));
@@ -101,7 +101,8 @@ fn rename_definitions(schema: &mut Map<String, Value>) {
     }
 }
 
-/// In draft 7 nothing beside a reference counts, so constraints there move the reference aside.
+/// Moves a reference with constraints next to it into `allOf`, because draft 7
+/// ignores everything next to `$ref`.
 fn wrap_reference(mut schema: Map<String, Value>) -> Map<String, Value> {
     let harmless = |keyword: &String| {
         ANNOTATION_KEYWORDS.contains(&keyword.as_str())

@@ -1,4 +1,4 @@
-//! Gemini's form: a short list of keywords, no references, enums of strings only.
+//! Gemini's dialect: few keywords, no references, enums of strings only.
 
 use serde_json::{Map, Value, json};
 
@@ -6,7 +6,7 @@ use super::{TranslationReport, inline, merge, root, types};
 use crate::excerpt::{self, excerpt_value};
 use crate::subschemas::{self, ANNOTATION_KEYWORDS};
 
-/// The keywords that are accepted, in the order in which they are written.
+/// Accepted keywords, in output order.
 const ACCEPTED_KEYWORDS: [&str; 22] = [
     "type",
     "format",
@@ -57,7 +57,7 @@ fn rewrite(
     }
     if let Some(branches) = schema.shift_remove("oneOf") {
         if schema.contains_key("anyOf") {
-            report.record_loss(path, "oneOf", "dropped, there is an `anyOf` beside it");
+            report.record_loss(path, "oneOf", "dropped in favor of `anyOf`");
         } else {
             let exclusive = branches.as_array().is_some_and(|list| {
                 list.iter().filter(|branch| !subschemas::is_null_schema(branch)).count() > 1
@@ -91,7 +91,7 @@ fn rewrite(
     keep_accepted(schema, path, report)
 }
 
-/// A union of one branch is that branch.
+/// Replaces a union of one branch with that branch.
 fn single_branch(schema: &mut Map<String, Value>) {
     let only = match schema.get("anyOf") {
         Some(Value::Array(branches)) if branches.len() == 1 => branches[0].as_object().cloned(),
@@ -103,19 +103,20 @@ fn single_branch(schema: &mut Map<String, Value>) {
     }
 }
 
-/// Items with schemas of their own become items of any of these schemas.
+/// Replaces schemas by position with one schema that accepts any of them.
 fn tuple_to_items(schema: &mut Map<String, Value>, path: &str, report: &mut TranslationReport) {
     let tuple = match (schema.shift_remove("prefixItems"), schema.get("items")) {
         (Some(Value::Array(tuple)), _) => tuple,
         (_, Some(Value::Array(tuple))) => tuple.clone(),
         _ => return,
     };
-    report.record_loss(path, "items", "widened, items by position are not expressed");
+    report.record_loss(path, "items", "widened, items by position are not supported");
     let tuple = tuple.into_iter().filter(Value::is_object).reduce(merge::union);
     schema.insert("items".to_owned(), tuple.unwrap_or_else(|| json!({})));
 }
 
-/// `const` becomes a list of one, and only strings stay listed.
+/// Converts `const` to an enum of one value, and drops enums of other types
+/// than strings.
 fn listed_values(schema: &mut Map<String, Value>, path: &str, report: &mut TranslationReport) {
     if let Some(value) = schema.shift_remove("const") {
         schema.insert("enum".to_owned(), json!([value]));
@@ -145,7 +146,7 @@ fn listed_values(schema: &mut Map<String, Value>, path: &str, report: &mut Trans
     report.record_loss(
         path,
         "enum",
-        "dropped, only strings can be listed; the values are in the description",
+        "dropped, only strings are allowed in enums; the values are in the description",
     );
     let shown: Vec<String> = values
         .iter()
@@ -160,7 +161,8 @@ fn listed_values(schema: &mut Map<String, Value>, path: &str, report: &mut Trans
     schema.insert("description".to_owned(), Value::String(description));
 }
 
-/// For integers an exclusive bound is the next integer; for other numbers it is widened.
+/// Replaces an exclusive bound: for integers by the next integer, for other
+/// numbers by the wider inclusive bound.
 fn exclusive_bound(
     schema: &mut Map<String, Value>,
     exclusive: &str,
@@ -178,7 +180,7 @@ fn exclusive_bound(
         report.record_loss(path, exclusive, format!("widened to `{inclusive}`"));
     }
     let bound = next.map_or(bound, Value::from);
-    // Of two bounds the stricter one counts.
+    // The stricter of two bounds applies.
     let other = schema.get(inclusive).and_then(Value::as_f64);
     let stricter = match (other, bound.as_f64()) {
         (Some(other), Some(bound)) if step > 0 => bound > other,
@@ -201,12 +203,12 @@ fn restrict_format(schema: &mut Map<String, Value>, path: &str, report: &mut Tra
         _ => false,
     };
     if !accepted {
-        report.record_loss(path, "format", format!("dropped, `{format}` is not known"));
+        report.record_loss(path, "format", format!("dropped, `{format}` is not supported"));
         schema.shift_remove("format");
     }
 }
 
-/// Every schema has one type, or alternatives and no type.
+/// Ensures that every schema has either one type, or `anyOf` and no type.
 fn settle_type(schema: &mut Map<String, Value>, path: &str, report: &mut TranslationReport) {
     if schema.contains_key("anyOf") {
         schema.shift_remove("type");
@@ -218,7 +220,7 @@ fn settle_type(schema: &mut Map<String, Value>, path: &str, report: &mut Transla
         } else if schema.contains_key("items") {
             "array"
         } else {
-            report.record_loss(path, "type", "narrowed to strings, a type has to be named");
+            report.record_loss(path, "type", "narrowed to strings, a type is required");
             "string"
         };
         schema.insert("type".to_owned(), json!(kind));
@@ -227,7 +229,7 @@ fn settle_type(schema: &mut Map<String, Value>, path: &str, report: &mut Transla
     if schema.get("type").and_then(Value::as_str) == Some("array")
         && !items.is_some_and(Value::is_object)
     {
-        report.record_loss(path, "items", "narrowed to strings, a type has to be named");
+        report.record_loss(path, "items", "narrowed to strings, a type is required");
         schema.insert("items".to_owned(), json!({"type": "string"}));
     }
 }

@@ -1,14 +1,15 @@
-//! References replaced by what they refer to.
+//! Replaces references with their targets.
 
 use serde_json::{Map, Value, json};
 
 use super::{MAX_SCHEMA_LEVELS, TranslationReport, merge};
 use crate::{pointer, subschemas};
 
-/// Schemas in the result at most. References can multiply a small document without end.
+/// Maximum number of schemas in the result. References can expand a small
+/// document exponentially.
 const MAX_SCHEMAS: usize = 5_000;
 
-/// The document without references. A reference that leads back into itself ends there.
+/// Returns the document without references. Recursive references are cut off.
 pub(super) fn inline_references(
     document: Map<String, Value>,
     report: &mut TranslationReport,
@@ -29,7 +30,7 @@ pub(super) fn inline_references(
 struct RefInliner<'d, 'r> {
     document: &'d Value,
     report: &'r mut TranslationReport,
-    /// Pointers of the targets that are being expanded.
+    /// Pointers of the targets being expanded.
     active: Vec<String>,
     schemas_left: usize,
 }
@@ -63,7 +64,7 @@ impl RefInliner<'_, '_> {
         depth: usize,
     ) -> Value {
         let Some((target, pointer)) = pointer::follow_ref(self.document, reference) else {
-            return self.cut_reference(path, "removed, it leads nowhere");
+            return self.cut_reference(path, "removed, its target does not exist");
         };
         if self.active.contains(&pointer) {
             return self.cut_reference(path, "cut off, it leads back into itself");

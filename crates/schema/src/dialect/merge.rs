@@ -1,17 +1,19 @@
-//! Two schemas in one: what satisfies both.
+//! Merges two schemas: intersection and union.
 
 use serde_json::{Map, Value, json};
 
 use super::TranslationReport;
 use crate::subschemas::{self, ANNOTATION_KEYWORDS};
 
-/// Keywords of which the larger, or the smaller, value is the stricter.
+/// Keywords for which the larger (lower bounds) or smaller (upper bounds) value
+/// is stricter.
 const LOWER_BOUNDS: [&str; 5] =
     ["minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"];
 const UPPER_BOUNDS: [&str; 5] =
     ["maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"];
 
-/// The schema that wants what both want; where that cannot be said, the first prevails.
+/// Returns the schema that requires what both require; where that cannot be
+/// expressed, the first wins.
 pub(super) fn intersect(
     mut first: Map<String, Value>,
     second: Map<String, Value>,
@@ -68,7 +70,7 @@ fn combine_keyword(
             Value::Array(ours)
         }
         ("type", ours, theirs) => common_type(&ours, &theirs).unwrap_or_else(|| {
-            report.record_loss(path, "type", "kept only the first of two contrary types");
+            report.record_loss(path, "type", "kept only the first of two conflicting types");
             ours
         }),
         ("items" | "additionalProperties", ours, theirs) => {
@@ -84,7 +86,7 @@ fn combine_keyword(
             report.record_loss(
                 path,
                 keyword,
-                "kept only the first of two that should hold together",
+                "kept only the first of two values that cannot be combined",
             );
             ours
         }
@@ -136,7 +138,8 @@ fn common_type(ours: &Value, theirs: &Value) -> Option<Value> {
     }
 }
 
-/// The schema that is satisfied by what satisfies either: for a property that alternatives share.
+/// Returns the schema that accepts what either accepts, for a property shared
+/// by alternatives.
 pub(super) fn union(first: Value, second: Value) -> Value {
     if first == second {
         return first;
@@ -170,7 +173,7 @@ pub(super) fn union(first: Value, second: Value) -> Value {
     json!({"anyOf": branches})
 }
 
-/// The values that a schema of nothing but values allows.
+/// Returns the allowed values of a schema that only lists values.
 fn listed_values(schema: &Value) -> Option<Vec<Value>> {
     let map = schema.as_object()?;
     let only_values = map.keys().all(|keyword| {

@@ -1,9 +1,11 @@
-//! Tool schemas in the dialects that model providers accept, and what each of them costs.
+//! Translates tool schemas to the dialects that model providers accept, and
+//! reports the losses.
 //!
-//! Providers take different subsets of JSON Schema and refuse a request over anything else. A
-//! translation keeps as much meaning as the target can express; every constraint that is dropped or
-//! changed is reported as a [`TranslationLoss`]. Arguments are always checked against the original schema, so a
-//! loss widens what a model may try, never what a tool gets to see.
+//! Providers accept different subsets of JSON Schema and refuse a request that
+//! contains anything else. A translation keeps as much meaning as the target
+//! can express. Every constraint that is dropped or changed is reported as a
+//! [`TranslationLoss`]. Arguments are always validated against the original
+//! schema, so a loss widens what a model may try, never what a tool receives.
 //!
 //! Translation is deterministic: the same schema gives the same bytes.
 
@@ -26,17 +28,17 @@ use serde_json::{Map, Value, json};
 
 use crate::depth::MAX_DEPTH;
 
-/// Schemas inside each other, references written out. A level takes up to two levels of JSON, so the
-/// result stays within the depth limit.
+/// Maximum nesting of schemas with references expanded. A schema takes up to
+/// two levels of JSON, so the result stays within the depth limit.
 const MAX_SCHEMA_LEVELS: usize = MAX_DEPTH / 2 - 4;
 
 /// A dialect of JSON Schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum SchemaDialect {
-    /// Draft 7 and nothing newer: what any tolerant consumer takes.
+    /// Draft 7 and nothing newer, which any tolerant consumer accepts.
     #[serde(rename = "draft-07")]
     Draft07,
-    /// The OpenAI chat and responses APIs and the many servers that imitate them.
+    /// The OpenAI chat and responses APIs, and compatible servers.
     #[serde(rename = "openai")]
     OpenAi,
     /// OpenAI's structured outputs: closed objects, every property required.
@@ -55,7 +57,7 @@ impl SchemaDialect {
     pub const ALL: [Self; 5] =
         [Self::Draft07, Self::OpenAi, Self::OpenAiStrict, Self::Anthropic, Self::Gemini];
 
-    /// The name by which it is chosen.
+    /// Returns the name of the dialect in the configuration.
     pub fn name(self) -> &'static str {
         match self {
             Self::Draft07 => "draft-07",
@@ -73,7 +75,7 @@ impl fmt::Display for SchemaDialect {
     }
 }
 
-/// A name that is no dialect's.
+/// A name that is not a dialect.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown schema dialect `{0}`; known: draft-07, openai, openai-strict, anthropic, gemini")]
 pub struct UnknownDialect(pub String);
@@ -89,26 +91,27 @@ impl FromStr for SchemaDialect {
     }
 }
 
-/// A schema in some dialect.
+/// A schema translated to a dialect.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TranslatedSchema {
-    /// The schema; always an object schema at the top.
+    /// The schema; the top level is always an object schema.
     pub schema: Value,
-    /// What it does not express as the original did.
+    /// Constraints of the original that were dropped or changed.
     pub losses: Vec<TranslationLoss>,
-    /// Top-level properties that had to be renamed, as (name in the schema, original name): the
-    /// list of aliases by which [`coerce`](crate::coerce()) renames them back.
+    /// Renamed top-level properties, as (name in the schema, original name).
+    /// Pass them as aliases to [`coerce_arguments`](crate::coerce_arguments),
+    /// which renames them back.
     pub renamed: Vec<(String, String)>,
 }
 
-/// Something that a dialect cannot express.
+/// A constraint that a dialect cannot express.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TranslationLoss {
-    /// JSON pointer to the schema concerned.
+    /// JSON pointer to the affected schema.
     pub path: String,
-    /// The keyword concerned.
+    /// The affected keyword.
     pub keyword: String,
-    /// What was done about it.
+    /// What the translation did instead.
     pub action: String,
 }
 
@@ -118,7 +121,7 @@ impl fmt::Display for TranslationLoss {
     }
 }
 
-/// Puts a tool's parameter schema into a dialect.
+/// Translates a tool's parameter schema to a dialect.
 pub fn translate(schema: &Value, dialect: SchemaDialect) -> TranslatedSchema {
     let mut report = TranslationReport::default();
     let document = prepare::prepare(schema, &mut report);
@@ -129,7 +132,8 @@ pub fn translate(schema: &Value, dialect: SchemaDialect) -> TranslatedSchema {
         SchemaDialect::Anthropic => anthropic::translate(document, &mut report),
         SchemaDialect::Gemini => gemini::translate(document, &mut report),
     };
-    // Newer keywords were not judged at the start and may have come out in an older one's place.
+    // Newer keywords were not validated by `prepare`, and may have become older
+    // ones.
     let translated = prepare::drop_malformed(Value::Object(translated), &mut report);
     TranslatedSchema {
         schema: Value::Object(translated),
@@ -138,7 +142,7 @@ pub fn translate(schema: &Value, dialect: SchemaDialect) -> TranslatedSchema {
     }
 }
 
-/// What a translation has to tell besides its result.
+/// Side results of a translation.
 #[derive(Debug, Default)]
 struct TranslationReport {
     losses: Vec<TranslationLoss>,
@@ -155,7 +159,7 @@ impl TranslationReport {
     }
 }
 
-/// The schema of a tool without parameters.
+/// Returns the schema of a tool without parameters.
 fn empty_object_schema() -> Map<String, Value> {
     Map::from_iter([("type".to_owned(), json!("object")), ("properties".to_owned(), json!({}))])
 }

@@ -1,4 +1,5 @@
-//! The form that the most servers take: one type per schema, no combination at the top.
+//! The dialect that most servers accept: one type per schema, no combinations
+//! at the top level.
 
 use serde_json::{Map, Value, json};
 
@@ -10,7 +11,7 @@ pub(super) fn translate(
     report: &mut TranslationReport,
 ) -> Map<String, Value> {
     let mut schema = rewrite(document);
-    // At the top `null` is no possible set of arguments.
+    // Arguments as a whole are never `null`.
     schema.shift_remove("nullable");
     let schema = root::plain_object(schema, report);
     rewrite(schema)
@@ -19,7 +20,8 @@ pub(super) fn translate(
 fn rewrite(schema: Map<String, Value>) -> Map<String, Value> {
     let schema = subschemas::map_children(schema, "", |child, path| match child {
         Value::Object(map) => Value::Object(rewrite(map)),
-        // `additionalProperties: false` and its like are understood; elsewhere only objects are.
+        // Booleans are accepted in `additionalProperties` and the like;
+        // elsewhere only objects are.
         Value::Bool(_) if path.starts_with("/additional") || path.starts_with("/unevaluated") => {
             child
         }

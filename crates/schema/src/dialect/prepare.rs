@@ -1,4 +1,4 @@
-//! What every translation starts from: a well-formed schema, whatever was sent.
+//! Makes any input a well-formed schema, as the basis of every translation.
 
 use serde_json::{Map, Value, json};
 
@@ -6,11 +6,12 @@ use super::{TranslationReport, empty_object_schema};
 use crate::depth::{MAX_DEPTH, ValueSurvey};
 use crate::{pointer, subschemas};
 
-/// Malformed keywords that are taken out one by one before a schema is given up.
+/// Maximum number of malformed keywords removed one by one before the whole
+/// schema is dropped.
 const MAX_MALFORMED: usize = 64;
 
-/// A schema with nothing malformed in it: a schema at every position where one belongs, references
-/// that lead somewhere, bounds that are numbers.
+/// Returns a well-formed schema: every subschema is a schema, every reference
+/// has a target, every bound is a number.
 pub(super) fn prepare(schema: &Value, report: &mut TranslationReport) -> Map<String, Value> {
     if ValueSurvey::measure(schema).too_deep {
         let action = format!("dropped as a whole, it is nested deeper than {MAX_DEPTH} levels");
@@ -24,7 +25,7 @@ pub(super) fn prepare(schema: &Value, report: &mut TranslationReport) -> Map<Str
             report.record_loss(
                 "",
                 "type",
-                "replaced by an object without properties, it was no schema",
+                "replaced by an object without properties, it was not a schema",
             );
             return empty_object_schema();
         }
@@ -49,7 +50,7 @@ fn fix_malformed(
             report.record_loss(
                 path,
                 "type",
-                "replaced by an object without properties, it was no schema",
+                "replaced by an object without properties, it was not a schema",
             );
             Value::Object(empty_object_schema())
         }
@@ -64,7 +65,7 @@ fn fix_malformed(
             reference.as_str().and_then(|reference| pointer::follow_ref(document, reference));
         if !found.is_some_and(|(target, _)| target.is_object() || target.is_boolean()) {
             map.shift_remove("$ref");
-            report.record_loss(path, "$ref", "removed, it leads nowhere");
+            report.record_loss(path, "$ref", "removed, its target does not exist");
         }
     }
     if let Some(Value::Array(names)) = map.get_mut("type") {
@@ -84,7 +85,8 @@ fn fix_malformed(
     map
 }
 
-/// Draft 4 marks a bound as exclusive; since draft 6 the exclusive bound is a number of its own.
+/// Converts draft 4's boolean `exclusiveMinimum` and `exclusiveMaximum` to
+/// numbers, as used since draft 6.
 fn exclusive_bound(schema: &mut Map<String, Value>, exclusive: &str, inclusive: &str) {
     let Some(Value::Bool(marked)) = schema.get(exclusive) else { return };
     let marked = *marked;
@@ -94,7 +96,8 @@ fn exclusive_bound(schema: &mut Map<String, Value>, exclusive: &str, inclusive: 
     }
 }
 
-/// Takes out keywords that JSON Schema itself would refuse, such as `required: true`.
+/// Removes keywords that violate the JSON Schema metaschema, such as `required:
+/// true`.
 pub(super) fn drop_malformed(
     mut schema: Value,
     report: &mut TranslationReport,

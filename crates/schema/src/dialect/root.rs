@@ -1,4 +1,5 @@
-//! The top of a parameter schema: for most providers a plain object and no combination.
+//! Makes the top level a plain object without combinations, as most providers
+//! require.
 
 use serde_json::{Map, Value, json};
 
@@ -6,10 +7,11 @@ use super::{TranslationReport, merge};
 use crate::pointer;
 use crate::subschemas::{self, ANNOTATION_KEYWORDS};
 
-/// Steps of references and combinations followed at the top.
+/// Maximum number of references and combinations followed at the top level.
 const MAX_STEPS: usize = 64;
 
-/// Brings the top level to a plain object schema. Properties that stand in combinations move up.
+/// Makes the top level a plain object schema. Properties inside combinations
+/// move up.
 pub(super) fn plain_object(
     document: Map<String, Value>,
     report: &mut TranslationReport,
@@ -39,7 +41,8 @@ pub(super) fn plain_object(
     shaped
 }
 
-/// Drops names from `required` that are no properties, and the keyword when none is left.
+/// Drops names from `required` that are not properties, and the keyword if none
+/// is left.
 pub(super) fn prune_required(schema: &mut Map<String, Value>) {
     let Some(required) = schema.get("required") else { return };
     let properties = schema.get("properties").and_then(Value::as_object);
@@ -58,7 +61,7 @@ pub(super) fn prune_required(schema: &mut Map<String, Value>) {
     }
 }
 
-/// The schema with its reference and combinations taken in.
+/// Merges the reference and the combinations of a schema into it.
 fn flatten(
     mut schema: Map<String, Value>,
     document: &Value,
@@ -74,7 +77,12 @@ fn flatten(
                 let target = flatten(target.clone(), document, steps, report);
                 schema = merge::intersect(schema, target, "", report);
             }
-            _ => report.record_loss("", "$ref", "removed from the top level, it leads nowhere"),
+            _ => report.record_loss(
+                "",
+                "$ref",
+                "removed from the top level, its target does \
+                not exist or is too deep",
+            ),
         }
     }
     for part in take_list(&mut schema, "allOf") {
@@ -86,7 +94,7 @@ fn flatten(
         if branches.is_empty() {
             continue;
         }
-        let action = "merged into the top level; which properties go together is not expressed";
+        let action = "merged into the top level; which properties go together is lost";
         report.record_loss("", keyword, action);
         let branches = branches
             .into_iter()
@@ -120,7 +128,8 @@ fn flatten_branch(
     }
 }
 
-/// Adds the properties of all branches; required stays what every branch requires.
+/// Adds the properties of all branches. A property is required if every branch
+/// requires it.
 fn take_in_alternatives(
     mut schema: Map<String, Value>,
     branches: Vec<Map<String, Value>>,

@@ -1,5 +1,5 @@
-//! OpenAI's strict form: closed objects with every property required, so that the model's output is
-//! held to the schema while it is written.
+//! OpenAI's strict dialect: closed objects with every property required, which
+//! constrains the model's output during generation.
 
 use serde_json::{Map, Value, json};
 
@@ -7,7 +7,7 @@ use super::{MAX_SCHEMA_LEVELS, TranslationReport, merge, root, types};
 use crate::pointer;
 use crate::subschemas::{self, ANNOTATION_KEYWORDS};
 
-/// Keywords of a strict schema, in the order in which they are written.
+/// Accepted keywords, in output order.
 const ACCEPTED_KEYWORDS: [&str; 20] = [
     "$ref",
     "type",
@@ -31,11 +31,12 @@ const ACCEPTED_KEYWORDS: [&str; 20] = [
     "multipleOf",
 ];
 
-/// String formats that are enforced.
+/// String formats that the provider enforces.
 const ENFORCED_FORMATS: [&str; 9] =
     ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
 
-/// Schemas in the result at most. Writing out references can multiply a document without end.
+/// Maximum number of schemas in the result. Expanding references can grow a
+/// document exponentially.
 const MAX_SCHEMAS: usize = 5_000;
 
 pub(super) fn translate(
@@ -70,7 +71,7 @@ pub(super) fn translate(
     schema
 }
 
-/// All shared definitions under one roof.
+/// Collects all shared definitions in one map.
 fn take_definitions(document: &mut Map<String, Value>) -> Map<String, Value> {
     let mut all = Map::new();
     for keyword in ["$defs", "definitions"] {
@@ -83,7 +84,7 @@ fn take_definitions(document: &mut Map<String, Value>) -> Map<String, Value> {
     all
 }
 
-/// Drops definitions that nothing leads to.
+/// Drops definitions that are not referenced.
 fn keep_referenced(schema: &Value, definitions: &mut Map<String, Value>) {
     let mut reached: Vec<String> = Vec::new();
     let mut open = vec![schema];
@@ -100,7 +101,7 @@ fn keep_referenced(schema: &Value, definitions: &mut Map<String, Value>) {
     definitions.retain(|name, _| reached.contains(name));
 }
 
-/// The definition that a reference names directly.
+/// Returns the name of the definition that a reference points to directly.
 fn definition_name(reference: &str) -> Option<String> {
     let name =
         reference.strip_prefix("#/$defs/").or_else(|| reference.strip_prefix("#/definitions/"))?;
@@ -110,7 +111,7 @@ fn definition_name(reference: &str) -> Option<String> {
 struct StrictTranslator<'d, 'r> {
     document: &'d Value,
     report: &'r mut TranslationReport,
-    /// Targets that are being written out in place of a reference.
+    /// Pointers of the targets being expanded in place of a reference.
     unfolding: Vec<String>,
     schemas_left: usize,
     depth: usize,
@@ -136,7 +137,7 @@ impl StrictTranslator<'_, '_> {
                 self.report.record_loss(
                     path,
                     "false",
-                    "widened to any scalar, `nothing` is not expressed",
+                    "widened to any scalar, a schema that accepts nothing is not supported",
                 );
                 return any_scalar();
             }
@@ -162,7 +163,7 @@ impl StrictTranslator<'_, '_> {
             .iter()
             .any(|keyword| map.contains_key(*keyword))
         {
-            self.report.record_loss(path, "type", "narrowed to scalars, a type has to be named");
+            self.report.record_loss(path, "type", "narrowed to scalars, a type is required");
             let mut typed = any_scalar();
             if let (Some(typed), Some(text)) =
                 (typed.as_object_mut(), map.shift_remove("description"))
@@ -174,7 +175,7 @@ impl StrictTranslator<'_, '_> {
         Value::Object(map)
     }
 
-    /// Parts that hold together become one schema.
+    /// Merges the parts of an `allOf` into one schema.
     fn merge_all_of(
         &mut self,
         parts: Vec<Value>,
@@ -195,7 +196,7 @@ impl StrictTranslator<'_, '_> {
         written
     }
 
-    /// A part of `allOf`, with the target of its reference in place of the reference.
+    /// Returns a part of `allOf` with its reference replaced by the target.
     fn inline_target(&mut self, part: Value, path: &str) -> Map<String, Value> {
         let Value::Object(mut part) = part else {
             return Map::new();
@@ -212,14 +213,15 @@ impl StrictTranslator<'_, '_> {
                 self.report.record_loss(
                     path,
                     "$ref",
-                    "cut off, it leads nowhere or back into itself",
+                    "cut off, its target does not exist or leads back into itself",
                 );
                 part
             }
         }
     }
 
-    /// A reference has to stand alone: with anything beside it, its target is written out here.
+    /// Keeps a reference that has no siblings. Otherwise expands the target in
+    /// place, because strict schemas do not allow keywords next to `$ref`.
     fn rewrite_reference(
         &mut self,
         reference: &str,
@@ -228,13 +230,13 @@ impl StrictTranslator<'_, '_> {
     ) -> Value {
         let reference = to_defs_reference(reference);
         let Some((target, pointer)) = pointer::follow_ref(self.document, &reference) else {
-            self.report.record_loss(path, "$ref", "narrowed to scalars, it leads nowhere");
+            self.report.record_loss(path, "$ref", "narrowed to scalars, its target does not exist");
             return any_scalar();
         };
         let direct = reference == "#" || definition_name(&reference).is_some();
         if direct && (siblings.is_empty() || self.unfolding.contains(&pointer)) {
             for keyword in siblings.keys() {
-                self.report.record_loss(path, keyword, "dropped beside a recursive reference");
+                self.report.record_loss(path, keyword, "dropped next to a recursive reference");
             }
             return json!({"$ref": reference});
         }
@@ -253,14 +255,14 @@ impl StrictTranslator<'_, '_> {
     fn rewrite_one_of(&mut self, map: &mut Map<String, Value>, path: &str) {
         let Some(branches) = map.shift_remove("oneOf") else { return };
         if map.contains_key("anyOf") {
-            self.report.record_loss(path, "oneOf", "dropped, there is an `anyOf` beside it");
+            self.report.record_loss(path, "oneOf", "dropped in favor of `anyOf`");
             return;
         }
         self.report.record_loss(path, "oneOf", "widened to `anyOf`");
         map.insert("anyOf".to_owned(), branches);
     }
 
-    /// An object: closed, and with all of its properties required.
+    /// Closes an object and makes all of its properties required.
     fn object_schema(&mut self, mut map: Map<String, Value>, path: &str) -> Map<String, Value> {
         let required: Vec<String> = subschemas::required_names(&map).map(str::to_owned).collect();
         let properties = match map.shift_remove("properties") {
@@ -276,7 +278,7 @@ impl StrictTranslator<'_, '_> {
             self.report.record_loss(
                 path,
                 "additionalProperties",
-                "closed, properties of any name are not expressed",
+                "closed, properties of any name are not supported",
             );
         }
         let base = pointer::join(path, "properties");
@@ -307,7 +309,7 @@ impl StrictTranslator<'_, '_> {
             _ => None,
         };
         if let Some(tuple) = tuple {
-            self.report.record_loss(path, "items", "widened, items by position are not expressed");
+            self.report.record_loss(path, "items", "widened, items by position are not supported");
             let joined = tuple.into_iter().reduce(merge::union);
             map.insert("items".to_owned(), joined.unwrap_or(Value::Bool(true)));
         }
@@ -334,7 +336,11 @@ impl StrictTranslator<'_, '_> {
         if let Some(format) = map.get("format").and_then(Value::as_str)
             && !ENFORCED_FORMATS.contains(&format)
         {
-            self.report.record_loss(path, "format", format!("dropped, `{format}` is not enforced"));
+            self.report.record_loss(
+                path,
+                "format",
+                format!("dropped, `{format}` is not supported"),
+            );
             map.shift_remove("format");
         }
         let mut rest = std::mem::take(map);
@@ -378,7 +384,7 @@ fn is_object(map: &Map<String, Value>) -> bool {
     names.contains(&"object") || (names.is_empty() && map.contains_key("properties"))
 }
 
-/// The type of an object schema, which may allow other types besides.
+/// Returns the type of an object schema, which may allow other types as well.
 fn object_type(map: &Map<String, Value>) -> Value {
     match map.get("type") {
         Some(kind @ Value::Array(_)) => kind.clone(),

@@ -1,14 +1,14 @@
-//! Rewriting `type`: lists of types, and `null` among them.
+//! Rewrites `type`: lists of types, and `null` among them.
 
 use serde_json::{Map, Value, json};
 
 use crate::subschemas::{self, ANNOTATION_KEYWORDS};
 
-/// Keywords that refuse `null` whatever `nullable` beside them says, or would take a `null` branch
-/// for a second one that fits.
+/// Keywords that reject `null` regardless of `nullable`, or that would count a
+/// `null` branch as a second match.
 const NULL_REFUSING_KEYWORDS: [&str; 5] = ["allOf", "oneOf", "not", "if", "const"];
 
-/// Keywords that only speak about one type.
+/// Whether a keyword constrains only values of this type.
 fn applies_to_type(keyword: &str, kind: &str) -> bool {
     match keyword {
         "format" => matches!(kind, "string" | "number" | "integer"),
@@ -37,8 +37,8 @@ fn applies_to_type(keyword: &str, kind: &str) -> bool {
     }
 }
 
-/// Turns a list of types into one type, or into `anyOf` with each type's own keywords in its
-/// branch; `null` becomes `nullable`.
+/// Replaces a list of types with one type, or with `anyOf` and a branch per
+/// type that takes the type's keywords. `null` becomes `nullable`.
 pub(super) fn split_types(mut schema: Map<String, Value>) -> Map<String, Value> {
     let Some(Value::Array(names)) = schema.get("type") else {
         return schema;
@@ -57,7 +57,7 @@ pub(super) fn split_types(mut schema: Map<String, Value>) -> Map<String, Value> 
         [only] => {
             schema.insert("type".to_owned(), json!(only));
         }
-        // Two lists of alternatives cannot stand in one place; the types say less.
+        // A schema cannot have two `anyOf`; the types say less.
         _ if schema.contains_key("anyOf") => {
             schema.shift_remove("type");
         }
@@ -68,7 +68,7 @@ pub(super) fn split_types(mut schema: Map<String, Value>) -> Map<String, Value> 
             schema.insert("anyOf".to_owned(), Value::Array(branches));
         }
     }
-    // A list of values without `null` refuses it, whatever the types say.
+    // An enum without `null` rejects it, whatever the types say.
     let listed = schema.get("enum").and_then(Value::as_array);
     if nullable && listed.is_none_or(|values| values.contains(&Value::Null)) {
         set_nullable(&mut schema);
@@ -86,7 +86,8 @@ fn branch(schema: &Map<String, Value>, kind: &str) -> Value {
     Value::Object(branch)
 }
 
-/// Marks the schema as nullable; a `null` among its listed values is then said twice.
+/// Marks the schema as nullable, and removes the then redundant `null` from its
+/// enum.
 pub(super) fn set_nullable(schema: &mut Map<String, Value>) {
     schema.insert("nullable".to_owned(), Value::Bool(true));
     if let Some(Value::Array(values)) = schema.get_mut("enum") {
@@ -94,11 +95,11 @@ pub(super) fn set_nullable(schema: &mut Map<String, Value>) {
     }
 }
 
-/// Takes the `null` branch out of a union. A union of one remaining branch becomes that branch,
-/// with the description and the like of the union.
+/// Removes the `null` branch from a union. A union with one remaining branch
+/// becomes that branch, with the annotations of the union.
 ///
-/// With `only_single` set, a union stays as it is where its form cannot be changed and its meaning
-/// kept.
+/// With `only_single`, a union stays unchanged if rewriting it would change its
+/// meaning.
 pub(super) fn collapse_null_union(
     mut schema: Map<String, Value>,
     only_single: bool,
@@ -126,10 +127,12 @@ pub(super) fn collapse_null_union(
     schema
 }
 
-/// Whether a union of `null` and the rest says the same as that rest with `nullable`.
+/// Whether a union of `null` and the rest is equivalent to that rest with
+/// `nullable`.
 fn is_plain_option(union: &Map<String, Value>, keyword: &str, rest: &[Value]) -> bool {
     let [Value::Object(only)] = rest else { return false };
-    // What stands beside the union holds for `null` as well, and would be lost where both speak.
+    // Keywords next to the union apply to `null` as well, and would be lost if
+    // the branch has the same ones.
     let stands_alone = union.keys().map(String::as_str).all(|beside| {
         beside == keyword
             || ANNOTATION_KEYWORDS.contains(&beside)
@@ -139,7 +142,8 @@ fn is_plain_option(union: &Map<String, Value>, keyword: &str, rest: &[Value]) ->
     stands_alone && !NULL_REFUSING_KEYWORDS.iter().any(|keyword| only.contains_key(*keyword))
 }
 
-/// A single alternative in place of the union around it, whose annotations prevail.
+/// Replaces a union with its only alternative. The annotations of the union
+/// win.
 pub(super) fn adopt_alternative(
     outer: Map<String, Value>,
     inner: Map<String, Value>,
@@ -153,7 +157,7 @@ pub(super) fn adopt_alternative(
     merged
 }
 
-/// The same schema, but satisfied by `null` as well.
+/// Returns the schema extended to accept `null`.
 pub(super) fn admit_null(mut schema: Map<String, Value>) -> Map<String, Value> {
     if schema.contains_key("$ref") {
         return Map::from_iter([("anyOf".to_owned(), json!([schema, {"type": "null"}]))]);
@@ -181,7 +185,7 @@ pub(super) fn admit_null(mut schema: Map<String, Value>) -> Map<String, Value> {
     schema
 }
 
-/// Whether a branch plainly takes `null`.
+/// Whether a branch obviously accepts `null`.
 fn admits_null(schema: &Value) -> bool {
     subschemas::is_null_schema(schema)
         || schema.as_object().is_some_and(|map| subschemas::type_names(map).contains(&"null"))

@@ -1,4 +1,4 @@
-//! The tokens of a tolerant JSON text: blanks, strings, numbers, words, keys.
+//! Tokens of tolerant JSON text: whitespace, strings, numbers, words, keys.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use serde_json::{Number, Value};
 
 use super::{MAX_LISTED_REPAIRS, RepairKind, TextRepair};
 
-/// Where reading stopped, and what would have been right there.
+/// Offset at which parsing failed, and what was expected there.
 #[derive(Debug)]
 pub(super) struct SyntaxFault {
     pub(super) offset: usize,
@@ -20,7 +20,7 @@ impl SyntaxFault {
     }
 }
 
-/// A cursor over the text that notes what it has to put right.
+/// A cursor over the text that records its repairs.
 #[derive(Debug)]
 pub(super) struct RepairLexer<'t> {
     pub(super) text: &'t str,
@@ -54,7 +54,7 @@ impl<'t> RepairLexer<'t> {
         SyntaxFault::new(self.position, expected)
     }
 
-    /// Skips white space, byte order marks and comments.
+    /// Skips whitespace, byte order marks and comments.
     pub(super) fn skip_blank(&mut self) {
         loop {
             let rest = self.rest();
@@ -75,7 +75,8 @@ impl<'t> RepairLexer<'t> {
         }
     }
 
-    /// A string in the quotes that stand at the cursor, and whether it was closed.
+    /// Reads a quoted string at the cursor; returns it and whether it was
+    /// closed.
     pub(super) fn read_string(&mut self) -> (String, bool) {
         let opened = self.position;
         let quote = self.peek().unwrap_or(b'"');
@@ -112,7 +113,8 @@ impl<'t> RepairLexer<'t> {
         }
     }
 
-    /// One escape, the cursor at its backslash. An escape that the text ends in is left out.
+    /// Reads one escape, with the cursor at its backslash. Drops an escape
+    /// truncated by the end of the text.
     fn read_escape(&mut self, content: &mut String) {
         let at = self.position;
         self.position += 1;
@@ -130,7 +132,7 @@ impl<'t> RepairLexer<'t> {
                 '\''
             }
             Some(_) => {
-                // `\d`, `C:\dir`: the writer meant the backslash.
+                // `\d`, `C:\dir`: keep the backslash as text.
                 self.record_repair(RepairKind::Escape, at);
                 content.push('\\');
                 return;
@@ -168,7 +170,7 @@ impl<'t> RepairLexer<'t> {
         }
     }
 
-    /// A number; `None` if the text ends inside it.
+    /// Reads a number; `None` if the text ends inside it.
     pub(super) fn read_number(&mut self) -> Result<Option<Value>, SyntaxFault> {
         let start = self.position;
         let token =
@@ -186,7 +188,7 @@ impl<'t> RepairLexer<'t> {
         Err(SyntaxFault::new(start, "a JSON number"))
     }
 
-    /// A bare word that stands for a value; `None` if the text ends inside it.
+    /// Reads a bare word as a value; `None` if the text ends inside it.
     pub(super) fn read_literal(&mut self) -> Result<Option<Value>, SyntaxFault> {
         let start = self.position;
         let word = self.take_while(|c| c.is_alphanumeric() || c == '_');
@@ -215,7 +217,7 @@ impl<'t> RepairLexer<'t> {
         Ok(Some(value))
     }
 
-    /// The key of a member; `None` if the text ends inside it.
+    /// Reads the key of a member; `None` if the text ends inside it.
     pub(super) fn read_key(&mut self) -> Result<Option<String>, SyntaxFault> {
         if matches!(self.peek(), Some(b'"' | b'\'')) {
             let (key, closed) = self.read_string();
@@ -243,12 +245,12 @@ fn parse_hex(digits: &str) -> Option<u16> {
     hex.then(|| u16::from_str_radix(digits, 16).ok()).flatten()
 }
 
-/// A number exactly as `serde_json` reads it, so that both ways of parsing agree.
+/// Parses a number with `serde_json`, so strict and tolerant parsing agree.
 fn parse_number(token: &str) -> Option<Value> {
     token.parse::<Number>().ok().map(Value::Number)
 }
 
-/// `+5`, `.5` and `5.` in JSON's own spelling.
+/// Rewrites `+5`, `.5` and `5.` as JSON numbers.
 fn respell_number(token: &str) -> String {
     let token = token.strip_prefix('+').unwrap_or(token);
     let (sign, digits) = match token.strip_prefix('-') {

@@ -1,13 +1,15 @@
-//! From argument text to JSON, mending what models commonly get wrong.
+//! Parses argument text as JSON and repairs common mistakes of models.
 //!
-//! Strict JSON is taken as it stands. Anything else goes through one pass of a tolerant parser that
-//! keeps its own stack of open brackets, so missing closers are completed in the right order.
-//! Every mend is reported, and [`ParsedArguments::guessed`] tells apart a text that was merely sloppy from
-//! one that may have been cut off: a tool that changes something should not run on a guess.
+//! Strict JSON is parsed unchanged. Anything else goes through one pass of a
+//! tolerant parser with its own stack of open brackets, so missing closers are
+//! added in the right order. Every repair is reported.
+//! [`ParsedArguments::is_guess`] distinguishes sloppy text from text that may
+//! be truncated: a tool that changes something should not run on a guess.
 //!
-//! Numbers are those of `serde_json`: integers are exact within `i64` and `u64`; a longer run of
-//! digits becomes the nearest `f64`, in strict and in tolerant parsing alike. `NaN` and `Infinity`
-//! are errors. Nesting is limited to [`MAX_DEPTH`] levels either way.
+//! Numbers are those of `serde_json`: integers are exact within `i64` and
+//! `u64`; a longer run of digits becomes the nearest `f64`, in strict and
+//! tolerant parsing. `NaN` and `Infinity` are errors. Nesting is limited to
+//! [`MAX_DEPTH`] levels in both.
 
 mod lexer;
 mod parser;
@@ -22,27 +24,28 @@ use crate::excerpt;
 use hermes_core::text::excerpt;
 use lexer::SyntaxFault;
 
-/// Mends listed per text; what comes after is mended all the same.
+/// Maximum number of repairs listed per text; further repairs are made but not
+/// listed.
 const MAX_LISTED_REPAIRS: usize = 64;
 
-/// How often a JSON string may wrap the object that was meant.
+/// Maximum number of JSON string encodings around an object.
 const MAX_ENCODINGS: usize = 4;
 
-/// The value of an argument text, and how it was come by.
+/// The value of an argument text, and how it was obtained.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ParsedArguments {
-    /// The arguments. Usually an object; a text that plainly says something else keeps its value.
+    /// The arguments. Usually an object; any other unambiguous value is kept.
     pub value: Value,
-    /// What was mended, in order; empty for strict JSON. At most 64 are listed.
+    /// Repairs in order; empty for strict JSON. At most 64 are listed.
     pub repairs: Vec<TextRepair>,
-    /// Content was completed or left out: the text may have been cut off.
+    /// Whether content was added or dropped: the text may be truncated.
     pub is_guess: bool,
 }
 
-/// One mend: what, and where in the text.
+/// One repair, with its position in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct TextRepair {
-    /// What was mended.
+    /// Kind of the repair.
     pub kind: RepairKind,
     /// Byte offset in the text, or in the inner text after [`RepairKind::DoubleEncoding`].
     pub offset: usize,
@@ -54,10 +57,11 @@ impl fmt::Display for TextRepair {
     }
 }
 
-/// The mends that the parser knows: name, whether it is a guess, description.
+/// Defines the repairs that the parser can make: name, whether it is a guess,
+/// description.
 macro_rules! repair_kinds {
     ($($kind:ident, $guess:literal, $text:literal;)*) => {
-        /// What can be mended in an argument text.
+        /// Kind of a repair to an argument text.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
         #[serde(rename_all = "snake_case")]
         pub enum RepairKind {
@@ -65,12 +69,12 @@ macro_rules! repair_kinds {
         }
 
         impl RepairKind {
-            /// What was done, for people.
+            /// Describes the repair in words.
             pub fn describe(self) -> &'static str {
                 match self { $(Self::$kind => $text,)* }
             }
 
-            /// Whether content had to be completed or left out.
+            /// Whether the repair added or dropped content.
             pub fn is_guess(self) -> bool {
                 match self { $(Self::$kind => $guess,)* }
             }
@@ -92,37 +96,38 @@ repair_kinds! {
     Escape, false, "unknown escape kept as text";
     DoubleEncoding, false, "JSON inside a JSON string decoded";
     SurplusCloser, false, "surplus closing bracket ignored";
-    HalfCharacter, true, "half of a character replaced by U+FFFD";
+    HalfCharacter, true, "lone surrogate replaced by U+FFFD";
     MissingComma, true, "missing comma assumed";
     MissingCloser, true, "missing closing bracket added";
     UnterminatedString, true, "unterminated string closed";
-    MissingValue, true, "item without a value left out";
+    MissingValue, true, "item without a value dropped";
 }
 
-/// Text that is no JSON and cannot be read as JSON in one clear way.
+/// Text that is not JSON and has no unambiguous reading as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: expected {expected}, found {found} near `{excerpt}`")]
 pub struct RepairError {
-    /// Byte offset of the trouble.
+    /// Byte offset of the error.
     pub offset: usize,
     /// Line, from 1.
     pub line: usize,
     /// Column in characters, from 1.
     pub column: usize,
-    /// What would have been right here.
+    /// What was expected there.
     pub expected: String,
-    /// What stands there.
+    /// What was found there.
     pub found: String,
-    /// The text around the trouble.
+    /// The text around the error.
     pub excerpt: String,
 }
 
-/// Reads the arguments of a tool call.
+/// Parses the arguments of a tool call.
 ///
-/// Nothing at all (an empty text, `null`, Python's `None`) means no arguments: `{}`.
+/// An empty text, `null` and Python's `None` mean no arguments: `{}`.
 ///
 /// # Errors
-/// When the text cannot be read in one clear way, with the place and what was expected there.
+/// If the text has no unambiguous reading, with the position and what was
+/// expected there.
 pub fn parse_arguments(text: &str) -> Result<ParsedArguments, RepairError> {
     let mut parsed = if text.trim().is_empty() {
         ParsedArguments::without_repairs(Value::Null)
@@ -141,7 +146,7 @@ pub fn parse_arguments(text: &str) -> Result<ParsedArguments, RepairError> {
     Ok(parsed)
 }
 
-/// Reads any JSON value, strictly if possible.
+/// Parses any JSON value, strictly if possible.
 pub(crate) fn parse_value(text: &str) -> Result<ParsedArguments, RepairError> {
     match serde_json::from_str(text) {
         Ok(value) => Ok(ParsedArguments::without_repairs(value)),
@@ -149,7 +154,8 @@ pub(crate) fn parse_value(text: &str) -> Result<ParsedArguments, RepairError> {
     }
 }
 
-/// The object that a string holds as JSON text, possibly encoded several times over.
+/// Decodes an object from a string that contains JSON text, possibly encoded
+/// several times.
 fn decode_object(text: &str, encodings: usize) -> Option<ParsedArguments> {
     if encodings == 0 || !text.trim_start().starts_with(['{', '"']) {
         return None;
@@ -171,7 +177,7 @@ impl ParsedArguments {
         Self { value, repairs: Vec::new(), is_guess: false }
     }
 
-    /// Replaces a string by the object that it turned out to hold.
+    /// Replaces a string with the object decoded from it.
     fn unwrap_into(&mut self, object: Self) {
         self.record_repair(RepairKind::DoubleEncoding, 0);
         self.repairs.extend(object.repairs);

@@ -1,4 +1,5 @@
-//! The tolerant parser: one pass, and a stack of open brackets instead of recursion.
+//! The tolerant parser: one pass, with a stack of open brackets instead of
+//! recursion.
 
 use memchr::{memchr, memmem};
 use serde_json::{Map, Value};
@@ -7,7 +8,8 @@ use super::lexer::{RepairLexer, SyntaxFault};
 use super::{ParsedArguments, RepairKind};
 use crate::depth::MAX_DEPTH;
 
-/// Reads one JSON value and nothing else but blanks, fences, surplus closers and clear prose.
+/// Parses one JSON value. Around it only whitespace, fences, surplus closers
+/// and clear prose are allowed.
 pub(super) fn parse_tolerant(text: &str) -> Result<ParsedArguments, SyntaxFault> {
     let mut parser =
         TolerantParser { lexer: RepairLexer::new(text), stack: Vec::new(), root: None };
@@ -30,12 +32,12 @@ struct TolerantParser<'t> {
     root: Option<Value>,
 }
 
-/// A bracket that is still open.
+/// An open bracket.
 struct BracketFrame {
     content: BracketContent,
-    /// An item was just read, so a comma or the closer is due.
+    /// Whether an item was just read, so a comma or the closer must follow.
     after_item: bool,
-    /// The last comma, as long as no item followed it.
+    /// Offset of the last comma, until an item follows it.
     comma: Option<usize>,
 }
 
@@ -62,7 +64,8 @@ impl BracketFrame {
 }
 
 impl TolerantParser<'_> {
-    /// Goes to the start of the JSON: past a fence, or past prose that cannot be mistaken for it.
+    /// Skips to the start of the JSON: past a fence, or past prose that cannot
+    /// be mistaken for it.
     fn skip_lead_in(&mut self) {
         self.lexer.skip_blank();
         let start = self.lexer.position;
@@ -87,7 +90,7 @@ impl TolerantParser<'_> {
         }
     }
 
-    /// Judges what follows the value.
+    /// Checks what follows the value.
     fn check_trailing_text(&mut self, value: &Value) -> Result<(), SyntaxFault> {
         self.lexer.skip_blank();
         let rest = self.lexer.rest();
@@ -147,7 +150,8 @@ impl TolerantParser<'_> {
         }
     }
 
-    /// A closer that does not fit the innermost bracket: it ends an outer one, or is surplus.
+    /// Handles a closer that does not match the innermost bracket: it closes an
+    /// outer one, or is surplus.
     fn close_mismatched(&mut self, byte: u8) {
         let at = self.lexer.position;
         if !self.stack.iter().any(|frame| frame.closer() == byte) {
@@ -162,7 +166,8 @@ impl TolerantParser<'_> {
         }
     }
 
-    /// A key, its colon and the start of its value. A key without a value is left out.
+    /// Reads a key, its colon and the start of its value. Drops a key without a
+    /// value.
     fn read_member(&mut self) -> Result<(), SyntaxFault> {
         let start = self.lexer.position;
         let key = self.lexer.read_key()?;
@@ -188,7 +193,7 @@ impl TolerantParser<'_> {
         }
     }
 
-    /// A scalar, or the opening of a container.
+    /// Reads a scalar, or opens a container.
     fn read_value(&mut self, byte: u8) -> Result<(), SyntaxFault> {
         let start = self.lexer.position;
         let value = match byte {
@@ -228,7 +233,7 @@ impl TolerantParser<'_> {
         self.stack.last_mut().map(|frame| &mut frame.content)
     }
 
-    /// Marks the current item as done, whether or not it left a value.
+    /// Marks the current item as done, with or without a value.
     fn finish_item(&mut self) {
         if let Some(frame) = self.stack.last_mut() {
             frame.after_item = true;
@@ -255,7 +260,7 @@ impl TolerantParser<'_> {
         });
     }
 
-    /// The text is over: closes what is open, innermost first.
+    /// Closes all open brackets at the end of the text, innermost first.
     fn close_all(&mut self) -> Result<(), SyntaxFault> {
         if self.stack.is_empty() {
             return Err(self.lexer.syntax_fault("a JSON value"));
@@ -268,7 +273,7 @@ impl TolerantParser<'_> {
     }
 }
 
-/// Whether this can only be the start of the next item, so that a comma was forgotten.
+/// Whether this byte can only start the next item, so a comma is missing.
 fn starts_item(byte: u8, closer: u8) -> bool {
     match byte {
         b'"' | b'\'' => true,
@@ -277,7 +282,7 @@ fn starts_item(byte: u8, closer: u8) -> bool {
     }
 }
 
-/// Whether a text beside the JSON is clearly no part of it.
+/// Whether text next to the JSON is clearly not part of it.
 fn is_prose(text: &str) -> bool {
     !text.contains(['{', '}', '[', ']', '"']) && !text.starts_with([',', ':'])
 }

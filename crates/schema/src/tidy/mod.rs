@@ -1,4 +1,4 @@
-//! Trimming a generated schema to what a model needs to read.
+//! Trims a generated schema to what a model needs to read.
 
 mod refs;
 
@@ -7,10 +7,10 @@ use serde_json::{Map, Value, json};
 use crate::depth::ValueSurvey;
 use crate::subschemas::{self, ANNOTATION_KEYWORDS};
 
-/// Rounds until nothing changes any more; two are usual.
+/// Maximum number of rounds until nothing changes; usually two suffice.
 const MAX_ROUNDS: usize = 32;
 
-/// Keywords whose meaning depends on the draft, so that `$schema` has to stay with them.
+/// Keywords whose meaning depends on the draft, so `$schema` must stay.
 const DRAFT_DEPENDENT_KEYWORDS: [&str; 14] = [
     "prefixItems",
     "additionalItems",
@@ -28,33 +28,33 @@ const DRAFT_DEPENDENT_KEYWORDS: [&str; 14] = [
     "$vocabulary",
 ];
 
-/// Formats that repeat a type of the programming language.
+/// Formats that only repeat a number type of a programming language.
 const NUMBER_FORMATS: [&str; 15] = [
     "uint", "uint8", "uint16", "uint32", "uint64", "uint128", "int", "int8", "int16", "int32",
     "int64", "int128", "float", "double", "decimal",
 ];
 
-/// Trims a schema that was generated from types, for models to read.
+/// Trims a schema generated from types, for models to read.
 ///
-/// - `$schema`, titles and number formats go; bounds such as `minimum: 0` stay.
-/// - Definitions that are used once, and not by themselves, move to where they are used.
-/// - An `allOf` of one, and a `oneOf` of documented constants, become plain schemas; the documentation
-///   of the constants moves into the description.
-/// - A property that may be left out need not be null as well: its `null` alternative goes.
-///   Coercion drops such a null when a model writes it all the same.
+/// - Removes `$schema`, titles and number formats; bounds such as `minimum: 0` stay.
+/// - Inlines definitions that are used once and are not recursive.
+/// - Simplifies an `allOf` with one part.
+/// - Converts a `oneOf` of documented constants to an enum, with their docs in the description.
+/// - Removes `null` from optional properties; coercion drops it if a model sends it anyway.
 ///
-/// Apart from the last point the meaning stays the same. Tidying a tidy schema changes nothing.
+/// Except for the last point, the meaning stays the same. Tidying a tidy schema
+/// changes nothing.
 pub fn tidy_schema(schema: Value) -> Value {
     tidy_until_stable(schema, NullHandling::Drop)
 }
 
-/// The same for a schema that somebody else has written: null stays where it is allowed, since it
-/// may say something else there than nothing does.
+/// Trims a third-party schema like [`tidy_schema`], but keeps `null` where it
+/// is allowed, as it may differ from an omitted property.
 pub fn tidy_foreign_schema(schema: Value) -> Value {
     tidy_until_stable(schema, NullHandling::Keep)
 }
 
-/// What becomes of the null of a property that may be left out.
+/// What to do with `null` in optional properties.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NullHandling {
     Drop,
@@ -77,7 +77,8 @@ fn tidy_until_stable(schema: Value, nulls: NullHandling) -> Value {
 }
 
 fn tidy_once(schema: Value, nulls: NullHandling) -> Value {
-    // References into the middle of the document would miss their target once it is reshaped.
+    // References into the middle of the document would break if it were
+    // reshaped.
     let reshape = refs::has_only_definition_refs(&schema);
     let mut schema = trim_keywords(schema, reshape, nulls);
     if reshape {
@@ -92,7 +93,8 @@ fn tidy_once(schema: Value, nulls: NullHandling) -> Value {
     schema
 }
 
-/// Draft 6 or later: the drafts that agree with the default one on all other keywords.
+/// Whether the draft is 6 or later: these agree with the default draft on all
+/// other keywords.
 fn is_modern(uri: Option<&Value>) -> bool {
     let uri = uri.and_then(Value::as_str).unwrap_or_default();
     ["draft-06/", "draft-07/", "draft/2019-09/", "draft/2020-12/"]
@@ -108,7 +110,7 @@ fn depends_on_draft(schema: &Value) -> bool {
     found
 }
 
-/// Whether the keyword says the same beside a reference in every draft.
+/// Whether the keyword means the same next to `$ref` in every draft.
 fn is_allowed_beside_ref(keyword: &str) -> bool {
     ANNOTATION_KEYWORDS.contains(&keyword)
         || matches!(keyword, "$ref" | "$defs" | "definitions" | "$schema")
@@ -139,7 +141,8 @@ fn trim_keywords(schema: Value, reshape: bool, nulls: NullHandling) -> Value {
     Value::Object(map)
 }
 
-/// `allOf` with one part becomes that part, unless both speak about the same thing.
+/// Replaces an `allOf` of one part with that part, unless their keywords
+/// conflict.
 fn unwrap_single_part(mut map: Map<String, Value>) -> Map<String, Value> {
     let part = match map.get("allOf") {
         Some(Value::Array(parts)) if parts.len() == 1 => parts[0].as_object().cloned(),
@@ -161,8 +164,8 @@ fn unwrap_single_part(mut map: Map<String, Value>) -> Map<String, Value> {
     merge_into(map, part)
 }
 
-/// The schema with another one written into it; of annotations both have, its own prevail, but
-/// descriptions add up.
+/// Merges `inner` into `outer`. Descriptions are concatenated; of other shared
+/// annotations, those of `outer` win.
 fn merge_into(mut outer: Map<String, Value>, inner: Map<String, Value>) -> Map<String, Value> {
     for (keyword, theirs) in inner {
         match outer.get_mut(&keyword) {
@@ -181,7 +184,7 @@ fn merge_into(mut outer: Map<String, Value>, inner: Map<String, Value>) -> Map<S
     outer
 }
 
-/// Alternatives that are all constants become a list of values.
+/// Converts a union of constants to an enum.
 fn constants_to_enum(mut map: Map<String, Value>) -> Map<String, Value> {
     for keyword in ["oneOf", "anyOf"] {
         let Some(Value::Array(branches)) = map.get(keyword) else { continue };
@@ -213,7 +216,7 @@ fn constants_to_enum(mut map: Map<String, Value>) -> Map<String, Value> {
     map
 }
 
-/// The values of a union of constants, with their type and what is said about each.
+/// The values of a union of constants, with their type and descriptions.
 struct ConstantUnion {
     values: Vec<Value>,
     kind: Option<String>,
@@ -275,7 +278,7 @@ fn plain_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Takes `null` out of properties that may be left out.
+/// Removes `null` from optional properties.
 fn drop_optional_nulls(map: &mut Map<String, Value>) {
     let required: Vec<String> = subschemas::required_names(map).map(str::to_owned).collect();
     let Some(Value::Object(properties)) = map.get_mut("properties") else { return };

@@ -1,4 +1,4 @@
-//! Definitions that are used once, moved to their place of use.
+//! Inlines definitions that are used once.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,8 @@ use crate::depth::MAX_DEPTH;
 use crate::pointer;
 use crate::subschemas;
 
-/// Whether every reference is to the whole document or to one of its top-level definitions.
+/// Whether every reference points to the whole document or to a top-level
+/// definition.
 pub(super) fn has_only_definition_refs(document: &Value) -> bool {
     fn is_definition_ref(schema: &Value, at_root: bool) -> bool {
         let direct = match schema.get("$ref") {
@@ -38,7 +39,7 @@ fn names_definition(reference: &str) -> bool {
         .any(|base| reference.strip_prefix(base).is_some_and(|name| !name.contains('/')))
 }
 
-/// Moves definitions that are used exactly once to where they are used, and drops unused ones.
+/// Inlines definitions that are used exactly once, and drops unused ones.
 pub(super) fn inline_single_uses(document: Value) -> Value {
     let uses = count_uses(&document);
     let single: HashMap<String, Value> = uses
@@ -77,11 +78,11 @@ fn without_definitions(
 #[derive(Default)]
 struct DefinitionUses {
     count: usize,
-    /// Nothing beside the reference stands in the way of replacing it.
+    /// Whether no keyword next to the reference prevents inlining.
     movable: bool,
 }
 
-/// How often each definition is used by what can be reached from the top.
+/// Counts the uses of each definition that is reachable from the root.
 fn count_uses(document: &Value) -> HashMap<String, DefinitionUses> {
     let mut uses: HashMap<String, DefinitionUses> = HashMap::new();
     let mut open: Vec<&Value> = vec![document];
@@ -111,10 +112,10 @@ fn count_uses(document: &Value) -> HashMap<String, DefinitionUses> {
     uses
 }
 
-/// Puts definitions in place of the references to them.
+/// Replaces references with their definitions.
 struct DefinitionInliner<'d> {
     definitions: &'d HashMap<String, Value>,
-    /// A chain of definitions, each inside the other, went beyond the depth limit.
+    /// Whether a chain of nested definitions exceeded the depth limit.
     too_deep: bool,
 }
 
@@ -123,7 +124,7 @@ impl DefinitionInliner<'_> {
         let Value::Object(mut map) = schema else {
             return schema;
         };
-        // A schema inside a schema usually takes two levels of JSON.
+        // A subschema usually takes two levels of JSON.
         if depth > MAX_DEPTH / 2 {
             self.too_deep = true;
             return Value::Object(map);

@@ -1,12 +1,14 @@
-//! The schemas that apply to a property or an item, given those of the container.
+//! Finds the schemas that apply to a property or an item, given those of the
+//! container.
 
 use serde_json::Value;
 
 use super::SchemaNode;
 
-/// The schemas for the property `key`.
+/// Returns the schemas for the property `key`.
 ///
-/// Where `patternProperties` might apply instead of `additionalProperties`, neither is assumed.
+/// Where `patternProperties` might apply instead of `additionalProperties`,
+/// neither is assumed.
 pub(crate) fn property_nodes<'s>(facets: &[SchemaNode<'s>], key: &str) -> Vec<SchemaNode<'s>> {
     facets
         .iter()
@@ -21,7 +23,7 @@ pub(crate) fn property_nodes<'s>(facets: &[SchemaNode<'s>], key: &str) -> Vec<Sc
         .collect()
 }
 
-/// The schemas for the item at `index`.
+/// Returns the schemas for the item at `index`.
 pub(crate) fn item_nodes<'s>(facets: &[SchemaNode<'s>], index: usize) -> Vec<SchemaNode<'s>> {
     facets
         .iter()
@@ -36,12 +38,13 @@ pub(crate) fn item_nodes<'s>(facets: &[SchemaNode<'s>], index: usize) -> Vec<Sch
         .collect()
 }
 
-/// How many leading items have schemas of their own.
+/// Returns the number of leading items with positional schemas.
 pub(crate) fn tuple_length(facets: &[SchemaNode<'_>]) -> usize {
     facets.iter().map(|facet| tuple_schemas(facet).0.len()).max().unwrap_or(0)
 }
 
-/// The schemas of the leading items, and the keyword for the items after them.
+/// Returns the schemas of the leading items, and the keyword for the items
+/// after them.
 fn tuple_schemas<'s>(facet: &SchemaNode<'s>) -> (Vec<SchemaNode<'s>>, &'static str) {
     if facet.get("prefixItems").is_some_and(Value::is_array) {
         (facet.list("prefixItems"), "items")
@@ -52,7 +55,7 @@ fn tuple_schemas<'s>(facet: &SchemaNode<'s>) -> (Vec<SchemaNode<'s>>, &'static s
     }
 }
 
-/// Whether some schema refuses properties that it does not name.
+/// Whether any schema rejects undeclared properties.
 pub(crate) fn is_closed(facets: &[SchemaNode<'_>]) -> bool {
     facets.iter().any(|facet| {
         ["additionalProperties", "unevaluatedProperties"]
@@ -61,11 +64,11 @@ pub(crate) fn is_closed(facets: &[SchemaNode<'_>]) -> bool {
     })
 }
 
-/// The names of all declared properties, in order.
+/// Returns the names of all declared properties, in order.
 pub(crate) fn known_properties<'s>(facets: &[SchemaNode<'s>]) -> Vec<&'s str> {
     let declared = |facet: &SchemaNode<'s>| facet.get("properties").and_then(Value::as_object);
     let all = facets.iter().filter_map(declared).flat_map(|properties| properties.keys());
-    // One schema names no property twice.
+    // A single schema has no duplicate properties.
     if facets.len() < 2 {
         return all.map(String::as_str).collect();
     }
@@ -73,7 +76,7 @@ pub(crate) fn known_properties<'s>(facets: &[SchemaNode<'s>]) -> Vec<&'s str> {
     all.map(String::as_str).filter(|name| seen.insert(*name)).collect()
 }
 
-/// Whether some schema requires the property.
+/// Whether any schema requires the property.
 pub(crate) fn is_required(facets: &[SchemaNode<'_>], key: &str) -> bool {
     facets
         .iter()
@@ -81,7 +84,7 @@ pub(crate) fn is_required(facets: &[SchemaNode<'_>], key: &str) -> bool {
         .any(|schema| crate::subschemas::required_names(schema).any(|name| name == key))
 }
 
-/// The alternatives of every `anyOf` and `oneOf` among the schemas, one list per keyword.
+/// Returns the alternatives of every `anyOf` and `oneOf`, one list per keyword.
 pub(crate) fn unions<'s>(facets: &[SchemaNode<'s>]) -> Vec<Vec<SchemaNode<'s>>> {
     facets
         .iter()

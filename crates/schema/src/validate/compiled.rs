@@ -1,4 +1,5 @@
-//! The compiled form: one validator for the whole, and one for any part on demand.
+//! The compiled schema: a validator for the whole document, and one for any
+//! part on demand.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -16,16 +17,16 @@ use super::{SchemaError, nullable};
 use crate::depth::ValueSurvey;
 use crate::{pointer, subschemas};
 
-/// The address under which parts of the document refer to it; nothing is ever fetched from it.
+/// URI by which parts refer to the document; it is never fetched.
 const DOCUMENT_URI: &str = "urn:hermes:schema";
 
-/// Steps after which a pattern with look-around or back-references gives up on a text.
+/// Backtracking limit of patterns with look-around or back-references.
 const BACKTRACK_LIMIT: usize = 100_000;
 
-/// How many ways to read a value are gone through to explain what is wrong with it.
+/// Maximum number of union branches visited to explain an invalid value.
 const MAX_EXPLAINED_BRANCHES: usize = 10_000;
 
-/// How many schemas may apply to one position before the walk stops looking for more.
+/// Maximum number of schemas collected for one position.
 const MAX_APPLICABLE_SCHEMAS: usize = 256;
 
 pub(crate) struct CompiledSchema {
@@ -44,29 +45,29 @@ impl fmt::Debug for CompiledSchema {
     }
 }
 
-/// A schema somewhere inside the document.
+/// A schema inside the document.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SchemaNode<'s> {
     pub(crate) schema: &'s Value,
 }
 
 impl<'s> SchemaNode<'s> {
-    /// The schema's keywords, if it is not a mere `true` or `false`.
+    /// Returns the schema's keywords; `None` for `true` and `false`.
     pub(crate) fn keywords(&self) -> Option<&'s Map<String, Value>> {
         self.schema.as_object()
     }
 
-    /// What a keyword says.
+    /// Returns the value of a keyword.
     pub(crate) fn get(&self, keyword: &str) -> Option<&'s Value> {
         subschemas::get_keyword(self.keywords()?, keyword)
     }
 
-    /// The schema that a keyword holds.
+    /// Returns the schema in a keyword.
     pub(crate) fn child(&self, keyword: &str) -> Option<Self> {
         Some(Self { schema: self.get(keyword)? })
     }
 
-    /// The schemas that a keyword lists.
+    /// Returns the list of schemas in a keyword.
     pub(crate) fn list(&self, keyword: &str) -> Vec<Self> {
         let Some(Value::Array(members)) = self.get(keyword) else {
             return Vec::new();
@@ -74,7 +75,7 @@ impl<'s> SchemaNode<'s> {
         members.iter().map(|schema| Self { schema }).collect()
     }
 
-    /// Identity of the schema within its document.
+    /// Returns the identity of the schema within its document.
     pub(crate) fn address(&self) -> usize {
         std::ptr::from_ref(self.schema) as usize
     }
@@ -115,13 +116,14 @@ impl CompiledSchema {
         SchemaNode { schema: &self.document }
     }
 
-    /// Whether the value satisfies every one of the schemas.
+    /// Whether the value satisfies all of the schemas.
     pub(crate) fn accepts(&self, value: &Value, nodes: &[SchemaNode<'_>]) -> bool {
         nodes.iter().all(|node| {
             if std::ptr::eq(node.schema, &raw const *self.document) {
                 return self.root.is_valid(value);
             }
-            // A part that does not compile by itself tells nothing; the whole has the last word.
+            // A part that does not compile alone decides nothing; the whole
+            // document does.
             self.part_validator(node).is_none_or(|validator| validator.is_valid(value))
         })
     }
@@ -137,15 +139,16 @@ impl CompiledSchema {
         built
     }
 
-    /// Whether explaining what is wrong with a value of that many levels would mean going through
-    /// too many ways to read it: a union inside a recursive schema multiplies them level by level.
+    /// Whether explaining an invalid value of this many levels would visit too
+    /// many branches: a union in a recursive schema multiplies them with every
+    /// level.
     pub(crate) fn has_too_many_branches(&self, levels: usize) -> bool {
         let width = *self.union_width.get_or_init(|| union_width(&self.document));
         let levels = u32::try_from(levels).unwrap_or(u32::MAX);
         width > 1 && width.checked_pow(levels).is_none_or(|ways| ways > MAX_EXPLAINED_BRANCHES)
     }
 
-    /// Where every part of the document lies, by its address.
+    /// Returns the pointers of all parts of the document, by address.
     fn pointers(&self) -> &HashMap<usize, String> {
         self.pointers.get_or_init(|| {
             let mut found = HashMap::new();
@@ -185,7 +188,8 @@ impl CompiledSchema {
             .ok()
     }
 
-    /// All schemas that apply together with these: references and `allOf` followed.
+    /// Returns all schemas that apply together with these, following references
+    /// and `allOf`.
     pub(crate) fn conjunction<'s, 'n>(
         &'s self,
         nodes: &'n [SchemaNode<'s>],
@@ -193,7 +197,8 @@ impl CompiledSchema {
         self.expand_schemas(nodes, &["allOf"])
     }
 
-    /// All schemas that apply or may apply: `anyOf` and `oneOf` followed as well.
+    /// Returns all schemas that apply or may apply, following `anyOf` and
+    /// `oneOf` as well.
     pub(crate) fn alternatives<'s, 'n>(
         &'s self,
         nodes: &'n [SchemaNode<'s>],
@@ -236,14 +241,14 @@ impl CompiledSchema {
         found.into()
     }
 
-    /// Up to draft 7, whatever stands beside `$ref` counts for nothing.
+    /// Whether keywords next to `$ref` are ignored, as in drafts up to 7.
     fn reference_hides_siblings(&self) -> bool {
         matches!(self.draft, Draft::Draft4 | Draft::Draft6 | Draft::Draft7)
     }
 }
 
-/// The width of the widest union of a schema that refers to itself or to other parts; 0 without
-/// references, since such a schema has no more levels than are written down.
+/// Returns the width of the widest union, or 0 for a schema without references,
+/// whose depth is bounded by its text.
 fn union_width(document: &Value) -> usize {
     let mut widest = 0;
     let mut refers = false;
@@ -265,12 +270,12 @@ fn union_width(document: &Value) -> usize {
     if refers { widest } else { 0 }
 }
 
-/// Answers every request for another document with a refusal.
+/// Refuses to fetch any other document.
 struct OfflineRetriever;
 
 impl Retrieve for OfflineRetriever {
     fn retrieve(&self, uri: &Uri<String>) -> Result<Value, Box<dyn Error + Send + Sync>> {
-        Err(format!("{uri} is not fetched").into())
+        Err(format!("refusing to fetch {uri}").into())
     }
 }
 

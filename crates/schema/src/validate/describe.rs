@@ -1,4 +1,5 @@
-//! A schema in a few words: `integer from 1 to 10`, `array of string`, `one of "a", "b"`.
+//! Describes a schema in a few words: `integer (1 to 10)`, `array of string`,
+//! `one of "a", "b"`.
 
 use serde_json::{Map, Value};
 
@@ -6,18 +7,18 @@ use crate::excerpt::{self, excerpt_value};
 use crate::{pointer, subschemas};
 use hermes_core::text::excerpt;
 
-/// How far into items, alternatives and references a description goes.
+/// Maximum depth of items, alternatives and references in a description.
 const MAX_DESCRIBED_LEVELS: usize = 4;
 
-/// Values or alternatives listed before the rest is only counted.
+/// Maximum number of values or alternatives listed.
 const MAX_LISTED_VALUES: usize = 12;
 
-/// What the schema wants.
+/// Describes what the schema expects.
 pub(super) fn describe(document: &Value, schema: &Value) -> String {
     describe_at(document, schema, 0)
 }
 
-/// What the schema wants, and its own description.
+/// Describes what the schema expects, with its own description.
 pub(super) fn describe_with_note(document: &Value, schema: &Value) -> String {
     let wanted = describe(document, schema);
     let note = schema.get("description").and_then(Value::as_str).map(str::trim);
@@ -27,7 +28,7 @@ pub(super) fn describe_with_note(document: &Value, schema: &Value) -> String {
     }
 }
 
-/// Values as a list, each shortened.
+/// Lists values, each truncated.
 pub(super) fn list_values(values: &[Value]) -> String {
     let shown: Vec<String> = values
         .iter()

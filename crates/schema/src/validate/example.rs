@@ -1,4 +1,5 @@
-//! Examples: arguments that satisfy a schema and stay close to those that were given.
+//! Builds example arguments that satisfy a schema and stay close to the given
+//! ones.
 
 use std::borrow::Cow;
 
@@ -11,21 +12,22 @@ use hermes_core::text::excerpt;
 
 use crate::subschemas;
 
-/// Schemas looked at for one example; a schema that takes more gets an incomplete one.
+/// Maximum number of schemas visited for one example; beyond that, it stays
+/// incomplete.
 const MAX_STEPS: usize = 2_000;
 
-/// Levels of containers in an example.
+/// Maximum nesting of containers in an example.
 const MAX_EXAMPLE_LEVELS: usize = 24;
 
-/// Items, properties and characters that a reader needs to see of a value.
+/// Maximum number of items, properties and characters shown of a value.
 const SHOWN_ITEMS: usize = 5;
 const SHOWN_PROPERTIES: usize = 64;
 const SHOWN_CHARACTERS: usize = 200;
 
-/// Levels down to which an array that may be empty gets an item.
+/// Depth up to which an array that may be empty gets an item.
 const ITEM_LEVELS: usize = 3;
 
-/// Items generated for one array at most.
+/// Maximum number of items generated for one array.
 const MAX_ITEMS: usize = 1_000;
 const MAX_UNIQUE_ITEMS: usize = 50;
 
@@ -37,12 +39,13 @@ pub(super) fn make_example(compiled: &CompiledSchema, args: &Value) -> Value {
 struct ExampleBuilder<'s> {
     compiled: &'s CompiledSchema,
     steps: usize,
-    /// Unions of which an alternative has been chosen, by address.
+    /// Unions with a chosen alternative, by address.
     settled: Vec<usize>,
 }
 
 impl<'s> ExampleBuilder<'s> {
-    /// A value for a position with these schemas, as near to the given one as possible.
+    /// Builds a value for a position with these schemas, as close to the given
+    /// one as possible.
     fn make_value(
         &mut self,
         nodes: &[SchemaNode<'s>],
@@ -95,7 +98,7 @@ impl<'s> ExampleBuilder<'s> {
         fallback.unwrap_or_default()
     }
 
-    /// A value that takes one of the alternatives of some union.
+    /// Builds a value from an alternative of any union.
     fn value_by_union(
         &mut self,
         nodes: &[SchemaNode<'s>],
@@ -108,7 +111,7 @@ impl<'s> ExampleBuilder<'s> {
             if self.settled.contains(&union) {
                 continue;
             }
-            // `null` is an alternative, but rarely an instructive one.
+            // `null` is an alternative, but rarely a helpful example.
             branches.sort_by_key(|branch| subschemas::is_null_schema(branch.schema));
             self.settled.push(union);
             let found = branches.into_iter().find_map(|branch| {
@@ -124,7 +127,7 @@ impl<'s> ExampleBuilder<'s> {
         None
     }
 
-    /// Candidates of one type.
+    /// Returns candidates of one type.
     fn candidates_of_type(
         &mut self,
         kind: TypeSet,
@@ -132,7 +135,7 @@ impl<'s> ExampleBuilder<'s> {
         given: Option<&Value>,
         level: usize,
     ) -> Vec<Value> {
-        // Inside a container the same union may have to be decided anew.
+        // Inside a container, the same union may need another choice.
         let settled = std::mem::take(&mut self.settled);
         let candidates = match kind {
             TypeSet::OBJECT => {
@@ -192,7 +195,7 @@ impl<'s> ExampleBuilder<'s> {
         Value::Object(map)
     }
 
-    /// Adds what other properties bring along.
+    /// Adds properties that other properties require.
     fn add_dependents(
         &mut self,
         map: &mut Map<String, Value>,
@@ -239,10 +242,12 @@ impl<'s> ExampleBuilder<'s> {
             facets.iter().filter_map(|facet| facet.child("contains")).collect();
         let unique =
             facets.iter().any(|facet| facet.schema.get("uniqueItems") == Some(&Value::Bool(true)));
-        // One item shows the form; further down it would only make the example long.
+        // One item shows the form; deeper down it would only make the example
+        // long.
         let wanted =
             given.map_or(usize::from(level <= ITEM_LEVELS), |items| items.len().min(SHOWN_ITEMS));
-        // Every further item must differ from all before it, so not many are made.
+        // Each item is compared with all previous ones, so unique arrays are
+        // kept short.
         let bound = if unique { MAX_UNIQUE_ITEMS } else { MAX_ITEMS };
         let count = wanted.max(least).min(most).min(bound);
         let mut items: Vec<Value> = Vec::with_capacity(count);
@@ -261,7 +266,7 @@ impl<'s> ExampleBuilder<'s> {
         Value::Array(items)
     }
 
-    /// A value much like this one that is not yet among the others.
+    /// Returns a value similar to this one that is not among the others.
     fn vary(&self, value: &Value, nodes: &[SchemaNode<'s>], others: &[Value]) -> Option<Value> {
         let fresh = |candidate: &Value| {
             !others.contains(candidate) && self.compiled.accepts(candidate, nodes)
@@ -283,7 +288,7 @@ impl<'s> ExampleBuilder<'s> {
         })
     }
 
-    /// A valid value, shortened for reading if it stays valid.
+    /// Truncates a valid value if it stays valid.
     fn shorten_if_valid(&self, value: &Value, nodes: &[SchemaNode<'s>]) -> Value {
         match shorten(value) {
             Cow::Owned(short) if self.compiled.accepts(&short, nodes) => short,
@@ -292,7 +297,7 @@ impl<'s> ExampleBuilder<'s> {
     }
 }
 
-/// The values that the schemas themselves name, nearest to the given one first.
+/// Returns the values that the schemas name, closest to the given one first.
 fn stated_values<'s>(facets: &[SchemaNode<'s>], given: Option<&Value>) -> Vec<&'s Value> {
     let mut found: Vec<&Value> = Vec::new();
     for facet in facets {
@@ -312,7 +317,7 @@ fn stated_values<'s>(facets: &[SchemaNode<'s>], given: Option<&Value>) -> Vec<&'
     found
 }
 
-/// The types to try, the one that the keywords speak of first.
+/// Returns the types to try, those that the keywords suggest first.
 fn likely_kinds(facets: &[SchemaNode<'_>]) -> Vec<TypeSet> {
     let mentions = |keywords: &[&str]| {
         facets

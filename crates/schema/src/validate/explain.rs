@@ -1,4 +1,4 @@
-//! From a validator's error to a [`SchemaViolation`].
+//! Converts errors of the validator to [`SchemaViolation`]s.
 
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::{ValidationError, paths::Location};
@@ -12,13 +12,13 @@ use hermes_core::text::excerpt;
 
 use crate::pointer;
 
-/// How alike a name must be to be suggested in place of another.
+/// Minimum similarity of a suggested name.
 const MIN_SUGGESTION_RATIO: f64 = 0.6;
 
-/// How many names of properties are told.
+/// Maximum number of property names listed.
 const MAX_LISTED_NAMES: usize = 32;
 
-/// The type of a value, in JSON Schema's words.
+/// Returns the JSON Schema type of a value.
 pub(crate) fn json_type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -31,7 +31,7 @@ pub(crate) fn json_type_name(value: &Value) -> &'static str {
     }
 }
 
-/// Adds what the error means, as one violation or several.
+/// Adds one or more violations that explain the error.
 pub(super) fn explain(
     document: &Value,
     error: &ValidationError<'_>,
@@ -69,8 +69,8 @@ pub(super) fn explain(
     }
 }
 
-/// The branch of a union that the value was meant for: the only one whose complaints are all about
-/// something inside the value, or about anything but its type.
+/// Returns the branch of a union that the value is meant for: the only one
+/// whose errors all concern the inside of the value, or anything but its type.
 fn intended_branch<'b, 'e>(
     at: &Location,
     branches: &'b [Vec<ValidationError<'e>>],
@@ -89,7 +89,7 @@ fn intended_branch<'b, 'e>(
     }
 }
 
-/// An error and the schema it comes from.
+/// An error and the document it comes from.
 struct ErrorContext<'e> {
     document: &'e Value,
     error: &'e ValidationError<'e>,
@@ -100,7 +100,7 @@ impl ErrorContext<'_> {
         self.error.instance_path().as_str()
     }
 
-    /// The schema whose keyword failed, if it can be found by its path.
+    /// Returns the schema whose keyword failed, if its path resolves.
     fn schema(&self) -> Option<&Value> {
         let keyword = self.error.schema_path().as_str();
         self.document.pointer(&keyword[..keyword.rfind('/')?])
@@ -122,7 +122,7 @@ impl ErrorContext<'_> {
         )
     }
 
-    /// The usual form: `expected X, received Y`, and a hint.
+    /// Builds the usual message: `expected X, received Y`, and a hint.
     fn violation(&self, expected: &str, hint: Option<String>) -> SchemaViolation {
         let received = self.received();
         let mut message = format!("expected {expected}, received {received}");
@@ -189,8 +189,8 @@ impl ErrorContext<'_> {
         }
     }
 
-    /// An object that lacks what each of the alternatives wants, and nothing
-    /// else is wrong with it.
+    /// Explains an object that only lacks the required properties of every
+    /// alternative.
     fn no_alternative_given(
         &self,
         branches: &[Vec<ValidationError<'_>>],
@@ -216,12 +216,12 @@ impl ErrorContext<'_> {
     fn no_alternative(&self) -> SchemaViolation {
         let expected = match self.schema() {
             Some(schema) => describe(self.document, schema),
-            None => "one of the allowed forms".to_owned(),
+            None => "one of the alternatives".to_owned(),
         };
         self.violation(&expected, self.nearest_choice(Some(&self.choices())))
     }
 
-    /// The values that a union of constants allows.
+    /// Returns the values that a union of constants allows.
     fn choices(&self) -> Vec<Value> {
         let branches = self
             .schema()
@@ -239,7 +239,7 @@ impl ErrorContext<'_> {
         Some(format!("did you mean {}?", Value::from(near)))
     }
 
-    /// What a plain keyword wants.
+    /// Describes what a plain keyword expects.
     fn describe_expected(&self, kind: &Kind) -> String {
         match kind {
             Kind::Type { kind } => self.expected_type(kind),
@@ -268,7 +268,7 @@ impl ErrorContext<'_> {
             Kind::MaxItems { limit } => format!("an array of at most {limit} items"),
             Kind::AdditionalItems { limit } => format!("an array of at most {limit} items"),
             Kind::UniqueItems => "an array without repeated items".to_owned(),
-            Kind::Contains => "an array with a certain item".to_owned(),
+            Kind::Contains => "an array that contains a certain item".to_owned(),
             Kind::MinProperties { limit } => format!("an object with at least {limit} properties"),
             Kind::MaxProperties { limit } => format!("an object with at most {limit} properties"),
             Kind::FalseSchema => "nothing here".to_owned(),
@@ -276,15 +276,16 @@ impl ErrorContext<'_> {
                 format!("anything but {}", describe(self.document, schema))
             }
             Kind::OneOfMultipleValid { .. } => {
-                "a value of exactly one of the allowed forms, this fits several".to_owned()
+                "a value that matches exactly one of the alternatives, this one matches several"
+                    .to_owned()
             }
             Kind::PropertyNames { error } => {
                 format!(
-                    "other property names ({})",
+                    "valid property names ({})",
                     excerpt(&error.to_string(), excerpt::DEFAULT_EXCERPT_CHARS)
                 )
             }
-            // Masked, for the full text would repeat the whole value.
+            // Masked, because the full text would repeat the whole value.
             _ => {
                 let text = self.error.masked_with("it").to_string();
                 format!("a valid value ({})", excerpt(&text, 2 * excerpt::DEFAULT_EXCERPT_CHARS))

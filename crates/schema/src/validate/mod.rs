@@ -1,4 +1,5 @@
-//! Checking arguments against a tool's schema, and saying what is wrong in words to act on.
+//! Validates arguments against a tool's schema, and explains violations in
+//! actionable messages.
 
 pub(crate) mod applicable;
 mod compiled;
@@ -21,18 +22,19 @@ pub(crate) use explain::json_type_name;
 pub(crate) use nullable::expand_nullable_owned;
 pub use violation::SchemaViolation;
 
-/// Violations named for one set of arguments; a model mends a handful at a time.
+/// Maximum number of violations reported per call; a model fixes only a few at
+/// a time.
 pub const MAX_VIOLATIONS: usize = 5;
 
-/// Above this weight only the first violation of a value is looked for, since finding all of
-/// them may take many times the memory of the value.
+/// Above this weight, only the first violation is reported, since finding all
+/// may take many times the memory of the value.
 const MAX_FULL_REPORT_WEIGHT: usize = 20_000;
 
-/// A JSON Schema, compiled when it is first needed and then kept.
+/// A JSON Schema, compiled on first use and cached.
 ///
-/// Draft 7 unless `$schema` names another draft. `nullable: true` (from OpenAPI) admits `null`.
-/// Formats are annotations. References to other documents are never fetched: a schema that has one
-/// does not compile.
+/// Draft 7 unless `$schema` names another draft. `nullable: true` (from
+/// OpenAPI) allows `null`. Formats are annotations. References to other
+/// documents are never fetched: a schema with one does not compile.
 #[derive(Debug)]
 pub struct Schema {
     raw: Arc<Value>,
@@ -42,10 +44,10 @@ pub struct Schema {
 /// Why a schema cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
-    /// Nested too deep to be walked safely.
+    /// Nested too deeply to be walked safely.
     #[error("the schema is nested deeper than {MAX_DEPTH} levels")]
     TooDeep,
-    /// Not a JSON Schema, or a reference in it leads nowhere.
+    /// Not a JSON Schema, or it contains a dangling reference.
     #[error("the schema is not usable at {}: {message}", pointer::to_dotted(path))]
     Invalid {
         /// JSON pointer into the schema.
@@ -56,41 +58,42 @@ pub enum SchemaError {
 }
 
 impl Schema {
-    /// Takes the schema as it is; nothing is compiled yet.
+    /// Wraps the schema without compiling it.
     pub fn new(raw: Value) -> Self {
         Self { raw: Arc::new(raw), compiled: OnceLock::new() }
     }
 
-    /// The schema as it was given.
+    /// Returns the original schema.
     pub fn raw(&self) -> &Value {
         &self.raw
     }
 
-    /// The schema as it was given, for others.
+    /// Returns the original schema by value.
     pub fn into_raw(self) -> Value {
         Arc::unwrap_or_clone(self.raw)
     }
 
-    /// Compiles the schema now, if it was not yet.
+    /// Compiles the schema, if it is not compiled yet.
     ///
     /// # Errors
-    /// When it is no usable JSON Schema.
+    /// If it is not a usable JSON Schema.
     pub fn compile(&self) -> Result<(), &SchemaError> {
         self.compiled().map(|_| ())
     }
 
-    /// Whether the arguments satisfy the schema. A schema that does not compile is satisfied by
-    /// nothing.
+    /// Whether the arguments satisfy the schema. Nothing satisfies a schema
+    /// that does not compile.
     pub fn is_valid(&self, args: &Value) -> bool {
         self.compiled().is_ok_and(|compiled| {
             !ValueSurvey::measure(args).too_deep && compiled.root().is_valid(args)
         })
     }
 
-    /// Checks the arguments.
+    /// Validates the arguments.
     ///
     /// # Errors
-    /// The first few violations, or one that tells why the schema itself cannot be used.
+    /// The first few violations, or one that says why the schema itself is
+    /// unusable.
     pub fn check(&self, args: &Value) -> Result<(), Vec<SchemaViolation>> {
         let compiled = match self.compiled() {
             Ok(compiled) => compiled,
@@ -123,11 +126,13 @@ impl Schema {
         Err(violations)
     }
 
-    /// A corrected example of these arguments: what is valid in them is kept, the rest is replaced
-    /// by plausible values, and missing required properties are filled in.
+    /// Returns a corrected example of these arguments: valid parts are kept,
+    /// invalid ones are replaced by plausible values, and missing required
+    /// properties are added.
     ///
-    /// It satisfies the schema whenever a satisfying value could be constructed. Long strings and
-    /// lists are shortened where the schema allows, for it is meant to be read.
+    /// It satisfies the schema whenever a valid value could be constructed.
+    /// Long strings and lists are truncated where the schema allows, for
+    /// readability.
     pub fn corrected_example(&self, args: &Value) -> Value {
         match self.compiled() {
             Ok(compiled) if !ValueSurvey::measure(args).too_deep => {

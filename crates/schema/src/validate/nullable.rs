@@ -1,4 +1,4 @@
-//! OpenAPI's `nullable: true` in terms of JSON Schema.
+//! Expresses OpenAPI's `nullable: true` in JSON Schema.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -7,8 +7,9 @@ use serde_json::{Map, Value, json};
 
 use crate::subschemas;
 
-/// The schema with every `nullable: true` expressed as a `null` alternative; shared when there is
-/// none. The schema must not be deeper than the depth limit.
+/// Returns the schema with every `nullable: true` expressed as a `null`
+/// alternative; shares the input if there is none. The schema must be within
+/// the depth limit.
 pub(super) fn expand_nullable(schema: &Arc<Value>) -> Arc<Value> {
     match expand_value(schema) {
         Cow::Borrowed(_) => Arc::clone(schema),
@@ -16,7 +17,7 @@ pub(super) fn expand_nullable(schema: &Arc<Value>) -> Arc<Value> {
     }
 }
 
-/// The same for a schema that is not shared.
+/// Like [`expand_nullable`], for an owned schema.
 pub(crate) fn expand_nullable_owned(schema: Value) -> Value {
     match expand_value(&schema) {
         Cow::Owned(folded) => folded,

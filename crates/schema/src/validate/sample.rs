@@ -1,4 +1,5 @@
-//! Plausible strings and numbers that fit the constraints of a schema.
+//! Generates plausible strings and numbers that fit the constraints of a
+//! schema.
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -7,17 +8,18 @@ use serde_json::{Number, Value};
 
 use super::SchemaNode;
 
-/// Characters of a generated string; a schema that wants more gets no example of it.
+/// Maximum length of a generated string; a schema that requires more gets no
+/// example.
 const MAX_SAMPLE_CHARS: usize = 4_096;
 
-/// Nesting of groups in a pattern that is still followed.
+/// Maximum nesting of groups in a pattern.
 const MAX_PATTERN_GROUPS: usize = 32;
 
-/// What plain patterns and formats most often accept.
+/// Words that common patterns and formats accept.
 const SAMPLE_WORDS: [&str; 10] =
     ["example", "text", "a", "A", "1", "0", "abc-123", "a_b", "/path/to/file", "user@example.com"];
 
-/// Strings to try, the most plausible first.
+/// Returns strings to try, the most plausible first.
 pub(super) fn sample_strings(facets: &[SchemaNode<'_>]) -> Vec<String> {
     let least = size_limits(facets, "minLength").max().unwrap_or(0);
     let most = size_limits(facets, "maxLength").min().unwrap_or(usize::MAX);
@@ -44,7 +46,7 @@ pub(super) fn sample_strings(facets: &[SchemaNode<'_>]) -> Vec<String> {
     found
 }
 
-/// Numbers to try, the most plausible first.
+/// Returns numbers to try, the most plausible first.
 pub(super) fn sample_numbers(facets: &[SchemaNode<'_>], integral: bool) -> Vec<Value> {
     let mut found = vec![Value::from(1), Value::from(10)];
     let steps: Vec<f64> = values(facets, "multipleOf").filter_map(Value::as_f64).collect();
@@ -86,7 +88,7 @@ fn texts<'s>(facets: &[SchemaNode<'s>], keyword: &str) -> impl Iterator<Item = &
     values(facets, keyword).filter_map(Value::as_str)
 }
 
-/// The sizes that a keyword gives.
+/// Returns the sizes that a keyword sets.
 pub(super) fn size_limits(facets: &[SchemaNode<'_>], keyword: &str) -> impl Iterator<Item = usize> {
     values(facets, keyword)
         .filter_map(Value::as_u64)
@@ -112,8 +114,9 @@ fn sample_for_format(format: &str) -> Option<&'static str> {
     })
 }
 
-/// A string that the pattern describes, with `extra` more repetitions than it needs where it
-/// allows any number. Covers what schemas use in practice; look-around is given up on.
+/// Generates a string for the pattern, with `extra` more repetitions than
+/// necessary where it allows any number. Covers the patterns that schemas use
+/// in practice; look-around is not supported.
 fn sample_from_pattern(pattern: &str, extra: usize) -> Option<String> {
     let mut sampler = PatternSampler { rest: pattern.chars().peekable(), extra, groups: 0 };
     let text = sampler.alternatives()?;
@@ -127,7 +130,8 @@ struct PatternSampler<'p> {
 }
 
 impl PatternSampler<'_> {
-    /// The first of the alternatives up to the end of the group; the others are only read.
+    /// Generates the first alternative up to the end of the group, and skips
+    /// the others.
     fn alternatives(&mut self) -> Option<String> {
         let first = self.sequence()?;
         while self.rest.next_if_eq(&'|').is_some() {
@@ -192,7 +196,7 @@ impl PatternSampler<'_> {
         self.rest.next_if_eq(&')').map(|_| text)
     }
 
-    /// One character of a bracketed class.
+    /// Returns one character of a bracketed class.
     fn class(&mut self) -> Option<char> {
         let negated = self.rest.next_if_eq(&'^').is_some();
         let mut ranges: Vec<(char, char)> = Vec::new();
@@ -238,7 +242,7 @@ impl PatternSampler<'_> {
         ['a', '1', 'A', '_', '-', ' ', '.', 'ä'].into_iter().find(outside)
     }
 
-    /// How often the atom before the cursor is repeated.
+    /// Returns the repetition count of the atom before the cursor.
     fn count(&mut self) -> Option<usize> {
         let (least, most) = match self.rest.peek() {
             Some('*') => (0, usize::MAX),

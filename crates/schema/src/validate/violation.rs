@@ -1,4 +1,4 @@
-//! One thing wrong with the arguments.
+//! A violation of a schema.
 
 use std::fmt;
 
@@ -9,22 +9,22 @@ use super::SchemaError;
 use crate::depth::MAX_DEPTH;
 use crate::pointer;
 
-/// One thing wrong with the arguments, in words a model can act on.
+/// One violation in the arguments, worded so a model can act on it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SchemaViolation {
-    /// JSON pointer to the value, `""` for the whole. A missing or unknown property is pointed at
-    /// itself, not at its object.
+    /// JSON pointer to the value, `""` for the whole. For a missing or unknown
+    /// property it points to the property, not to its object.
     pub path: String,
-    /// What the schema wants there.
+    /// What the schema expects there.
     pub expected: String,
-    /// What was given, shortened.
+    /// What was given, truncated.
     pub received: String,
-    /// The sentence for the model, without the path.
+    /// The message for the model, without the path.
     pub message: String,
 }
 
 impl SchemaViolation {
-    /// The path as `$.a[0].b`.
+    /// Returns the path as `$.a[0].b`.
     pub fn location(&self) -> String {
         pointer::to_dotted(&self.path)
     }
@@ -34,7 +34,7 @@ impl SchemaViolation {
             path: String::new(),
             expected: "a usable schema".to_owned(),
             received: "a broken schema".to_owned(),
-            message: format!("the tool cannot be called, its own definition is broken: {error}"),
+            message: format!("the tool cannot be called because its definition is broken: {error}"),
         }
     }
 
@@ -43,8 +43,8 @@ impl SchemaViolation {
             path: String::new(),
             expected: "one of the alternatives of the schema".to_owned(),
             received: crate::excerpt::excerpt_value(args, crate::excerpt::DEFAULT_EXCERPT_CHARS),
-            message: "the arguments fit none of the schema's alternatives, which nest too deep to \
-                      say where; send a simpler value"
+            message: "the arguments match none of the schema's alternatives, which are nested \
+                      too deeply to locate the error; send a simpler value"
                 .to_owned(),
         }
     }

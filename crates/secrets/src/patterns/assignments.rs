@@ -1,31 +1,31 @@
-//! Values that a command gives to names of secrets: `APP_TOKEN=…`,
+//! Values that a command assigns to names of secrets: `APP_TOKEN=…`,
 //! `--password …`, `"api_key": "…"`.
 //!
-//! Only for what is kept of commands: in source code the same signs mean
-//! something else far too often.
+//! Only for stored commands: in source code the same syntax too often means
+//! something else.
 
 use std::ops::Range;
 
 use super::plausibility::is_random;
 use crate::secret_names::is_secret_name;
 
-/// A longer run of letters is no name.
+/// A longer run is not a name.
 const MAX_NAME_CHARS: usize = 64;
 
-/// A shorter value may stand elsewhere by chance.
+/// A shorter value may occur elsewhere by chance.
 const MIN_SOUGHT_CHARS: usize = 8;
 
-/// So many values are looked for elsewhere in the command.
+/// Values also searched for elsewhere in the command.
 const MAX_SOUGHT_VALUES: usize = 16;
 
-/// Words after which a quoted assignment is one as a whole: `-e "PW=a b"`.
+/// Words after which a quoted argument is one assignment: `-e "PW=a b"`.
 const ASSIGNMENT_COMMANDS: &[&str] =
     &["-e", "--env", "-x", "declare", "env", "export", "local", "readonly"];
 
-/// What is no secret, whatever its name.
+/// Values that are never secrets, whatever the name.
 const SETTING_WORDS: &[&str] = &["true", "false", "yes", "no", "on", "off", "none", "null", "auto"];
 
-/// The parts of a command that are such values, from the left.
+/// Returns the ranges of such values in a command, from left to right.
 pub(crate) fn assigned_values(text: &str) -> Vec<Range<usize>> {
     let mut reader =
         AssignmentReader { text, bytes: text.as_bytes(), quote: None, found: Vec::new() };
@@ -58,7 +58,7 @@ pub(crate) fn assigned_values(text: &str) -> Vec<Range<usize>> {
 struct AssignmentReader<'a> {
     text: &'a str,
     bytes: &'a [u8],
-    /// The quote that the place lies in, and where it began.
+    /// The enclosing quote, and where it began.
     quote: Option<(u8, usize)>,
     found: Vec<Range<usize>>,
 }
@@ -68,7 +68,7 @@ impl AssignmentReader<'_> {
         self.bytes.get(at).copied()
     }
 
-    /// Reads what stands at a place; where to go on.
+    /// Reads one element at `at`. Returns where to continue.
     fn read_at(&mut self, at: usize) -> usize {
         let Some(byte) = self.byte(at) else { return at + 1 };
         match (byte, self.quote) {
@@ -86,7 +86,7 @@ impl AssignmentReader<'_> {
         }
     }
 
-    /// A name, and its value if it is that of a secret.
+    /// Reads a name, and its value if the name is that of a secret.
     fn read_name(&mut self, start: usize) -> usize {
         let end = self.run_end(start, in_name);
         let written = self.text.get(start..end).unwrap_or_default();
@@ -101,8 +101,8 @@ impl AssignmentReader<'_> {
         stop.max(end)
     }
 
-    /// Where the value of a name begins, and whether it stands in data:
-    /// `name: value`.
+    /// Returns where the value of a name begins, and whether it is part of data
+    /// such as `name: value`.
     fn value_start(&self, end: usize, is_option: bool) -> Option<(usize, bool)> {
         match (self.byte(end), self.byte(end + 1)) {
             (Some(b'='), _) => return Some((end + 1, false)),
@@ -117,7 +117,7 @@ impl AssignmentReader<'_> {
         let quoted = matches!(self.byte(end + escape), Some(b'"' | b'\''));
         let colon = if quoted { end + escape + 1 } else { end };
         let colon = self.run_end(colon, is_blank);
-        // What is quoted here is a key within quotes of the other kind.
+        // A quoted key inside quotes of the other kind.
         let inside = self
             .quote
             .is_some_and(|(quote, _)| !quoted || escape == 1 || self.byte(end) != Some(quote));
@@ -125,7 +125,7 @@ impl AssignmentReader<'_> {
             .then(|| (self.run_end(colon + 1, is_blank), true))
     }
 
-    /// `-e "PW=a b"`: the assignment is all that the quotes hold.
+    /// Whether the quotes contain only the assignment: `-e "PW=a b"`.
     fn is_quoted_assignment(&self, start: usize) -> bool {
         let Some((_, open)) = self.quote.filter(|(_, open)| open + 1 == start) else {
             return false;
@@ -137,11 +137,12 @@ impl AssignmentReader<'_> {
         before.get(before.len() - length..).is_some_and(|word| ASSIGNMENT_COMMANDS.contains(&word))
     }
 
-    /// Marks what is text in the value at a place; where it ends.
+    /// Records the literal parts of the value at `start`. Returns where it
+    /// ends.
     fn mask_value(&mut self, start: usize, name: &str, whole: bool) -> usize {
         let outer = self.quote.map(|(quote, _)| quote);
         let mut inner: Option<u8> = None;
-        // `$'…'`, in which a backslash counts.
+        // Inside `$'…'`, a backslash escapes.
         let mut escapes = false;
         let mut pieces: Vec<Range<usize>> = Vec::new();
         let mut piece = start;
@@ -164,7 +165,7 @@ impl AssignmentReader<'_> {
                 b'\\' if !literal || escapes || outer.is_some() => {
                     let is_quoted = self.byte(at + 1).is_some_and(|next| next == b'"');
                     if is_quoted && outer == Some(b'"') {
-                        // `\"` in a string is a quote of what it holds.
+                        // `\"` in a string is a quote of the nested text.
                         pieces.push(piece..at);
                         inner = None;
                         at += 2;
@@ -176,7 +177,7 @@ impl AssignmentReader<'_> {
                         at += 2;
                     }
                 }
-                // What runs is shown.
+                // Command substitutions stay visible.
                 b'`' if !literal => break,
                 b'$' if !literal && self.byte(at + 1) == Some(b'(') => break,
                 b'$' if !literal => {
@@ -200,14 +201,14 @@ impl AssignmentReader<'_> {
         at
     }
 
-    /// The end of a variable's name.
+    /// Returns the end of a variable's name.
     fn variable_end(&self, at: usize) -> usize {
         match self.byte(at) {
             Some(b'{') => {
                 let end = self.run_end(at, |byte| byte != b'}' && byte != b'\n');
                 end + usize::from(self.byte(end) == Some(b'}'))
             }
-            // `$'…'` is a quoted text.
+            // `$'…'` is a quoted string.
             Some(b'\'' | b'"') => at,
             _ => self.run_end(at, |byte| byte.is_ascii_alphanumeric() || byte == b'_'),
         }
@@ -231,12 +232,12 @@ fn is_quote(byte: u8) -> bool {
     byte == b'"' || byte == b'\''
 }
 
-/// Whether a word ends here; in data also at what parts values.
+/// Whether a word ends here; in data, also at value separators.
 fn ends_word(byte: u8, quoted: bool) -> bool {
     byte.is_ascii_whitespace() || b";&|<>()".contains(&byte) || quoted && b",}".contains(&byte)
 }
 
-/// Whether a value says how, where or which, rather than being a secret.
+/// Whether a value is a setting or a path rather than a secret.
 fn is_setting(name: &str, value: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     let is_word = ["pass", "pw", "otp", "pin"].iter().any(|word| lower.contains(word));

@@ -1,9 +1,9 @@
-//! Tells a secret from what people write in its place.
+//! Distinguishes secrets from placeholders.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-/// What stands for a password in documents.
+/// Words used as passwords in documents.
 const PLACEHOLDER_WORDS: &[&str] = &[
     "changeme",
     "pass",
@@ -18,8 +18,8 @@ const PLACEHOLDER_WORDS: &[&str] = &[
     "yourpassword",
 ];
 
-/// Whether a text is neither filler nor made of words, each at most
-/// `longest_word` letters: `YOUR_API_KEY`, `process.env.KEY`, `apiKey2`.
+/// Whether a text is neither filler nor made of words of at most `longest_word`
+/// letters: `YOUR_API_KEY`, `process.env.KEY`, `apiKey2`.
 pub(super) fn is_random(text: &str, longest_word: usize) -> bool {
     !is_filler(text)
         && !text.split(|c: char| !c.is_ascii_alphanumeric()).all(|word| {
@@ -30,7 +30,7 @@ pub(super) fn is_random(text: &str, longest_word: usize) -> bool {
         })
 }
 
-/// `xxxxxxxx`, `****`, `0000`, `abc...`.
+/// Matches `xxxxxxxx`, `****`, `0000`, `abc...`.
 pub(super) fn is_filler(text: &str) -> bool {
     if ["xxxx", "XXXX", "****", "..."].iter().any(|filler| text.contains(filler)) {
         return true;
@@ -44,14 +44,14 @@ pub(super) fn is_filler(text: &str) -> bool {
             return false;
         }
     }
-    // A run of one letter may be somebody's test; of `x` it never is a token.
+    // A run of one letter may be a test token; a run of `x` never is a token.
     text.len() < 8
         || seen.len() > 1
         || matches!(seen.first(), Some(b'x' | b'X' | b'0' | b'_' | b'-'))
 }
 
-/// Whether this stands for a password: a variable, a template, a known word,
-/// or what was put there in place of one.
+/// Whether this is a placeholder for a password: a variable, a template, a
+/// known word, or a redaction label.
 pub(crate) fn is_placeholder(password: &str) -> bool {
     password.is_empty()
         || password.starts_with(['$', '{', '<', '[', '*', '('])
@@ -81,7 +81,7 @@ pub(super) fn is_basic_credential(text: &str) -> bool {
         .is_some_and(|pair| pair.contains(':') && !pair.contains(char::is_control))
 }
 
-/// Whether there is a run of base64 letters of at least this length.
+/// Whether there is a run of at least `least` base64 characters.
 pub(super) fn has_run(text: &str, least: usize) -> bool {
     let in_run = |c: char| c.is_ascii_alphanumeric() || c == '+' || c == '/';
     text.split(|c: char| !in_run(c)).any(|run| run.len() >= least)

@@ -1,6 +1,6 @@
-//! The tokens of well-known services, and the texts at which it pays to look.
+//! Token shapes of well-known services, and the triggers of all patterns.
 
-/// What was found. The order is that of the labels.
+/// The kind of a detected secret, in the order of the labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SecretKind {
     Key,
@@ -26,7 +26,7 @@ pub(crate) enum SecretKind {
 }
 
 impl SecretKind {
-    /// All of them, in order.
+    /// All kinds, in order.
     pub(crate) const ALL_KINDS: &[Self] = &[
         Self::Key,
         Self::GitHub,
@@ -50,7 +50,7 @@ impl SecretKind {
         Self::Query,
     ];
 
-    /// As the label says it.
+    /// Returns the name used in the label.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Key => "api-key",
@@ -77,17 +77,17 @@ impl SecretKind {
     }
 }
 
-/// A prefix and a run of letters.
+/// A prefix followed by a run of characters.
 #[derive(Debug)]
 pub(crate) struct TokenShape {
     pub(crate) prefix: &'static str,
     pub(crate) kind: SecretKind,
-    /// The letters of the run.
+    /// The characters of the run.
     pub(crate) body: fn(u8) -> bool,
-    /// The fewest that make a token.
+    /// The minimum length of the run.
     pub(crate) min_chars: usize,
-    /// Whether words may follow the prefix as well, so that the run must look
-    /// random.
+    /// Whether the run must look random, because words may follow the prefix as
+    /// well.
     pub(crate) must_look_random: bool,
 }
 
@@ -169,10 +169,10 @@ pub(crate) const TOKEN_SHAPES: &[TokenShape] = &[
     token("shpat_", SecretKind::Shopify, is_hex, 24),
 ];
 
-/// What to look for at a place.
+/// What to examine at a trigger.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum PatternTrigger {
-    /// A shape, by its place in the table.
+    /// A shape, by its index in the table.
     Shape(usize),
     Jwt,
     Dotted,
@@ -196,7 +196,7 @@ const OTHER_TRIGGERS: &[(&str, PatternTrigger)] = &[
     ("ecret_access_key", PatternTrigger::AwsSecret),
     ("ECRET_ACCESS_KEY", PatternTrigger::AwsSecret),
     ("ecretAccessKey", PatternTrigger::AwsSecret),
-    // Without the first letter, which may be a capital.
+    // Without the first letter, which may be upper-case.
     ("earer ", PatternTrigger::Bearer),
     ("EARER ", PatternTrigger::Bearer),
     ("asic ", PatternTrigger::Basic),
@@ -235,7 +235,7 @@ const OTHER_TRIGGERS: &[(&str, PatternTrigger)] = &[
 
 const TRIGGER_COUNT: usize = TOKEN_SHAPES.len() + OTHER_TRIGGERS.len();
 
-/// Every text to look out for, and what to look for there.
+/// Every trigger text, and what to examine there.
 pub(crate) const PATTERN_TRIGGERS: &[(&str, PatternTrigger)] = &triggers();
 
 const fn triggers() -> [(&'static str, PatternTrigger); TRIGGER_COUNT] {

@@ -85,8 +85,7 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool
     true
 }
 
-/// Programs that put one file in the place of another, and those that only do
-/// so if they are told to.
+/// Describes compressors that replace the input file, always or on request.
 fn compress(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let args = CommandArgs::parse(words, &["-o", "-S", "-T", "-p"]);
     let prints = ["-c", "--stdout", "-l", "--list", "-t", "--test", "--to-stdout"];
@@ -102,7 +101,7 @@ fn compress(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         }
         match word.known || !args.has(&["-k", "--keep"]) {
             true => act.write(word),
-            // What is made stands beside what is there.
+            // The output is next to the input.
             false => act.affect_cwd(Scope::FILE_WRITE),
         }
         if !keeps {
@@ -115,7 +114,7 @@ fn compress(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     }
 }
 
-/// `zip`, which may take away what it packs.
+/// Describes `zip`, which may delete what it packs.
 fn zip(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let args = CommandArgs::parse(words, &["-x", "-i", "-P", "-TT", "--unzip-command", "-b"]);
     if let Some((archive, files)) = args.operands.split_first() {
@@ -133,7 +132,7 @@ fn zip(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         if moves {
             if !crate::blocked_operations::block_if_protected(act, files, "root-delete", "Deletes")
             {
-                act.ask("recursive-delete", "Deletes what was packed");
+                act.ask("recursive-delete", "Deletes the packed files");
             }
             files.iter().for_each(|word| act.delete(word));
         }
@@ -144,7 +143,7 @@ fn zip(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     }
 }
 
-/// Files that a list names, one on each line.
+/// Reads the files named in a list, one per line.
 fn read_list(act: &mut EffectBuilder<'_>, list: Option<&str>) {
     for line in list.unwrap_or("").lines().take(256).filter(|line| !line.is_empty()) {
         act.read(&ShellWord::literal(line));
@@ -160,7 +159,7 @@ fn extract_into(act: &mut EffectBuilder<'_>, folder: Option<ShellWord>) {
     }
 }
 
-/// Options of tar that have a value.
+/// Options of tar that take a value.
 const TAR_VALUED: &[&str] = &[
     "-f",
     "-C",
@@ -213,7 +212,7 @@ fn tar(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     ]) {
         act.program_option(&code);
     }
-    // What was packed is noted there, whatever else is done.
+    // The snapshot file is written in every mode.
     args.values(&["-g", "--listed-incremental"]).iter().for_each(|file| act.write(file));
     for action in args.values(&["--checkpoint-action"]) {
         if let Some(code) = action.text.strip_prefix("exec=") {
@@ -250,7 +249,7 @@ fn tar(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
             }
         }
         if args.has(&["--remove-files"]) {
-            act.ask("recursive-delete", "Deletes what was packed");
+            act.ask("recursive-delete", "Deletes the packed files");
             args.operands.iter().for_each(|word| act.delete(word));
         }
         return;
@@ -266,7 +265,7 @@ fn tar(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
             act.affect_any(Scope::FILE_WRITE);
         }
         if args.has(&["--recursive-unlink"]) {
-            act.ask("recursive-delete", "Deletes the folders that are in the archive first");
+            act.ask("recursive-delete", "Deletes existing directories before unpacking over them");
         }
         let top = args.value(&["--one-top-level"]);
         let folder = args.value(&["-C", "--directory"]);

@@ -1,6 +1,6 @@
-//! Recipes that the same command writes and then follows: a build file and the
-//! build, a test and the test runner, a source and its compiler. What is in
-//! them is read like the rest of the command.
+//! Recipes that the same command writes and then uses: a build file and the
+//! build, a test and the test runner, a source and its compiler. Their contents
+//! are analyzed like the rest of the command.
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,7 @@ use crate::secret_paths;
 use crate::static_names::StaticNameMap;
 use crate::text::glob_match;
 
-/// Programs, and the names of the files that they follow without being told.
+/// Programs, and the names of the files that they use by default.
 const BUILD_FILES_BY_PROGRAM: &[(&str, &str)] = &[
     ("make gmake bmake", "makefile gnumakefile bsdmakefile *.mk m *.make"),
     (
@@ -51,7 +51,7 @@ const BUILD_FILES_BY_PROGRAM: &[(&str, &str)] = &[
     ("terraform tofu", "*.tf"),
 ];
 
-/// Compilers: what they make is only dangerous once it is started.
+/// Compilers and their sources: the output is only dangerous once it runs.
 const SOURCES_BY_COMPILER: &[(&str, &str)] = &[
     ("gcc g++ cc c++ clang clang++ tcc", "*.c *.cc *.cpp *.cxx *.h *.hpp *.s *.asm"),
     ("rustc", "*.rs"),
@@ -71,13 +71,13 @@ static BUILD_FILE_TABLE: LazyLock<StaticNameMap<&'static str>> =
 static COMPILER_TABLE: LazyLock<StaticNameMap<&'static str>> =
     LazyLock::new(|| files_by_program(SOURCES_BY_COMPILER));
 
-/// Whether a program follows or compiles files at all.
+/// Whether a program uses build files or compiles sources.
 pub(crate) fn uses_build_files(program: &str) -> bool {
     BUILD_FILE_TABLE.contains_key(program) || COMPILER_TABLE.contains_key(program)
 }
 
-/// Judges a file that was written before, by its name and what is in it; true
-/// if the program of the leaf follows it.
+/// Checks a file written earlier, by its name and contents; true if the leaf's
+/// program uses it.
 pub(crate) fn judge(act: &mut EffectBuilder<'_>, name: &str, text: Option<&str>) -> bool {
     let lower = name.to_ascii_lowercase();
     let fits = |files: &&str| files.split_whitespace().any(|file| glob_match(file, &lower));
@@ -92,14 +92,12 @@ pub(crate) fn judge(act: &mut EffectBuilder<'_>, name: &str, text: Option<&str>)
     }
     match text {
         Some(text) => check_content(act, &lower, text),
-        None => {
-            act.ask("written-then-run", format!("Follows {name}, which the same command writes"))
-        }
+        None => act.ask("written-then-run", format!("Uses {name}, which the same command writes")),
     }
     true
 }
 
-/// Judges what is in a recipe.
+/// Checks the contents of a recipe.
 fn check_content(act: &mut EffectBuilder<'_>, name: &str, text: &str) {
     let text = &text[..text.floor_char_boundary(64 * 1024)];
     if BUILD_FILE_TABLE["make"].split(' ').any(|file| glob_match(file, name))
@@ -116,12 +114,12 @@ fn check_content(act: &mut EffectBuilder<'_>, name: &str, text: &str) {
     if let Some(what) = first_acting_name(text) {
         act.ask(
             "written-then-run",
-            format!("Writes and then runs code that may act on its own ({what})"),
+            format!("Writes and then runs code that may have side effects ({what})"),
         );
     }
 }
 
-/// The rules of a makefile or justfile, given as text.
+/// Checks the rules of a makefile or justfile.
 pub(super) fn check_rules(act: &mut EffectBuilder<'_>, text: &str) {
     let mut code = String::new();
     for line in text.lines().take(512) {
@@ -135,7 +133,7 @@ pub(super) fn check_rules(act: &mut EffectBuilder<'_>, text: &str) {
         }
         let calls = line.contains("$(shell") || line.contains("!=") || line.contains('`');
         if calls || line.trim_start().starts_with("include /") || line.contains("SHELL") {
-            act.ask("written-then-run", "Writes and then follows rules that run code");
+            act.ask("written-then-run", "Writes and then uses build rules that run code");
         }
     }
     if !code.trim().is_empty() {
@@ -143,7 +141,7 @@ pub(super) fn check_rules(act: &mut EffectBuilder<'_>, text: &str) {
     }
 }
 
-/// The variables of a makefile, as the shell would see what is in most of them.
+/// Expands makefile variables to their usual values.
 fn expand_variables(recipe: &str) -> String {
     let usual = [
         ("CC", "cc"),
@@ -169,7 +167,7 @@ fn expand_variables(recipe: &str) -> String {
     out.replace("$@", "target").replace("$<", "source").replace("$^", "source").replace("$$", "$")
 }
 
-/// The scripts of a package.
+/// Checks the scripts of a `package.json`.
 fn check_scripts(act: &mut EffectBuilder<'_>, text: &str) {
     let Some((_, rest)) = text.split_once("\"scripts\"") else { return };
     let inside = rest.split_once('{').map_or("", |(_, inside)| inside);
@@ -181,7 +179,7 @@ fn check_scripts(act: &mut EffectBuilder<'_>, text: &str) {
     }
 }
 
-/// The texts in quotes up to the bracket that ends the object.
+/// The quoted strings up to the brace that closes the object.
 fn quoted_strings(text: &str) -> Vec<String> {
     let mut all = Vec::new();
     let mut current: Option<String> = None;
@@ -203,7 +201,7 @@ fn quoted_strings(text: &str) -> Vec<String> {
     all
 }
 
-/// The commands of files that have one after a key.
+/// Checks the commands in files that have them after a key.
 fn check_commands(act: &mut EffectBuilder<'_>, text: &str) {
     const COMMAND_KEYS: &[&str] =
         &["commands", "commands_pre", "commands_post", "entry", "cmd", "cmds", "-"];
@@ -219,7 +217,7 @@ fn check_commands(act: &mut EffectBuilder<'_>, text: &str) {
     }
 }
 
-/// Names by which code of any language reaches beyond itself.
+/// Names that indicate side effects in code of any language.
 const ACTING_NAMES: &[&str] = &[
     "system",
     "exec",
@@ -313,8 +311,8 @@ const ACTING_NAMES: &[&str] = &[
     "__builtins__",
 ];
 
-/// The first thing in a piece of code that reaches beyond it: a call, a secret,
-/// a file elsewhere.
+/// The first side effect in a piece of code: a call, a secret, or a file
+/// outside the project.
 pub(super) fn first_acting_name(text: &str) -> Option<String> {
     let word = |c: char| !(c.is_alphanumeric() || c == '_' || c == '-');
     let loose = |c: char| !(c.is_alphanumeric() || c == '_');
@@ -340,7 +338,8 @@ pub(super) fn first_acting_name(text: &str) -> Option<String> {
     (text.contains('`') && text.contains("%x")).then(|| "`".to_owned())
 }
 
-/// Judges orders that reach a program through a pipe or a substitution.
+/// Checks rules or code that a program reads from a pipe or process
+/// substitution.
 pub(super) fn check_piped(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let program = act.program;
     let given = |option: &str| {
@@ -356,7 +355,7 @@ pub(super) fn check_piped(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         "make" | "gmake" | "cmake" | "ninja" | "just" | "rake" | "yosys" => {
             let option = if program == "cmake" { "-P" } else { "-f" };
             let Some(text) = given(option).and_then(|word| source(act, &word)) else { return };
-            act.ask("interpreter-code", "Gives a build rules that are written in the command");
+            act.ask("interpreter-code", "Runs a build with rules written in the command");
             if let (Some(text), "make" | "gmake" | "just") = (text, program) {
                 check_rules(act, &text);
             }
@@ -378,7 +377,7 @@ pub(super) fn check_piped(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     }
 }
 
-/// Files that a source takes in by name.
+/// Reads the files that a source includes.
 fn read_included(act: &mut EffectBuilder<'_>, text: &str) {
     for line in text.lines().take(2048) {
         let line = line.trim_start();
@@ -394,13 +393,16 @@ fn read_included(act: &mut EffectBuilder<'_>, text: &str) {
             };
             act.read(&ShellWord::literal(path.as_str()));
             if path.starts_with('/') || path.contains("..") {
-                act.ask("outside-code", format!("Takes in a file from elsewhere ({path})"));
+                act.ask(
+                    "outside-code",
+                    format!("Includes a file from outside the project ({path})"),
+                );
             }
         }
     }
 }
 
-/// Whether a substitution of sed puts in more than a plain value.
+/// Whether a sed substitution inserts more than a plain value.
 pub(crate) fn sed_inserts_code(words: &[ShellWord]) -> bool {
     words.iter().skip(1).filter(|word| !word.text.starts_with("-i")).any(|word| {
         let mut parts = word.text.splitn(3, ['/', '|', '#', ',']);

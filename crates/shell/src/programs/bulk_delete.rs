@@ -1,11 +1,11 @@
-//! One command that changes or empties many files at once.
+//! Commands that change or empty many files at once.
 
 use crate::args::CommandArgs;
 use crate::eval_context::EffectBuilder;
 use crate::leaf::ShellWord;
 use crate::text::program_name;
 
-/// Names of files that somebody wrote by hand.
+/// Extensions of files that are usually written by hand.
 const SOURCE_EXTENSIONS: &[&str] = &[
     "py", "rs", "js", "jsx", "ts", "tsx", "go", "c", "h", "cc", "cpp", "hpp", "java", "kt", "rb",
     "php", "swift", "scala", "cs", "sh", "md", "rst", "tex", "sql", "lua", "pl", "ex", "exs", "hs",
@@ -14,7 +14,7 @@ const SOURCE_EXTENSIONS: &[&str] = &[
 const SOURCE_FILE_NAMES: &[&str] =
     &["Makefile", "Dockerfile", "README", "LICENSE", "package.json", "Justfile"];
 
-/// Whether the name of a file says that somebody wrote it.
+/// Whether the name of a file indicates that it is written by hand.
 pub(crate) fn is_source_file(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let end = name.rsplit_once('.').map_or("", |(_, end)| end);
@@ -57,22 +57,22 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         "chmod"
             if words.iter().any(ShellWord::is_below_cwd) && words.iter().any(revokes_access) =>
         {
-            act.ask("mass-change", "Locks every file that is found");
+            act.ask("mass-change", "Revokes access to every file found");
         }
         "chown" | "chgrp" if words.iter().any(ShellWord::is_below_cwd) => {
-            act.ask("owner-change", "Gives every file that is found to somebody else");
+            act.ask("owner-change", "Changes the owner of every file found");
         }
         "truncate" if words.iter().any(ShellWord::is_found_path) => {
-            act.ask("mass-change", "Cuts off every file that is found");
+            act.ask("mass-change", "Truncates every file found");
         }
         "rename" | "prename" | "perl-rename" => {
             let whole = ["s/.*/", "s/.+/", "s/^.*$/", "s|.*|"];
             if words.iter().any(|word| whole.iter().any(|code| word.text.starts_with(code))) {
-                act.ask("mass-change", "Gives many files the same name");
+                act.ask("mass-change", "Renames many files to the same name");
             }
         }
         "7z" | "7za" | "7zz" if has(&["-sdel"]) => {
-            act.ask("mass-change", "Deletes what it has packed");
+            act.ask("mass-change", "Deletes the packed files");
         }
         "gzip" | "bzip2" | "xz" | "zstd" | "lzma"
             if !short('k') && !short('c') && !has(&["--keep"]) =>
@@ -85,9 +85,9 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
                             || is_source_file(&word.text))
             };
             let deep = words.iter().filter(sources).count() > 0 && !(short('d') || short('t'));
-            // zstd keeps what it has packed.
+            // zstd keeps the input.
             if deep && (act.program != "zstd" || has(&["--rm"])) {
-                act.ask("mass-change", "Packs many files, one by one");
+                act.ask("mass-change", "Compresses many files one by one");
             }
         }
         "pytest" | "py.test" => check_temp_dir(act, words),
@@ -97,25 +97,25 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
             if args.values(&["-d", "--destination"]).iter().any(near) {
                 act.ask(
                     "recursive-delete",
-                    "Deletes what does not belong into the folder of a site",
+                    "Deletes files that do not belong to the generated site",
                 );
             }
         }
-        "chattr" => act.ask("mass-change", "Changes which files may be changed at all"),
+        "chattr" => act.ask("mass-change", "Changes file attributes such as immutability"),
         "chown" | "chgrp" if short('R') || has(&["--recursive"]) => {
             let owner = words.iter().find(|word| !word.text.starts_with('-'));
             let strange = ["nobody", "nogroup", "daemon", "65534", "bin"];
             let given =
                 |word: &&ShellWord| word.text.split(':').any(|part| strange.contains(&part));
             if owner.filter(given).is_some() {
-                act.ask("owner-change", "Gives everything in a folder to somebody else");
+                act.ask("owner-change", "Gives everything in a directory to another user");
             }
         }
         _ => {}
     }
 }
 
-/// Files that somebody wrote and that nothing is left of.
+/// Asks about handwritten files that are emptied.
 fn check_emptied<'w>(act: &mut EffectBuilder<'_>, targets: impl Iterator<Item = &'w ShellWord>) {
     let mut targets = targets.filter(|word| !word.text.starts_with("/dev/"));
     if targets.any(|word| is_source_file(&word.text)) {
@@ -123,7 +123,7 @@ fn check_emptied<'w>(act: &mut EffectBuilder<'_>, targets: impl Iterator<Item = 
     }
 }
 
-/// The folder for passing files is emptied first.
+/// Asks about `--basetemp`, a directory that pytest empties first.
 fn check_temp_dir(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     for (at, word) in words.iter().enumerate() {
         let folder = match word.text.strip_prefix("--basetemp") {
@@ -141,12 +141,12 @@ fn check_temp_dir(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
                 || (passing && !root.starts_with(&path) && !path.starts_with(root))
         });
         if !own {
-            act.ask("recursive-delete", format!("Empties the folder {} first", folder.text));
+            act.ask("recursive-delete", format!("Empties the directory {} first", folder.text));
         }
     }
 }
 
-/// Whether a mode takes files away from their owner.
+/// Whether a mode revokes the owner's access.
 fn revokes_access(word: &ShellWord) -> bool {
     matches!(
         word.text.as_str(),
@@ -154,7 +154,7 @@ fn revokes_access(word: &ShellWord) -> bool {
     )
 }
 
-/// A command that is started for many files, each in place of `{}`.
+/// Checks a command that runs for many files, each in place of `{}`.
 pub(super) fn for_each_found(act: &mut EffectBuilder<'_>, command: &[ShellWord], narrowed: bool) {
     let program = command.first().map(|word| program_name(&word.text));
     let words = command.get(1..).unwrap_or(&[]);
@@ -168,7 +168,7 @@ pub(super) fn for_each_found(act: &mut EffectBuilder<'_>, command: &[ShellWord],
     };
     let many = match program.as_deref() {
         Some("cp" | "mv" | "install" | "ln") if target && operands.len() > 1 => {
-            // With `-t` the folder comes first.
+            // With `-t` the directory comes first.
             !words.iter().any(|word| word.text.starts_with("-t"))
         }
         Some("tee" | "sponge" | "truncate") => operands.iter().any(|word| word.text == "{}"),
@@ -181,6 +181,6 @@ pub(super) fn for_each_found(act: &mut EffectBuilder<'_>, command: &[ShellWord],
         && !narrowed
         && operands.iter().any(|word| outside(&word));
     if many || leaves {
-        act.ask("mass-change", "Overwrites, locks or moves away every file that is found");
+        act.ask("mass-change", "Overwrites, locks or moves away every file found");
     }
 }

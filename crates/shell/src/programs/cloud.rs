@@ -1,4 +1,4 @@
-//! Clusters, clouds and infrastructure.
+//! Clusters, cloud services and infrastructure.
 
 use hermes_core::Scope;
 
@@ -6,7 +6,7 @@ use crate::args::CommandArgs;
 use crate::eval_context::{EffectBuilder, InnerCommand};
 use crate::leaf::ShellWord;
 
-/// Describes the command lines of clusters and clouds.
+/// Describes the command-line clients of clusters and cloud services.
 pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool {
     match act.program {
         "kubectl" | "oc" | "k3s" | "k" => kubectl(act, words),
@@ -85,7 +85,9 @@ fn kubectl(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         }
         "rollout" if matches!(args.operand(1), "status" | "history") => describe_read(act),
         _ if dry || asks_for_help(words) => describe_read(act),
-        "port-forward" | "proxy" => describe_change(act, "tunnel", "Opens a way into the cluster"),
+        "port-forward" | "proxy" => {
+            describe_change(act, "tunnel", "Opens a tunnel into the cluster")
+        }
         "exec" => {
             describe_change(act, "cluster-change", "Runs a command inside the cluster");
             if let Some(at) = words.iter().position(|word| word.text == "--") {
@@ -102,11 +104,11 @@ fn kubectl(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     reach_server(act, &args.values(&["-s", "--server"]));
     for file in args.values(&["--kubeconfig"]) {
         act.read(&file);
-        act.ask("program-option", "Takes settings that may run programs from a file (kubectl)");
+        act.ask("program-option", "Loads settings that may run programs from a file (kubectl)");
     }
 }
 
-/// The machine that is asked in place of the usual one.
+/// Adds the server that replaces the default one.
 fn reach_server(act: &mut EffectBuilder<'_>, servers: &[ShellWord]) {
     for server in servers {
         let host = super::network::proxy_host(&server.text).filter(|_| server.known);
@@ -151,7 +153,7 @@ fn infrastructure(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         | "login" | "" => describe_read(act),
         "init" if words.iter().any(|word| word.text.starts_with("-from-module")) => {
             act.affect_any(Scope::NETWORK_FETCH);
-            act.ask("remote-code", "Takes the description of the infrastructure from elsewhere");
+            act.ask("remote-code", "Loads infrastructure code from another source");
         }
         "init" => act.affect_any(Scope::NETWORK_FETCH),
         "state" if matches!(args.operand(1), "list" | "show" | "pull") => describe_read(act),
@@ -171,7 +173,7 @@ fn infrastructure(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     }
 }
 
-/// `aws s3 cp` and `sync` from the cloud to here; false for all the rest.
+/// Describes `aws s3 cp` and `sync` as downloads; false for anything else.
 fn downloads(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool {
     let args = CommandArgs::parse(
         words,

@@ -1,12 +1,12 @@
-//! Languages whose code is judged by the calls in it: those that are known to
-//! compute or to print are fine, and any other is asked about.
+//! Languages whose code is checked by its calls: known computing and printing
+//! functions are fine, any other needs approval.
 
 use super::code_check::CodeLanguage;
 
-/// Longer code is not read in these languages.
+/// Maximum length of checked code in these languages.
 const MAX_CODE_BYTES: usize = 16 * 1024;
 
-/// Calls of PHP, with the words of the language that stand before a bracket.
+/// PHP functions, and the keywords that may precede a parenthesis.
 const SAFE_PHP_CALLS: &str = "echo print if elseif else for foreach while switch match return and or not xor \
     function fn array list isset empty unset use exit die catch printf sprintf number_format \
     var_dump var_export print_r strlen str_repeat strtoupper strtolower ucfirst ucwords trim ltrim \
@@ -52,12 +52,13 @@ const SAFE_OCTAVE_CALLS: &str = "disp printf fprintf display num2str mat2str mag
     repmat isempty version strcat upper lower strsplit strjoin polyfit polyval roots factorial \
     primes isprime gcd lcm dot cross true false format long short numel fix sign";
 
-/// Modules of Elixir that compute; of the others, these functions only print.
+/// Elixir modules that only compute. The functions below, of other modules,
+/// only print.
 const SAFE_ELIXIR_MODULES: &str = "Enum String Integer Float Map List Tuple Keyword MapSet Range Regex Stream \
     Date Time DateTime NaiveDateTime Bitwise Atom Kernel";
 const ELIXIR_PRINT_CALLS: &str = "IO.puts IO.inspect IO.write System.version System.otp_release";
 
-/// Names that read a file, which must then be told by a plain text.
+/// Functions that read a file, whose path must be a string literal.
 const READING_CALLS: &[&str] = &[
     "file_get_contents",
     "readfile",
@@ -74,7 +75,7 @@ const READING_CALLS: &[&str] = &[
     "fileread",
 ];
 
-/// Names that act although no bracket follows: as an argument, or as an order.
+/// Names that act without a following parenthesis: as an argument or statement.
 const ACTING_NAMES: &str = "system exec shell_exec passthru popen proc_open eval assert include \
     include_once require require_once create_function extract new run rm mv cp homedir readdir cd \
     ccall unsafe_load Base Meta Core Libc download ENV open write touch mkdir chmod unlink rename \
@@ -82,7 +83,7 @@ const ACTING_NAMES: &str = "system exec shell_exec passthru popen proc_open eval
     _G _ENV load loadstring loadfile dofile debug package setmetatable rawget getfenv _SERVER _ENV \
     GLOBALS _GET apply spawn import";
 
-/// The first thing in the code that is not known to be harmless.
+/// The first name in the code that is not known to be harmless.
 pub(super) fn first_unknown_call(
     language: CodeLanguage,
     bare: &str,
@@ -113,7 +114,7 @@ pub(super) fn first_unknown_call(
     if let Some(name) = acting {
         return Some(name.to_owned());
     }
-    // The name of a function may be handed over as text.
+    // The name of a function may be passed as a string.
     if let Some(text) =
         strings.iter().find(|text| listed(ACTING_NAMES, text) || is_called_by_name(text))
     {
@@ -134,13 +135,13 @@ pub(super) fn first_unknown_call(
         let name = last_name(before);
         if name.is_empty() {
             if before.ends_with([')', ']', '"', '\'', '}']) && language != CodeLanguage::Octave {
-                return Some("a call that is computed".to_owned());
+                return Some("a computed call".to_owned());
             }
             continue;
         }
         let variable = before.get(..before.len() - name.len()).unwrap_or("").ends_with('$');
         if variable && language == CodeLanguage::Php {
-            return Some("a call that is computed".to_owned());
+            return Some("a computed call".to_owned());
         }
         let last = name.rsplit([':', '.']).next().unwrap_or(name);
         let defined =
@@ -157,7 +158,7 @@ pub(super) fn first_unknown_call(
     None
 }
 
-/// Functions that PHP would call if it were given their name as text.
+/// Functions that PHP calls when given their name as a string.
 fn is_called_by_name(text: &str) -> bool {
     matches!(text, "unlink" | "rmdir" | "file_get_contents" | "readfile" | "copy" | "rename")
 }
@@ -194,7 +195,7 @@ fn call_names(bare: &str) -> impl Iterator<Item = &str> {
         })
 }
 
-/// The name that a piece of code ends with, with the modules before it.
+/// The name at the end of a piece of code, including its modules.
 fn last_name(before: &str) -> &str {
     let cut = before.trim_end_matches('.');
     let start = cut
@@ -206,18 +207,18 @@ fn last_name(before: &str) -> &str {
     cut.get(start..).unwrap_or("").trim_start_matches(':')
 }
 
-/// How a call that reads names its file.
+/// How a reading call names its file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum FileArgument {
-    /// By a text that stands there.
+    /// A string literal.
     Text(String),
-    /// By a plain variable.
+    /// A plain variable.
     Variable,
-    /// By something that is put together.
+    /// A computed expression.
     Computed,
 }
 
-/// Names of calls that read a file, in all languages.
+/// Functions that read a file, in all languages.
 const FILE_READER_CALLS: &[&str] = &[
     "open",
     "read_csv",
@@ -250,8 +251,8 @@ const FILE_READER_CALLS: &[&str] = &[
     "copyfile",
 ];
 
-/// How every call in the code that reads a file names it. `places` says where
-/// in the code each text begins.
+/// The file argument of every call in the code that reads a file. `places`
+/// holds the offset of each string.
 pub(super) fn read_arguments(
     bare: &str,
     strings: &[String],
@@ -260,7 +261,7 @@ pub(super) fn read_arguments(
     file_arguments(bare, strings, places, FILE_READER_CALLS)
 }
 
-/// The same for calls of these names.
+/// Like [`read_arguments`], for calls of these names.
 pub(super) fn file_arguments(
     bare: &str,
     strings: &[String],
@@ -281,7 +282,7 @@ pub(super) fn file_arguments(
         let text_at =
             |place: usize| places.binary_search(&place).ok().and_then(|index| strings.get(index));
         match trimmed {
-            // A method without a path of its own.
+            // A method call without a path.
             "" => {}
             "\"\"" | "''" => {
                 found.extend(text_at(begin).map(|text| FileArgument::Text(text.clone())));
@@ -310,7 +311,7 @@ pub(super) fn file_arguments(
     found
 }
 
-/// The path that `os.path.join("a", "b")` makes of texts alone.
+/// The path that `os.path.join("a", "b")` forms from string literals.
 fn joined_path(code: &str, begin: usize, strings: &[String], places: &[usize]) -> Option<String> {
     let inside = code.strip_prefix("os.path.join(").or_else(|| code.strip_prefix("Path("))?;
     let plain = inside.chars().all(|c| "\"', )".contains(c));
@@ -319,7 +320,7 @@ fn joined_path(code: &str, begin: usize, strings: &[String], places: &[usize]) -
     plain.then(|| parts.map(|(_, text)| text.as_str()).collect::<Vec<_>>().join("/"))
 }
 
-/// Longer arguments are no plain names.
+/// Maximum length of an argument.
 const MAX_ARGUMENT_CHARS: usize = 2048;
 
 /// The code up to the comma or bracket that ends the first argument.
@@ -337,7 +338,7 @@ fn first_argument(code: &str) -> &str {
     code.get(..code.floor_char_boundary(MAX_ARGUMENT_CHARS)).unwrap_or("")
 }
 
-/// Whether the code puts texts together or asks where the home folder is.
+/// Whether the code builds strings or looks up the home directory.
 pub(super) fn builds_strings(bare: &str) -> bool {
     const CONCATENATION_SIGNS: &[&str] =
         &["\"+", "+\"", "'+", "+'", "\" +", "+ \"", "' +", "+ '", "${", "[::-1]"];

@@ -1,6 +1,5 @@
-//! Looks through short pieces of code for what could reach beyond them. Text
-//! in quotes is left out first, so that only names that are really used count;
-//! what could turn text into code is among those names.
+//! Checks short pieces of code for side effects. Strings are removed first, so
+//! only names in use count; those include whatever can turn text into code.
 
 use hermes_core::Scope;
 
@@ -29,22 +28,22 @@ pub(super) enum CodeLanguage {
     Elixir,
     Octave,
     Other,
-    /// Never judged harmless.
+    /// Never considered harmless.
     Opaque,
 }
 
-/// Whether a Perl module does nothing but compute.
+/// Whether a Perl module only computes.
 pub(super) fn is_safe_perl_module(name: &str) -> bool {
     let name = name.trim_start_matches('-').split(['=', ' ', ';', '(']).next().unwrap_or("");
     SAFE_PERL_MODULES.contains(&name)
 }
 
-/// Judges a piece of code; true if it was found harmless.
+/// Checks a piece of code; true if it is harmless.
 pub(super) fn judge(act: &mut EffectBuilder<'_>, language: CodeLanguage, code: &ShellWord) -> bool {
     judge_with(act, language, code, &[])
 }
 
-/// The same for code that is given these words.
+/// Like [`judge`], for code that receives these operands.
 pub(super) fn judge_with(
     act: &mut EffectBuilder<'_>,
     language: CodeLanguage,
@@ -55,7 +54,7 @@ pub(super) fn judge_with(
         return false;
     }
     if !code.known {
-        act.ask("interpreter-code", "Runs code that is only known when it runs");
+        act.ask("interpreter-code", "Runs code that is only known at run time");
         return false;
     }
     let (bare, strings, places) = strip_strings(language, &code.text);
@@ -97,7 +96,7 @@ pub(super) fn judge_with(
     let Some(name) = found else { return true };
     act.affect_any(Scope::CODE_EXECUTE);
     if language == CodeLanguage::Opaque {
-        act.ask("interpreter-code", format!("Runs code that may act on its own ({name})"));
+        act.ask("interpreter-code", format!("Runs code that may have side effects ({name})"));
     } else {
         let whole = &code.text;
         let (strings, places) = (strings.as_slice(), places.as_slice());
@@ -109,8 +108,8 @@ pub(super) fn judge_with(
     false
 }
 
-/// Files that the code reads: those that it names by a text are read, and one
-/// that is put together may be any.
+/// Adds the files that the code reads: those named by a string literal, while a
+/// computed name may be any file.
 fn check_reads(
     act: &mut EffectBuilder<'_>,
     bare: &str,
@@ -119,7 +118,7 @@ fn check_reads(
 ) -> Option<String> {
     let readings = code_calls::read_arguments(bare, strings, places);
     let looks = find_name(bare, &["listdir", "glob", "read_text", "read_bytes", "lines"]).is_some();
-    // A call under another name shows only by the name it had before.
+    // An aliased function is only visible by its original name.
     let named = ["open", "readFileSync", "readFile", "createReadStream", "read_csv", "loadtxt"];
     let mentions = identifiers(bare).filter(|name| named.contains(name)).count();
     let looks = looks || mentions > readings.len();
@@ -149,10 +148,10 @@ fn check_reads(
     let together = code_calls::builds_strings(bare);
     let hidden = readings.contains(&FileArgument::Computed)
         || (together && (readings.contains(&FileArgument::Variable) || looks));
-    hidden.then(|| "a file whose name is put together".to_owned())
+    hidden.then(|| "a file with a computed name".to_owned())
 }
 
-/// Whether all files of the folder are looked at, whatever their names.
+/// Whether the code lists all files of a directory regardless of name.
 fn lists_everything(bare: &str) -> bool {
     let lists = find_name(bare, &["listdir", "iterdir", "scandir"]).is_some();
     lists
@@ -160,7 +159,7 @@ fn lists_everything(bare: &str) -> bool {
             .is_none()
 }
 
-/// `%x(...)` runs a command, whatever the brackets are.
+/// Whether `%x(...)` runs a command, with any delimiter.
 fn runs_in_percent(bare: &str) -> bool {
     bare.split("%x").skip(1).any(|rest| rest.starts_with(|c: char| c.is_ascii_punctuation()))
 }
@@ -189,7 +188,7 @@ fn python(code: &str, whole: &str) -> Option<String> {
             return Some(name.to_owned());
         }
         if !name.is_ascii() {
-            // Python folds look-alike letters to plain ones.
+            // Python normalizes look-alike letters to ASCII.
             return Some(name.to_owned());
         }
     }
@@ -224,7 +223,7 @@ fn python(code: &str, whole: &str) -> Option<String> {
     unsafe_attribute(code, "os", SAFE_OS_NAMES).or_else(|| opens_for_writing(whole))
 }
 
-/// The first use of a module that is not one of the safe ones.
+/// The first attribute of a module in use that is not one of the safe ones.
 fn unsafe_attribute(code: &str, module: &str, safe: &[&str]) -> Option<String> {
     let mut from = 0;
     while let Some(at) = code.get(from..)?.find(module) {
@@ -261,7 +260,7 @@ fn opens_for_writing(code: &str) -> Option<String> {
                 && text.chars().all(|c| "rwaxbt+U".contains(c))
                 && text.contains(['w', 'a', 'x', '+'])
         };
-        // A mode that is no text is not known.
+        // A mode that is not a string literal is unknown.
         let computed = inside.split_once(',').is_some_and(|(_, mode)| {
             !mode.trim_start().starts_with(['"', '\'']) && !mode.contains("encoding=")
         });
@@ -277,7 +276,7 @@ fn javascript(code: &str, strings: &[String]) -> Option<String> {
     let put_together = ["[\"\"+", "[''+", "[\"\" +", "['' +", "+\"\"]", "+'']", "+ \"\"]", "+ '']"];
     let module = code.contains("require(\"\")[") || code.contains("require('')[");
     if module || (code.contains("require") && put_together.iter().any(|sign| code.contains(sign))) {
-        return Some("a name that is put together".to_owned());
+        return Some("a computed name".to_owned());
     }
     for holder in ["process[", "global[", "this[", "require[", "module[", "fs[", "os["] {
         if code.contains(holder) {
@@ -311,7 +310,7 @@ fn perl(code: &str) -> Option<String> {
         return Some(named.unwrap_or_else(|| "@ARGV".to_owned()));
     }
     if code.contains("&{") || code.contains("&$") || code.contains("->(") {
-        return Some("a call that is computed".to_owned());
+        return Some("a computed call".to_owned());
     }
     for line in code.split([';', '\n']).map(str::trim) {
         if let Some(module) = line.strip_prefix("use ")
@@ -328,9 +327,9 @@ fn perl(code: &str) -> Option<String> {
     })
 }
 
-/// The code without the text in quotes (the quotes stay), that text, and where
-/// in the code each began.
-/// Quotes that may hold code keep their contents.
+/// Splits code into the code without string contents (the quotes stay), the
+/// strings, and the offset of each in the code. Strings that may hold code keep
+/// their contents.
 fn strip_strings(language: CodeLanguage, code: &str) -> (String, Vec<String>, Vec<usize>) {
     let letters: Vec<char> = code.chars().collect();
     let mut bare = String::with_capacity(code.len());
@@ -395,7 +394,7 @@ fn strip_strings(language: CodeLanguage, code: &str) -> (String, Vec<String>, Ve
     (bare, strings, places)
 }
 
-/// Judges an awk program.
+/// Checks an awk program.
 pub(super) fn awk(act: &mut EffectBuilder<'_>, script: &ShellWord) {
     let (bare, strings, _) = strip_strings(CodeLanguage::Other, &script.text.replace('\'', " "));
     let runs = find_name(&bare, &["system"]).is_some()
@@ -449,7 +448,7 @@ fn calls_by_name(code: &str) -> bool {
     })
 }
 
-/// Whether an awk program prints into something that is computed.
+/// Whether an awk program prints to a computed target.
 fn prints_to_computed(code: &str) -> bool {
     code.split([';', '}', '\n']).filter_map(|part| part.split_once("print")).any(|(_, rest)| {
         let mut depth = 0i32;

@@ -1,5 +1,5 @@
-//! Options and operands by which a program loads code, settings or rules: from
-//! the project they are its own business, from elsewhere somebody is asked.
+//! Options and operands by which a program loads code, settings or rules. Those
+//! of the project are fine; any others need approval.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -11,17 +11,17 @@ use crate::eval_context::{EffectBuilder, InnerCommand};
 use crate::leaf::ShellWord;
 use crate::static_names::StaticNameMap;
 
-/// What is to be thought of the value of an option.
+/// When the value of an option needs approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CodeLoad {
-    /// Asked about whatever it is.
+    /// Always.
     Always,
-    /// Asked about if it is not of the project.
+    /// If it is outside the project.
     IfOutside,
-    /// A folder that is worked in.
+    /// A working directory; if it is outside the project.
     WorkDir,
-    /// A program, or what names programs: asked about if it is not of the
-    /// project, or if it gets the network by way of the one that runs it.
+    /// A program, or a file that names programs: if it is outside the project,
+    /// or if it gains network access through the program that runs it.
     Program,
 }
 
@@ -138,13 +138,13 @@ pub(crate) fn is_outside_code(at: &hermes_core::WorkingDir, path: &Path) -> bool
     const USER_CODE_DIRS: &[&str] =
         &[".cargo", ".virtualenvs", ".venv", ".bashrc", ".profile", ".zshrc", ".bash_profile"];
     let is_below = |places: &[&str]| places.iter().any(|place| path.starts_with(place));
-    // An environment of a language has this in it wherever it is.
+    // Virtual environments contain it wherever they are.
     let activates = path.file_name().is_some_and(|name| name == "activate");
     let own = is_installed(at, path) || is_at_home(at, path, USER_CODE_DIRS);
     !(path.starts_with(at.cwd()) || own || activates || is_below(&["/etc", "/dev"]))
 }
 
-/// Asks about code and settings from elsewhere.
+/// Asks about code and settings from outside the project.
 pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     if let Some(entries) = LOADS_BY_NAME.get(act.program) {
         for (options, load) in entries {
@@ -171,38 +171,39 @@ fn judge(act: &mut EffectBuilder<'_>, value: &ShellWord, load: CodeLoad) {
     let far = far || inline;
     let stream = text == "-" || text.starts_with("/dev/");
     match load {
-        CodeLoad::Always => {
-            act.ask("program-option", format!("Loads or runs something else ({text})"))
-        }
+        CodeLoad::Always => act.ask("program-option", format!("Loads or runs other code ({text})")),
         CodeLoad::Program if !far && reaches_network(act) && is_near_program(text) => {
-            let reason = format!("Runs something of the project that gets the network ({text})");
+            let reason = format!("Runs a project file with network access ({text})");
             act.ask("program-option", reason);
         }
         CodeLoad::IfOutside | CodeLoad::Program if far && !stream && !text.is_empty() => {
-            act.ask("outside-code", format!("Loads code or settings from elsewhere ({text})"));
+            act.ask(
+                "outside-code",
+                format!("Loads code or settings from outside the project ({text})"),
+            );
         }
         CodeLoad::WorkDir if far && !text.is_empty() && !act.leaf.reads_only => {
-            act.ask("outside-code", format!("Runs what another folder says ({text})"));
+            act.ask("outside-code", format!("Runs code of another directory ({text})"));
             act.write(value);
         }
         _ => {}
     }
 }
 
-/// Whether a program has been found to talk to others.
+/// Whether the program is known to use the network.
 fn reaches_network(act: &EffectBuilder<'_>) -> bool {
     let families = ["network", "cloud", "docker"];
     act.leaf.effects.iter().any(|effect| families.contains(&effect.scope.family()))
 }
 
-/// Whether a text may be a file of the project, not the name of something
-/// that is installed.
+/// Whether a text may be a file of the project rather than the name of an
+/// installed program.
 fn is_near_program(text: &str) -> bool {
     text.contains(['/', '.', '$'])
 }
 
-/// The values of options, next to them or after `=`. The name of a long one
-/// may be cut short.
+/// The values of options, in the next word or after `=`. Long option names may
+/// be abbreviated.
 fn values(words: &[ShellWord], options: &str) -> Vec<ShellWord> {
     let mut found = Vec::new();
     for (at, word) in words.iter().enumerate() {
@@ -235,7 +236,7 @@ fn values(words: &[ShellWord], options: &str) -> Vec<ShellWord> {
     found
 }
 
-/// What single programs have of their own.
+/// Checks specific to single programs.
 fn check_program(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let has = |texts: &[&str]| words.iter().any(|word| texts.contains(&word.text.as_str()));
     match act.program {
@@ -276,7 +277,7 @@ fn check_program(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         "gcc" | "g++" | "cc" | "c++" | "clang" | "clang++" => {
             let files = words.iter().filter_map(|word| word.text.strip_prefix('@'));
             if files.into_iter().any(|file| file.starts_with(['/', '~']) || file.contains("..")) {
-                act.ask("outside-code", "Takes the orders of a compiler from elsewhere");
+                act.ask("outside-code", "Reads compiler options from a file outside the project");
             }
         }
         "cmake" => {
@@ -291,7 +292,7 @@ fn check_program(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
                     })
             });
             if tool {
-                act.ask("outside-code", "Builds with a program from elsewhere");
+                act.ask("outside-code", "Builds with a tool from outside the project");
             }
         }
         "yosys" => {
@@ -322,7 +323,7 @@ fn check_program(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         }
         "pytest" | "py.test" => check_test_plugins(act, words),
         "curl" if has(&["-n", "--netrc", "--netrc-optional", "--negotiate"]) => {
-            act.ask("secret-exfiltration", "Sends a saved password or ticket");
+            act.ask("secret-exfiltration", "Sends a saved password or Kerberos ticket");
         }
         "go" => {
             let far = words.iter().skip(1).filter(|word| word.text.starts_with(['/', '~']));
@@ -331,14 +332,14 @@ fn check_program(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
                 .any(|path| is_outside_code(act.context.at, &path))
                 && has(&["generate", "run", "test", "build", "install"])
             {
-                act.ask("outside-code", "Runs code from elsewhere");
+                act.ask("outside-code", "Runs code from outside the project");
             }
         }
         _ => {}
     }
 }
 
-/// Tests and plugins that are not the project's.
+/// Checks for tests and plugins from outside the project.
 fn check_test_plugins(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let has = |texts: &[&str]| words.iter().any(|word| texts.contains(&word.text.as_str()));
     let files = words.iter().filter(|word| word.text.starts_with(['/', '~', '.']));
@@ -351,11 +352,11 @@ fn check_test_plugins(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
             && !matches!(pair[1].text.as_str(), "xdist" | "asyncio" | "cov")
     });
     if far || loads || has(&["--pyargs"]) {
-        act.ask("outside-code", "Runs tests or plugins from elsewhere");
+        act.ask("outside-code", "Runs tests or plugins from outside the project");
     }
 }
 
-/// `make CC='…'`: a plain word is a choice, more than that is a command.
+/// Checks `make CC='…'`: a plain word is a choice, anything more is a command.
 fn make_variables(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     for word in words.iter().filter(|word| !word.text.starts_with('-')) {
         let Some((name, value)) = word.text.split_once('=') else { continue };
@@ -370,7 +371,7 @@ fn make_variables(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
             value.starts_with(['/', '~', '.']) && is_tool(name) && !value.starts_with("/usr/");
         if shell || runs || place || matches!(name, "SHELL" | "MAKE" | "MAKEFLAGS" | ".SHELLFLAGS")
         {
-            act.ask("program-option", format!("Makes a build run something else ({})", word.text));
+            act.ask("program-option", format!("Makes a build run another program ({})", word.text));
         } else if matches!(name, "DESTDIR" | "PREFIX" | "prefix" | "INSTALL_ROOT")
             && value.len() > 1
         {
@@ -381,7 +382,7 @@ fn make_variables(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     }
 }
 
-/// Whether a variable of a build names a program.
+/// Whether a build variable names a program.
 fn is_tool(name: &str) -> bool {
     const TOOL_VARIABLES: &[&str] = &[
         "CC", "CXX", "LD", "AR", "AS", "CPP", "RM", "CP", "MV", "INSTALL", "SED", "AWK", "MAKE",
@@ -393,7 +394,8 @@ fn is_tool(name: &str) -> bool {
         || name.ends_with("CMD")
 }
 
-/// `npm pkg set scripts.x=…` puts a command where the next run finds it.
+/// Checks subcommands such as `npm pkg set scripts.x=…`, which stores a command
+/// for a later run.
 fn package_verbs(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let verbs: Vec<&str> =
         words.iter().map(|word| word.text.as_str()).filter(|text| !text.starts_with('-')).collect();
@@ -409,7 +411,7 @@ fn package_verbs(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         }
     }
     if verbs.iter().any(|verb| *verb == "strict-ssl" || verb.starts_with("strict-ssl=")) {
-        act.ask("tls-off", "Switches the check of certificates off");
+        act.ask("tls-off", "Disables certificate verification");
     }
     if verbs.first() == Some(&"view") || verbs.first() == Some(&"info") {
         let host = words.iter().find_map(|word| super::network::url_host(&word.text));

@@ -1,6 +1,6 @@
-//! Names in code: which are harmless and which are not.
+//! Tables of harmless and unsafe names in code.
 
-/// Python modules that compute, or only look.
+/// Python modules that only compute or read.
 pub(super) const SAFE_PYTHON_MODULES: &[&str] = &[
     "json",
     "sys",
@@ -73,7 +73,7 @@ pub(super) const SAFE_PYTHON_MODULES: &[&str] = &[
     "matplotlib",
 ];
 
-/// What of the module `os` only looks.
+/// Names of the `os` module that only read.
 pub(super) const SAFE_OS_NAMES: &[&str] = &[
     "path",
     "getcwd",
@@ -112,7 +112,7 @@ pub(super) const SAFE_OS_NAMES: &[&str] = &[
     "statvfs",
 ];
 
-/// Names that act, make code out of text, or reach for the inside of things.
+/// Names that have side effects, turn text into code, or access internals.
 pub(super) const UNSAFE_PYTHON_NAMES: &[&str] = &[
     "eval",
     "exec",
@@ -188,7 +188,7 @@ pub(super) const UNSAFE_PYTHON_NAMES: &[&str] = &[
     "rename_to",
 ];
 
-/// The same for JavaScript.
+/// Unsafe names of JavaScript.
 pub(super) const UNSAFE_JAVASCRIPT_NAMES: &[&str] = &[
     "eval",
     "Function",
@@ -255,7 +255,7 @@ pub(super) const UNSAFE_JAVASCRIPT_NAMES: &[&str] = &[
     "open",
 ];
 
-/// Modules of node that compute, or are judged by the names used.
+/// Node modules that only compute, or are checked by the names used.
 pub(super) const SAFE_NODE_MODULES: &[&str] = &[
     "path",
     "util",
@@ -271,7 +271,7 @@ pub(super) const SAFE_NODE_MODULES: &[&str] = &[
     "buffer",
 ];
 
-/// Names of other languages that act or make code out of text.
+/// Names of other languages that have side effects or turn text into code.
 pub(super) const UNSAFE_OTHER_NAMES: &[&str] = &[
     "system",
     "exec",
@@ -365,7 +365,7 @@ pub(super) const UNSAFE_OTHER_NAMES: &[&str] = &[
     "Code",
 ];
 
-/// Perl modules that compute.
+/// Perl modules that only compute.
 pub(super) const SAFE_PERL_MODULES: &[&str] = &[
     "strict",
     "warnings",

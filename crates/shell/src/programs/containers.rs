@@ -84,7 +84,7 @@ const VALUED_OPTIONS: &[&str] = &[
     "--cache-from",
 ];
 
-/// Describes docker and its kin.
+/// Describes docker and compatible programs.
 pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool {
     let program = act.program;
     if !matches!(program, "docker" | "podman" | "nerdctl" | "docker-compose" | "podman-compose") {
@@ -104,7 +104,7 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool
         "--url",
     ]);
     if far.iter().any(|word| !word.text.starts_with("unix:") && word.text != "default") {
-        act.ask("infrastructure-change", "Speaks to containers of another machine");
+        act.ask("infrastructure-change", "Controls containers on another machine");
     }
     let mut verb = rest.first().map(|word| word.text.clone()).unwrap_or_default();
     let mut arguments = rest.get(1..).unwrap_or(&[]);
@@ -145,7 +145,7 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool
     true
 }
 
-/// Splits off the options at the start and `own` words.
+/// Splits off the leading options and `own` words.
 fn split(words: &[ShellWord], own: usize) -> (&[ShellWord], &[ShellWord]) {
     let mut at = 0;
     while let Some(word) = words.get(at).filter(|word| word.text.starts_with('-')) {
@@ -161,7 +161,7 @@ fn describe_verb(act: &mut EffectBuilder<'_>, group: &str, verb: &str, arguments
             check_mounts(act, options);
             let command = rest.get(1..).unwrap_or(&[]).to_vec();
             if !command.is_empty() {
-                // What runs in there has other files than what runs here.
+                // The command sees the container's files, not the host's.
                 run_inside(act, command);
             }
         }
@@ -175,9 +175,9 @@ fn describe_verb(act: &mut EffectBuilder<'_>, group: &str, verb: &str, arguments
     }
     let args = CommandArgs::parse(arguments, &["-t", "--time", "-s", "--signal"]);
     let lost = match (group, verb) {
-        (_, "rm" | "rmi" | "remove" | "prune") => "Removes containers, images or what they hold",
+        (_, "rm" | "rmi" | "remove" | "prune") => "Removes containers, images or their data",
         ("compose", "down") if args.has(&["-v", "--volumes", "--rmi"]) => {
-            "Removes containers and what they hold"
+            "Removes containers and their data"
         }
         (_, "stop" | "kill" | "restart" | "down" | "pause") => "Stops containers",
         ("swarm", "leave") => "Leaves the swarm",
@@ -191,7 +191,7 @@ fn check_mounts(act: &mut EffectBuilder<'_>, options: &[ShellWord]) {
     if args.has(&["--privileged"])
         || args.values(&["--pid", "--ipc"]).iter().any(|word| word.text == "host")
     {
-        act.ask("privilege", "Starts a container with the rights of the machine");
+        act.ask("privilege", "Starts a container with host privileges");
     }
     for volume in args.values(&["-v", "--volume", "--mount"]) {
         let source =
@@ -212,7 +212,7 @@ fn check_mounts(act: &mut EffectBuilder<'_>, options: &[ShellWord]) {
             if blocked_operations::protected_place(act.context, &word)
                 .is_some_and(|place| place.contains("system") || place.starts_with("/etc"))
             {
-                act.ask("privilege", "Gives a container the files of the system");
+                act.ask("privilege", "Gives a container access to system files");
             }
             act.write(&word);
         }

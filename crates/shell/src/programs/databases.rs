@@ -1,4 +1,4 @@
-//! Database clients and the statements they are given.
+//! Database clients and their statements.
 
 use std::sync::LazyLock;
 
@@ -9,12 +9,12 @@ use crate::eval_context::EffectBuilder;
 use crate::leaf::ShellWord;
 use crate::static_names::{StaticNameMap, by_name};
 
-/// How a client is given statements.
+/// How a client receives statements.
 struct DatabaseClient {
     names: &'static [&'static str],
     code: &'static [&'static str],
     valued: &'static [&'static str],
-    /// The operand that is a statement, counted from zero.
+    /// The zero-based index of the operand that is a statement.
     operand: Option<usize>,
 }
 
@@ -109,7 +109,7 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool
         }
         "dropdb" | "dropuser" => {
             act.affect_any(Scope::DATABASE_WRITE);
-            act.ask("sql-loss", "Deletes a database or a user of one");
+            act.ask("sql-loss", "Deletes a database or database user");
         }
         "createdb" | "createuser" | "pg_restore" | "mongorestore" | "mongoimport" => {
             act.affect_any(Scope::DATABASE_WRITE)
@@ -124,7 +124,7 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool
 }
 
 fn sql(act: &mut EffectBuilder<'_>, client: &DatabaseClient, words: &[ShellWord]) {
-    // sqlite writes its long options with one dash.
+    // The long options of sqlite have a single dash.
     let single = words
         .iter()
         .map(|word| word.text.as_str())
@@ -207,7 +207,7 @@ fn sql(act: &mut EffectBuilder<'_>, client: &DatabaseClient, words: &[ShellWord]
             act.ask("sql-loss", reason);
         }
         if runs_programs(&word.text) {
-            act.ask("interpreter-code", "Runs a program from inside a database client");
+            act.ask("interpreter-code", "Runs a program from a database client");
         }
     }
 }
@@ -217,7 +217,8 @@ fn word_after(words: &[ShellWord], option: &str) -> Option<ShellWord> {
     words.get(at + 1).cloned()
 }
 
-/// Statements one by one, in capital letters, without text in quotes and comments.
+/// Splits text into statements, in upper case, without quoted text and
+/// comments.
 fn statements(text: &str) -> Vec<String> {
     let mut all = Vec::new();
     let mut current = String::new();
@@ -266,7 +267,7 @@ fn tokens(statement: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Functions that write, run or reach something from inside a query.
+/// Functions that write, run or access something outside the database.
 const ACTING_FUNCTIONS: &[&str] = &[
     "WRITEFILE",
     "READFILE",
@@ -312,7 +313,7 @@ fn is_read_only(text: &str) -> bool {
         let acts =
             words.iter().zip(words.iter().skip(1)).any(|(word, _)| ACTING_FUNCTIONS.contains(word))
                 || words.last().is_some_and(|word| ACTING_FUNCTIONS.contains(word));
-        // An order to the client in the middle of a query.
+        // A client command in the middle of a query.
         let ordered = words.iter().skip(1).any(|word| word.starts_with('\\'));
         match first {
             _ if acts || ordered => false,
@@ -369,7 +370,7 @@ pub(super) fn loss_reason(text: &str) -> Option<&'static str> {
         match words.first().copied().unwrap_or("") {
             "DROP" => Some("Deletes tables or a whole database"),
             "TRUNCATE" => Some("Empties a table"),
-            "ALTER" if at("DROP").is_some() => Some("Deletes a part of a table"),
+            "ALTER" if at("DROP").is_some() => Some("Deletes part of a table"),
             "DELETE" if at("WHERE").is_none() => Some("Deletes all rows of a table"),
             "UPDATE" if at("WHERE").is_none() && at("SET").is_some() => {
                 Some("Changes all rows of a table")
@@ -385,7 +386,7 @@ pub(super) fn loss_reason(text: &str) -> Option<&'static str> {
     })
 }
 
-/// Whether the client, not the database, is told to run or write something.
+/// Whether a client command (not SQL) runs a program or writes a file.
 fn runs_programs(text: &str) -> bool {
     const CLIENT_COMMANDS: &[&str] = &[
         ".shell", ".system", ".load", ".output", ".once", ".excel", ".import", ".log", ".read",
@@ -426,7 +427,7 @@ fn mongo(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let args =
         CommandArgs::parse(words, &["--eval", "-u", "-p", "--host", "--port", "-f", "--file"]);
     let code: String = args.values(&["--eval"]).iter().map(|word| word.text.as_str()).collect();
-    // Calls that are known to look; the rest may change something.
+    // Calls that are known to only read; others may change something.
     let looking = [
         "find",
         "findOne",

@@ -1,5 +1,5 @@
-//! What only shows over several commands: a file that is made and then run, a
-//! link that later paths lead through.
+//! Findings that span several commands: a file that is written and then run, a
+//! link that later paths go through.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use crate::eval_context::history_loss_reason;
 use crate::git_history::damages_history;
 use crate::leaf::{CommandFinding, LeafCommand};
 
-/// Adds what follows from the order of the leaves.
+/// Adds the findings that follow from the order of the leaves.
 pub(crate) fn analyze_dataflow(leaves: &mut [LeafCommand], root: &std::path::Path) {
     let mut fetched: HashSet<PathBuf> = HashSet::new();
     let mut enabled: HashSet<PathBuf> = HashSet::new();
@@ -26,7 +26,7 @@ pub(crate) fn analyze_dataflow(leaves: &mut [LeafCommand], root: &std::path::Pat
         follow_links(leaf, &links);
         check_privileges(leaf);
         if super::disclosure::attaches_to_process(&leaf.program, &leaf.words) {
-            leaf.add_finding(CommandFinding::ask("secret-exposure", "Looks into another process"));
+            leaf.add_finding(CommandFinding::ask("secret-exposure", "Inspects another process"));
         }
         describe_wrappers(leaf);
         if leaf.run_files.iter().any(|path| built.contains(path)) {
@@ -68,7 +68,7 @@ pub(crate) fn analyze_dataflow(leaves: &mut [LeafCommand], root: &std::path::Pat
         let fetches = leaf.effects.iter().any(|effect| effect.scope == Scope::NETWORK_FETCH);
         let written = leaf.effects.iter().filter_map(written_path);
         brought.extend(leaf.downloads_into.iter().cloned());
-        // What is made of something downloaded is no better.
+        // Files derived from a download are not safer.
         let derived = !fetched.is_empty()
             && leaf.effects.iter().any(|effect| match &effect.resource {
                 Resource::Path(path) if effect.scope == Scope::FILE_READ => fetched.contains(path),
@@ -87,7 +87,7 @@ pub(crate) fn analyze_dataflow(leaves: &mut [LeafCommand], root: &std::path::Pat
                 "curl" | "wget" | "wget2" | "fetch" | "http" | "xh" | "aria2c"
             )
         {
-            // A build runs what is written in these without naming them.
+            // A build runs these files without naming them.
             let written: Vec<PathBuf> = written.collect();
             brought.extend(
                 written
@@ -110,7 +110,7 @@ pub(crate) fn analyze_dataflow(leaves: &mut [LeafCommand], root: &std::path::Pat
     }
 }
 
-/// Files that a build, a test or an install runs without being told.
+/// Whether a build, test or install runs this file by default.
 fn is_build_file(path: &std::path::Path) -> bool {
     const BUILD_FILE_NAMES: &[&str] = &[
         "makefile",
@@ -158,7 +158,7 @@ fn is_build_file(path: &std::path::Path) -> bool {
     name.is_some_and(|name| BUILD_FILE_NAMES.contains(&name.as_str()))
 }
 
-/// Programs that change who one is or what holds one back.
+/// Programs that change the user, privileges or isolation.
 const PRIVILEGE_PROGRAMS: &[&str] = &[
     "pkexec",
     "run0",
@@ -180,15 +180,15 @@ const PRIVILEGE_PROGRAMS: &[&str] = &[
     "systemd-run",
 ];
 
-/// What is done with the rights of somebody else: reading files that one may
-/// not read oneself is no less than writing.
+/// Checks commands run with another user's privileges: reading files that the
+/// current user cannot read is as serious as writing.
 fn check_privileges(leaf: &mut LeafCommand) {
     let unbound =
         leaf.wrappers.iter().find(|via| PRIVILEGE_PROGRAMS.contains(&via.as_str())).cloned();
     if let Some(via) = unbound {
         leaf.add_finding(CommandFinding::ask(
             "privilege",
-            format!("Runs {} with other rights ({via})", leaf.program),
+            format!("Runs {} with different privileges ({via})", leaf.program),
         ));
         return;
     }
@@ -197,7 +197,7 @@ fn check_privileges(leaf: &mut LeafCommand) {
     if leaf.wrappers.iter().any(loader) {
         leaf.add_finding(CommandFinding::ask(
             "env-override",
-            "Starts a program through the loader of the system",
+            "Starts a program through the dynamic loader",
         ));
     }
     if crate::shells::is_shell(&leaf.program)
@@ -260,8 +260,8 @@ fn check_privileges(leaf: &mut LeafCommand) {
     }
 }
 
-/// What the programs around a leaf write, and how often they start it. The
-/// builtins of a shell are read without them.
+/// Adds what the wrappers of a leaf write, and checks how often they start it.
+/// Shell builtins are described without their wrappers.
 fn describe_wrappers(leaf: &mut LeafCommand) {
     let outer: Vec<_> =
         leaf.wrappers.iter().cloned().zip(leaf.unwrapped_words.iter().cloned()).collect();
@@ -278,13 +278,13 @@ fn describe_wrappers(leaf: &mut LeafCommand) {
         if via.ends_with("xargs") && without_bound {
             leaf.add_finding(CommandFinding::ask(
                 "fork-bomb",
-                "Starts as many processes as there are lines",
+                "Starts one process per input line without a limit",
             ));
         }
     }
 }
 
-/// Whether a file is read where others keep what is theirs.
+/// Whether a file is read where other users keep private data.
 fn reads_private(effect: &Effect) -> bool {
     const PRIVATE_DIRS: &[&str] = &[
         "/root",
@@ -309,12 +309,12 @@ fn reads_private(effect: &Effect) -> bool {
     }
 }
 
-/// Programs that take an archive apart.
+/// Whether a program unpacks archives.
 fn unpacks(program: &str) -> bool {
     matches!(program, "tar" | "gtar" | "bsdtar" | "unzip" | "7z" | "7za" | "7zz" | "cpio" | "unrar")
 }
 
-/// Programs whose product is meant to be run, or that change no contents.
+/// Whether a program's output is meant to be run, or it changes no contents.
 fn builds(program: &str) -> bool {
     matches!(
         program,
@@ -347,7 +347,7 @@ fn builds(program: &str) -> bool {
     )
 }
 
-/// The same effects where the links that were made before lead to.
+/// Repeats effects at the targets of links created earlier.
 fn follow_links(leaf: &mut LeafCommand, links: &HashMap<PathBuf, PathBuf>) {
     if links.is_empty() {
         return;
@@ -361,7 +361,7 @@ fn follow_links(leaf: &mut LeafCommand, links: &HashMap<PathBuf, PathBuf>) {
             if let Ok(below) = path.strip_prefix(link) {
                 let path =
                     if below.as_os_str().is_empty() { target.clone() } else { target.join(below) };
-                // A link is deleted, not what it leads to.
+                // Deleting a link keeps its target.
                 let is_meant =
                     !below.as_os_str().is_empty() || effect.scope != Scope::FILE_DELETE || goes_in;
                 if is_meant

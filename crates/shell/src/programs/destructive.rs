@@ -1,20 +1,20 @@
-//! Commands that lose what is there without deleting a file, and those that
-//! fill a disk.
+//! Commands that destroy contents without deleting a file, and those that fill
+//! a disk.
 
 use hermes_core::{Resource, Scope};
 
 use crate::eval_context::EffectBuilder;
 use crate::leaf::{ShellWord, TextTaint};
 
-/// More is hardly ever meant.
+/// Larger sizes are rarely intended.
 const LARGE_SIZE_BYTES: u64 = 10_000_000_000;
 
-/// Devices that never end.
+/// Whether a device never reaches end of file.
 pub(crate) fn is_endless(text: &str) -> bool {
     matches!(text, "/dev/zero" | "/dev/urandom" | "/dev/random" | "/dev/full")
 }
 
-/// Whether what a program prints has no end.
+/// Whether a program's output never ends.
 pub(crate) fn never_ends(program: &str, arguments: &[ShellWord]) -> bool {
     let device = || arguments.iter().any(|word| is_endless(&word.text));
     match program {
@@ -25,7 +25,7 @@ pub(crate) fn never_ends(program: &str, arguments: &[ShellWord]) -> bool {
     }
 }
 
-/// Whether a program ends after a bounded part of its input.
+/// Whether a program stops after a bounded part of its input.
 pub(crate) fn bounds(program: &str, arguments: &[ShellWord]) -> bool {
     let has = |flags: &[&str]| {
         arguments.iter().any(|word| flags.iter().any(|flag| word.text.starts_with(flag)))
@@ -36,7 +36,7 @@ pub(crate) fn bounds(program: &str, arguments: &[ShellWord]) -> bool {
         "grep" | "rg" => has(&["-m", "--max-count"]),
         "sed" => arguments.iter().any(|word| word.text.ends_with('q')),
         "awk" => arguments.iter().any(|word| word.text.contains("exit")),
-        // Programs that read answers, not data.
+        // Other programs read answers, not data.
         _ => !is_filter(program),
     }
 }
@@ -79,7 +79,7 @@ fn is_filter(program: &str) -> bool {
     )
 }
 
-/// Asks about what fills a disk and what empties files.
+/// Asks about commands that fill a disk or empty files.
 pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let program = act.program;
     check_disk_fill(act, program, words);
@@ -87,7 +87,7 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         "sed" | "gsed" | "perl" | "awk" | "gawk" => check_emptying(act, program, words),
         "chmod" => check_lockout(act, words),
         "gzip" | "bzip2" | "xz" | "zstd" if has_short_option(words, 'r') => {
-            act.ask("mass-change", "Packs every file below a folder, one by one");
+            act.ask("mass-change", "Compresses every file below a directory, one by one");
         }
         "git" => check_ref_overwrite(act, words),
         "mv" | "gmv" => check_move_out(act, words),
@@ -96,14 +96,14 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
             let has = |names: &[&str]| words.iter().any(|word| names.contains(&word.text.as_str()));
             let unchecked = has(&["-k", "--insecure"]) || has_short_option(words, 'k');
             if unchecked && has(&["-x", "--proxy", "--preproxy"]) {
-                act.ask("tls-off", "Talks through another machine without checking who it is");
+                act.ask("tls-off", "Uses a proxy without verifying certificates");
             }
         }
         "wget" | "wget2" => {
             let base =
                 words.iter().any(|word| word.text.starts_with("--base") || word.text == "-B");
             if base && words.iter().any(|word| word.text.starts_with("-i")) {
-                act.ask("network-send", "Asks another machine for what a file says");
+                act.ask("network-send", "Sends the lines of a file to a server as URLs");
             }
         }
         _ => {}
@@ -154,7 +154,7 @@ fn check_disk_fill(act: &mut EffectBuilder<'_>, program: &str, words: &[ShellWor
     let stored = writes_file(act) || matches!(program, "split" | "gsplit" | "csplit" | "gcsplit");
     let heavy = matches!(program, "sort" | "tac" | "tail" | "wc" | "cp" | "shuf");
     let device = words.iter().any(|word| is_endless(&word.text));
-    // There a device may also be where chance comes from.
+    // These programs also read such a device for random data, or with a limit.
     let taken_in = device && stored && !matches!(program, "openssl" | "dd" | "head" | "ghead");
     let input = act.context.input.taint.has(TextTaint::ENDLESS) && !bounds(program, words);
     let endless = (never_ends(program, words) && !reads_a_part(program, words) || input) && stored
@@ -164,11 +164,11 @@ fn check_disk_fill(act: &mut EffectBuilder<'_>, program: &str, words: &[ShellWor
         || (program == "tee" && input)
         || (matches!(program, "grep" | "rg") && device && !bounds(program, words));
     if endless || size.is_some_and(|size| size > LARGE_SIZE_BYTES && (stored || program != "seq")) {
-        act.ask("disk-filling", "Makes more data than there may be room for");
+        act.ask("disk-filling", "May fill the disk with data");
     }
 }
 
-/// Whether a program is told how much of its input to take.
+/// Whether an option limits how much input a program reads.
 fn reads_a_part(program: &str, words: &[ShellWord]) -> bool {
     let options: &[&str] = match program {
         "od" | "hexdump" | "hd" => &["-N", "-n", "--read-bytes"],
@@ -188,7 +188,7 @@ fn writes_file(act: &EffectBuilder<'_>) -> bool {
     })
 }
 
-/// A size such as `900G`, `10T` or `1e12`.
+/// Parses a size such as `900G`, `10T` or `1e12`.
 fn parse_size(text: &str) -> Option<u64> {
     let text = text.trim_start_matches(['+', '<', '>', '%', '/']);
     if let Some((digits, power)) = text.split_once(['e', 'E'])
@@ -211,7 +211,7 @@ fn parse_size(text: &str) -> Option<u64> {
     Some(number.saturating_mul(unit))
 }
 
-/// Scripts that leave nothing of a file.
+/// Asks about scripts that empty many files.
 fn check_emptying(act: &mut EffectBuilder<'_>, program: &str, words: &[ShellWord]) {
     let in_place = words.iter().any(|word| {
         word.text.starts_with("-i")
@@ -244,7 +244,7 @@ fn check_emptying(act: &mut EffectBuilder<'_>, program: &str, words: &[ShellWord
         }
     });
     if nothing {
-        act.ask("mass-change", "Empties every file that it is given");
+        act.ask("mass-change", "Empties every file it is given");
     }
 }
 
@@ -268,7 +268,7 @@ fn check_lockout(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         )
     });
     if deep && shut {
-        act.ask("mass-change", "Locks everybody out of many files");
+        act.ask("mass-change", "Revokes all access to many files");
     }
 }
 
@@ -284,7 +284,7 @@ fn check_ref_overwrite(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
                 .is_some_and(|(_, to)| to.starts_with("refs/heads") || to.starts_with("refs/*"))
     });
     if fetches && over {
-        act.ask("git-loss", "Overwrites branches with those of another machine");
+        act.ask("git-loss", "Overwrites local branches with those of a remote");
     }
     let applies = words.iter().any(|word| matches!(word.text.as_str(), "apply" | "am"));
     if applies {
@@ -302,7 +302,7 @@ fn check_ref_overwrite(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     }
 }
 
-/// A folder of the project that is moved out of it is gone for the project.
+/// Asks about a directory that is moved out of the project, and so lost to it.
 fn check_move_out(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let operands: Vec<&ShellWord> =
         words.iter().filter(|word| !word.text.starts_with('-')).collect();
@@ -327,7 +327,7 @@ fn check_move_out(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         word.known && inside(word) && !made && !name.contains('.')
     };
     if target.known && !inside(target) && sources.iter().any(|word| folder(&word)) {
-        act.ask("mass-change", "Moves a folder out of the project");
+        act.ask("mass-change", "Moves a directory out of the project");
     }
 }
 
@@ -344,7 +344,7 @@ fn check_parent_kill(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     }
 }
 
-/// Files that a build makes again, by their names.
+/// Whether this is the name of a file that a build regenerates.
 pub(super) fn is_generated(name: &str) -> bool {
     const GENERATED_NAMES: &[&str] = &[
         "__pycache__",

@@ -1,5 +1,5 @@
-//! Ways to show what is in files other than by reading them by name: small
-//! languages that include files, searches for everything, other processes.
+//! Commands that show file contents other than by naming the files: languages
+//! that include files, searches for everything, other processes.
 
 use hermes_core::{Effect, Resource, Scope};
 
@@ -8,7 +8,7 @@ use crate::eval_context::EffectBuilder;
 use crate::leaf::ShellWord;
 use crate::secret_paths;
 
-/// Programs whose input may name files to be put in.
+/// Programs whose input may include files by name.
 const INCLUDING_PROGRAMS: &[&str] = &[
     "asciidoctor",
     "asciidoctor-pdf",
@@ -38,10 +38,10 @@ const INCLUDING_PROGRAMS: &[&str] = &[
     "soelim",
 ];
 
-/// Longer texts are not looked through.
+/// Maximum length of a text that is searched.
 const MAX_TEXT_BYTES: usize = 64 * 1024;
 
-/// Looks for files that are shown in such a way.
+/// Finds files that are shown in such a way.
 pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     match act.program {
         "rg" | "ripgrep" | "ag" | "ack" | "grep" | "egrep" | "ugrep" => whole_search(act, words),
@@ -51,7 +51,7 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
             if bsd.is_some_and(|word| {
                 word.text.contains('e') && word.text.bytes().all(|b| b.is_ascii_alphabetic())
             }) {
-                act.ask("secret-exposure", "Shows the variables of other processes");
+                act.ask("secret-exposure", "Shows the environment variables of other processes");
             }
         }
         "wl-paste" | "pbpaste" => shows_clipboard(act),
@@ -66,11 +66,11 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
 
 fn shows_clipboard(act: &mut EffectBuilder<'_>) {
     act.affect_any(Scope::CLIPBOARD_READ);
-    act.ask("secret-exposure", "Shows what was copied last");
+    act.ask("secret-exposure", "Shows the clipboard");
 }
 
-/// Whether a tool for the clipboard prints it. One that is neither told to nor
-/// given anything does as well.
+/// Whether a clipboard tool prints the clipboard. `xsel` also does so without
+/// options and input.
 fn prints_clipboard(act: &EffectBuilder<'_>, words: &[ShellWord]) -> bool {
     if act.program == "xclip" {
         return words.iter().any(|word| matches!(&*word.text, "-o" | "-ou" | "-out"));
@@ -99,11 +99,11 @@ fn prints_clipboard(act: &EffectBuilder<'_>, words: &[ShellWord]) -> bool {
         || !act.context.input.connected && !args.has(CLIPBOARD_INPUT_OPTIONS)
 }
 
-/// Files that a text names.
+/// Reads the files that a text names.
 fn read_included_files(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let piped = act.context.input.text.clone();
     let contents = words.iter().filter_map(|word| word.content.clone());
-    // Only what is a text, not a name: that is read anyway.
+    // Only texts: file operands are read anyway.
     let given = words.iter().filter(|word| word.text.contains(['"', '{', '(', ' ']));
     let texts: Vec<String> =
         piped.into_iter().chain(contents).chain(given.map(|word| word.text.clone())).collect();
@@ -132,7 +132,8 @@ fn read_as_file(act: &mut EffectBuilder<'_>, path: &str) {
     }
 }
 
-/// A search for everything that goes into hidden files shows all of them.
+/// Asks about a match-all search that includes hidden files, since it shows all
+/// contents.
 fn whole_search(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let flag = |letters: &[char], long: &[&str]| {
         super::recursive_reads::is_recursive(words, letters, long)
@@ -152,13 +153,13 @@ fn whole_search(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let all = pattern
         .is_some_and(|word| matches!(word.text.as_str(), "." | "" | ".*" | "^" | "$" | ".+"));
     if deep && all && !names {
-        act.ask("secret-path", "Shows all that is in the files of a folder, hidden ones as well");
+        act.ask("secret-path", "Shows all file contents in a directory, including hidden files");
     }
 }
 
-/// Names with a protocol before them, which ffmpeg looks behind.
+/// Describes operands with a protocol prefix, from which ffmpeg takes a path.
 fn describe_media(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
-    // What stands alone at the end is what is made.
+    // A trailing operand is the output file.
     if let Some(made) = words.last().filter(|_| act.program == "ffmpeg")
         && !made.text.starts_with('-')
         && !made.text.contains("://")
@@ -207,7 +208,7 @@ fn describe_media(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     }
 }
 
-/// Whether a program looks into another process.
+/// Whether a program inspects another process.
 pub(super) fn attaches_to_process(program: &str, words: &[ShellWord]) -> bool {
     let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let names_one = || {
@@ -233,11 +234,11 @@ fn check_process_memory(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         text.starts_with("/proc/") && (text.ends_with("/mem") || text.ends_with("/environ"))
     };
     if words.iter().any(inside) {
-        act.ask("secret-exposure", "Looks into another process");
+        act.ask("secret-exposure", "Inspects another process");
     }
 }
 
-/// Files that git was told to leave out are mostly secret or large.
+/// Asks about adding ignored files, which are mostly secret or large.
 fn ignored_files(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let verb =
         words.iter().find(|word| !word.text.starts_with('-')).map_or("", |w| w.text.as_str());
@@ -252,7 +253,7 @@ fn ignored_files(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let secret = words.iter().any(|word| secret_paths::names_secret(&word.text));
     let stashed = verb == "stash" && (has("-a") || has("--all"));
     if (forced && (all || secret)) || stashed {
-        act.ask("secret-path", "Takes files into the repository that it was told to leave out");
+        act.ask("secret-path", "Adds ignored files to the repository");
     }
 }
 
@@ -264,6 +265,6 @@ fn check_container_env(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
             .iter()
             .any(|word| word.text.contains(".Env") || word.text.contains("json .Config"));
     if shows {
-        act.ask("secret-exposure", "Shows the variables of a container");
+        act.ask("secret-exposure", "Shows the environment variables of a container");
     }
 }

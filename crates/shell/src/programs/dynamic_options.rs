@@ -1,6 +1,6 @@
-//! Words that are only known when a command runs and may turn out to be
-//! options or verbs. For most programs that is not worth a question, as what
-//! they can do is held by others; for some, an option makes all the difference.
+//! Words that are only known at run time and may turn out to be options or
+//! subcommands. Most programs need no question, because the sandbox limits
+//! them; for some, an option makes all the difference.
 
 use crate::eval_context::EffectBuilder;
 use crate::leaf::{RuntimeExtent, ShellWord, TextTaint};
@@ -11,7 +11,7 @@ const OPTION_SENSITIVE_PROGRAMS: &[&str] = &[
     "sort", "gsort", "rg", "man", "zip", "ssh", "scp", "chmod", "chown", "xargs", "env",
 ];
 
-/// Verbs of git with such options.
+/// Git subcommands with such options.
 const OPTION_SENSITIVE_GIT_VERBS: &[&str] = &[
     "clean",
     "reset",
@@ -42,7 +42,7 @@ const OPTION_SENSITIVE_GIT_VERBS: &[&str] = &[
     "ls-remote",
 ];
 
-/// Programs that only show their arguments, or look at them.
+/// Programs that only print or inspect their arguments.
 const HARMLESS_PROGRAMS: &[&str] = &[
     "echo",
     "printf",
@@ -125,15 +125,15 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     };
     if let Some(word) = found {
         let reason = format!(
-            "{} is given words that are only known when it runs ({})",
+            "{} receives words that are only known at run time ({})",
             act.program, word.text
         );
         act.ask("dynamic-option", reason);
     }
 }
 
-/// Whether a word may begin with a dash: it comes from what somebody else has
-/// written, and is not known to be a number, a name or a path.
+/// Whether a word may start with a dash: its text comes from outside the
+/// command, and is not known to be a number, a name or a path.
 fn may_be_option(word: &ShellWord) -> bool {
     let written = TextTaint::COMPUTED
         .with(TextTaint::FOREIGN)
@@ -150,13 +150,14 @@ fn is_sensitive_git_verb(words: &[ShellWord]) -> bool {
     verb.is_some_and(|verb| OPTION_SENSITIVE_GIT_VERBS.contains(&verb.text.as_str()))
 }
 
-/// What a code forge is asked for is said by its first two words.
+/// Describes the client of a code forge, whose first two words name the
+/// operation.
 fn describe_forge(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let verbs = || words.iter().filter(|word| !word.text.starts_with('-')).take(2);
     let tells = verbs().all(|word| word.known);
     let orders = verbs().next().is_some_and(|word| word.text == "api");
     if !tells || (orders && words.iter().any(may_be_option)) {
-        let reason = format!("Which order {} is given is only known when it runs", act.program);
+        let reason = format!("The operation of {} is only known at run time", act.program);
         act.ask("dynamic-option", reason);
     }
 }

@@ -1,4 +1,5 @@
-//! Variables that change what other programs run, or where they connect to.
+//! Environment variables that change what other programs run, or where they
+//! connect.
 
 use hermes_core::{Effect, Resource, Scope};
 
@@ -8,7 +9,7 @@ use super::env_var_tables::{
 };
 use crate::leaf::{CommandFinding, ShellWord};
 
-/// Whether a place is neither of the project nor where everybody has it.
+/// Whether a path is neither in the project nor a usual location.
 fn is_outside_place(value: &ShellWord) -> bool {
     let text = value.text.as_str();
     let usual = ["/.gradle", "/.julia", "/.local", "/R/library"];
@@ -19,19 +20,19 @@ fn is_outside_place(value: &ShellWord) -> bool {
         || text.split('/').any(|part| part == "..")
 }
 
-/// Whether a file that is written is neither a plain one of the project nor a
-/// passing one.
+/// Whether an output file is neither a plain file of the project nor a
+/// temporary one.
 fn is_outside_file(value: &ShellWord) -> bool {
     let path = value.text.strip_prefix("file=").unwrap_or(&value.text);
     let passing = ["/tmp/", "/var/tmp/", "/dev/std", "/dev/null"];
     let hidden = path.starts_with('.') && !path.starts_with("./");
-    // A home may be in a folder for passing files, too.
+    // A home directory may be below a temporary directory.
     let dotted = path.split('/').any(|part| part.len() > 1 && part.starts_with('.'));
     (path.starts_with(['/', '~']) || hidden || !value.known)
         && (dotted || !passing.iter().any(|place| path.starts_with(place)))
 }
 
-/// Options of terraform that a variable may add without a question.
+/// Whether a variable adds terraform options other than the harmless ones.
 fn has_terraform_option(name: &str, value: &ShellWord) -> bool {
     const HARMLESS_TERRAFORM_OPTIONS: &[&str] = &[
         "-compact-warnings",
@@ -60,8 +61,8 @@ fn has_terraform_option(name: &str, value: &ShellWord) -> bool {
     name.starts_with("TF_CLI_ARGS") && !(value.known && text.split_whitespace().all(is_plain))
 }
 
-/// Whether a variable names a program of cargo, of go or of rustup that hands
-/// out keys or builds.
+/// Whether a variable names a credential provider or build program of cargo, go
+/// or rustup.
 fn is_provider(name: &str, value: &ShellWord) -> bool {
     let text = value.text.as_str();
     match name {
@@ -76,7 +77,7 @@ fn is_provider(name: &str, value: &ShellWord) -> bool {
     }
 }
 
-/// Ways of go to log in that run no program.
+/// Authentication methods of go that run no program.
 fn is_builtin_auth(way: &str) -> bool {
     matches!(way, "" | "off" | "netrc")
 }
@@ -85,9 +86,9 @@ fn is_builtin_auth(way: &str) -> bool {
 pub(crate) fn environment_override(name: &str, value: &ShellWord) -> Option<CommandFinding> {
     let ask = |reason: String| Some(CommandFinding::ask("env-override", reason));
     let text = value.text.as_str();
-    // The tables in which the shell looks names up.
+    // The shell's command lookup tables.
     if matches!(name.split('[').next(), Some("BASH_CMDS" | "BASH_ALIASES")) {
-        return Some(CommandFinding::ask("shadowing", "Gives a command another meaning"));
+        return Some(CommandFinding::ask("shadowing", "Redefines a command"));
     }
     let loads = name.starts_with("LD_") && !matches!(name, "LD_LIBRARY_PATH" | "LD_RUN_PATH")
         || name.starts_with("DYLD_") && name != "DYLD_LIBRARY_PATH"
@@ -103,7 +104,7 @@ pub(crate) fn environment_override(name: &str, value: &ShellWord) -> Option<Comm
         || is_git_setting(name, text)
         || is_npm_setting(name);
     if loads {
-        return ask(format!("Sets {name}, which makes other programs run something else"));
+        return ask(format!("Sets {name}, which makes other programs run different code"));
     }
     if OUTPUT_FILE_VARIABLES.contains(&name) && is_outside_file(value) {
         return ask(format!("Makes programs write to {text} ({name})"));
@@ -115,10 +116,10 @@ pub(crate) fn environment_override(name: &str, value: &ShellWord) -> Option<Comm
         _ => false,
     };
     if unchecked {
-        return Some(CommandFinding::ask("tls-off", "Switches the check of certificates off"));
+        return Some(CommandFinding::ask("tls-off", "Disables certificate verification"));
     }
     if is_proxy(name) && is_foreign_proxy(text) {
-        let reason = format!("Sends what follows through another machine ({name})");
+        let reason = format!("Sends traffic through another machine ({name})");
         return Some(CommandFinding::ask("proxy", reason));
     }
     let names_a_program = PROGRAM_VARIABLES.contains(&name)
@@ -138,16 +139,16 @@ pub(crate) fn environment_override(name: &str, value: &ShellWord) -> Option<Comm
     }
     let options = OPTION_VARIABLES.iter().find(|(names, _)| names.contains(&name));
     if options.is_some_and(|(_, marks)| marks.iter().any(|mark| text.contains(mark))) {
-        return ask(format!("Sets {name}, which makes other programs run something else"));
+        return ask(format!("Sets {name}, which makes other programs run different code"));
     }
     if SEARCH_PATH_VARIABLES.contains(&name) && has_unusual_dirs(name, text) {
         return ask(format!(
-            "Makes programs load code from a folder that anybody may write to ({name})"
+            "Makes programs load code from a world-writable or relative directory ({name})"
         ));
     }
     let history = matches!(name, "HISTFILE" | "HISTSIZE" | "HISTFILESIZE");
     (history && matches!(text, "/dev/null" | "0" | ""))
-        .then(|| CommandFinding::ask("history-tampering", "Switches the shell's history off"))
+        .then(|| CommandFinding::ask("history-tampering", "Disables the shell history"))
 }
 
 /// Whether the value is a file that a shell would read.
@@ -155,7 +156,7 @@ fn is_file(text: &str) -> bool {
     text.contains('/') || text.ends_with("sh") || text.contains('$')
 }
 
-/// Whether programs would look for their settings in another place.
+/// Whether programs would look for their settings in an unusual place.
 fn is_unusual_home(name: &str, text: &str) -> bool {
     match name {
         "GIT_DIR" => {
@@ -169,7 +170,7 @@ fn is_unusual_home(name: &str, text: &str) -> bool {
     }
 }
 
-/// Whether a path is just the home folder of somebody.
+/// Whether a path is exactly a user's home directory.
 fn is_home_dir(text: &str) -> bool {
     let name = ["/home/", "/Users/"].iter().find_map(|folder| text.strip_prefix(folder));
     name.is_some_and(|name| !name.is_empty() && !name.contains('/'))
@@ -180,13 +181,12 @@ fn is_usual_proxy(text: &str) -> bool {
     text.split([',', '|']).all(|part| usual.contains(&part))
 }
 
-/// Whether a variable is a setting of git that names a program or a file of
-/// settings.
+/// Whether a variable is a git setting that names a program or a settings file.
 fn is_git_setting(name: &str, value: &str) -> bool {
     if name.starts_with("GIT_CONFIG_KEY_") {
         return super::git_settings::is_relevant(value);
     }
-    // A path is where git writes what it does.
+    // With a path, git writes its trace there.
     if name.starts_with("GIT_TRACE") || name.starts_with("GIT_TR2") || name == "GIT_CURL_VERBOSE" {
         return is_trace_path(value);
     }
@@ -214,7 +214,7 @@ fn is_harmless(value: &ShellWord) -> bool {
         && words.all(|word| word.starts_with('-') && word != "-c")
 }
 
-/// Whether the program of a build is no plain name and no program of the system.
+/// Whether a build program is neither a plain name nor a system program.
 fn is_unusual_program(text: &str) -> bool {
     text.split_whitespace().any(|word| word == "-c" && text.split_whitespace().count() > 2)
         || text.split_whitespace().next().is_some_and(|program| {
@@ -240,12 +240,12 @@ fn has_unusual_dirs(name: &str, text: &str) -> bool {
     })
 }
 
-/// Libraries of the project are fine for a program of the project.
+/// Allows libraries of the project for a program of the project.
 pub(super) fn allow_own_libraries(leaf: &mut crate::leaf::LeafCommand) {
     leaf.findings.retain(|found| !found.reason.ends_with("(LD_LIBRARY_PATH)"));
 }
 
-/// The machine that a proxy variable makes other programs talk to.
+/// The host that a proxy variable makes other programs connect to.
 pub(crate) fn proxy_effect(name: &str, value: &ShellWord) -> Option<Effect> {
     if !is_proxy(name) || value.text.is_empty() {
         return None;
@@ -255,7 +255,7 @@ pub(crate) fn proxy_effect(name: &str, value: &ShellWord) -> Option<Effect> {
     Some(Effect { scope: Scope::NETWORK_FETCH, resource })
 }
 
-/// Whether a proxy is neither of this machine nor of its network.
+/// Whether a proxy is neither on this machine nor in its network.
 fn is_foreign_proxy(text: &str) -> bool {
     let host = super::network::proxy_host(text).unwrap_or_default();
     let near = ["localhost", "127.", "10.", "192.168.", "172.", "::1", "host.docker.internal"];

@@ -1,10 +1,10 @@
-//! Names of variables that change what other programs run.
+//! Tables of environment variables that change what other programs run.
 
 use std::sync::LazyLock;
 
 use crate::static_names::StaticNameSet;
 
-/// Variables that make a program load or run something, whatever they say.
+/// Variables that make a program load or run something, whatever their value.
 const LOADER_VARIABLES: &str = "ANSIBLE_ACTION_PLUGINS ANSIBLE_BECOME_PASSWORD_FILE ANSIBLE_CALLBACK_PLUGINS ANSIBLE_CONFIG \
     ANSIBLE_CONNECTION_PASSWORD_FILE ANSIBLE_CONNECTION_PLUGINS ANSIBLE_LIBRARY \
     ANSIBLE_SSH_EXECUTABLE ANSIBLE_VAULT_PASSWORD_FILE AWS_CONFIG_FILE AWS_ENDPOINT_URL \
@@ -41,7 +41,7 @@ const LOADER_VARIABLES: &str = "ANSIBLE_ACTION_PLUGINS ANSIBLE_BECOME_PASSWORD_F
     YARN_NPM_REGISTRY_SERVER YARN_PLUGINS YARN_RC_FILENAME YARN_REGISTRY YARN_YARN_PATH ZDOTDIR \
     ZIPOPT npm_config_registry";
 
-/// The same as a set.
+/// [`LOADER_VARIABLES`] as a set.
 pub(super) static LOADER_VARIABLE_SET: LazyLock<StaticNameSet> =
     LazyLock::new(|| LOADER_VARIABLES.split_whitespace().collect());
 
@@ -66,7 +66,7 @@ pub(super) const PROGRAM_VARIABLES: &[&str] = &[
     "HELM_BIN",
 ];
 
-/// Programs that people choose.
+/// Harmless values of such variables: editors, pagers and other common choices.
 pub(super) const HARMLESS_PROGRAMS: &[&str] = &[
     "",
     "0",
@@ -112,7 +112,7 @@ pub(super) const HARMLESS_PROGRAMS: &[&str] = &[
     "helm",
 ];
 
-/// Compilers and their kin: a plain name or a path of the system is fine.
+/// Compilers and other build tools: a plain name or a system path is fine.
 pub(super) const BUILD_TOOL_VARIABLES: &[&str] = &[
     "CLOUDSDK_PYTHON",
     "CC",
@@ -131,7 +131,7 @@ pub(super) const BUILD_TOOL_VARIABLES: &[&str] = &[
     "PIPX_DEFAULT_PYTHON",
 ];
 
-/// Options of a virtual machine or a tool, with what makes them run something.
+/// Option variables of runtimes and tools, with the options that run something.
 pub(super) const OPTION_VARIABLES: &[(&[&str], &[&str])] = &[
     (
         &[
@@ -193,7 +193,7 @@ pub(super) const OPTION_VARIABLES: &[(&[&str], &[&str])] = &[
     (&["R_PROFILE_USER", "R_ENVIRON_USER", "GDBHISTFILE", "HISTFILE"], &["/."]),
 ];
 
-/// Variables that list folders to load code from.
+/// Variables that list directories to load code from.
 pub(super) const SEARCH_PATH_VARIABLES: &[&str] = &[
     "PATH",
     "LD_LIBRARY_PATH",
@@ -215,8 +215,8 @@ pub(super) const SEARCH_PATH_VARIABLES: &[&str] = &[
     "PKG_CONFIG_PATH",
 ];
 
-/// Variables that name a file or a folder which programs take code or settings
-/// from: in the project they are its own business.
+/// Variables that name a file or directory from which programs load code or
+/// settings: fine if it is in the project.
 pub(super) const CODE_PLACE_VARIABLES: &[&str] = &[
     "GRADLE_USER_HOME",
     "CMAKE_TOOLCHAIN_FILE",
@@ -235,6 +235,6 @@ pub(super) const CODE_PLACE_VARIABLES: &[&str] = &[
     "GIT_WORK_TREE",
 ];
 
-/// Variables that name a file which programs write.
+/// Variables that name an output file.
 pub(super) const OUTPUT_FILE_VARIABLES: &[&str] =
     &["TF_LOG_PATH", "MALLOC_TRACE", "FFREPORT", "GODEBUG_LOG", "KRB5_TRACE"];

@@ -68,7 +68,7 @@ const EXEC_OPTION_TABLE: &[ExecOptions] = &[
 static OPTIONS_BY_NAME: LazyLock<StaticNameMap<&'static ExecOptions>> =
     LazyLock::new(|| by_name(EXEC_OPTION_TABLE, |entry| entry.names));
 
-/// Looks for options that run something.
+/// Finds options that run something.
 pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let program = act.program;
     if let Some(entry) = OPTIONS_BY_NAME.get(program) {
@@ -89,7 +89,7 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         "java" | "javaw" | "kotlin" | "scala" => {
             let marks = ["-javaagent", "-agentpath", "-agentlib", "-XX:OnError", "-XX:OnOutOf"];
             if words.iter().any(|word| marks.iter().any(|mark| word.text.starts_with(mark))) {
-                act.ask("program-option", "Makes java load or run something else");
+                act.ask("program-option", "Makes java load or run other code");
             }
         }
         "rustc" | "gcc" | "g++" | "cc" | "c++" | "clang" | "clang++" | "ld" => {
@@ -112,7 +112,7 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         "mlr" | "miller" => {
             let acts = ["system(", "exec(", "os.", "tee >", "print >", "emit >", "dump >", "| \""];
             if words.iter().any(|word| acts.iter().any(|mark| word.text.contains(mark))) {
-                act.ask("interpreter-code", "Runs programs or writes files from a small script");
+                act.ask("interpreter-code", "Runs programs or writes files from an inline script");
             }
         }
         "openssl" => engines(act, words),
@@ -121,14 +121,14 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         "npm" | "pnpm" | "yarn" => package_settings(act, words),
         "ssh" | "scp" | "sftp" | "autossh" | "ssh-copy-id" | "sshfs" => ssh(act, words),
         "curl" if !values(words, &["-K", "--config"]).is_empty() => {
-            act.ask("program-option", "Takes its orders from a file (curl)");
+            act.ask("program-option", "Reads curl options from a file");
         }
         _ => {}
     }
 }
 
-/// The values of options, next to them or glued on. Long options may be cut
-/// short.
+/// The values of options, in the next word or attached. Long options may be
+/// abbreviated.
 fn values(words: &[ShellWord], options: &[&str]) -> Vec<ShellWord> {
     let mut found = Vec::new();
     for (at, word) in words.iter().enumerate() {
@@ -177,7 +177,7 @@ fn engines(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     }
 }
 
-/// Code that is loaded first: fine if it is a package or belongs to the project.
+/// Asks about preloaded code, unless it is a package or belongs to the project.
 fn preloads(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let names: &[&str] = match act.program {
         "ruby" => &["-r"],
@@ -217,7 +217,10 @@ fn cargo(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         if key.is_empty()
             || (CARGO_EXEC_KEYS.iter().any(|mark| key.contains(mark)) && !plain && !flags)
         {
-            act.ask("program-option", format!("Makes cargo run something else ({})", setting.text));
+            act.ask(
+                "program-option",
+                format!("Makes cargo run another program ({})", setting.text),
+            );
         }
     }
     let at = words.iter().position(|word| word.text == "watch");
@@ -230,7 +233,7 @@ fn cargo(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     }
 }
 
-/// Whether a setting of npm names a program.
+/// Whether an npm setting names a program.
 pub(super) fn is_running_npm_setting(name: &str) -> bool {
     let name = name.replace('_', "-");
     matches!(
@@ -267,7 +270,7 @@ fn package_settings(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     }
 }
 
-/// Settings of ssh that run a program here.
+/// Asks about ssh settings that run a local program.
 fn ssh(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     const SSH_EXEC_SETTINGS: &[&str] = &[
         "proxycommand",
@@ -298,6 +301,6 @@ fn ssh(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     if values(words, &["-F"]).iter().any(|word| word.text != "/dev/null" && word.text != "none")
         || (act.program == "ssh" && !values(words, &["-I"]).is_empty())
     {
-        act.ask("program-option", "Takes settings that may run programs from elsewhere (ssh)");
+        act.ask("program-option", "Loads settings that may run programs from another file (ssh)");
     }
 }

@@ -1,6 +1,6 @@
-//! Code that a program takes in without being an interpreter in the usual
-//! sense: a class path, a build folder, a macro file. From the project it is
-//! fine; from elsewhere, or downloaded by the same command, it is asked about.
+//! Code that a program loads without being an interpreter in the usual sense: a
+//! class path, a build directory, a macro file. Code of the project is fine;
+//! code from outside it, or downloaded by the same command, needs approval.
 
 use hermes_core::Scope;
 
@@ -9,7 +9,7 @@ use crate::args::CommandArgs;
 use crate::eval_context::{EffectBuilder, InnerCommand};
 use crate::leaf::{ShellWord, TextTaint};
 
-/// Looks for code that comes from elsewhere.
+/// Finds code from outside the project.
 pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let has = |texts: &[&str]| words.iter().any(|word| texts.contains(&word.text.as_str()));
     match act.program {
@@ -45,7 +45,7 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
             let foreign =
                 |word: &ShellWord| word.text.starts_with('@') && !word.text.starts_with("@//");
             if words.iter().any(foreign) {
-                act.ask("outside-code", "Runs a program of another repository");
+                act.ask("outside-code", "Runs a program from another repository");
             }
         }
         "sphinx-build" => {
@@ -64,7 +64,7 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     }
 }
 
-/// Verbs and options of other tools that run a command or code.
+/// Describes subcommands and options of other tools that run a command or code.
 fn verbs(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let at = |texts: &[&str]| words.iter().position(|word| texts.contains(&word.text.as_str()));
     match act.program {
@@ -90,10 +90,10 @@ fn verbs(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
             files.for_each(|word| act.write(word));
         }
         "rebar3" if at(&["--eval"]).is_some() => {
-            act.ask("interpreter-code", "Runs code that may act on its own (rebar3)");
+            act.ask("interpreter-code", "Runs code that may have side effects (rebar3)");
         }
         "swift" if at(&["-e"]).is_some() => {
-            act.ask("interpreter-code", "Runs code that may act on its own (swift)");
+            act.ask("interpreter-code", "Runs code that may have side effects (swift)");
         }
         _ => {}
     }
@@ -103,12 +103,12 @@ fn is_file(word: &ShellWord) -> bool {
     !word.text.starts_with('-') && word.text.contains(['.', '/'])
 }
 
-/// Code that is taken in: matters if it was downloaded before.
+/// Records loaded code, which matters if it was downloaded earlier.
 fn record_loaded_code(act: &mut EffectBuilder<'_>, word: &ShellWord) {
     act.leaf.loaded_code.extend(act.context.absolute(word));
 }
 
-/// The same, and asked about if it is not the project's.
+/// Records loaded code, and asks if it is outside the project.
 fn load_code(act: &mut EffectBuilder<'_>, word: &ShellWord) {
     record_loaded_code(act, word);
     let Some(path) = act.context.absolute(word) else { return };
@@ -121,7 +121,7 @@ fn load_code(act: &mut EffectBuilder<'_>, word: &ShellWord) {
     }
 }
 
-/// Folders that options name, in which a build runs what it finds.
+/// Loads directories named by options, in which a build runs what it finds.
 fn load_code_dirs(act: &mut EffectBuilder<'_>, words: &[ShellWord], options: &[&str]) {
     for pair in words.windows(2).filter(|pair| options.contains(&pair[0].text.as_str())) {
         load_code(act, &pair[1]);
@@ -157,7 +157,7 @@ fn java(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
                 true => load_code(act, word),
                 false => record_loaded_code(act, &part(word, &format!("{text}.class"))),
             }
-            // What comes after the program belongs to it.
+            // The words after the main class are its arguments.
             if act.program.starts_with("java") && act.program != "javac" {
                 break;
             }
@@ -183,7 +183,7 @@ fn compiler(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     }
     let unseen = |word: &ShellWord| word.text.starts_with("/dev/fd") || word.text == "-";
     if runs && words.iter().any(unseen) {
-        act.ask("interpreter-code", "Compiles and runs code that is only known when it runs");
+        act.ask("interpreter-code", "Compiles and runs code that is only known at run time");
     }
     let names = words.iter().any(|word| {
         word.text.starts_with("-o")
@@ -197,7 +197,7 @@ fn compiler(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     }
 }
 
-/// Tests and programs that python is told to run as modules.
+/// Describes tests and programs that python runs as modules.
 fn modules(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let Some(at) = words.iter().position(|word| word.text == "-m") else {
         return words
@@ -223,15 +223,15 @@ fn modules(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
 fn kustomize(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let runs = ["--enable-exec", "--enable-alpha-plugins", "--enable-star"];
     if words.iter().any(|word| runs.iter().any(|flag| word.text.starts_with(flag))) {
-        act.ask("program-option", "Lets a configuration run programs");
+        act.ask("program-option", "Allows a configuration to run programs");
     }
     if let Some(host) = words.iter().find_map(|word| super::network::url_host(&word.text)) {
         act.affect_host(Scope::NETWORK_FETCH, Some(&host));
-        act.ask("remote-code", "Builds what another machine says");
+        act.ask("remote-code", "Builds a configuration from another machine");
     }
 }
 
-/// Pictures have a language of their own, and names that act.
+/// Describes image tools, whose file prefixes may run scripts, write or delete.
 fn pictures(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     for word in words {
         let Some((scheme, rest)) = word.text.split_once(':') else { continue };
@@ -253,7 +253,7 @@ fn pictures(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     }
 }
 
-/// An archive that is unpacked: whether it comes from another machine.
+/// Records the target directory if the unpacked archive is downloaded.
 pub(super) fn check_unpack(act: &mut EffectBuilder<'_>, folder: Option<&ShellWord>) {
     if act.context.input.taint.has(TextTaint::REMOTE) {
         let place = match folder {

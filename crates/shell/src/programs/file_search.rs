@@ -1,4 +1,4 @@
-//! `find` and `fd`, which look for files and may do something to them.
+//! `find` and `fd`, which search for files and may act on them.
 
 use crate::args::CommandArgs;
 use crate::blocked_operations;
@@ -7,7 +7,7 @@ use crate::leaf::ShellWord;
 
 use super::find_expression::{self, FindAction};
 
-/// Describes programs that look for files.
+/// Describes programs that search for files.
 pub(super) fn describe(act: &mut EffectBuilder<'_>, _words: &[ShellWord]) -> bool {
     match act.program {
         "find" | "gfind" | "bfs" => find(act),
@@ -20,7 +20,7 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, _words: &[ShellWord]) -> boo
 
 fn find(act: &mut EffectBuilder<'_>) {
     let (options, rest) = split_options(act.arguments());
-    // Links are followed out of the folder.
+    // Symlinks may lead out of the directory.
     let follows = options.iter().any(|word| word.text.contains('L'));
     let end = rest
         .iter()
@@ -62,7 +62,7 @@ fn find(act: &mut EffectBuilder<'_>) {
     }
 }
 
-/// The options that come before all folders, and what is behind them.
+/// Splits off the options before the starting directories.
 fn split_options(words: &[ShellWord]) -> (&[ShellWord], &[ShellWord]) {
     let mut at = 0;
     while let Some(word) = words.get(at) {
@@ -79,7 +79,8 @@ fn split_options(words: &[ShellWord]) -> (&[ShellWord], &[ShellWord]) {
     words.split_at(at.min(words.len()))
 }
 
-/// Programs that are started for what is found see files with these names.
+/// Reads the well-known secrets that the name tests match, for programs run on
+/// them.
 fn read_matching_secrets(act: &mut EffectBuilder<'_>, roots: &[ShellWord], tests: &[ShellWord]) {
     let by_name = ["-name", "-iname", "-path", "-ipath", "-wholename"];
     for pair in tests.windows(2).filter(|pair| by_name.contains(&pair[0].text.as_str())) {
@@ -98,7 +99,7 @@ fn describe_delete(act: &mut EffectBuilder<'_>, roots: &[ShellWord], narrowed: b
     let blocked =
         !narrowed && blocked_operations::block_if_protected(act, roots, "root-delete", "Deletes");
     if !blocked {
-        act.ask("recursive-delete", "Deletes everything that is found");
+        act.ask("recursive-delete", "Deletes everything found");
     }
     roots.iter().for_each(|root| act.delete(root));
 }
@@ -132,7 +133,7 @@ fn describe_exec(
     act.inner.push(InnerCommand::Words(words));
 }
 
-/// The word with something found in place of `{}`.
+/// The word with a found path in place of `{}`.
 fn substitute_found(word: &ShellWord, roots: &[ShellWord]) -> ShellWord {
     if !word.text.contains("{}") {
         return word.clone();
@@ -171,7 +172,7 @@ fn fd(act: &mut EffectBuilder<'_>) {
             }
             let program = command.first().map(|word| crate::text::program_name(&word.text));
             if matches!(program.as_deref(), Some("rm" | "unlink" | "shred")) {
-                act.ask("recursive-delete", "Deletes everything that is found");
+                act.ask("recursive-delete", "Deletes everything found");
             }
             act.inner.push(InnerCommand::Words(command));
         }

@@ -6,7 +6,7 @@ use crate::blocked_operations;
 use crate::eval_context::EffectBuilder;
 use crate::leaf::{ShellWord, TargetMode};
 
-/// Describes the programs that make, change and remove files.
+/// Describes the programs that create, change and remove files.
 pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool {
     match act.program {
         "rm" | "grm" | "srm" => remove(act, words),
@@ -15,7 +15,7 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool
             check_match_all(act, &operands, "Deletes");
             operands.iter().for_each(|word| act.delete(word));
         }
-        "trash-empty" | "trash-rm" => act.ask("data-loss", "Deletes what was thrown away before"),
+        "trash-empty" | "trash-rm" => act.ask("data-loss", "Deletes files in the trash"),
         "trash-list" => act.mark_read_only(),
         "gio" => desktop(act, words),
         "mv" | "gmv" => relocate(act, words),
@@ -66,9 +66,9 @@ fn remove(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         {
             let reason = match args.operands.iter().find(|word| !word.known) {
                 Some(word) => {
-                    format!("Deletes a folder that is only known when it runs ({})", word.text)
+                    format!("Deletes a directory that is only known at run time ({})", word.text)
                 }
-                None => "Deletes folders with all that is in them".to_owned(),
+                None => "Deletes directories with all their contents".to_owned(),
             };
             act.ask("recursive-delete", reason);
         }
@@ -83,7 +83,7 @@ fn remove(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     }
     check_match_all(act, &args.operands, "Deletes");
     if act.leaf.wrappers.iter().any(|via| via.ends_with("xargs") || via == "parallel") {
-        act.ask("recursive-delete", "Deletes a list of files that another command makes");
+        act.ask("recursive-delete", "Deletes a list of files produced by another command");
     }
     for word in args.operands.iter() {
         act.delete(word);
@@ -94,7 +94,7 @@ fn remove(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     }
 }
 
-/// All that is in the working folder, or above it.
+/// Asks about globs that match everything in or above the working directory.
 fn check_match_all(act: &mut EffectBuilder<'_>, words: &[ShellWord], does: &str) {
     let found = words.iter().filter(|word| word.glob).find(|word| {
         let Some(path) = act.context.absolute(word) else { return false };
@@ -109,7 +109,7 @@ fn check_match_all(act: &mut EffectBuilder<'_>, words: &[ShellWord], does: &str)
     }
 }
 
-/// The desktop's own tool for files.
+/// Describes `gio`, the desktop's file tool.
 fn desktop(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let args = CommandArgs::parse(words, &["-a", "--attributes"]);
     let verb = args.operand(0).to_owned();
@@ -121,7 +121,7 @@ fn desktop(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         }
         "trash" | "remove" => {
             if !blocked_operations::block_if_protected(act, &rest, "root-delete", "Deletes") {
-                act.ask("recursive-delete", "Deletes files or folders");
+                act.ask("recursive-delete", "Deletes files or directories");
             }
             rest.iter().for_each(|word| act.delete(word));
         }
@@ -133,11 +133,11 @@ fn desktop(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
             }
         }
         "mkdir" | "save" => rest.iter().for_each(|word| act.write(word)),
-        _ => act.ask("unknown-subcommand", format!("Nobody knows what “gio {verb}” does")),
+        _ => act.ask("unknown-subcommand", format!("Runs the unknown subcommand “gio {verb}”")),
     }
 }
 
-/// Sources and target of `cp`, `mv` and the like.
+/// Sources and target of `cp`, `mv` and similar programs.
 fn sources_and_target(args: &CommandArgs) -> (Vec<ShellWord>, Option<ShellWord>) {
     if let Some(target) = args.value(&["-t", "--target-directory"]) {
         return (args.operands.to_vec(), Some(target));
@@ -148,7 +148,7 @@ fn sources_and_target(args: &CommandArgs) -> (Vec<ShellWord>, Option<ShellWord>)
     }
 }
 
-/// Notes where each of the sources comes to lie.
+/// Records where each source ends up.
 fn record_transfers(
     act: &mut EffectBuilder<'_>,
     args: &CommandArgs,
@@ -156,7 +156,7 @@ fn record_transfers(
     target: &ShellWord,
 ) {
     for source in sources {
-        // `src/.` is what is in the folder.
+        // `src/.` means the contents of the directory.
         let contents = source.text == "." || source.text.ends_with("/.");
         let landing = if contents || args.has(&["-T", "--no-target-directory"]) {
             TargetMode::Replace
@@ -174,7 +174,7 @@ fn relocate(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let (sources, target) = sources_and_target(&args);
     blocked_operations::block_if_protected(act, &sources, "root-move", "Moves away");
     check_match_all(act, &sources, "Moves");
-    // Without the slash it may be the one name that all of them get.
+    // Without the slash, all sources may be renamed to the same path.
     let inside = |target: &ShellWord| {
         let path = act.context.absolute(target).filter(|_| target.text.ends_with('/'));
         target.is_below_cwd() || path.is_some_and(|path| path.starts_with(act.context.at.cwd()))
@@ -186,7 +186,7 @@ fn relocate(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     if let Some(target) = target {
         check_overwrite(act, &sources, &target);
         if target.text == "/dev/null" {
-            act.ask("data-loss", "Moves files to where they are lost");
+            act.ask("data-loss", "Moves files to /dev/null, where they are lost");
         }
         act.write(&target);
         record_transfers(act, &args, &sources, &target);
@@ -227,10 +227,10 @@ fn copy(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     }
 }
 
-/// One file for all that are found, each of which it replaces.
+/// Asks about one source that replaces every file found.
 fn check_overwrite(act: &mut EffectBuilder<'_>, sources: &[ShellWord], target: &ShellWord) {
     if target.is_found_path() && !sources.iter().any(ShellWord::is_below_cwd) {
-        act.ask("mass-change", "Overwrites every file that is found");
+        act.ask("mass-change", "Overwrites every file found");
     }
 }
 
@@ -239,7 +239,7 @@ fn link(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let (sources, target) = sources_and_target(&args);
     match (sources.is_empty(), target) {
         (true, Some(source)) => {
-            // The link has the name of what it leads to.
+            // The link takes the name of its target.
             act.affect_cwd(hermes_core::Scope::FILE_WRITE);
             act.read(&source);
             let name = source.text.trim_end_matches('/').rsplit('/').next().unwrap_or("");
@@ -258,10 +258,10 @@ fn link(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     }
 }
 
-/// Notes where a link leads, so that later paths can be followed.
+/// Records the target of a link, for resolving later paths.
 fn record_link(act: &mut EffectBuilder<'_>, target: &ShellWord, source: &ShellWord) {
     let Some(link) = act.context.absolute(target) else { return };
-    // What a symbolic link says counts from the folder that it is in.
+    // A symlink's target is relative to the link's directory.
     let from = link.parent().map_or_else(|| link.clone(), std::path::Path::to_path_buf);
     let Some(to) = source.known_text().map(|text| act.context.at.normalize(&from.join(text)))
     else {
@@ -342,7 +342,7 @@ fn synchronise(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let dry = words.iter().any(|word| word.text == "--dry-run" || word.text == "-n");
     let deletes = words.iter().any(|word| word.text.starts_with("--del"));
     if args.has(&["--remove-source-files"]) && !dry {
-        act.ask("recursive-delete", "Deletes what was copied");
+        act.ask("recursive-delete", "Deletes the copied files");
     }
     if deletes && !dry {
         blocked_operations::block_if_protected(
@@ -351,7 +351,7 @@ fn synchronise(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
             "root-delete",
             "Deletes",
         );
-        act.ask("recursive-delete", "Deletes what is not in the source");
+        act.ask("recursive-delete", "Deletes files that are not in the source");
     }
     match machine(target) {
         Some(host) => act.affect_host(hermes_core::Scope::NETWORK_SEND, Some(&host)),
@@ -384,12 +384,12 @@ fn truncate(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     args.operands.iter().for_each(|word| act.write(word));
 }
 
-/// Room for a file, or a part of it that is taken away.
+/// Describes `fallocate`, which allocates or deallocates space in files.
 fn allocate(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let args = CommandArgs::parse(words, &["-o", "--offset", "-l", "--length"]);
     let takes = ["-p", "--punch-hole", "-z", "--zero-range", "-c", "--collapse-range"];
     if args.has(&takes) {
-        act.ask("data-loss", "Empties a part of files");
+        act.ask("data-loss", "Erases part of a file");
     }
     args.operands.iter().for_each(|word| act.write(word));
 }
@@ -400,7 +400,7 @@ fn shred(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     if args.has(&["--help", "--version"]) {
         return act.mark_read_only();
     }
-    act.ask("data-loss", "Overwrites files so that they cannot be restored");
+    act.ask("data-loss", "Overwrites files irrecoverably");
     args.operands.iter().for_each(|word| act.write(word));
 }
 
@@ -438,7 +438,7 @@ fn change_mode(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
             act,
             &operands,
             "root-mode",
-            "Changes the rights of everything in",
+            "Changes the permissions of everything in",
         );
     }
     if program.ends_with("chmod") {
@@ -447,7 +447,7 @@ fn change_mode(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
                 act,
                 &operands,
                 "root-mode",
-                "Lets everybody write to",
+                "Gives everyone write access to",
             );
         }
         if mode.text.contains('x') || mode.text.bytes().any(|b| matches!(b, b'7' | b'5' | b'1')) {
@@ -461,22 +461,22 @@ fn change_mode(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
             || mode.text == "0"
             || mode.text.starts_with("0:"))
     {
-        act.ask("owner-change", "Gives everything in a folder to root");
+        act.ask("owner-change", "Gives everything in a directory to root");
     } else if recursive && program == "setfacl" {
-        act.ask("mass-change", "Changes who may read and write many files");
+        act.ask("mass-change", "Changes the access rights of many files");
     }
     operands.iter().for_each(|word| act.write(word));
     operands.iter().filter(|_| recursive).for_each(|word| act.fill_dir(Some(word)));
 }
 
-/// `chmod -x file` takes a mode that looks like an option.
+/// Whether this is a mode that looks like an option, as in `chmod -x file`.
 fn is_symbolic_mode(program: &str, text: &str) -> bool {
     program.ends_with("chmod")
         && text.len() > 1
         && text.bytes().skip(1).all(|b| b"rwxXst".contains(&b))
 }
 
-/// Asks about a mode that lets more happen; whether everybody may write then.
+/// Asks about a mode that widens access; true if it makes files world-writable.
 fn judge_mode(act: &mut EffectBuilder<'_>, mode: &str, recursive: bool) -> bool {
     let number = mode.trim_start_matches(['=', '+']);
     let digits = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
@@ -491,21 +491,21 @@ fn judge_mode(act: &mut EffectBuilder<'_>, mode: &str, recursive: bool) -> bool 
             let Some(at) = clause.find(['+', '=']) else { continue };
             let (who, what) = clause.split_at(at);
             let everybody = who.contains(['a', 'o']);
-            // `o=u` is what the owner may.
+            // `o=u` copies the owner's permissions.
             world |= everybody && what.contains(['w', 'u']);
             set |= what.contains('s') && !who.contains('o');
         }
     }
     if world {
         let reason = if recursive {
-            "Lets everybody write to a whole folder"
+            "Makes a whole directory world-writable"
         } else {
-            "Lets everybody write"
+            "Makes a file world-writable"
         };
         act.ask("world-writable", reason);
     }
     if set {
-        act.ask("setuid", "Makes a program run with the rights of its owner");
+        act.ask("setuid", "Makes a program run with its owner's privileges");
     }
     world
 }
@@ -535,7 +535,7 @@ fn apply_patch(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let tainted = act.context.input.taint.has(crate::leaf::TextTaint::REMOTE)
         || args.operands.iter().any(|word| word.taint.has(crate::leaf::TextTaint::REMOTE));
     if tainted {
-        act.ask("remote-to-shell", "Changes files as something downloaded says");
+        act.ask("remote-to-shell", "Applies a downloaded patch");
     }
     match args.operands.first() {
         Some(file) => act.write(file),

@@ -1,10 +1,10 @@
-//! The expression of `find`: which of its tests have passed when one of its
-//! actions is taken. A test that comes later, or on the other side of an
-//! `-o`, holds nothing back.
+//! Parses the expression of `find`: which tests have passed when an action
+//! runs. A test that comes later, or on the other side of an `-o`, does not
+//! restrict it.
 
 use crate::leaf::ShellWord;
 
-/// Tests that leave out most of what is there, with their value.
+/// Tests with a value that exclude most files.
 const NARROWING_TESTS: &[&str] = &[
     "-name",
     "-iname",
@@ -36,10 +36,10 @@ const NARROWING_TESTS: &[&str] = &[
     "-ilname",
 ];
 
-/// The same, without a value.
+/// Tests without a value that exclude most files.
 const NARROWING_BARE_TESTS: &[&str] = &["-empty", "-nouser", "-nogroup"];
 
-/// Other words that stand alone.
+/// Other words without a value.
 const BARE_WORDS: &[&str] = &[
     "-print",
     "-print0",
@@ -68,12 +68,12 @@ const BARE_WORDS: &[&str] = &[
     "-unique",
 ];
 
-/// What must have come true before something is done.
+/// The tests that must have passed before an action.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct PassedTests {
-    /// Some test that leaves out most of what is there.
+    /// A test that excludes most files.
     pub(super) narrowed: bool,
-    /// A test for names of files that a build makes again.
+    /// A test for names of generated files.
     pub(super) generated: bool,
 }
 
@@ -93,32 +93,31 @@ impl PassedTests {
     }
 }
 
-/// Something that is done to what is found.
+/// An action on the files found.
 #[derive(Debug)]
 pub(super) struct FindAction<'w> {
     /// `-delete`, `-exec`, `-fprint`, …
     pub(super) name: &'w str,
     /// Its command or its file.
     pub(super) words: &'w [ShellWord],
-    /// What has passed by then.
+    /// The tests passed before it.
     pub(super) passed: PassedTests,
 }
 
-/// All that an expression does.
+/// All actions of an expression.
 pub(super) fn actions(words: &[ShellWord]) -> Vec<FindAction<'_>> {
     let mut reader = FindParser { words, at: 0, lost: false, actions: Vec::new() };
     reader.list(PassedTests::default(), 0);
     reader.actions
 }
 
-/// Deeper parentheses are not followed.
+/// Maximum nesting depth of parentheses.
 const MAX_PARENTHESES_DEPTH: usize = 50;
 
 struct FindParser<'w> {
     words: &'w [ShellWord],
     at: usize,
-    /// Whether it is no longer known what belongs together: nothing holds
-    /// back what comes now.
+    /// Whether the structure is lost: no test restricts later actions.
     lost: bool,
     actions: Vec<FindAction<'w>>,
 }
@@ -128,8 +127,8 @@ impl<'w> FindParser<'w> {
         self.words.get(self.at).map(|word| word.text.as_str())
     }
 
-    /// Alternatives up to the end or a closing parenthesis; what has passed
-    /// when the whole is true.
+    /// Parses alternatives up to the end or a closing parenthesis; returns the
+    /// tests passed if the whole is true.
     fn list(&mut self, before: PassedTests, depth: usize) -> PassedTests {
         let mut whole: Option<PassedTests> = None;
         loop {
@@ -138,7 +137,7 @@ impl<'w> FindParser<'w> {
                 Some("-o" | "-or") => {
                     whole = Some(whole.map_or(chain, |whole| whole.or(chain)));
                 }
-                // Only what comes last counts for the whole.
+                // Only the last part determines the result.
                 Some(",") => whole = None,
                 _ => return whole.map_or(chain, |whole| whole.or(chain)),
             }
@@ -146,7 +145,7 @@ impl<'w> FindParser<'w> {
         }
     }
 
-    /// Tests and actions one after the other, as long as all are true.
+    /// Parses a sequence of tests and actions joined by "and".
     fn chain(&mut self, before: PassedTests, depth: usize) -> PassedTests {
         let mut own = PassedTests::default();
         let mut negated = false;
@@ -168,10 +167,10 @@ impl<'w> FindParser<'w> {
                     self.at += 1;
                     let inner = self.list(now, depth + 1);
                     self.at += 1;
-                    // Turned round, it may be anything.
+                    // A negated group guarantees nothing.
                     if negated { PassedTests::default() } else { inner }
                 }
-                // It may stand for any words, `-o` among them.
+                // It may expand to any words, including `-o`.
                 text if !word.known || text == "(" => {
                     self.lost = true;
                     self.at += 1;
@@ -188,7 +187,7 @@ impl<'w> FindParser<'w> {
         own
     }
 
-    /// One test or action.
+    /// Parses one test or action.
     fn primary(&mut self, now: PassedTests) -> PassedTests {
         let Some(name) = self.text() else { return PassedTests::default() };
         self.at += 1;
@@ -216,7 +215,7 @@ impl<'w> FindParser<'w> {
         self.actions.push(FindAction { name, words, passed });
     }
 
-    /// How many words a command has.
+    /// The number of words in a command.
     fn command_len(&self) -> usize {
         let rest = self.words.get(self.at..).unwrap_or(&[]);
         let ends = |index: usize, word: &ShellWord| {
@@ -226,7 +225,7 @@ impl<'w> FindParser<'w> {
         rest.iter().enumerate().position(|(index, word)| ends(index, word)).unwrap_or(rest.len())
     }
 
-    /// A test with its value. One that nobody knows may have none.
+    /// Parses a test with its value. An unknown test may have none.
     fn test(&mut self, name: &str) -> PassedTests {
         let narrows = NARROWING_TESTS.contains(&name) || name.starts_with("-newer");
         let value = self.words.get(self.at);

@@ -1,5 +1,5 @@
-//! Formatters and fixers: they write the files and folders that they are
-//! given, all of them.
+//! Formatters and fixers, which write all files and directories that they are
+//! given.
 
 use std::sync::LazyLock;
 
@@ -8,8 +8,8 @@ use crate::eval_context::EffectBuilder;
 use crate::leaf::ShellWord;
 use crate::static_names::StaticNameMap;
 
-/// Programs, and the words of which one makes them write; none for those that
-/// always do. What comes after `!` makes them only look.
+/// Programs, and the words of which one makes them write; none if they always
+/// write. A word after `!` makes them read-only.
 const FIXER_RULES: &[(&str, &str)] = &[
     ("black isort yapf-fix docformatter-fix", "!--check !--diff !-c !--check-only"),
     ("ruff", "format --fix --unsafe-fixes !--check !--diff"),
@@ -39,7 +39,7 @@ static FIXERS_BY_NAME: LazyLock<StaticNameMap<&'static str>> = LazyLock::new(|| 
     entries.flat_map(|(names, words)| names.split(' ').map(|name| (name, *words))).collect()
 });
 
-/// Adds what such a program writes.
+/// Adds the files that such a program writes.
 pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     if act.program == "dasel" {
         return describe_dasel(act, words);
@@ -58,12 +58,12 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         let text = word.text.as_str();
         !text.starts_with('-') && !FIXER_VERBS.contains(&text) && !is_number(text)
     });
-    // What is searched for and what takes its place come first.
+    // The pattern and the replacement come first.
     let files = operands.skip(if act.program == "sd" { 2 } else { 0 });
     files.cloned().collect::<Vec<_>>().iter().for_each(|word| act.write(word));
 }
 
-/// Whether a word is a mark, or has its letter among others.
+/// Whether a word is the mark, or a flag cluster that contains its letter.
 fn matches_mark(text: &str, mark: &str) -> bool {
     let letters = || text.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
     let among =
@@ -74,7 +74,7 @@ fn matches_mark(text: &str, mark: &str) -> bool {
     }
 }
 
-/// Verbs of dasel that write the file which an option names.
+/// Describes subcommands of dasel that write the file named by an option.
 fn describe_dasel(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let args = CommandArgs::parse(
         words,

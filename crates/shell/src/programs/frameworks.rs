@@ -1,4 +1,4 @@
-//! Scripts that every project of a framework has: some of their orders empty a
+//! Command-line scripts of web frameworks, some of whose subcommands empty a
 //! database.
 
 use std::sync::LazyLock;
@@ -9,7 +9,7 @@ use crate::eval_context::EffectBuilder;
 use crate::leaf::ShellWord;
 use crate::static_names::StaticNameMap;
 
-/// Scripts by name, and their orders that lose data or open a shell.
+/// Scripts by name, and their subcommands that lose data or open a shell.
 const SCRIPT_ORDERS: &[(&str, &str)] = &[
     (
         "artisan",
@@ -45,7 +45,7 @@ static ORDERS_BY_SCRIPT: LazyLock<StaticNameMap<&'static str>> = LazyLock::new(|
     entries.flat_map(|(names, orders)| names.split(' ').map(|name| (name, *orders))).collect()
 });
 
-/// Asks about orders that lose data.
+/// Asks about subcommands that lose data.
 pub(super) fn describe(act: &mut EffectBuilder<'_>) {
     let words = act.words;
     let first = words.iter().enumerate().take(4);

@@ -58,19 +58,19 @@ const READ_ONLY_VERBS: &[&str] = &[
 const GLOBAL_VALUED_OPTIONS: &[&str] =
     &["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"];
 
-/// Whether a tool is a path. Git runs the script there.
+/// Whether a tool is given as a path, which git runs as a script.
 pub(super) fn is_path_of_tool(tool: &ShellWord) -> bool {
     !tool.known || tool.text.contains('/')
 }
 
-/// Said of a repository that anybody may have put there.
+/// Reason for a repository that another user may have created.
 pub(super) const FOREIGN_REPO_REASON: &str =
     "Works in a repository whose settings may run programs (git)";
 
-/// Whether anybody may have put a repository there.
+/// Whether another user may have created the repository.
 fn is_foreign_repo(act: &EffectBuilder<'_>, path: &std::path::Path) -> bool {
     let cwd = act.context.at.cwd();
-    // Mostly it is the project, written the same way.
+    // Fast path: usually it is the project, spelled the same way.
     let (own, here) = (cwd.as_os_str().as_encoded_bytes(), path.as_os_str().as_encoded_bytes());
     if here.strip_prefix(own).is_some_and(|rest| matches!(rest, [] | [b'/', ..])) {
         return false;
@@ -80,7 +80,7 @@ fn is_foreign_repo(act: &EffectBuilder<'_>, path: &std::path::Path) -> bool {
     shared && !path.starts_with(cwd) && !cwd.starts_with(path) && !made()
 }
 
-/// Describes git.
+/// Describes git and the clients of code forges.
 pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool {
     match act.program {
         "git" => {}
@@ -103,7 +103,11 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool
     for path in globals.values(&["--git-dir"]) {
         let far = act.context.absolute(&path).is_none_or(|path| is_foreign_repo(act, &path));
         if !path.text.ends_with(".git") || far {
-            act.ask("env-override", "Takes settings that may run programs from elsewhere (git)");
+            act.ask(
+                "env-override",
+                "Loads settings that may run programs from another \
+                repository (git)",
+            );
         }
         act.write(&path);
     }
@@ -119,7 +123,7 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool
     let looks = READ_ONLY_VERBS.contains(&verb.as_str()) || git_losses::is_read_only_verb(&verb);
     let reads = looks && !changes_repo(&verb, arguments);
     if !looks && !git_losses::is_known_verb(&verb) {
-        act.ask("unknown-subcommand", format!("Nobody knows what “git {verb}” does"));
+        act.ask("unknown-subcommand", format!("Runs the unknown subcommand “git {verb}”"));
     }
     let place = match &folder {
         Some(folder) => act.context.absolute(folder),
@@ -153,8 +157,8 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool
     true
 }
 
-/// Verbs that change a repository and leave its settings as they are, those of
-/// the repositories within it included.
+/// Subcommands that change a repository but not its settings, including those
+/// of nested repositories.
 const SETTINGS_PRESERVING_VERBS: &[&str] = &[
     "add",
     "am",
@@ -184,7 +188,7 @@ const SETTINGS_PRESERVING_VERBS: &[&str] = &[
     "write-tree",
 ];
 
-/// Whether a command that changes a repository may change its settings, too.
+/// Whether a command that changes a repository may also change its settings.
 pub fn changes_settings(leaf: &LeafCommand) -> bool {
     let words = leaf.words.get(1..).filter(|_| leaf.program == "git").unwrap_or_default();
     let verb = split_global(words).1.first();
@@ -194,16 +198,16 @@ pub fn changes_settings(leaf: &LeafCommand) -> bool {
         && !verb.is_some_and(is_plain)
 }
 
-/// Options of a push that have a value.
+/// Options of `git push` that take a value.
 const PUSH_VALUED_OPTIONS: &[&str] = &["-o", "--push-option", "--receive-pack", "--exec", "--repo"];
 
-/// The remote that a `git push` names, which is empty if it names none. None
-/// if it is no push, or if it is only known when it runs where that leads.
+/// The remote that a `git push` names, empty if it names none. `None` if this
+/// is not a push, or the remote is only known at run time.
 pub fn push_remote(leaf: &LeafCommand) -> Option<String> {
     let words = leaf.words.get(1..).filter(|_| leaf.program == "git")?;
     let (global, rest) = split_global(words);
     let (verb, rest) = rest.split_first()?;
-    // Settings for this one call may lead it elsewhere.
+    // Settings for this call may redirect it.
     let is_plain = global.iter().all(|word| {
         word.known && !matches!(word.text.as_str(), "-c" | "--config-env" | "--git-dir")
     });
@@ -219,7 +223,7 @@ pub fn push_remote(leaf: &LeafCommand) -> Option<String> {
     }
 }
 
-/// The options before the verb, and the rest.
+/// Splits off the global options before the subcommand.
 pub(crate) fn split_global(words: &[ShellWord]) -> (&[ShellWord], &[ShellWord]) {
     let mut at = 0;
     while let Some(word) = words.get(at) {
@@ -231,7 +235,7 @@ pub(crate) fn split_global(words: &[ShellWord]) -> (&[ShellWord], &[ShellWord]) 
     words.split_at(at.min(words.len()))
 }
 
-/// Whether a verb that mostly reads is told to change something.
+/// Whether a mostly reading subcommand changes something.
 fn changes_repo(verb: &str, arguments: &[ShellWord]) -> bool {
     let first =
         arguments.iter().find(|word| !word.text.starts_with('-')).map_or("", |word| &word.text);
@@ -249,7 +253,7 @@ fn changes_repo(verb: &str, arguments: &[ShellWord]) -> bool {
     }
 }
 
-/// Network and files of a verb.
+/// Describes the network access and files of a subcommand.
 fn describe_verb(
     act: &mut EffectBuilder<'_>,
     verb: &str,
@@ -332,7 +336,7 @@ fn describe_verb(
             if !args.has(&["--cached"]) {
                 args.operands.iter().for_each(|word| act.delete(word));
                 if args.has(&["-r"]) && args.has(&["-f", "--force"]) {
-                    act.ask("recursive-delete", "Deletes folders with all that is in them");
+                    act.ask("recursive-delete", "Deletes directories with all their contents");
                 }
             }
         }
@@ -340,7 +344,7 @@ fn describe_verb(
     }
 }
 
-/// Verbs of its additions that talk to another machine.
+/// Describes subcommands of extensions that talk to another machine.
 fn describe_bridge(
     act: &mut EffectBuilder<'_>,
     verb: &str,
@@ -365,7 +369,7 @@ fn describe_bridge(
     }
 }
 
-/// Command lines of code forges.
+/// Describes the command-line clients of code forges.
 fn describe_forge(act: &mut EffectBuilder<'_>) {
     let words = act.arguments();
     let args = CommandArgs::parse(
@@ -397,7 +401,7 @@ fn describe_forge(act: &mut EffectBuilder<'_>) {
         act.affect_any(Scope::NETWORK_SEND);
     }
     if verb == "delete" {
-        act.ask("infrastructure-change", "Deletes something at the code forge");
+        act.ask("infrastructure-change", "Deletes something on the code forge");
     }
     if args.operand(0) == "auth" && verb == "token" {
         act.ask("secret-exfiltration", "Prints an access token");

@@ -1,4 +1,5 @@
-//! What git loses for good, and which files it reads and writes beside its own.
+//! Irreversible git operations, and the files that git reads and writes besides
+//! its own.
 
 use std::sync::LazyLock;
 
@@ -10,7 +11,7 @@ use crate::leaf::ShellWord;
 use crate::secret_paths;
 use crate::static_names::StaticNameMap;
 
-/// Verbs that change the repository or the working tree, and are known.
+/// Known subcommands that change the repository or the working tree.
 const WRITING_VERBS: &str = "add am apply archive bisect branch bundle checkout checkout-index cherry-pick \
     citool clean clone commit commit-graph commit-tree difftool fetch filter-branch filter-repo \
     format-patch gc gui hash-object index-pack init instaweb daemon lfs ls-remote maintenance merge \
@@ -20,7 +21,7 @@ const WRITING_VERBS: &str = "add am apply archive bisect branch bundle checkout 
     update-index update-ref update-server-info worktree write-tree scalar backfill \
     absorb flow town branchless cliff machete revise p4";
 
-/// More that only looks.
+/// Known subcommands that only read.
 const READ_ONLY_VERBS: &str = "bugreport check-mailmap check-ref-format column diagnose diff-pairs \
     for-each-ref fmt-merge-msg get-tar-commit-id interpret-trailers mailinfo merge-tree patch-id \
     show-index stripspace verify-pack last-modified repo refs";
@@ -30,17 +31,17 @@ static KNOWN_VERBS: LazyLock<StaticNameMap<bool>> = LazyLock::new(|| {
     writing.chain(READ_ONLY_VERBS.split_whitespace().map(|verb| (verb, true))).collect()
 });
 
-/// Whether a verb belongs to git, or to one of its well-known additions.
+/// Whether a subcommand belongs to git or to one of its well-known extensions.
 pub(super) fn is_known_verb(verb: &str) -> bool {
     KNOWN_VERBS.contains_key(verb)
 }
 
-/// Whether it is one of those that only look.
+/// Whether a subcommand only reads.
 pub(super) fn is_read_only_verb(verb: &str) -> bool {
     KNOWN_VERBS.get(verb).is_some_and(|looks| *looks)
 }
 
-/// A word as seen from the folder that git was sent to.
+/// Resolves a word against a directory, such as that of `git -C`.
 pub(super) fn in_dir(folder: Option<&ShellWord>, word: &ShellWord) -> ShellWord {
     match folder {
         Some(folder) if !word.text.starts_with('/') => ShellWord {
@@ -53,8 +54,8 @@ pub(super) fn in_dir(folder: Option<&ShellWord>, word: &ShellWord) -> ShellWord 
     }
 }
 
-/// Files that options of a verb read or write, and secrets that are in the
-/// repository itself.
+/// Adds the files that options of a subcommand read or write, and secrets in
+/// the repository itself.
 pub(super) fn describe_files(
     act: &mut EffectBuilder<'_>,
     verb: &str,
@@ -113,7 +114,7 @@ pub(super) fn describe_files(
             let tainted =
                 args.operands.iter().any(|word| word.taint.has(crate::leaf::TextTaint::REMOTE));
             if tainted || act.context.input.taint.has(crate::leaf::TextTaint::REMOTE) {
-                act.ask("remote-to-shell", "Changes files as something downloaded says");
+                act.ask("remote-to-shell", "Changes files according to downloaded content");
             }
             read(act, &args.operands);
         }
@@ -144,7 +145,7 @@ pub(super) fn describe_files(
     stored_secrets(act, verb, &args, folder);
 }
 
-/// Secrets that the repository itself holds.
+/// Adds reads of secrets that the repository itself stores.
 fn stored_secrets(
     act: &mut EffectBuilder<'_>,
     verb: &str,
@@ -175,7 +176,7 @@ fn stored_secrets(
             | "commit"
     );
     for word in args.operands.iter().filter(|_| shows) {
-        // `HEAD:.env` and `:0:.env` are the file as the repository has it.
+        // `HEAD:.env` and `:0:.env` name the file as stored in the repository.
         let path = word.text.rsplit(':').next().unwrap_or(&word.text);
         if secret_paths::names_secret(path) {
             act.read(&in_dir(folder, &ShellWord { text: path.to_owned(), ..word.clone() }));
@@ -183,9 +184,9 @@ fn stored_secrets(
     }
 }
 
-/// What cannot be brought back.
+/// Adds findings for what cannot be restored.
 pub(super) fn describe_losses(act: &mut EffectBuilder<'_>, verb: &str, arguments: &[ShellWord]) {
-    // The most common ones, which lose nothing.
+    // The most common subcommands lose nothing.
     if matches!(verb, "add" | "commit" | "status" | "log" | "diff" | "show" | "ls-files") {
         return;
     }
@@ -196,7 +197,7 @@ pub(super) fn describe_losses(act: &mut EffectBuilder<'_>, verb: &str, arguments
         act.ask("git-remote", "Changes where this repository pushes to and pulls from");
     }
     if verb == "clean" && loses_untracked(arguments) {
-        act.ask("recursive-delete", "Deletes all files that git does not know");
+        act.ask("recursive-delete", "Deletes all untracked files");
         act.affect_cwd(Scope::FILE_DELETE);
     }
     let reason =
@@ -206,7 +207,7 @@ pub(super) fn describe_losses(act: &mut EffectBuilder<'_>, verb: &str, arguments
     }
 }
 
-/// Whether an option is given. The name of a long one may be cut short.
+/// Whether an option is given. Long names may be abbreviated.
 fn has_option(arguments: &[ShellWord], names: &[&str]) -> bool {
     let options = arguments.iter().map(|word| word.text.as_str());
     let mut options = options.filter(|text| text.starts_with('-'));
@@ -222,15 +223,15 @@ fn has_short_option(arguments: &[ShellWord], letter: char) -> bool {
     })
 }
 
-/// Whether git may hold files that it does not know for worth deleting, which
-/// a setting can make it do without being forced.
+/// Whether `git clean` may delete untracked files. A setting can allow that
+/// without `--force`, so only a dry run is safe.
 fn loses_untracked(arguments: &[ShellWord]) -> bool {
     !CommandArgs::parse(arguments, &["-e", "--exclude"]).has(&["-n", "--dry-run", "-h"])
 }
 
-/// Changes of files that are not committed yet.
+/// Reason if uncommitted changes are lost.
 fn tree_loss(verb: &str, arguments: &[ShellWord], args: &CommandArgs) -> Option<&'static str> {
-    const LOST_CHANGES_REASON: &str = "Throws away changes that are not committed";
+    const LOST_CHANGES_REASON: &str = "Discards uncommitted changes";
     let forced = has_short_option(arguments, 'f') || has_option(arguments, &["--force"]);
     let lost = match verb {
         "reset" => args.has(&["--hard"]) || has_option(arguments, &["--merge", "--keep"]),
@@ -254,13 +255,13 @@ fn tree_loss(verb: &str, arguments: &[ShellWord], args: &CommandArgs) -> Option<
         _ => false,
     };
     lost.then_some(if verb == "clean" {
-        "Deletes all files that git does not know"
+        "Deletes all untracked files"
     } else {
         LOST_CHANGES_REASON
     })
 }
 
-/// Whether `checkout` is given files, not a branch.
+/// Whether `checkout` gets files rather than a branch.
 fn checks_out_files(arguments: &[ShellWord], args: &CommandArgs) -> bool {
     if has_option(arguments, &["--help", "--orphan"]) {
         return false;
@@ -279,7 +280,7 @@ fn checks_out_files(arguments: &[ShellWord], args: &CommandArgs) -> bool {
     args.operands.len() > 1 || args.operands.iter().any(looks_like_file)
 }
 
-/// Whether a word is rather a file than a branch or a tag.
+/// Whether a word looks like a file rather than a branch or a tag.
 fn looks_like_file(word: &ShellWord) -> bool {
     let text = word.text.as_str();
     let name = text.rsplit('/').next().unwrap_or(text);
@@ -298,7 +299,7 @@ fn looks_like_file(word: &ShellWord) -> bool {
         || text.starts_with("../")
 }
 
-/// Branches, tags and what no branch holds.
+/// Reason if branches, tags or unreachable objects are lost.
 fn reference_loss(verb: &str, arguments: &[ShellWord], args: &CommandArgs) -> Option<&'static str> {
     let first = args.operand(0);
     let forced = has_short_option(arguments, 'f') || has_option(arguments, &["--force"]);
@@ -320,9 +321,9 @@ fn reference_loss(verb: &str, arguments: &[ShellWord], args: &CommandArgs) -> Op
             "Overwrites or deletes branches on the remote"
         }
         "branch" if has_short_option(arguments, 'D') || (deletes && forced) => {
-            "Deletes branches that are not merged"
+            "Deletes unmerged branches"
         }
-        // What every forge says to do with a new repository.
+        // The rename that every forge recommends for a new repository.
         "branch" if has_short_option(arguments, 'M') && is_first_branch() => return None,
         "branch"
             if forced || has_short_option(arguments, 'C') || has_short_option(arguments, 'M') =>
@@ -333,33 +334,33 @@ fn reference_loss(verb: &str, arguments: &[ShellWord], args: &CommandArgs) -> Op
             if deletes
                 && (has_short_option(arguments, 'r') || has_option(arguments, &["--remotes"])) =>
         {
-            "Deletes what is known of a remote branch"
+            "Deletes a remote-tracking branch"
         }
         "checkout" if args.has(&["-B"]) => "Moves a branch away from its commits",
         "switch" if args.has(&["-C", "--force-create"]) => "Moves a branch away from its commits",
         "stash" if matches!(first, "drop" | "clear") => "Deletes stashed changes",
-        "reflog" if matches!(first, "expire" | "delete") => "Deletes the record of earlier states",
+        "reflog" if matches!(first, "expire" | "delete") => "Deletes reflog entries",
         "filter-branch" | "filter-repo" => "Rewrites the whole history",
         "gc" if arguments
             .iter()
             .any(|word| matches!(word.text.as_str(), "--prune=now" | "--prune=all")) =>
         {
-            "Deletes everything that no branch holds"
+            "Deletes all unreachable objects"
         }
         "prune" if !has_option(arguments, &["-n", "--dry-run"]) => {
-            "Deletes everything that no branch holds"
+            "Deletes all unreachable objects"
         }
-        "lfs" if first == "prune" => "Deletes large files that no branch holds",
+        "lfs" if first == "prune" => "Deletes unreachable LFS files",
         "update-ref" => "Moves or deletes a reference",
         "replace" if deletes => "Deletes a reference",
         "replace" if !args.operands.is_empty() || has_option(arguments, &["--graft", "--edit"]) => {
-            "Puts other commits in the place of some"
+            "Replaces commits with others"
         }
         "symbolic-ref" if deletes || args.operands.len() > 1 => "Points a reference elsewhere",
-        "sparse-checkout" if first == "set" => "Takes files out of the working tree",
-        "remote" if matches!(first, "remove" | "rm") => "Forgets a remote with all its branches",
+        "sparse-checkout" if first == "set" => "Removes files from the working tree",
+        "remote" if matches!(first, "remove" | "rm") => "Removes a remote with all its branches",
         "update-index" if has_option(arguments, &["--force-remove", "--index-info"]) => {
-            "Takes files out of what is committed next"
+            "Removes files from the index"
         }
         "notes" if matches!(first, "remove" | "prune") => "Deletes notes",
         "worktree" if first == "remove" && forced => "Deletes a worktree with its changes",

@@ -1,5 +1,5 @@
-//! Repositories that a command makes itself, in folders that it makes itself:
-//! nobody else has put settings there.
+//! Repositories that a command creates itself, in directories that it creates
+//! itself: they contain no foreign settings.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use hermes_core::{Effect, Scope};
 use super::git::{FOREIGN_REPO_REASON, split_global};
 use crate::leaf::{LeafCommand, ShellWord};
 
-/// What has been made so far.
+/// The directories and repositories created so far.
 #[derive(Debug, Default)]
 pub(super) struct NewRepositories {
     dirs: Vec<PathBuf>,
@@ -16,8 +16,8 @@ pub(super) struct NewRepositories {
 }
 
 impl NewRepositories {
-    /// Goes on by one leaf, and takes back what was said of its repository if
-    /// that is one of these and nothing comes into it from elsewhere.
+    /// Processes one leaf. Drops the foreign-repository finding if its
+    /// repository is one of these and the leaf does not use the network.
     pub(super) fn follow(&mut self, leaf: &mut LeafCommand) {
         if leaf.program == "mkdir" {
             self.dirs.extend(leaf.effects.iter().filter_map(written_path).map(Path::to_path_buf));
@@ -35,7 +35,7 @@ impl NewRepositories {
                 leaf.findings.retain(|found| found.reason != FOREIGN_REPO_REASON);
             }
         }
-        // What fills a whole folder may bring a repository along.
+        // Writing a whole directory may bring in a repository.
         for filled in leaf.effects.iter().filter_map(written_path) {
             let is_kept = |own: &PathBuf| !own.starts_with(filled);
             self.dirs.retain(is_kept);
@@ -48,14 +48,14 @@ fn written_path(effect: &Effect) -> Option<&Path> {
     effect.resource.as_path().filter(|_| effect.scope == Scope::FILE_WRITE)
 }
 
-/// The folder in which git works.
+/// The directory in which git works.
 fn work_dir(leaf: &LeafCommand) -> Option<&Path> {
     let is_git = |effect: &&Effect| effect.scope.family() == "git";
     leaf.effects.iter().find(is_git).and_then(|effect| effect.resource.as_path())
 }
 
-/// Whether it makes a repository in the folder that it is in, without settings
-/// of somebody else.
+/// Whether the leaf creates a repository in the current directory, without
+/// foreign settings.
 fn creates_repository(leaf: &LeafCommand) -> bool {
     let words = leaf.words.get(1..).unwrap_or_default();
     let (global, rest) = split_global(words);

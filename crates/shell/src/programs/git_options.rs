@@ -1,4 +1,4 @@
-//! Options of git's verbs that run programs or write files.
+//! Options of git subcommands that run programs or write files.
 
 use super::git::is_path_of_tool;
 use super::{git_losses, git_settings};
@@ -6,7 +6,7 @@ use crate::args::CommandArgs;
 use crate::eval_context::{EffectBuilder, InnerCommand};
 use crate::leaf::ShellWord;
 
-/// Options of verbs that run programs or write files.
+/// Handles options of subcommands that run programs or write files.
 pub(super) fn options(
     act: &mut EffectBuilder<'_>,
     verb: &str,
@@ -84,7 +84,7 @@ pub(super) fn options(
                 .for_each(|code| act.program_option(code));
         }
         "maintenance" if args.operand(0) == "start" => {
-            act.ask("persistence", "Makes something run later by itself");
+            act.ask("persistence", "Makes something run automatically later");
         }
         "hash-object" => {
             args.operands.iter().for_each(|word| act.read(&git_losses::in_dir(folder, word)));
@@ -93,7 +93,7 @@ pub(super) fn options(
     }
 }
 
-/// Options of verbs that move or compare something.
+/// Handles options of subcommands that transfer or compare something.
 fn transfer_options(
     act: &mut EffectBuilder<'_>,
     verb: &str,
@@ -126,11 +126,11 @@ fn transfer_options(
         }
         let is_program = |text: &str| text.split('=').any(|part| part.starts_with("ext::"));
         if arguments.iter().any(|word| is_program(&word.text)) {
-            act.ask("env-override", "Makes git run a program in place of a connection");
+            act.ask("env-override", "Makes git run a program instead of connecting");
         }
     }
     let template = args.values(&["--template"]);
     if matches!(verb, "clone" | "init") && template.iter().any(|word| !word.text.is_empty()) {
-        act.ask("env-override", "Brings programs along that git runs later");
+        act.ask("env-override", "Installs hooks that git runs later");
     }
 }

@@ -1,5 +1,5 @@
-//! Settings of git: which of them run programs, lead elsewhere or take a guard
-//! away, whether they are stored, given for one call, or named by a variable.
+//! Git settings that run programs, redirect traffic or remove a safeguard,
+//! whether stored, given for one call, or set by a variable.
 
 use std::sync::LazyLock;
 
@@ -8,31 +8,31 @@ use crate::eval_context::{EffectBuilder, InnerCommand};
 use crate::leaf::{LeafCommand, ShellWord};
 use crate::static_names::StaticNameMap;
 
-/// What the value of a setting is.
+/// What the value of a setting means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SettingUse {
     /// A program, a hook, or a file with more settings.
     Program,
-    /// One of git's own tools, or a script by its path.
+    /// One of git's own tools, or the path of a script.
     Tool,
-    /// A program if a `!` stands before it.
+    /// A program if it starts with `!`.
     BangCommand,
-    /// Whom git trusts or talks through.
+    /// Whom git trusts, or which proxy it uses.
     Trust,
-    /// By which ways git may talk to others.
+    /// Which transport protocols git may use.
     Protocol,
     /// Where a repository pushes to and pulls from.
     Address,
-    /// The same, or the name of a remote.
+    /// A URL as in `Address`, or the name of a remote.
     Remote,
-    /// Whether files that git does not know are kept.
+    /// Whether untracked files are kept.
     KeepUntracked,
-    /// How long it keeps what no branch holds.
+    /// How long git keeps unreachable objects.
     Retention,
 }
 
-/// Settings by their section and their last part, whatever stands between. A
-/// `*` is every one of the section.
+/// Settings by section and last part, whatever is between them. `*` matches
+/// every setting of the section.
 const SETTING_USES: &[(&str, &str, SettingUse)] = &[
     ("branch", "remote pushremote", SettingUse::Remote),
     ("browser", "cmd path", SettingUse::Program),
@@ -115,7 +115,7 @@ static USES_BY_SECTION: LazyLock<StaticNameMap<Vec<(&'static str, SettingUse)>>>
         by_section
     });
 
-/// Values that make git run nothing, or what everybody runs.
+/// Values that make git run nothing, or a common program.
 const HARMLESS_VALUES: &[&str] = &[
     "",
     "/dev/null",
@@ -131,7 +131,7 @@ const HARMLESS_VALUES: &[&str] = &[
     "vim",
 ];
 
-/// What a setting is for, by its name in small letters.
+/// The use of a setting, by its lowercase name.
 fn setting_use(name: &str) -> Option<SettingUse> {
     let section = name.split('.').next()?;
     let last = name.rsplit('.').next()?;
@@ -140,21 +140,21 @@ fn setting_use(name: &str) -> Option<SettingUse> {
     found.map(|(_, what)| *what).filter(|_| name.len() > section.len())
 }
 
-/// Whether a setting may be worth a question, whatever its value is.
+/// Whether a setting may need a finding, depending on its value.
 pub(super) fn is_relevant(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     name.starts_with("alias.") || name.starts_with("remote.") || setting_use(&name).is_some()
 }
 
-/// Options of `git config` that have a value.
+/// Options of `git config` that take a value.
 const CONFIG_VALUED_OPTIONS: &[&str] =
     &["-f", "--file", "--blob", "--type", "--default", "--comment", "--value", "--url"];
 
-/// Verbs of `git config`.
+/// Subcommands of `git config`.
 const CONFIG_VERBS: &[&str] =
     &["list", "get", "set", "unset", "add", "edit", "rename-section", "remove-section"];
 
-/// Options and verbs of `git config` that look.
+/// Options and subcommands of `git config` that only read.
 const CONFIG_READ_WORDS: &[&str] = &[
     "--get",
     "--get-all",
@@ -168,7 +168,7 @@ const CONFIG_READ_WORDS: &[&str] = &[
     "list",
 ];
 
-/// Those that change something though no value follows.
+/// Options and subcommands of `git config` that write even without a value.
 const CONFIG_WRITE_WORDS: &[&str] = &[
     "--add",
     "--edit",
@@ -185,8 +185,8 @@ const CONFIG_WRITE_WORDS: &[&str] = &[
     "unset",
 ];
 
-/// The options and the verb of `git config`, and from the first name on the
-/// rest, in which a dash means nothing.
+/// Splits `git config` arguments into options with the subcommand, and the rest
+/// from the first name on, where a dash has no meaning.
 fn split_config(arguments: &[ShellWord]) -> (&[ShellWord], &[ShellWord]) {
     let mut at = 0;
     let mut verb = false;
@@ -211,7 +211,7 @@ pub(super) fn changes_config(arguments: &[ShellWord]) -> bool {
     !has(CONFIG_READ_WORDS) && (rest.len() > 1 || has(CONFIG_WRITE_WORDS))
 }
 
-/// Settings that are stored.
+/// Checks stored settings.
 pub(super) fn describe(act: &mut EffectBuilder<'_>, arguments: &[ShellWord]) {
     if !changes_config(arguments) {
         return;
@@ -219,10 +219,10 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, arguments: &[ShellWord]) {
     let (options, rest) = split_config(arguments);
     let has = |names: &[&str]| options.iter().any(|word| names.contains(&word.text.as_str()));
     if has(&["--system"]) {
-        act.ask("system-setting", "Changes the settings of git for everybody");
+        act.ask("system-setting", "Changes git settings for all users");
     }
     if has(&["--rename-section", "rename-section"]) {
-        act.ask("env-override", "Gives settings of git other names");
+        act.ask("env-override", "Renames git settings");
     }
     let Some(name) = rest.first() else { return };
     if setting_use(&name.text.to_ascii_lowercase()) == Some(SettingUse::Address) {
@@ -235,7 +235,7 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, arguments: &[ShellWord]) {
     }
 }
 
-/// Asks about a setting, written `name=value`.
+/// Adds a finding for a risky setting, written `name=value`.
 pub(super) fn judge(act: &mut EffectBuilder<'_>, setting: &ShellWord) {
     let (name, value) = setting.text.split_once('=').unwrap_or((&setting.text, ""));
     let name = name.to_ascii_lowercase();
@@ -254,10 +254,10 @@ pub(super) fn judge(act: &mut EffectBuilder<'_>, setting: &ShellWord) {
             ask_program_setting(act, &name)
         }
         Some(SettingUse::Trust) if !value.is_empty() => {
-            act.ask("env-override", format!("Changes whom git trusts or talks through ({name})"));
+            act.ask("env-override", format!("Changes whom git trusts or connects via ({name})"));
         }
         Some(SettingUse::Protocol) if unknown || opens_protocol(&name, value) => {
-            act.ask("env-override", format!("Lets git talk to others in more ways ({name})"));
+            act.ask("env-override", format!("Lets git use more transport protocols ({name})"));
         }
         Some(SettingUse::Address) if !value.is_empty() => {
             act.ask("git-remote", REMOTE_CHANGE_REASON)
@@ -266,40 +266,39 @@ pub(super) fn judge(act: &mut EffectBuilder<'_>, setting: &ShellWord) {
             act.ask("git-remote", REMOTE_CHANGE_REASON)
         }
         Some(SettingUse::KeepUntracked) if !matches!(value, "" | "true" | "yes" | "on" | "1") => {
-            act.ask("git-history-loss", "Lets git delete files that it does not know");
+            act.ask("git-history-loss", "Lets git delete untracked files");
         }
         Some(SettingUse::Retention) if !matches!(value, "" | "never") => {
             act.ask(
                 "git-history-loss",
-                format!("Changes when git forgets earlier states ({name})"),
+                format!("Changes when git expires earlier states ({name})"),
             );
         }
         _ => {}
     }
 }
 
-/// Said of what leads the next push or pull elsewhere.
+/// Reason for settings that redirect the next push or pull.
 const REMOTE_CHANGE_REASON: &str = "Changes where this repository pushes to and pulls from";
 
 fn ask_program_setting(act: &mut EffectBuilder<'_>, name: &str) {
     act.ask("env-override", format!("Makes git run another program ({name})"));
 }
 
-/// Whether a way of talking is opened. Repositories of this machine are no
-/// such way.
+/// Whether a transport protocol is allowed. Local repositories do not count.
 fn opens_protocol(name: &str, value: &str) -> bool {
     name != "protocol.file.allow" && !matches!(value, "" | "never")
 }
 
-/// Whether a remote is not named, but written down as an address.
+/// Whether a remote is given as a URL or path instead of a name.
 fn is_address(value: &str) -> bool {
     value.contains(':') || value.starts_with(['/', '~']) || value.starts_with("../")
 }
 
-/// What a new verb of git stands for: source of a shell after `!`, else the
-/// words of another call of git.
+/// Checks what an alias expands to: shell code after `!`, else the words of
+/// another git call.
 fn check_alias(act: &mut EffectBuilder<'_>, value: &ShellWord) {
-    const ALIAS_RUNS_REASON: &str = "Makes git run a program under another name";
+    const ALIAS_RUNS_REASON: &str = "Creates a git alias that runs a program";
     if let Some(code) = value.text.strip_prefix('!') {
         act.ask("program-option", ALIAS_RUNS_REASON);
         act.inner.push(InnerCommand::Source(ShellWord { text: code.to_owned(), ..value.clone() }));
@@ -308,9 +307,9 @@ fn check_alias(act: &mut EffectBuilder<'_>, value: &ShellWord) {
     }
 }
 
-/// Whether git with these words would run a program that they name.
+/// Whether git with these words would run a program named in them.
 fn alias_runs_program(act: &EffectBuilder<'_>, value: &ShellWord) -> bool {
-    // One word is a verb without options.
+    // A single word is a subcommand without options.
     if !value.text.contains(char::is_whitespace) {
         return false;
     }

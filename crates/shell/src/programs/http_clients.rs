@@ -1,4 +1,4 @@
-//! Programs that fetch pages and files: curl, wget and their kin, with every
+//! Programs that download pages and files: curl, wget and similar, with every
 //! option that reads or writes a file.
 
 use std::sync::LazyLock;
@@ -49,7 +49,7 @@ const DATA_OPTIONS: &str = "-d -F -T --data --data-raw --data-binary --data-urle
     --form --upload-file --form-string --url-query";
 const FILE_NAMING_OPTIONS: &str =
     "-w --write-out -H --header -b --cookie --variable --proxy-header";
-/// Options without a value whose names are the beginning of one with a value.
+/// Options without a value whose names are a prefix of one with a value.
 const BARE_OPTIONS: &[&str] = &["--head", "--netrc", "--parallel", "--crlf"];
 const PROXY_OPTIONS: &str = "-x --proxy --preproxy --socks4 --socks4a --socks5 --socks5-hostname \
     --proxy1.0 --doh-url --resolve --connect-to";
@@ -58,7 +58,7 @@ fn split_options(options: &'static str) -> Vec<&'static str> {
     options.split_whitespace().collect()
 }
 
-/// Describes the programs that fetch.
+/// Describes HTTP clients.
 pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool {
     match act.program {
         "curl" | "curlie" => curl(act, words),
@@ -71,7 +71,7 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool
     true
 }
 
-/// Browsers for the terminal. Forms are filled in from a file or the input.
+/// Terminal browsers. Form data comes from a file or stdin.
 fn browse(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let args =
         CommandArgs::parse(words, &["-o", "-cmd_script", "-cmd_log", "-cfg", "-post", "-header"]);
@@ -84,7 +84,7 @@ fn browse(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     reach_urls(act, &scope, &args.operands);
 }
 
-/// Programs that take an address where others take a file.
+/// Programs that accept a URL in place of a file.
 const URL_OPENING_PROGRAMS: &[&str] = &[
     "convert",
     "ffmpeg",
@@ -101,12 +101,12 @@ const URL_OPENING_PROGRAMS: &[&str] = &[
     "xsltproc",
 ];
 
-/// Options of ffmpeg whose value may name an address that it does not go to.
+/// Options of ffmpeg whose value may contain a URL that it does not open.
 const URL_MENTIONING_OPTIONS: &[&str] =
     &["-headers", "-user_agent", "-referer", "-cookies", "-metadata"];
 
-/// The machines from which such a program takes something, or to which it
-/// gives what it makes.
+/// Adds the hosts from which such a program reads, or to which it writes its
+/// output.
 pub(super) fn describe_opened_urls(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     if !URL_OPENING_PROGRAMS.contains(&act.program) {
         return;
@@ -127,7 +127,7 @@ pub(super) fn describe_opened_urls(act: &mut EffectBuilder<'_>, words: &[ShellWo
                 *at == 0 || act.program == "ffmpeg" && !URL_MENTIONING_OPTIONS.contains(&option)
             });
         let Some(at) = address else { continue };
-        // What is no input of ffmpeg is where its output goes.
+        // A URL that is not an ffmpeg input is an output.
         let made =
             act.program == "ffmpeg" && option != "-i" && !URL_MENTIONING_OPTIONS.contains(&option);
         let scope = if made || posts { Scope::NETWORK_SEND } else { Scope::NETWORK_FETCH };
@@ -137,7 +137,7 @@ pub(super) fn describe_opened_urls(act: &mut EffectBuilder<'_>, words: &[ShellWo
 }
 
 fn curl(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
-    // `--expand-url` is `--url` with variables in it.
+    // `--expand-url` is `--url` with variables.
     let plain = |word: &ShellWord| match word.text.strip_prefix("--expand-") {
         Some(rest) => ShellWord { text: format!("--{rest}"), ..word.clone() },
         None => word.clone(),
@@ -154,7 +154,7 @@ fn curl(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let headers = args.values(&["-H", "--header", "--proxy-header"]);
     let from_file = |word: &&ShellWord| word.text.contains('@') && !word.text.contains("\": ");
     let header_file = headers.iter().any(|word| word.text.starts_with('@'));
-    // What is in the file is the value of a header.
+    // The file contains the value of a header.
     let mut tags = args.values(&["--etag-compare"]);
     tags.retain(|word| !word.text.to_ascii_lowercase().contains("etag"));
     let only_asks = args.has(&["-G", "--get"]) && !data.iter().any(|word| from_file(&word));
@@ -185,13 +185,13 @@ fn curl(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let secret = words.iter().any(|word| word.taint.has(TextTaint::SECRET));
     if secret || (sends && act.context.input.taint.has(TextTaint::SECRET)) {
         reach_urls(act, &Scope::NETWORK_SEND, &urls);
-        act.ask("secret-exfiltration", "Sends what looks like a secret to another machine");
+        act.ask("secret-exfiltration", "Sends a likely secret to another machine");
     }
     for word in args.values(&split_options(READ_OPTIONS)) {
         let file = word.text.split(':').next().unwrap_or("").to_owned();
         act.read(&expand_home(act, &word, &file));
     }
-    // A cookie without `=` and a format with `@` are files.
+    // A cookie without `=` and a format with `@` name files.
     for word in &cookie_files {
         act.read(word);
     }
@@ -211,12 +211,12 @@ fn curl(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     write_outputs(act, &args, &urls);
 }
 
-/// Protocols by which something is fetched.
+/// Protocols that download something.
 const FETCH_PROTOCOLS: &[&str] =
     &["http", "https", "ftp", "ftps", "sftp", "scp", "file", "ipfs", "ipns"];
 
-/// Whether an address, or the name of a protocol, is one of those by which
-/// anything can be said to a port: telnet, gopher, dict, mail and the like.
+/// Whether a URL or protocol name can carry arbitrary text to a port: telnet,
+/// gopher, dict, mail and similar.
 fn is_raw_protocol(word: &ShellWord) -> bool {
     let protocol = match word.text.split_once("://") {
         Some((protocol, _)) => protocol,
@@ -230,14 +230,14 @@ fn is_raw_protocol(word: &ShellWord) -> bool {
     is_name && !FETCH_PROTOCOLS.iter().any(|known| protocol.eq_ignore_ascii_case(known))
 }
 
-/// The files into which a format of what is told at the end goes.
+/// The files that a `--write-out` format redirects to.
 fn output_files(format: &str) -> impl Iterator<Item = &str> {
     let parts = format.split("%output{").skip(1);
     parts.filter_map(|part| part.split_once('}')).map(|(file, _)| file.trim_start_matches(">>"))
 }
 
-/// Whether a file is neither the project's nor made for a while: such cookies
-/// are logins of the user.
+/// Whether a file is neither in the project nor temporary: cookies in such a
+/// file are logins of the user.
 fn is_user_file(act: &EffectBuilder<'_>, file: &ShellWord) -> bool {
     let path = act.context.absolute(&expand_home(act, file, &file.text));
     let is_passing = |path: &std::path::Path| {
@@ -249,8 +249,8 @@ fn is_user_file(act: &EffectBuilder<'_>, file: &ShellWord) -> bool {
     path.is_some_and(|path| !path.starts_with(act.context.at.cwd()) && is_at_home(&path))
 }
 
-/// Whether a file is where curl keeps its cookies, by its name. Any other file
-/// may be one whose lines are not cookies at all.
+/// Whether a file is a cookie file, by its name. Lines of any other file may
+/// not be cookies.
 fn is_cookie_file(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
     name.is_empty() || name == "null" || name.contains("cookie") || name.contains("jar")
@@ -260,7 +260,7 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-/// Files whose contents are sent.
+/// Adds files whose contents are sent.
 fn upload_files(act: &mut EffectBuilder<'_>, args: &CommandArgs, data: &[ShellWord]) {
     let uploaded = args.values(&["-T", "--upload-file"]);
     for word in data {
@@ -286,7 +286,7 @@ fn write_outputs(act: &mut EffectBuilder<'_>, args: &CommandArgs, urls: &[ShellW
     let placed = |word: &ShellWord| super::git_losses::in_dir(folder.as_ref(), word);
     for word in args.values(&split_options(WRITE_OPTIONS)) {
         let named = args.values(&["-o", "--output"]).contains(&word);
-        // `#1` is a part of the address.
+        // `#1` expands to a part of the URL.
         let computed = named && word.text.contains('#');
         let word = if named { placed(&word) } else { word };
         act.write(&ShellWord {
@@ -303,7 +303,7 @@ fn write_outputs(act: &mut EffectBuilder<'_>, args: &CommandArgs, urls: &[ShellW
     }
 }
 
-/// Other machines that curl is told to talk to.
+/// Adds other hosts that curl connects to.
 fn reach_proxies(act: &mut EffectBuilder<'_>, args: &CommandArgs, scope: &Scope) {
     for word in args.values(&["--resolve"]) {
         // host:port:address,address
@@ -327,11 +327,12 @@ fn reach_proxies(act: &mut EffectBuilder<'_>, args: &CommandArgs, scope: &Scope)
     }
     for word in args.values(&["--unix-socket", "--abstract-unix-socket"]) {
         act.read(&word);
-        act.ask("privilege", "Talks to a service of the machine through its socket");
+        act.ask("privilege", "Talks to a local service through its socket");
     }
 }
 
-/// A path with the home folder for `~`, which programs are given as it is.
+/// A path with `~` replaced by the home directory, for programs that get `~`
+/// unexpanded.
 fn expand_home(act: &EffectBuilder<'_>, word: &ShellWord, path: &str) -> ShellWord {
     let text = match (path.strip_prefix("~/"), act.context.at.home()) {
         (Some(rest), Some(home)) => home.join(rest).to_string_lossy().into_owned(),
@@ -340,7 +341,7 @@ fn expand_home(act: &EffectBuilder<'_>, word: &ShellWord, path: &str) -> ShellWo
     ShellWord { text, ..word.clone() }
 }
 
-/// A file that is sent away.
+/// Adds a file that is uploaded.
 pub(super) fn upload(act: &mut EffectBuilder<'_>, file: &ShellWord) {
     act.read(file);
     const PRIVATE_PATH_MARKS: &[&str] = &["/.env", "credentials", ".pem", "/etc/passwd"];
@@ -357,7 +358,7 @@ pub(super) fn upload(act: &mut EffectBuilder<'_>, file: &ShellWord) {
     }
 }
 
-/// Services that hand out the credentials of the machine they are asked from.
+/// Services that return credentials of the requesting machine.
 const METADATA_HOSTS: &[&str] = &[
     "168.63.129.16",
     "192.0.0.192",
@@ -373,10 +374,10 @@ const METADATA_HOSTS: &[&str] = &[
     "instance-data.ec2.internal",
 ];
 
-/// Names that stand for the address in front of them.
+/// Domains that resolve to the address in front of them.
 const IP_ECHO_DOMAINS: &[&str] = &[".nip.io", ".sslip.io", ".xip.io", ".traefik.me"];
 
-/// The machines that addresses lead to.
+/// Adds the hosts of URLs.
 pub(super) fn reach_urls(act: &mut EffectBuilder<'_>, scope: &Scope, urls: &[ShellWord]) {
     if urls.is_empty() {
         act.affect_any(scope.clone());
@@ -386,13 +387,13 @@ pub(super) fn reach_urls(act: &mut EffectBuilder<'_>, scope: &Scope, urls: &[She
         let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or("");
         let bracket = authority.rsplit('@').next().unwrap_or("").starts_with('[');
         if url.known && (authority.contains(['{', '}']) || (authority.contains('[') && !bracket)) {
-            act.ask("obfuscation", format!("The machine is written as a pattern ({authority})"));
+            act.ask("obfuscation", format!("The host is written as a pattern ({authority})"));
         }
         let host =
             url_host(&url.text).or_else(|| url.known.then(|| authority_host(&url.text)).flatten());
         if let Some(host) = host.as_deref() {
             if METADATA_HOSTS.contains(&host) {
-                act.ask("metadata-address", format!("{host} hands out the machine's credentials"));
+                act.ask("metadata-address", format!("{host} returns the machine's credentials"));
             }
             let echoed = IP_ECHO_DOMAINS.iter().find_map(|end| host.strip_suffix(end));
             if let Some(address) = echoed.map(|text| text.replace('-', ".")) {
@@ -407,7 +408,7 @@ pub(super) fn reach_urls(act: &mut EffectBuilder<'_>, scope: &Scope, urls: &[She
     }
 }
 
-/// Lists of addresses, and settings that may hold some: nobody has seen them,
+/// Handles lists of URLs, and settings that may contain some. They are unknown
 /// unless the same command wrote them.
 pub(super) fn follow_list(act: &mut EffectBuilder<'_>, scope: &Scope, list: &ShellWord) {
     let text = match list.text.as_str() {

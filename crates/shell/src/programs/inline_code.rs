@@ -1,8 +1,7 @@
-//! Code that stands in a command and does more than to compute. It is judged
-//! like a script of the project, which the sandbox holds: nobody is asked about
-//! an import, a file that it opens or a program that it starts. What is left to
-//! ask about are files that it names, commands that would be asked about, and
-//! what has the shape of an attack.
+//! Code in a command that does more than compute. It is judged like a script of
+//! the project, which the sandbox confines: imports, opened files and started
+//! programs need no approval. Findings remain for files that it names, commands
+//! that would need approval, and attack patterns.
 
 use hermes_core::{Effect, Resource, Scope};
 
@@ -15,10 +14,10 @@ use crate::eval_context::EffectBuilder;
 use crate::leaf::{CommandFinding, ShellWord};
 use crate::secret_paths;
 
-/// Longer texts are no names.
+/// Longer strings are not names.
 const MAX_NAME_BYTES: usize = 512;
 
-/// What runs a command besides the usual.
+/// Functions that run a command.
 const COMMAND_RUNNERS: &[&str] = &[
     "system",
     "system2",
@@ -53,7 +52,7 @@ const COMMAND_RUNNERS: &[&str] = &[
     "open",
 ];
 
-/// What deletes, moves or empties a file.
+/// Functions that delete, move or empty a file.
 const FILE_REMOVERS: &[&str] = &[
     "unlink",
     "unlinkSync",
@@ -69,26 +68,26 @@ const FILE_REMOVERS: &[&str] = &[
     "mv",
 ];
 
-/// The same by names that mean something else as well.
+/// The same, with qualified names because the bare ones have other meanings.
 const QUALIFIED_REMOVERS: &[&str] =
     &["os.remove", "file.remove", "File.delete", "Deno.remove", "fs.remove"];
 
-/// What deletes trees by its name alone.
+/// Functions that always delete a tree.
 const TREE_REMOVERS: &[&str] =
     &["rm_rf", "rm_r", "remove_entry", "remove_entry_secure", "removeDirectory"];
 
-/// What lists files.
+/// Functions that list files.
 const FILE_LISTERS: &[&str] =
     &["glob", "listdir", "readdir", "readdirSync", "scandir", "iterdir", "rglob", "walk"];
 
-/// Where the home directory is.
+/// Names that yield the home directory.
 const HOME_NAMES: &[&str] =
     &["homedir", "home", "HOME", "expanduser", "user_home", "USERPROFILE", "gethomedir"];
 
-/// What makes code of a text.
+/// Functions that evaluate a string as code.
 const CODE_EVALUATORS: &[&str] = &["exec", "eval", "compile", "Function", "loadstring", "system"];
 
-/// What makes another text of a text.
+/// Functions that decode a string.
 const TEXT_DECODERS: &[&str] = &[
     "b64decode",
     "b32decode",
@@ -109,7 +108,7 @@ const TEXT_DECODERS: &[&str] = &[
     "unpack",
 ];
 
-/// What fetches from elsewhere.
+/// Names that download something.
 const NETWORK_FETCHERS: &[&str] = &[
     "urlopen",
     "urlretrieve",
@@ -132,7 +131,7 @@ const NETWORK_FETCHERS: &[&str] = &[
     "source",
 ];
 
-/// What takes in code by a path or an address.
+/// Names that load code from a path or URL.
 const CODE_LOADERS: &[&str] = &[
     "run_path",
     "dofile",
@@ -147,22 +146,22 @@ const CODE_LOADERS: &[&str] = &[
     "path",
 ];
 
-/// The same, where an address is one of code.
+/// The same, where a URL is loaded as code.
 const REMOTE_LOADERS: &[&str] = &["include", "include_once", "source"];
 
-/// What connects to another machine, and what gives it a shell.
+/// Names that connect to another host, and those that give it a shell.
 const SOCKET_NAMES: &[&str] = &["socket", "TCPSocket", "fsockopen", "createConnection", "net"];
 const SHELL_GIVERS: &[&str] = &["dup2", "pty", "popen"];
 const SHELL_NAMES: &[&str] = &["sh", "bash", "/bin/sh", "/bin/bash"];
 
-/// What it is given when it runs.
+/// Names that read stdin, and those that read arguments.
 const INPUT_NAMES: &[&str] = &["input", "stdin", "STDIN", "gets", "interact", "pdb"];
 const ARGUMENT_NAMES: &[&str] = &["argv", "ARGV", "args"];
 
-/// The inside of Python, from which everything else can be had.
+/// Python internals from which everything else is reachable.
 const PYTHON_INTERNALS: &[&str] = &["__subclasses__", "__globals__", "__builtins__"];
 
-/// Names that nobody has a reason to put together.
+/// Names that have no legitimate reason to be concatenated.
 const SPLIT_NAMES: &[&str] = &[
     "os",
     "sys",
@@ -186,7 +185,7 @@ const SPLIT_NAMES: &[&str] = &[
     "readFileSync",
 ];
 
-/// Calls that write the file that they are given first.
+/// Calls that write the file given as the first argument.
 const WRITING_CALLS: &[&str] = &[
     "writeFileSync",
     "writeFile",
@@ -203,7 +202,7 @@ const WRITING_CALLS: &[&str] = &[
     "savetxt",
 ];
 
-/// Calls that delete it.
+/// Calls that delete the file given as the first argument.
 const DELETING_CALLS: &[&str] = &[
     "os.remove",
     "os.unlink",
@@ -219,17 +218,17 @@ const DELETING_CALLS: &[&str] = &[
     "Deno.removeSync",
 ];
 
-/// A piece of code, taken apart.
+/// A piece of code, split into code and strings.
 pub(super) struct CodeSnippet<'a> {
     pub(super) language: CodeLanguage,
-    /// As it is written.
+    /// The source text.
     pub(super) whole: &'a str,
-    /// Without what is in its texts.
+    /// The source without the contents of its strings.
     pub(super) bare: &'a str,
     pub(super) strings: &'a [String],
-    /// Where in the bare code each text begins.
+    /// Where each string begins in the bare code.
     pub(super) places: &'a [usize],
-    /// What it is given on the command line.
+    /// Its command-line arguments.
     pub(super) operands: &'a [ShellWord],
 }
 
@@ -242,7 +241,7 @@ impl CodeSnippet<'_> {
         }
     }
 
-    /// Whether one of the names is used, as such or as a text.
+    /// The first of these names that is used, as an identifier or a string.
     fn find_used_name(&self, list: &[&str]) -> Option<&str> {
         let named = embedded::identifiers(self.bare).find(|word| list.contains(word));
         named.or_else(|| {
@@ -251,8 +250,7 @@ impl CodeSnippet<'_> {
         })
     }
 
-    /// Texts that stand beside one another with nothing between them but what
-    /// puts them together.
+    /// Adjacent strings, joined where only a concatenation is between them.
     fn joined_strings(&self) -> Vec<String> {
         let mut found: Vec<String> = Vec::new();
         let mut open: Option<(String, usize)> = None;
@@ -269,7 +267,7 @@ impl CodeSnippet<'_> {
         found
     }
 
-    /// Texts that may be commands.
+    /// Strings that may be commands.
     fn commands(&self) -> Vec<String> {
         let (_, mut texts) = embedded::split_strings(self.whole, self.comments());
         texts.extend(percent_strings(self.whole));
@@ -286,7 +284,7 @@ impl CodeSnippet<'_> {
         texts
     }
 
-    /// Whether it runs commands in one of the ways of its language.
+    /// Whether it runs commands in a way of its language.
     fn runs_commands(&self) -> bool {
         let quoted = self.language != CodeLanguage::Python && self.whole.contains('`');
         quoted
@@ -295,9 +293,10 @@ impl CodeSnippet<'_> {
     }
 }
 
-/// Writes down what a piece of code does that a person should know of.
+/// Adds effects and findings of a piece of code.
 pub(super) fn describe(act: &mut EffectBuilder<'_>, code: &CodeSnippet<'_>) {
-    // A text in a program that may be a command: the program itself was read.
+    // A string in a program that may be a command; the program itself was
+    // already checked.
     if act.context.in_code {
         return;
     }
@@ -344,19 +343,19 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, code: &CodeSnippet<'_>) {
     }
 }
 
-/// What it makes of its input, where that is known: a path, or more code.
+/// Checks how the code uses its input: as a path, or as more code.
 fn check_input(act: &mut EffectBuilder<'_>, code: &CodeSnippet<'_>) -> Vec<CommandFinding> {
     if code.find_used_name(CODE_EVALUATORS).is_some() {
-        act.ask("dynamic-code", "Runs what it is given as code");
+        act.ask("dynamic-code", "Runs its input as code");
     }
     let Some(text) = act.context.input.text.clone() else { return Vec::new() };
     if secret_paths::mentions_secret(&text) {
-        act.ask("secret-path", "Is given the name of something that looks like a secret");
+        act.ask("secret-path", "Gets the name of something that looks like a secret");
     }
     embedded::destructive_code(&text, CommentStyle::Unknown, act.context.at)
 }
 
-/// Files that it writes or deletes and names by plain texts.
+/// Adds files that the code writes or deletes and names by string literals.
 fn describe_files(act: &mut EffectBuilder<'_>, code: &CodeSnippet<'_>, joined: &[String]) {
     let named = |names: &[&str]| {
         let all = code_calls::file_arguments(code.bare, code.strings, code.places, names);
@@ -367,7 +366,7 @@ fn describe_files(act: &mut EffectBuilder<'_>, code: &CodeSnippet<'_>, joined: &
         texts.collect::<Vec<ShellWord>>()
     };
     let mut written = named(WRITING_CALLS);
-    // A call under another name shows only by the name that it had before.
+    // An aliased call shows only by its original name.
     let mentions: usize = WRITING_CALLS.iter().map(|name| code.bare.matches(name).count()).sum();
     if mentions > written.len() {
         let paths = code.strings.iter().filter(|text| text.starts_with('/') && is_name(text));
@@ -385,7 +384,7 @@ fn describe_files(act: &mut EffectBuilder<'_>, code: &CodeSnippet<'_>, joined: &
     named(DELETING_CALLS).iter().for_each(|word| act.delete(word));
 }
 
-/// The files of `open("file", "w")` and the like.
+/// The files of `open("file", "w")` and similar calls.
 fn opened_for_writing(code: &CodeSnippet<'_>) -> Vec<ShellWord> {
     let mut files = Vec::new();
     for (at, call) in code.bare.match_indices("open(") {
@@ -411,8 +410,8 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.len() < MAX_NAME_BYTES && !text.contains(['\n', '\0'])
 }
 
-/// Secrets that it names: by a text of its own, which may be asked about like
-/// any file, or in some other way.
+/// Adds secrets that the code names: as reads if a string literal names them,
+/// else as a finding.
 fn describe_secrets(act: &mut EffectBuilder<'_>, code: &CodeSnippet<'_>, joined: &[String]) {
     let is_plain = |text: &str| is_name(text) && !text.contains(char::is_whitespace);
     let mut is_told = false;
@@ -421,7 +420,7 @@ fn describe_secrets(act: &mut EffectBuilder<'_>, code: &CodeSnippet<'_>, joined:
         let below = text.strip_prefix("~/").zip(home.as_deref());
         let path = below.map_or_else(|| text.clone(), |(below, home)| format!("{home}/{below}"));
         let glob = crate::text::has_glob(&path) && path.starts_with('/');
-        // What begins so goes on from a directory that is put in front of it.
+        // A string that starts with `/.` is appended to a directory.
         if glob || secret_paths::names_secret(text) && !text.starts_with("/.") {
             is_told |= !glob;
             act.read(&ShellWord { glob, ..ShellWord::literal(path) });
@@ -437,7 +436,7 @@ fn describe_secrets(act: &mut EffectBuilder<'_>, code: &CodeSnippet<'_>, joined:
     }
 }
 
-/// Deletions on a large scale.
+/// Finding for deletions on a large scale.
 fn removal_finding(code: &CodeSnippet<'_>) -> Option<CommandFinding> {
     let lists = code.find_used_name(FILE_LISTERS).is_some()
         || code.bare.contains("list.files")
@@ -467,7 +466,7 @@ fn removal_finding(code: &CodeSnippet<'_>) -> Option<CommandFinding> {
     })
 }
 
-/// Whether it writes nothing into a file.
+/// Whether it writes empty content to a file.
 fn empties_file(code: &CodeSnippet<'_>) -> bool {
     let writes = code_calls::file_arguments(code.bare, code.strings, code.places, &["write_text"]);
     let ends_empty = |call: &str| {
@@ -483,15 +482,15 @@ fn empties_file(code: &CodeSnippet<'_>) -> bool {
             && is_opened()
 }
 
-/// What has the shape of an attack.
+/// Findings for attack patterns.
 fn attack_findings(code: &CodeSnippet<'_>, joined: &[String]) -> Vec<CommandFinding> {
     let mut found = Vec::new();
     let repeats = code.find_used_name(&["while", "loop", "until", "for"]).is_some();
     if code.find_used_name(&["fork"]).is_some() && repeats {
-        found.push(CommandFinding::ask("fork-bomb", "Starts processes without end"));
+        found.push(CommandFinding::ask("fork-bomb", "Starts processes endlessly"));
     }
     if code.find_used_name(&["kill", "posix_kill"]).is_some() && code.bare.contains("-1") {
-        found.push(CommandFinding::ask("kill-all", "Ends all processes"));
+        found.push(CommandFinding::ask("kill-all", "Kills all processes"));
     }
     let evaluates = code.find_used_name(CODE_EVALUATORS).is_some();
     if evaluates && code.find_used_name(TEXT_DECODERS).is_some() {
@@ -513,18 +512,18 @@ fn attack_findings(code: &CodeSnippet<'_>, joined: &[String]) -> Vec<CommandFind
         found.push(CommandFinding::ask("reverse-shell", "Connects a shell to the network"));
     }
     if let Some(name) = code.find_used_name(PYTHON_INTERNALS) {
-        let reason = format!("Reaches into the interpreter, which hides what it does ({name})");
+        let reason = format!("Accesses interpreter internals, which hides what it does ({name})");
         found.push(CommandFinding::ask("obfuscation", reason));
     }
     if let Some(name) = joined.iter().find(|text| SPLIT_NAMES.contains(&text.as_str())) {
-        let reason = format!("Puts the name “{name}” together, which hides what it does");
+        let reason = format!("Assembles the name “{name}” from parts, which hides what it does");
         found.push(CommandFinding::ask("obfuscation", reason));
     }
     found
 }
 
-/// Code from outside the project that it takes in, as a script from there is
-/// asked about.
+/// Adds a finding for code loaded from outside the project, as for a script
+/// from there.
 fn check_loaded_code(act: &mut EffectBuilder<'_>, code: &CodeSnippet<'_>) {
     if code.find_used_name(CODE_LOADERS).is_none() {
         return;
@@ -539,8 +538,8 @@ fn check_loaded_code(act: &mut EffectBuilder<'_>, code: &CodeSnippet<'_>) {
     }
 }
 
-/// Texts that Perl and Ruby quote with a letter and any sign: `%x(…)`, `qx#…#`,
-/// `%w[…]`.
+/// Strings that Perl and Ruby quote with a letter and any delimiter: `%x(…)`,
+/// `qx#…#`, `%w[…]`.
 fn percent_strings(code: &str) -> Vec<String> {
     let mut found = Vec::new();
     for opening in ["%x", "%w", "%W", "qx", "qw"] {

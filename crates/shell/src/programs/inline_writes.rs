@@ -1,15 +1,15 @@
-//! Files that a short piece of code writes and names by plain texts: those are
-//! judged like any other file, and the call as such is no longer strange.
+//! Files that inline code writes and names by string literals. They are judged
+//! like any other file, so the call itself is no longer suspicious.
 
 use super::code_calls::{self, FileArgument};
 use crate::eval_context::EffectBuilder;
 use crate::leaf::ShellWord;
 
-/// Calls of JavaScript that write the file they are given first.
+/// JavaScript calls that write the file given as the first argument.
 const WRITING_CALLS: &[&str] = &["writeFileSync", "appendFileSync"];
 
-/// The code without the calls that write to files of known names; the files
-/// are written down.
+/// Adds writes for files with known names, and returns the code without the
+/// calls that write them.
 pub(super) fn javascript(
     act: &mut EffectBuilder<'_>,
     bare: &str,
@@ -32,14 +32,14 @@ pub(super) fn javascript(
         return bare.to_owned();
     }
     paths.iter().for_each(|path| act.write(&ShellWord::literal(path.as_str())));
-    // As long as it was, since places in it are known by their numbers.
+    // The length must not change, since `places` are offsets.
     WRITING_CALLS
         .iter()
         .fold(bare.to_owned(), |code, name| code.replace(name, &"_".repeat(name.len())))
 }
 
-/// The same for `Path("a").write_text(…)` and for what `Path("a").rglob("*.b")`
-/// finds.
+/// The same for `Path("a").write_text(…)` and for files found by
+/// `Path("a").rglob("*.b")`.
 pub(super) fn python(
     act: &mut EffectBuilder<'_>,
     bare: &str,
@@ -73,7 +73,7 @@ pub(super) fn python(
     bare.replace("write_text", "saved_text")
 }
 
-/// Where the text begins that the code ends with as `Path("…")`.
+/// The start of the string in a trailing `Path("…")`.
 fn path_literal(before: &str) -> Option<usize> {
     let quoted = before.strip_suffix("Path(\"\")").or_else(|| before.strip_suffix("Path('')"))?;
     Some(quoted.len() + "Path(".len())
@@ -89,8 +89,8 @@ fn last_name(before: &str) -> &str {
     before.get(start..).unwrap_or("")
 }
 
-/// Where the folder is named that a loop over this name looks through, if
-/// nothing else gives the name a value.
+/// The start of the directory name that a loop over `name` searches, if nothing
+/// else assigns `name`.
 fn loop_source(bare: &str, name: &str) -> Option<usize> {
     let head = format!("for {name} in ");
     let sets = [format!("{name} ="), format!("{name}="), format!("{name},"), format!("as {name}")];

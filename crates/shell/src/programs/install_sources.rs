@@ -1,5 +1,5 @@
-//! Verbs of package managers that nobody knows, and code that they would take
-//! from somewhere else than the registry that the project uses.
+//! Unknown subcommands of package managers, and installs from sources other
+//! than the registry of the project.
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,7 @@ use crate::eval_context::{EffectBuilder, InnerCommand};
 use crate::leaf::ShellWord;
 use crate::static_names::{StaticNameMap, StaticNameSet};
 
-/// Verbs that work on the project, beside those that fetch or look.
+/// Subcommands that work on the project, besides those that fetch or read.
 const PROJECT_VERBS: &[(&str, &str)] = &[
     (
         "npm",
@@ -111,18 +111,18 @@ static VERBS_BY_MANAGER: LazyLock<StaticNameMap<StaticNameSet>> = LazyLock::new(
         .collect()
 });
 
-/// Asks about a verb that is not known, if this manager has no scripts of the
-/// project as verbs.
+/// Adds a finding for an unknown subcommand, unless this manager accepts
+/// scripts of the project as subcommands.
 pub(super) fn check_verb(act: &mut EffectBuilder<'_>, verb: &str) {
     let program = act.program;
     let Some(verbs) = VERBS_BY_MANAGER.get(program) else { return };
     let option = verb.starts_with('-') || verb.is_empty();
     if !option && !verbs.contains(verb) {
-        act.ask("unknown-subcommand", format!("Nobody knows what “{program} {verb}” does"));
+        act.ask("unknown-subcommand", format!("The effects of “{program} {verb}” are unknown"));
     }
 }
 
-/// Options that name another place to install from.
+/// Options that name another source to install from.
 const SOURCE_OPTIONS: &[&str] = &[
     "-i",
     "--index-url",
@@ -143,8 +143,8 @@ const SOURCE_OPTIONS: &[&str] = &[
     "--proxy",
 ];
 
-/// Asks if an install takes code from an address, a repository, or another
-/// registry, or puts a program where all of the user's work finds it.
+/// Adds a finding if an install takes code from a URL, a repository or another
+/// registry, or installs a program for the whole user account.
 pub(super) fn check_source(act: &mut EffectBuilder<'_>, verb: &str, words: &[ShellWord]) {
     const INSTALL_VERBS: &str = "install i in ins inst isntall add ci update up upgrade get download wheel \
         inject reinstall require create init run exec x dlx tool sync pip fetch restore develop \
@@ -165,11 +165,11 @@ pub(super) fn check_source(act: &mut EffectBuilder<'_>, verb: &str, words: &[She
         let elsewhere = SOURCE_OPTIONS.contains(&name) && value.is_some_and(is_remote_source);
         let operand = !word.text.starts_with('-') && !runs_own && is_remote_source(&word.text);
         if elsewhere || operand || (name == "--git" && value.is_some()) {
-            let reason = format!("Installs or runs code from elsewhere ({})", word.text);
+            let reason = format!("Installs or runs code from a remote source ({})", word.text);
             return act.ask("remote-code", reason);
         }
         if word.taint.has(crate::leaf::TextTaint::REMOTE) {
-            return act.ask("remote-code", "Installs what is downloaded by the same command");
+            return act.ask("remote-code", "Installs a file that the same command downloads");
         }
     }
     check_global_install(act, verb, words);
@@ -184,7 +184,7 @@ fn is_remote_source(text: &str) -> bool {
         || text.contains("@git+")
 }
 
-/// Installs that reach beyond the project.
+/// Adds a finding for installs that reach beyond the project.
 fn check_global_install(act: &mut EffectBuilder<'_>, verb: &str, words: &[ShellWord]) {
     let has = |names: &[&str]| words.iter().any(|word| names.contains(&word.text.as_str()));
     let operand = |index: usize| {
@@ -195,7 +195,7 @@ fn check_global_install(act: &mut EffectBuilder<'_>, verb: &str, words: &[ShellW
     let reaches = match (act.program, verb) {
         ("npm" | "pnpm" | "bun" | "yarn", _) if has(&["-g", "--global"]) => named,
         ("npm", "install" | "i" | "add") => {
-            // `user/name` is a repository, not a package.
+            // `user/name` names a repository, not a package.
             let short = |word: &&ShellWord| {
                 word.text.matches('/').count() == 1
                     && !word.text.starts_with(['.', '/', '@', '~', '-'])
@@ -204,7 +204,7 @@ fn check_global_install(act: &mut EffectBuilder<'_>, verb: &str, words: &[ShellW
             words.iter().skip(1).any(|word| short(&word))
         }
         ("yarn", "global") => true,
-        // A package named `create-…` is fetched and run.
+        // Fetches and runs a package named `create-…`.
         ("npm" | "pnpm" | "yarn" | "bun", "create" | "init" | "innit") => named,
         ("gem", "install") => named && !operand(1).ends_with(".gem"),
         ("go", "install" | "run") => operand(1).contains('@') && !operand(1).starts_with('.'),
@@ -220,12 +220,12 @@ fn check_global_install(act: &mut EffectBuilder<'_>, verb: &str, words: &[ShellW
         _ => false,
     };
     if reaches {
-        act.ask("remote-code", "Installs or runs a program that is not a part of the project");
+        act.ask("remote-code", "Installs or runs a program that is not part of the project");
     }
 }
 
-/// Whether an option makes a package manager only tell what it would do. Its
-/// letters mean something else to most: a name, silence, no questions.
+/// Whether an option makes a package manager only report what it would do. Most
+/// give `-s` and `-n` another meaning: a name, silence, no questions.
 pub(super) fn is_dry_run(program: &str, option: &str) -> bool {
     match option {
         "--dry-run" | "--simulate" => true,
@@ -235,8 +235,8 @@ pub(super) fn is_dry_run(program: &str, option: &str) -> bool {
     }
 }
 
-/// Whether the verbs of a package manager take something away that nothing in
-/// the project brings back.
+/// Whether a package manager call removes something that the project files
+/// cannot restore.
 pub(super) fn removes_for_good(program: &str, verb: &str, second: &str, everywhere: bool) -> bool {
     match program {
         "conda" | "mamba" | "micromamba" => match verb {
@@ -244,7 +244,7 @@ pub(super) fn removes_for_good(program: &str, verb: &str, second: &str, everywhe
             _ => matches!(verb, "remove" | "uninstall"),
         },
         "dotnet" => matches!(verb, "tool" | "workload") && second == "uninstall",
-        // What a project asks for is in its own files, and comes back with them.
+        // Project dependencies are listed in its files and can be reinstalled.
         "npm" | "pnpm" | "yarn" | "bun" => {
             everywhere && matches!(verb, "uninstall" | "un" | "remove" | "rm" | "r")
         }
@@ -257,7 +257,7 @@ pub(super) fn removes_for_good(program: &str, verb: &str, second: &str, everywhe
     }
 }
 
-/// `dotnet ef database drop`.
+/// Adds a finding for `dotnet ef database drop`.
 pub(super) fn check_database_drop(act: &mut EffectBuilder<'_>, args: &CommandArgs<'_>) {
     if args.operand(1) == "database" && args.operand(2) == "drop" {
         act.affect_any(Scope::DATABASE_WRITE);
@@ -265,7 +265,7 @@ pub(super) fn check_database_drop(act: &mut EffectBuilder<'_>, args: &CommandArg
     }
 }
 
-/// Settings of a package manager.
+/// Adds a finding for risky package manager settings.
 fn check_settings(act: &mut EffectBuilder<'_>, verb: &str, words: &[ShellWord]) {
     let second = words.iter().filter(|word| !word.text.starts_with('-')).nth(1);
     let second = second.map_or("", |word| word.text.as_str());
@@ -296,12 +296,12 @@ fn check_settings(act: &mut EffectBuilder<'_>, verb: &str, words: &[ShellWord]) 
         _ => false,
     };
     if sets {
-        act.ask("package-setting", "Changes where packages come from, or what is run for them");
+        act.ask("package-setting", "Changes where packages come from, or which scripts they run");
     }
 }
 
-/// `npx` and its like run a program by the name of its package: one that is
-/// known is read as itself.
+/// Handles `npx` and similar, which run a program by its package name. A known
+/// program is analyzed as itself.
 pub(super) fn fetched_program(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     const NPX_VALUED_OPTIONS: &[&str] = &[
         "-p",
@@ -320,7 +320,7 @@ pub(super) fn fetched_program(act: &mut EffectBuilder<'_>, words: &[ShellWord]) 
     }
     let own = words.get(..at.min(words.len())).unwrap_or(&[]);
     if own.iter().any(|word| is_remote_source(&word.text)) {
-        act.ask("remote-code", "Runs code from elsewhere");
+        act.ask("remote-code", "Runs code from a remote source");
     }
     let Some(first) = words.get(at) else { return };
     let text = first.text.as_str();
@@ -340,7 +340,7 @@ pub(super) fn fetched_program(act: &mut EffectBuilder<'_>, words: &[ShellWord]) 
         _ => name,
     };
     if is_remote_source(name) || name.contains('/') {
-        return act.ask("remote-code", format!("Runs code from elsewhere ({name})"));
+        return act.ask("remote-code", format!("Runs code from a remote source ({name})"));
     }
     act.affect_any(Scope::NETWORK_FETCH);
     let mut command = vec![ShellWord { text: name.to_owned(), ..first.clone() }];
@@ -348,7 +348,7 @@ pub(super) fn fetched_program(act: &mut EffectBuilder<'_>, words: &[ShellWord]) 
     act.inner.push(InnerCommand::Words(command));
 }
 
-/// Makes an environment for Python in a folder, which may be emptied first.
+/// Creates a Python environment in a directory, which may be cleared first.
 pub(super) fn create_venv(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     const VENV_VALUED_OPTIONS: &[&str] =
         &["--prompt", "-p", "--python", "--index", "--index-url", "-i"];
@@ -361,7 +361,7 @@ pub(super) fn create_venv(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     folders.iter().for_each(|word| act.write(word));
     if args.has(&["--clear"]) || act.program == "uv" && args.has(&["-c"]) {
         folders.iter().for_each(|word| act.delete(word));
-        act.ask("recursive-delete", "Empties a folder before it makes an environment there");
+        act.ask("recursive-delete", "Clears a directory before creating an environment there");
     }
 }
 

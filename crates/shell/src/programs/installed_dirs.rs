@@ -1,10 +1,10 @@
-//! Where installed programs and the code that they load lie.
+//! Directories of installed programs and the code that they load.
 
 use std::path::Path;
 
 use hermes_core::WorkingDir;
 
-/// Folders of the system.
+/// System directories.
 const SYSTEM_PROGRAM_DIRS: &[&str] = &[
     "/bin",
     "/sbin",
@@ -20,7 +20,7 @@ const SYSTEM_PROGRAM_DIRS: &[&str] = &[
     "/home/linuxbrew",
 ];
 
-/// Folders below the home folder.
+/// Directories below the home directory.
 const USER_PROGRAM_DIRS: &[&str] = &[
     "bin",
     ".cargo/bin",
@@ -54,13 +54,13 @@ const USER_PROGRAM_DIRS: &[&str] = &[
     ".opam",
 ];
 
-/// Whether a path is in a folder for programs of the system or of the user.
+/// Whether a path is in a program directory of the system or the user.
 pub(super) fn is_installed(at: &WorkingDir, path: &Path) -> bool {
     SYSTEM_PROGRAM_DIRS.iter().any(|place| path.starts_with(place))
         || is_at_home(at, path, USER_PROGRAM_DIRS)
 }
 
-/// Whether a path is in one of these folders of the home folder.
+/// Whether a path is in one of these directories below the home directory.
 pub(super) fn is_at_home(at: &WorkingDir, path: &Path, places: &[&str]) -> bool {
     let below = at.home().and_then(|home| path.strip_prefix(home).ok());
     below.is_some_and(|below| places.iter().any(|place| below.starts_with(place)))

@@ -1,4 +1,4 @@
-//! Programs that run code of another language.
+//! Programs that run code in another language.
 
 use hermes_core::Scope;
 
@@ -7,7 +7,7 @@ use crate::args::CommandArgs;
 use crate::eval_context::{EffectBuilder, InnerCommand};
 use crate::leaf::ShellWord;
 
-/// How an interpreter is told what to run.
+/// Options by which an interpreter gets its code.
 struct InterpreterOptions {
     name: &'static str,
     language: CodeLanguage,
@@ -130,7 +130,7 @@ const INTERPRETER_OPTIONS: &[InterpreterOptions] = &[
     },
 ];
 
-/// Python modules that are run with `-m` and write or reach nothing of note.
+/// Python modules run with `-m` that write nothing and use no network.
 const HARMLESS_MODULES: &[&str] =
     &["json.tool", "this", "calendar", "platform", "site", "tokenize", "ast", "dis", "sysconfig"];
 
@@ -163,7 +163,7 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, _words: &[ShellWord]) -> boo
     true
 }
 
-/// Whether bun is given code or a file, not a verb.
+/// Whether bun gets code or a file rather than a subcommand.
 fn runs_code(words: &[ShellWord]) -> bool {
     const CODE_OPTIONS: &[&str] = &["-e", "--eval", "-p", "--print"];
     let script = words.iter().find(|word| !word.text.starts_with('-'));
@@ -172,7 +172,7 @@ fn runs_code(words: &[ShellWord]) -> bool {
         || script.is_none()
 }
 
-/// `python3.12` is python, `powershell` is pwsh.
+/// Maps `python3.12` to `python` and `powershell` to `pwsh`.
 fn base_name(program: &str) -> &str {
     let plain = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     match plain {
@@ -187,7 +187,7 @@ fn base_name(program: &str) -> &str {
 
 fn interpret(act: &mut EffectBuilder<'_>, interpreter: &InterpreterOptions) {
     let words = act.arguments();
-    // What comes after the script belongs to the script.
+    // Arguments after the script belong to the script.
     let own = own_words(words, interpreter);
     let args = CommandArgs::parse(words.get(..own).unwrap_or(&[]), interpreter.valued);
     let rest = words.get(own..).unwrap_or(&[]);
@@ -223,7 +223,7 @@ fn interpret(act: &mut EffectBuilder<'_>, interpreter: &InterpreterOptions) {
         Some(script) if script.text != "-" && !crate::shells::is_stdin_path(&script.text) => {
             act.check_tainted_code(script.taint);
             if script.is_list_input() {
-                act.ask("dynamic-code", "Runs what a list says that is only known then");
+                act.ask("dynamic-code", "Runs files from a list only known at run time");
             }
             match &script.content {
                 Some(text) => {
@@ -236,8 +236,8 @@ fn interpret(act: &mut EffectBuilder<'_>, interpreter: &InterpreterOptions) {
     }
 }
 
-/// The modules that options make perl load, as the code would say it; those
-/// from outside the project are asked about.
+/// Returns the modules loaded by perl options as `use` statements. Adds a
+/// finding for module directories outside the project.
 fn load_modules(
     act: &mut EffectBuilder<'_>,
     interpreter: &InterpreterOptions,
@@ -257,8 +257,8 @@ fn load_modules(
     loaded.iter().map(|module| format!("use {};\n", module.text.trim_start_matches('-'))).collect()
 }
 
-/// Perl opens a name that begins or ends with `|` as a command, and keeps of a
-/// file that it edits only what is printed.
+/// Checks perl operands. Perl opens a name that begins or ends with `|` as a
+/// command, and with `-i` keeps only what is printed.
 fn perl_operands(
     act: &mut EffectBuilder<'_>,
     args: &CommandArgs<'_>,
@@ -281,7 +281,7 @@ fn perl_operands(
     }
     let prints = |word: &ShellWord| ["print", "say"].iter().any(|verb| word.text.contains(verb));
     if args.has(&["-i"]) && !args.has(&["-p"]) && !code.iter().any(prints) {
-        act.ask("mass-change", "Empties every file that it is given");
+        act.ask("mass-change", "Empties every file given to it");
     }
 }
 
@@ -296,14 +296,12 @@ pub(super) fn check_input_code(act: &mut EffectBuilder<'_>, language: CodeLangua
             act.leaf.reads_only =
                 code_check::judge(act, language, &ShellWord::literal(text)) && !tainted;
         }
-        None if !tainted => {
-            act.ask("interpreter-code", "Runs code that is only known when it runs")
-        }
+        None if !tainted => act.ask("interpreter-code", "Runs code that is only known at run time"),
         None => {}
     }
 }
 
-/// How many words are the interpreter's own.
+/// The number of words that belong to the interpreter itself.
 fn own_words(words: &[ShellWord], interpreter: &InterpreterOptions) -> usize {
     let mut at = 0;
     while let Some(word) = words.get(at) {
@@ -322,7 +320,7 @@ fn own_words(words: &[ShellWord], interpreter: &InterpreterOptions) -> usize {
         let valued =
             interpreter.valued.contains(&text) || interpreter.valued.iter().find(ends).is_some();
         at += 1 + usize::from(valued);
-        // Python stops at its code.
+        // After `-c` and `-m`, python leaves all words to the code.
         if interpreter.name == "python" && valued && text.ends_with(['c', 'm']) {
             return at.min(words.len());
         }
@@ -352,7 +350,7 @@ fn run_module(act: &mut EffectBuilder<'_>, module: &ShellWord, rest: &[ShellWord
             let script = rest.iter().find(|word| !word.text.starts_with('-'));
             match script {
                 Some(script) if script.text.contains(['(', ' ', ';']) => {
-                    act.ask("interpreter-code", "Runs code that may act on its own");
+                    act.ask("interpreter-code", "Runs code that may have side effects");
                 }
                 Some(script) => act.run_file(script),
                 None => check_input_code(act, CodeLanguage::Python),
@@ -362,11 +360,11 @@ fn run_module(act: &mut EffectBuilder<'_>, module: &ShellWord, rest: &[ShellWord
             if module.text != "pydoc"
                 || rest.iter().any(|word| word.text == "-p" || word.text == "-n") =>
         {
-            act.ask("network-listen", "Waits for connections from the network");
+            act.ask("network-listen", "Listens for network connections");
             act.affect_any(Scope::NETWORK_SEND);
         }
         "http.server" | "SimpleHTTPServer" => {
-            act.ask("network-listen", "Offers the folder's files to the network");
+            act.ask("network-listen", "Serves the directory's files to the network");
             act.affect_any(Scope::NETWORK_SEND);
         }
         "venv" | "virtualenv" => super::install_sources::create_venv(act, rest),
@@ -392,7 +390,7 @@ fn deno(act: &mut EffectBuilder<'_>) {
             {
                 if let Some(host) = super::network::url_host(&script.text) {
                     act.affect_host(Scope::NETWORK_FETCH, Some(&host));
-                    act.ask("remote-to-shell", "Runs code that is downloaded by the same command");
+                    act.ask("remote-to-shell", "Runs code downloaded by the same command");
                 } else if script.text == "-" {
                     check_input_code(act, CodeLanguage::JavaScript);
                 } else {
@@ -405,7 +403,7 @@ fn deno(act: &mut EffectBuilder<'_>) {
         Some("--version" | "info" | "lint" | "check") => act.mark_read_only(),
         Some("publish" | "deploy") => {
             act.affect_any(Scope::NETWORK_SEND);
-            act.ask("publish", "Hands something out to everybody");
+            act.ask("publish", "Publishes something to everyone");
         }
         Some("install" | "x" | "jupyter" | "compile")
             if words.iter().any(|word| {
@@ -413,10 +411,10 @@ fn deno(act: &mut EffectBuilder<'_>) {
             }) =>
         {
             act.affect_any(Scope::NETWORK_FETCH);
-            act.ask("remote-code", "Installs or runs code from elsewhere");
+            act.ask("remote-code", "Installs or runs code from a remote source");
         }
         Some(first) if first.contains("://") => {
-            act.ask("remote-to-shell", "Runs code that is downloaded by the same command");
+            act.ask("remote-to-shell", "Runs code downloaded by the same command");
         }
         _ => {}
     }
@@ -459,7 +457,7 @@ fn editor(act: &mut EffectBuilder<'_>) {
                 }
                 editor_files(act, text);
             }
-            None => act.ask("interpreter-code", "Gives an editor orders that are not known yet"),
+            None => act.ask("interpreter-code", "Passes unknown commands to an editor"),
         }
     }
     let files: Vec<_> =
@@ -467,7 +465,7 @@ fn editor(act: &mut EffectBuilder<'_>) {
     files.iter().for_each(|word| act.write(word));
 }
 
-/// Files that orders of an editor name.
+/// Adds files named in editor commands.
 fn editor_files(act: &mut EffectBuilder<'_>, orders: &str) {
     for line in orders.lines().take(256) {
         let order = line.trim_start_matches(|c: char| c.is_ascii_digit() || ":%,$.+- ".contains(c));
@@ -490,8 +488,8 @@ fn is_emacs(program: &str) -> bool {
     program.starts_with("emacs")
 }
 
-/// One order to an editor: moving, saving and replacing is fine, the rest may
-/// run anything.
+/// Checks one editor command. Moving, saving and replacing are harmless; others
+/// may run anything.
 fn editor_command(act: &mut EffectBuilder<'_>, command: &ShellWord) {
     let text = command.text.trim_start_matches(['+', ':', ' ']);
     if let Some((left, code)) = text.split_once('!') {

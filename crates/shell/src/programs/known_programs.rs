@@ -1,30 +1,30 @@
-//! The programs that are known by name and need no reading of their own: what
-//! they do to files follows from their kind, their operands and the options
-//! that name a target. What is in no table of this folder is a stranger.
+//! Programs known by name that need no analysis of their own: their effects on
+//! files follow from their kind, their operands and the options that name a
+//! target. A program in no table of this directory counts as unknown.
 
 use std::sync::LazyLock;
 
 use crate::static_names::StaticNameMap;
 
-/// What a program of a kind does with its operands.
+/// What programs of a kind do with their operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KnownProgramKind {
-    /// Looks at them and changes nothing.
+    /// Reads its operands and changes nothing.
     ReadsOnly,
-    /// Works on the project: builds, tests, checks, formats. What it runs is
-    /// the project's own.
+    /// Works on the project: builds, tests, checks, formats. It runs only code
+    /// of the project.
     BuildsProject,
-    /// Reads the first ones and writes the last.
+    /// Reads the first operands and writes the last.
     Converts,
-    /// Changes the files that it is given.
+    /// Changes its operands.
     EditsInPlace,
-    /// Asks other machines.
+    /// Queries other hosts.
     QueriesNetwork,
 }
 
-/// Names of programs by their kind. A name ends where a space is.
+/// Program names by kind, separated by spaces.
 const PROGRAMS_BY_KIND: &[(KnownProgramKind, &str)] = &[
-    // The core of a system.
+    // Core utilities.
     (
         KnownProgramKind::ReadsOnly,
         "arch b2sum b3sum blake2 blake3 cal ncal colrm col colcrt crc32 csplit dd_rescue dir \
@@ -41,7 +41,7 @@ const PROGRAMS_BY_KIND: &[(KnownProgramKind, &str)] = &[
          gfactor gnumfmt gfold gfmt gtac gnl god ascii unicode uconv cut fmt caller alias \
          typeset let getopts hash tabs type whatis apropos dirs jobs times rgrep lessecho",
     ),
-    // Text, tables and documents that are shown.
+    // Viewers for text, tables and documents.
     (
         KnownProgramKind::ReadsOnly,
         "csvcut csvlook csvstat csvgrep csvsort csvjoin csvstack csvjson csvformat csvclean \
@@ -59,7 +59,7 @@ const PROGRAMS_BY_KIND: &[(KnownProgramKind, &str)] = &[
          apropos info pinfo whatis perldoc pydoc pydoc3 ri godoc docz lychee linkchecker \
          markdown-link-check mlc awesome_bot",
     ),
-    // The machine, its processes, its hardware and its logs.
+    // Information about the system, its processes, hardware and logs.
     (
         KnownProgramKind::ReadsOnly,
         "uptime w last lastb lastlog lscpu lsmem lsblk lspci lsusb lshw lsscsi lsmod lsns \
@@ -83,7 +83,7 @@ const PROGRAMS_BY_KIND: &[(KnownProgramKind, &str)] = &[
          sprio sshare qstat qhost bjobs bhosts condor_q condor_status module ml lmod showq \
          iwconfig iwlist iwgetid wl-paste pbpaste latexdiff aapt aapt2 apkanalyzer",
     ),
-    // The network, when it is only looked at.
+    // Network queries.
     (
         KnownProgramKind::QueriesNetwork,
         "ping ping6 fping arping dig drill kdig doggo dog nslookup host delv whois rdap \
@@ -95,7 +95,7 @@ const PROGRAMS_BY_KIND: &[(KnownProgramKind, &str)] = &[
          k6 drill.sh httpstat httping grpcurl grpc_cli",
     ),
     (KnownProgramKind::ReadsOnly, "netstat ss ifstat nstat mii-tool nettop ipcs lsnet"),
-    // Compilers, assemblers, linkers and what looks at their products.
+    // Compilers, assemblers, linkers and binary inspection tools.
     (
         KnownProgramKind::BuildsProject,
         "gcc g++ cc c++ c89 c99 clang clang++ clang-cl cpp gfortran flang ifort ifx icc icx \
@@ -130,7 +130,7 @@ const PROGRAMS_BY_KIND: &[(KnownProgramKind, &str)] = &[
          glib-compile-resources glib-compile-schemas blueprint-compiler msgfmt msgmerge \
          xgettext msginit msgcat i18next formatjs lingui pybabel",
     ),
-    // Build systems and what makes their files.
+    // Build systems and their generators.
     (
         KnownProgramKind::BuildsProject,
         "ninja samu scons waf tup redo b2 bjam premake4 premake5 xmake gn gyp buck buck2 \
@@ -157,7 +157,7 @@ const PROGRAMS_BY_KIND: &[(KnownProgramKind, &str)] = &[
          bumpversion bump2version bump-my-version towncrier cz commitizen commitlint \
          pyreverse stubgen stubtest pybind11-stubgen nbqa nbstripout jupytext",
     ),
-    // JavaScript, PHP, Ruby and the other languages' own tools.
+    // Tools of JavaScript, PHP, Ruby and other languages.
     (
         KnownProgramKind::BuildsProject,
         "eslint eslint_d prettier prettierd stylelint biome oxlint rome standard xo tslint \
@@ -197,7 +197,7 @@ const PROGRAMS_BY_KIND: &[(KnownProgramKind, &str)] = &[
          dependency-check git-cliff gitlint committed convco protolint vacuum redoc-cli dart \
          dartfmt dartanalyzer swiftgen sourcery xcodegen jazzy rswift gdformat gdlint",
     ),
-    // Pictures, sound, maps, genes: one thing is made out of another.
+    // Converters for images, audio, maps and genomes.
     (
         KnownProgramKind::Converts,
         "pdftotext ffmpeg convert magick montage composite conjure gm sox lame oggenc oggdec \
@@ -221,7 +221,7 @@ const PROGRAMS_BY_KIND: &[(KnownProgramKind, &str)] = &[
          atom gedit kate geany kwrite zed cursor idea pycharm webstorm goland clion rider \
          fleet",
     ),
-    // Tools of a project that keep to it.
+    // Tools that stay within a project.
     (
         KnownProgramKind::BuildsProject,
         "sd xmlstarlet xml tidy tomlq xq csvsql semgrep comby ast-grep sg codespell typos \
@@ -255,19 +255,20 @@ static KINDS_BY_NAME: LazyLock<StaticNameMap<KnownProgramKind>> = LazyLock::new(
         .iter()
         .flat_map(|(kind, names)| names.split_whitespace().map(move |name| (name, *kind)));
     let mut kinds = StaticNameMap::with_capacity_and_hasher(2048, Default::default());
-    // The first entry of a name counts.
+    // The first entry for a name wins.
     entries.for_each(|(name, kind)| {
         kinds.entry(name).or_insert(kind);
     });
     kinds
 });
 
-/// The kind of a program, if it is known: `gcc-13` is `gcc`.
+/// The kind of a known program. `gcc-13` counts as `gcc`.
 pub(super) fn program_kind(program: &str) -> Option<KnownProgramKind> {
     KINDS_BY_NAME.get(program).or_else(|| KINDS_BY_NAME.get(without_version(program)?)).copied()
 }
 
-/// `gcc` for `gcc-13`, `clang` for `clang-17.0`, `nm` for `x86_64-linux-gnu-nm`.
+/// Strips a version or target: `gcc` for `gcc-13`, `clang` for `clang-17.0`,
+/// `nm` for `x86_64-linux-gnu-nm`.
 pub(super) fn without_version(program: &str) -> Option<&str> {
     let cut = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     let cut = cut.strip_suffix('-').unwrap_or(cut);

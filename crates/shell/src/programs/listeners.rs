@@ -1,4 +1,4 @@
-//! Servers that anybody may reach, and tunnels that lead in from outside.
+//! Servers reachable from other hosts, and tunnels from outside.
 
 use std::sync::LazyLock;
 
@@ -8,7 +8,7 @@ use crate::eval_context::EffectBuilder;
 use crate::leaf::ShellWord;
 use crate::static_names::StaticNameSet;
 
-/// Programs that open a way in from outside.
+/// Programs that open a tunnel from outside.
 const TUNNEL_PROGRAMS: &[&str] = &[
     "ngrok",
     "cloudflared",
@@ -62,7 +62,7 @@ const TUNNEL_PROGRAMS: &[&str] = &[
     "vncserver",
 ];
 
-/// Programs that offer files or a shell to the network.
+/// Programs that serve files or a shell to the network.
 const SERVER_PROGRAMS: &[&str] = &[
     "http-server",
     "serve",
@@ -96,7 +96,7 @@ static TUNNEL_NAMES: LazyLock<StaticNameSet> =
 static SERVER_NAMES: LazyLock<StaticNameSet> =
     LazyLock::new(|| SERVER_PROGRAMS.iter().copied().collect());
 
-/// Asks about servers on all interfaces and about tunnels.
+/// Adds findings for servers on all interfaces and for tunnels.
 pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let program = act.program;
     let first = words.iter().find(|word| !word.text.starts_with('-'));
@@ -110,12 +110,12 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let editor = program == "code" && verb == "tunnel";
     if (TUNNEL_NAMES.contains(program) || through || editor) && !looks {
         act.affect_any(Scope::NETWORK_SEND);
-        act.ask("tunnel", "Opens a way in from another network");
+        act.ask("tunnel", "Opens a tunnel from another network");
         return;
     }
     if SERVER_NAMES.contains(program) && !looks {
         act.affect_any(Scope::NETWORK_SEND);
-        act.ask("network-listen", "Waits for connections from the network");
+        act.ask("network-listen", "Listens for network connections");
         return;
     }
     let serves = match program {
@@ -130,12 +130,12 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     if serves
         || (!only_mentions(act, program) && words.iter().any(|word| is_any_address(word, program)))
     {
-        act.ask("network-listen", "Waits for connections from every network");
+        act.ask("network-listen", "Listens for connections on all interfaces");
         act.affect_any(Scope::NETWORK_SEND);
     }
 }
 
-/// Programs that only speak of addresses.
+/// Whether a program only mentions addresses.
 fn only_mentions(act: &EffectBuilder<'_>, program: &str) -> bool {
     act.leaf.reads_only
         || matches!(
@@ -160,7 +160,7 @@ fn only_mentions(act: &EffectBuilder<'_>, program: &str) -> bool {
         )
 }
 
-/// Whether a word means all addresses of this machine.
+/// Whether a word names the wildcard address.
 fn is_any_address(word: &ShellWord, program: &str) -> bool {
     let text = word.text.rsplit('=').next().unwrap_or(&word.text);
     let text = text.split_once("://").map_or(text, |(_, rest)| rest);

@@ -1,4 +1,4 @@
-//! What programs do, family by family.
+//! Effects and findings of programs, by family.
 
 mod archives;
 pub(crate) mod build_files;
@@ -78,7 +78,7 @@ pub(crate) use program_env::describe as describe_given;
 pub(crate) use unknown::{check_shadowing, drop_name_trust, is_command, is_local};
 pub(crate) use verb_aliases::is_same_verb;
 
-/// A family: true if the program is one of its own.
+/// Describes a program; returns whether it belongs to the family.
 type ProgramFamily = fn(&mut EffectBuilder<'_>, &[ShellWord]) -> bool;
 
 const PROGRAM_FAMILIES: &[ProgramFamily] = &[
@@ -98,7 +98,7 @@ const PROGRAM_FAMILIES: &[ProgramFamily] = &[
     system::describe,
 ];
 
-/// Fills in effects and findings of a leaf.
+/// Fills in the effects and findings of a leaf.
 pub(crate) fn describe(act: &mut EffectBuilder<'_>) {
     if let Some(first) = act.words.first().filter(|first| first.text.contains('/')) {
         match &first.content {
@@ -142,14 +142,15 @@ pub(crate) fn describe(act: &mut EffectBuilder<'_>) {
     read_named_secrets(act);
 }
 
-/// Whether a program that the shell looks up says nothing but what it is.
+/// Whether a program found on `PATH` only prints its version or help.
 fn only_asks_version(act: &EffectBuilder<'_>, words: &[ShellWord]) -> bool {
     matches!(words, [only] if matches!(only.text.as_str(), "--version" | "--help"))
         && !act.program.starts_with('-')
         && act.words.first().is_some_and(|first| !first.text.contains('/') && first.known)
 }
 
-/// Programs that do not read what their arguments name, or say so themselves.
+/// Programs that do not read the files named in their arguments, or whose own
+/// description covers it.
 const NON_READING_PROGRAMS: &[&str] = &[
     "",
     "echo",
@@ -196,8 +197,8 @@ const NON_READING_PROGRAMS: &[&str] = &[
     "hermes",
 ];
 
-/// An argument that names a secret counts as read, whatever the program is:
-/// nobody knows them all.
+/// Treats an argument that names a secret as read, whatever the program, since
+/// no table of programs is complete.
 fn read_named_secrets(act: &mut EffectBuilder<'_>) {
     static NON_READING_SET: LazyLock<StaticNameSet> =
         LazyLock::new(|| NON_READING_PROGRAMS.iter().copied().collect());
@@ -205,7 +206,7 @@ fn read_named_secrets(act: &mut EffectBuilder<'_>) {
         return;
     }
     for word in act.arguments().iter().filter(|word| word.known && !word.glob) {
-        // Every such name has one of these in it.
+        // Every secret name contains one of these.
         if !word.text.contains(['.', '/', '_']) || word.text.contains(['(', '"', ';', '`']) {
             continue;
         }
@@ -222,7 +223,7 @@ fn read_named_secrets(act: &mut EffectBuilder<'_>) {
     }
 }
 
-/// A script that the same command wrote and now starts.
+/// Handles a script that the same command wrote and now runs.
 fn runs_script(act: &mut EffectBuilder<'_>, text: &str) {
     let first = text.lines().next().unwrap_or("");
     let shell = !first.starts_with("#!") || first.trim_end().ends_with("sh");
@@ -233,7 +234,7 @@ fn runs_script(act: &mut EffectBuilder<'_>, text: &str) {
     }
 }
 
-/// Commands that people rely on to mean what they always mean.
+/// Whether users rely on this command to have its usual meaning.
 pub(crate) fn is_well_known(name: &str) -> bool {
     matches!(
         name,
@@ -279,7 +280,8 @@ pub(crate) fn is_well_known(name: &str) -> bool {
     )
 }
 
-/// Programs that can do what is never done, on their own or by running another.
+/// Programs that can perform a blocked operation, directly or by running
+/// another program.
 pub(crate) const BLOCKABLE_PROGRAMS: &[&str] = &[
     "rm",
     "find",
@@ -324,8 +326,8 @@ pub(crate) const BLOCKABLE_PROGRAMS: &[&str] = &[
     "busybox",
 ];
 
-/// Whether a glob may be the name of a program, or the path of one where the
-/// system has them. One that says nothing of the name means no program.
+/// Whether a glob may match a program name, or its path in a system program
+/// directory. A glob without letters or digits in the name matches no program.
 pub(crate) fn may_be_named(glob: &str, program: &str) -> bool {
     const BIN_DIRS: &[&str] =
         &["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"];
@@ -344,7 +346,7 @@ pub(crate) fn may_be_named(glob: &str, program: &str) -> bool {
         && (folder.is_none() || BIN_DIRS.iter().any(is_in))
 }
 
-/// A finding if writing here makes something run later.
+/// A finding if writing to this path makes something run later.
 pub(crate) fn sensitive_write(path: &Path, home: Option<&Path>) -> Option<CommandFinding> {
     let place = secret_paths::startup_place(path, home)?;
     let path = path.display();
@@ -366,7 +368,7 @@ pub(crate) fn sensitive_write(path: &Path, home: Option<&Path>) -> Option<Comman
     })
 }
 
-/// The options of git itself, and the rest.
+/// Splits git's global options from the rest.
 pub(crate) fn split_git(words: &[ShellWord]) -> (&[ShellWord], &[ShellWord]) {
     git::split_global(words)
 }

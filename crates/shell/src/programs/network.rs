@@ -1,4 +1,4 @@
-//! Programs that talk to other machines.
+//! Programs that connect to other hosts.
 
 use hermes_core::Scope;
 
@@ -6,7 +6,7 @@ use crate::args::CommandArgs;
 use crate::eval_context::{EffectBuilder, InnerCommand};
 use crate::leaf::{ShellWord, TextTaint};
 
-/// The host of a URL: lower case, without user, port and brackets.
+/// The host of a URL: lowercase, without user, port and brackets.
 pub(crate) fn url_host(text: &str) -> Option<String> {
     let (_, rest) = text.split_once("://")?;
     authority_host(rest)
@@ -20,7 +20,7 @@ pub(super) fn authority_host(rest: &str) -> Option<String> {
         Some(inside) => inside.split(']').next().unwrap_or(inside),
         None => host.split(':').next().unwrap_or(host),
     };
-    // Programs fold letters and digits of other scripts to plain ones.
+    // Programs fold letters and digits of other scripts to ASCII.
     let folded = match host.is_ascii() {
         true => host.to_owned(),
         false => crate::text::program_name(host).replace(['\u{3002}', '\u{ff61}'], "."),
@@ -41,10 +41,10 @@ pub(super) fn proxy_host(text: &str) -> Option<String> {
     url_host(text).or_else(|| authority_host(text))
 }
 
-/// Somebody should be asked about a machine that is only known at run time:
-/// it may be any, this one as well.
+/// Adds a finding for a host that is only known at run time: it may be any
+/// host, including this one.
 pub(super) fn ask_dynamic_host(act: &mut EffectBuilder<'_>, written: &str) {
-    let reason = format!("Which machine {written} leads to can only be known when it runs");
+    let reason = format!("The host of {written} is only known at run time");
     act.ask("dynamic-host", reason);
 }
 
@@ -62,7 +62,7 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool
         }
         "ping" | "ping6" | "dig" | "nslookup" | "host" | "whois" | "traceroute" | "tracepath"
         | "mtr" | "nmap" | "drill" | "kdig" | "dog" | "doggo" => {
-            // A file of questions is no machine.
+            // A file of queries is not a host.
             let valued: &[&str] = match act.program {
                 "dig" | "kdig" => &["-b", "-c", "-f", "-k", "-p", "-t", "-y"],
                 _ => &["-c", "-i", "-W", "-w", "-p", "-t", "-s", "-I", "-m"],
@@ -79,7 +79,7 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool
             for word in hosts.filter(|word| many && word.known) {
                 act.affect_host(Scope::NETWORK_FETCH, Some(&first_of_range(&word.text)));
             }
-            // Another machine is asked in place of the usual one.
+            // `@server` is queried in place of the default one.
             for server in words.iter().filter_map(|word| word.text.strip_prefix('@')) {
                 act.affect_host(Scope::NETWORK_FETCH, Some(&server.to_ascii_lowercase()));
             }
@@ -141,7 +141,7 @@ fn ssh(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let command = words.get(at + 1..).unwrap_or(&[]);
     let input = act.context.input;
     if command.is_empty() && input.connected && !act.check_tainted_code(input.taint) {
-        // The shell over there runs what comes through the pipe.
+        // The remote shell runs what comes through the pipe.
         let text = input.text.clone().unwrap_or_default();
         act.inner.push(InnerCommand::Source(ShellWord {
             text,
@@ -155,7 +155,8 @@ fn ssh(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
             joined.known &= word.known;
             joined.text = format!("{} {}", joined.text, word.text).trim_start().to_owned();
         }
-        // A variable in it is harder to judge there than here, but no more dangerous.
+        // A variable expanded on the remote side is harder to judge, but no
+        // more dangerous.
         joined.known |= !joined.text.contains('…');
         act.inner.push(InnerCommand::Source(joined));
     }
@@ -188,7 +189,7 @@ fn netcat(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         act.ask("reverse-shell", "Connects a program to the network");
     }
     if args.has(&["-l"]) {
-        act.ask("network-listen", "Waits for connections from the network");
+        act.ask("network-listen", "Listens for network connections");
     }
     let host = args.operands.first().and_then(ShellWord::known_text).map(str::to_ascii_lowercase);
     if args.has(&["-z"]) {
@@ -197,7 +198,7 @@ fn netcat(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         act.affect_host(Scope::NETWORK_SEND, host.as_deref());
     }
     if act.context.input.taint.has(TextTaint::SECRET) {
-        act.ask("secret-exfiltration", "Sends what looks like a secret to another machine");
+        act.ask("secret-exfiltration", "Sends a likely secret to another machine");
     }
 }
 
@@ -249,7 +250,7 @@ fn openssl(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
             let scope = if says { Scope::NETWORK_SEND } else { Scope::NETWORK_FETCH };
             act.affect_host(scope, host.as_deref());
         }
-        Some("s_server") => act.ask("network-listen", "Waits for connections from the network"),
+        Some("s_server") => act.ask("network-listen", "Listens for network connections"),
         Some(
             "version" | "dgst" | "x509" | "ciphers" | "list" | "rand" | "verify" | "asn1parse",
         ) => act.mark_read_only(),
@@ -265,7 +266,7 @@ fn interfaces(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         )
     });
     if changes {
-        act.ask("network-setting", "Changes the network of the machine");
+        act.ask("network-setting", "Changes the network configuration");
     } else {
         act.mark_read_only();
     }

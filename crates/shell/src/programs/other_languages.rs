@@ -1,5 +1,5 @@
-//! Interpreters of languages that are not read here: a file of the project is
-//! its own business, but code in the command itself is asked about.
+//! Interpreters of languages that are not analyzed: a file of the project needs
+//! no finding, but code in the command itself gets one.
 
 use std::sync::LazyLock;
 
@@ -8,7 +8,7 @@ use crate::eval_context::{EffectBuilder, InnerCommand};
 use crate::leaf::ShellWord;
 use crate::static_names::StaticNameMap;
 
-/// Programs, and the options after which code comes.
+/// Programs, and their options that take code.
 const INTERPRETER_CODE_OPTIONS: &[(&str, &str)] = &[
     (
         "groovy groovysh jruby truffleruby raku perl6 moon janet fennel newlisp factor gforth",
@@ -37,11 +37,11 @@ static OPTIONS_BY_NAME: LazyLock<StaticNameMap<&'static str>> = LazyLock::new(||
     entries.flat_map(|(names, flags)| names.split(' ').map(|name| (name, *flags))).collect()
 });
 
-/// Options that make a typesetter run programs.
+/// Options that let a typesetter run programs.
 const TEX_SHELL_OPTIONS: &[&str] =
     &["shell-escape", "enable-write18", "shell-restricted=no", "pdflatex", "latex", "lualatex"];
 
-/// Describes programs of other languages.
+/// Describes interpreters of other languages.
 pub(super) fn describe(act: &mut EffectBuilder<'_>, _words: &[ShellWord]) -> bool {
     typesetters(act);
     let program = act.program;
@@ -74,7 +74,7 @@ fn interpret(act: &mut EffectBuilder<'_>, flags: &str) {
         return;
     }
     if coded {
-        let reason = format!("Runs code that may act on its own ({})", act.program);
+        let reason = format!("Runs code that may have side effects ({})", act.program);
         act.ask("interpreter-code", reason);
         return hidden_commands(act, words);
     }
@@ -90,7 +90,7 @@ fn interpret(act: &mut EffectBuilder<'_>, flags: &str) {
     }
 }
 
-/// Whether the code of a plotter or a calculator does nothing else.
+/// Whether the code of a plotter or a calculator only computes.
 fn computes_only(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool {
     let code = words.windows(2).filter(|pair| pair[0].text == "-e").map(|pair| &pair[1]);
     let code: Vec<&ShellWord> = code.filter(|word| word.known).collect();
@@ -115,7 +115,7 @@ fn computes_only(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool {
     }
 }
 
-/// Orders that set something up or draw.
+/// Whether gnuplot code only configures or draws.
 fn is_plot_only(code: &str) -> bool {
     const GNUPLOT_COMMANDS: &[&str] =
         &["set", "unset", "plot", "splot", "replot", "print", "reset", "pause"];
@@ -129,7 +129,7 @@ fn is_plot_only(code: &str) -> bool {
         && code.split([';', '\n']).all(|order| plain(order.trim()))
 }
 
-/// Whether code of Haskell names nothing that acts.
+/// Whether Haskell code names nothing with side effects.
 fn is_pure(code: &str) -> bool {
     const ACTING_NAMES: &[&str] = &[
         "import",
@@ -156,8 +156,8 @@ fn is_pure(code: &str) -> bool {
         })
 }
 
-/// Commands of the shell in the text of a piece of code: good for nothing but
-/// to see what must never be.
+/// Finds shell commands in string literals of code, only to detect blocked
+/// operations.
 fn hidden_commands(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     for word in words.iter().filter(|word| word.text.contains("rm ") || word.text.contains("mkfs"))
     {
@@ -172,7 +172,7 @@ fn hidden_commands(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     }
 }
 
-/// `dc` runs what comes after an exclamation mark.
+/// Checks `dc`, which runs what follows an exclamation mark.
 fn calculator(act: &mut EffectBuilder<'_>) {
     let words = act.arguments();
     let input = act.context.input.clone();
@@ -195,14 +195,14 @@ fn calculator(act: &mut EffectBuilder<'_>) {
     }
 }
 
-/// `m4` runs programs and reads files by its macros.
+/// Checks `m4`, whose macros can run programs and read files.
 fn macros(act: &mut EffectBuilder<'_>) {
     let words = act.arguments();
     let input = act.context.input.clone();
     let marks = ["syscmd", "include", "undivert", "mkstemp", "debugfile"];
     let acts = |text: &str| marks.iter().any(|mark| text.contains(mark));
     if words.iter().any(|word| acts(&word.text)) || input.text.as_deref().is_some_and(acts) {
-        act.ask("interpreter-code", "Runs programs or reads files by macros");
+        act.ask("interpreter-code", "Runs programs or reads files through macros");
     } else if input.connected && input.text.is_none() {
         act.check_tainted_code(input.taint);
     }

@@ -1,5 +1,5 @@
-//! Options that name a file to write, as most programs spell them, and those
-//! of programs that spell them in their own way.
+//! Options that name an output file: those common to most programs, and those
+//! specific to a program.
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -9,7 +9,7 @@ use crate::eval_context::EffectBuilder;
 use crate::leaf::ShellWord;
 use crate::static_names::StaticNameMap;
 
-/// What nearly everybody means by these names.
+/// Options that name an output in nearly every program.
 const USUAL_OUTPUT_OPTIONS: &[&str] = &[
     "-o",
     "--output",
@@ -51,8 +51,8 @@ const USUAL_OUTPUT_OPTIONS: &[&str] = &[
     "--pidfile",
 ];
 
-/// Programs with options of their own that write, `=` or the next word after
-/// them.
+/// Programs with their own output options, followed by `=` or by the value as
+/// the next word.
 const PROGRAM_OUTPUT_OPTIONS: &[(&str, &str)] = &[
     ("strace ltrace truss dtruss", "-o --output"),
     ("perf", "-o --output"),
@@ -121,7 +121,7 @@ const PROGRAM_OUTPUT_OPTIONS: &[(&str, &str)] = &[
     ("gradle", "--project-cache-dir"),
 ];
 
-/// Finds the files that options name as targets.
+/// Adds writes for files that options name as targets.
 pub(super) fn describe(act: &mut EffectBuilder<'_>) {
     let words = act.arguments();
     let own = own_options(act.program);
@@ -132,8 +132,8 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>) {
     write_targets(act, words, own.unwrap_or(""), usual);
 }
 
-/// Those of a program that has options of its own; they may well have been
-/// found before.
+/// The same only for programs with their own options; the targets may already
+/// have been added.
 pub(super) fn describe_own(act: &mut EffectBuilder<'_>) {
     let verbs: &[&str] = match act.program {
         "cargo" => &["init", "new", "vendor"],
@@ -149,7 +149,7 @@ pub(super) fn describe_own(act: &mut EffectBuilder<'_>) {
     }
 }
 
-/// The folder that a verb makes, which stands behind it.
+/// Adds the directory that a subcommand creates, given after it.
 fn describe_created_dir(act: &mut EffectBuilder<'_>, verbs: &[&str]) {
     const VALUED_OPTIONS: &[&str] =
         &["--manifest-path", "-s", "--sync", "--name", "--edition", "--vcs", "--color", "--config"];
@@ -162,14 +162,14 @@ fn describe_created_dir(act: &mut EffectBuilder<'_>, verbs: &[&str]) {
     }
 }
 
-/// The same for a program that the leaf runs under.
+/// The same for a wrapper that runs the leaf.
 pub(super) fn describe_wrapper(act: &mut EffectBuilder<'_>, program: &str, words: &[ShellWord]) {
     if let Some(options) = own_options(program) {
         write_targets(act, words, options, false);
     }
 }
 
-/// The files that the options of a wrapper name, as they are written there.
+/// The files that options of a wrapper name, as written there.
 pub(super) fn wrapper_targets(program: &str, words: &[ShellWord]) -> Vec<PathBuf> {
     let Some(options) = own_options(program) else { return Vec::new() };
     let named = |word: &ShellWord| options.split(' ').any(|option| option == word.text);
@@ -221,7 +221,7 @@ fn write_targets(act: &mut EffectBuilder<'_>, words: &[ShellWord], own: &str, us
     }
 }
 
-/// A file to write, or a program that is given what would be written.
+/// Adds a file to write, or a program that gets the output instead.
 fn write_or_run(act: &mut EffectBuilder<'_>, value: &ShellWord) {
     let piped = value.text.strip_prefix(['|', '!']);
     match piped {

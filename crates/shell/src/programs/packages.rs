@@ -10,16 +10,16 @@ use crate::eval_context::{EffectBuilder, InnerCommand};
 use crate::leaf::ShellWord;
 use crate::static_names::{StaticNameMap, by_name};
 
-/// What the verbs of a package manager do.
+/// Subcommands of a package manager, by effect.
 struct ManagerVerbs {
     names: &'static [&'static str],
-    /// Verbs that fetch something.
+    /// Subcommands that fetch something.
     fetch: &'static [&'static str],
-    /// Verbs that hand something out.
+    /// Subcommands that publish something.
     send: &'static [&'static str],
-    /// Verbs that remove something others rely on.
+    /// Subcommands that remove something others rely on.
     remove: &'static [&'static str],
-    /// Verbs that only look.
+    /// Subcommands that only read.
     read: &'static [&'static str],
     /// Whether it changes the whole system.
     system: bool,
@@ -329,7 +329,7 @@ const PACKAGE_MANAGER_VERBS: &[ManagerVerbs] = &[
 static MANAGERS_BY_NAME: LazyLock<StaticNameMap<&'static ManagerVerbs>> =
     LazyLock::new(|| by_name(PACKAGE_MANAGER_VERBS, |manager| manager.names));
 
-/// Describes package managers and what they build with.
+/// Describes package managers and build tools.
 pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool {
     let program = act.program;
     match program {
@@ -356,7 +356,7 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool
             let text = words.first().map_or("", |word| word.text.as_str());
             match text {
                 "-i" | "--install" | "-U" | "-Uvh" | "-ivh" | "--unpack" | "--configure" => {
-                    act.ask("system-packages", "Changes the packages of the system");
+                    act.ask("system-packages", "Changes system packages");
                     words.iter().skip(1).for_each(|word| act.read(word));
                 }
                 "-r" | "-P" | "--remove" | "--purge" | "-e" | "--erase" => {
@@ -375,7 +375,7 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool
         }
         _ => {}
     }
-    // `pip3.11` is pip.
+    // `pip3.11` counts as `pip`.
     let plain = super::known_programs::without_version(program).unwrap_or(program);
     let Some(manager) = MANAGERS_BY_NAME.get(program).or_else(|| MANAGERS_BY_NAME.get(plain))
     else {
@@ -385,8 +385,8 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool
     true
 }
 
-/// Options of rpm and dpkg that run commands, and what rpm works out: a macro
-/// may be a command.
+/// Checks options of rpm and dpkg that run commands, and rpm macros, which may
+/// contain a command.
 fn check_macros(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     const EXEC_OPTIONS: &[&str] = &[
         "--pipe",
@@ -408,11 +408,11 @@ fn check_macros(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let is_open =
         |word: &ShellWord| !word.known || word.text.contains("%(") || word.text.contains("%{lua");
     if words.iter().any(|word| is(word, EXEC_OPTIONS)) || works_out && words.iter().any(is_open) {
-        act.ask("program-option", format!("Has {} run a command", act.program));
+        act.ask("program-option", format!("Makes {} run a command", act.program));
     }
 }
 
-/// Settings of apt in the command line that name programs or places of its own.
+/// Checks apt settings on the command line that name programs or paths.
 fn apt_settings(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     const RISKY_APT_SETTINGS: &[&str] = &[
         "invoke",
@@ -440,14 +440,14 @@ fn apt_settings(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         !word.known || RISKY_APT_SETTINGS.iter().any(|name| text.contains(name))
     };
     if given.any(tells) {
-        act.ask("program-option", "Has apt run or trust something else by a setting");
+        act.ask("program-option", "Makes apt run or trust something else through a setting");
     }
     args.values(&["-c", "--config-file"]).iter().for_each(|word| act.program_option(word));
 }
 
-/// What a build or an install runs is whatever the folder says.
+/// Records that a build or an install runs code of the current directory.
 pub(super) fn run_project_code(act: &mut EffectBuilder<'_>) {
-    // Which files those are is not told: a name that no file has stands for them.
+    // The files are unknown, so a name that no file has represents them.
     act.leaf.run_files.extend(act.context.cwd.map(|cwd| cwd.join("*")));
 }
 
@@ -505,18 +505,18 @@ fn manage(act: &mut EffectBuilder<'_>, manager: &ManagerVerbs) {
         super::unknown::looks_like_hermes(act);
     }
     if matches!(act.program, "cpan" | "cpanm") && !args.operands.is_empty() {
-        act.ask("remote-code", "Installs code that is not a part of the project");
+        act.ask("remote-code", "Installs code that is not part of the project");
     }
     let mut tasks = args.operands.iter().map(|word| word.text.as_str());
     if !manager.send.contains(&verb) && tasks.any(|task| publishes(act.program, task)) {
         act.affect_any(Scope::NETWORK_SEND);
-        act.ask("publish", "Hands something out to everybody");
+        act.ask("publish", "Publishes something to everyone");
     }
     if (verb == "npm" && second == "publish") || verb.starts_with("exec:") {
-        act.ask("publish", "Hands something out to everybody, or runs another program");
+        act.ask("publish", "Publishes something to everyone, or runs another program");
     }
     if (removes || manager.remove.contains(&verb)) && !dry {
-        act.ask("package-removal", "Removes packages that something may rely on");
+        act.ask("package-removal", "Removes packages that others may rely on");
     }
     if act.program == "dotnet" && verb == "ef" && !dry {
         install_sources::check_database_drop(act, &args);
@@ -524,7 +524,7 @@ fn manage(act: &mut EffectBuilder<'_>, manager: &ManagerVerbs) {
     if manager.send.contains(&verb) && !dry {
         act.affect_any(Scope::NETWORK_SEND);
         if matches!(verb, "publish" | "unpublish" | "yank" | "upload" | "push" | "deploy") {
-            act.ask("publish", "Hands something out to everybody");
+            act.ask("publish", "Publishes something to everyone");
         }
     } else if manager.fetch.contains(&verb) || bare_install {
         act.affect_any(Scope::NETWORK_FETCH);
@@ -532,14 +532,15 @@ fn manage(act: &mut EffectBuilder<'_>, manager: &ManagerVerbs) {
             && !matches!(verb, "update" | "download" | "source" | "refresh" | "fetch")
             && !dry
         {
-            act.ask("system-packages", "Changes the packages of the system");
+            act.ask("system-packages", "Changes system packages");
         }
     }
     if act.program == "uv" && verb == "venv" {
         let at = words.iter().position(|word| word.text == verb).map_or(0, |at| at + 1);
         install_sources::create_venv(act, words.get(at..).unwrap_or(&[]));
     }
-    // Without a name it packs the folder; with one, what is fetched by it.
+    // Without a name `pack` packs the directory; with one it fetches the
+    // package.
     if verb == "pack" && args.operands.iter().skip(1).any(|word| !is_path_operand(&word.text)) {
         act.affect_any(Scope::NETWORK_FETCH);
     }
@@ -548,13 +549,12 @@ fn manage(act: &mut EffectBuilder<'_>, manager: &ManagerVerbs) {
     }
 }
 
-/// Whether an operand names a folder or a file, not a package.
+/// Whether an operand names a directory or a file, not a package.
 fn is_path_operand(text: &str) -> bool {
     text.starts_with(['.', '/', '~']) || text.ends_with(".tgz")
 }
 
-/// Whether a task of a build, which may stand anywhere among others, gives
-/// away what was built.
+/// Whether a build task, at any position among others, publishes the result.
 fn publishes(program: &str, task: &str) -> bool {
     let name = task.trim_start_matches('+').rsplit(':').next().unwrap_or(task);
     let is_local = ["Local", "M2", "LocalSnapshot"].iter().any(|end| name.ends_with(end));
@@ -588,6 +588,6 @@ fn arch(act: &mut EffectBuilder<'_>) {
         act.ask("package-removal", "Removes packages from the system");
     } else if flags.starts_with("-S") || flags.starts_with("-U") {
         act.affect_any(Scope::NETWORK_FETCH);
-        act.ask("system-packages", "Changes the packages of the system");
+        act.ask("system-packages", "Changes system packages");
     }
 }

@@ -1,5 +1,5 @@
-//! What the variables that a program is given make of it: code of the project
-//! gets the network through it, files are written, contents are sent.
+//! Effects of variables passed to a program: it loads code of the project while
+//! it has network access, writes files, or sends contents.
 
 use std::sync::LazyLock;
 
@@ -11,17 +11,17 @@ use crate::leaf::{LeafCommand, ShellWord, TextTaint};
 use crate::shell_scope::ShellValue;
 use crate::static_names::StaticNameMap;
 
-/// What a variable does to the programs that heed it.
+/// What a variable does to the programs that use it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum VariableEffect {
-    /// Code that they load.
+    /// Code that the program loads.
     Code,
-    /// A file or a folder that they write to.
+    /// A file or a directory that the program writes to.
     OutputPath,
 }
 
-/// Variables, and the programs that heed them. With the network off, code of
-/// the project is the project's own business.
+/// Variables, and the programs that use them. Without network access, loading
+/// code of the project needs no finding.
 const VARIABLE_EFFECTS: &[(&str, &str, VariableEffect)] = &[
     (
         "PYTHONPATH",
@@ -61,7 +61,7 @@ static EFFECTS_BY_VARIABLE: LazyLock<StaticNameMap<(&'static str, VariableEffect
         entries.flat_map(named).collect()
     });
 
-/// Looks at the variables that the program of a leaf is given.
+/// Checks the variables passed to the program of a leaf.
 pub(crate) fn describe<'v>(
     act: &mut EffectBuilder<'_>,
     variables: impl Iterator<Item = (&'v str, &'v ShellValue)>,
@@ -86,7 +86,7 @@ fn value_word(value: &ShellValue) -> ShellWord {
     ShellWord { known, text: value.text.clone().unwrap_or_default(), ..ShellWord::default() }
 }
 
-/// Code of the project in a program that reaches others.
+/// Adds a finding if a program with network access loads code of the project.
 fn check_code_path(act: &mut EffectBuilder<'_>, name: &str, value: &ShellValue) {
     let families = ["network", "cloud", "docker"];
     let reaches = act.leaf.effects.iter().any(|e| families.contains(&e.scope.family()));
@@ -95,27 +95,29 @@ fn check_code_path(act: &mut EffectBuilder<'_>, name: &str, value: &ShellValue) 
         Some(path) => path.starts_with(act.context.at.cwd()),
         None => !part.is_empty(),
     };
-    // A home is often asked for; a list of folders may have one of ours in it.
+    // An unknown home is common and harmless; an unknown list of directories
+    // may include one of the project.
     let unseen = || !is_language_home(name) || value.taint.has(TextTaint::COMPUTED);
     if reaches && text.map_or_else(unseen, |text| text.split(':').any(own)) {
         let program = act.program;
         let reason =
-            format!("Makes {program}, which has the network, load code of the project ({name})");
+            format!("Makes {program}, which has network access, load code of the project ({name})");
         act.ask("env-override", reason);
     }
 }
 
-/// Whether a variable names the one folder in which a language is installed.
+/// Whether a variable names the single directory in which a language is
+/// installed.
 fn is_language_home(name: &str) -> bool {
     name.ends_with("_HOME") || matches!(name, "GOROOT" | "PYTHONUSERBASE")
 }
 
-/// Whether it is made of what a command has looked at.
+/// Whether a value is computed from the output of a command.
 fn is_computed(value: &ShellValue) -> bool {
     value.text.is_none() && value.shape.is_none() && value.taint.has(TextTaint::COMPUTED)
 }
 
-/// Whether programs tell others what a variable says.
+/// Whether programs send the value of a variable to other hosts.
 fn is_sent(name: &str) -> bool {
     const SENT_PREFIXES: &[&str] = &["GIT_CONFIG_VALUE_", "npm_config_", "NPM_CONFIG_", "PIP_"];
     const SENT_VARIABLES: &[&str] =
@@ -126,7 +128,7 @@ fn is_sent(name: &str) -> bool {
         || SENT_VARIABLES.contains(&name)
 }
 
-/// Sends to every machine that is named.
+/// Adds a send to every known host.
 fn send_to_hosts(leaf: &mut LeafCommand) {
     let hosts: Vec<String> = fetched_from(leaf).map(str::to_owned).collect();
     for host in hosts {

@@ -1,11 +1,11 @@
-//! The table of programs with verbs that keep to the project, to the user's own
-//! programs or to the machine.
+//! Table of programs with verbs that stay within the project, the user's own
+//! programs or the machine.
 
 use super::remote_tool_table::tool;
 use super::verb_tools::{ToolDomain, VerbTool};
 
-/// Tools that keep to the project or to what is installed for the user, as
-/// far as their verbs are known.
+/// Tools whose known verbs affect only the project or what is installed for the
+/// user.
 pub(super) const PROJECT_TOOLS: &[VerbTool] = &[
     tool(
         ToolDomain::Network,

@@ -1,4 +1,4 @@
-//! Programs that only look, unless an option says otherwise.
+//! Programs that only read, unless an option says otherwise.
 
 use std::sync::LazyLock;
 
@@ -10,13 +10,13 @@ use crate::eval_context::EffectBuilder;
 use crate::leaf::ShellWord;
 use crate::static_names::{StaticNameMap, StaticNameSet, by_name};
 
-/// A program whose operands are files that it reads.
+/// A program whose operands are files to read.
 struct ReaderProgram {
     names: &'static [&'static str],
     valued: &'static [&'static str],
     /// Operands that come before the files, such as a pattern.
     skip: usize,
-    /// Options that stand in for those operands.
+    /// Options that replace those operands.
     instead: &'static [&'static str],
 }
 
@@ -209,7 +209,7 @@ const READER_PROGRAMS: &[ReaderProgram] = &[
     files(&["less", "more", "most", "zless"], &["-p", "-x", "-k", "-P", "-t"]),
 ];
 
-/// Programs that look at the system and at no file in particular.
+/// Programs that report on the system and read no particular file.
 const SYSTEM_INFO_PROGRAMS: &[&str] = &[
     "date",
     "cal",
@@ -308,7 +308,7 @@ static READERS_BY_NAME: LazyLock<StaticNameMap<&'static ReaderProgram>> =
 static SYSTEM_INFO_SET: LazyLock<StaticNameSet> =
     LazyLock::new(|| SYSTEM_INFO_PROGRAMS.iter().copied().collect());
 
-/// Describes the programs that look.
+/// Describes programs that only read.
 pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool {
     let program = act.program;
     match program {
@@ -322,7 +322,7 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool
         "dmesg"
             if words.iter().any(|word| matches!(word.text.as_str(), "-c" | "-C" | "--clear")) =>
         {
-            act.ask("system-setting", "Clears the kernel's log");
+            act.ask("system-setting", "Clears the kernel log");
         }
         "journalctl"
             if words.iter().any(|word| {
@@ -385,7 +385,8 @@ fn read_files(act: &mut EffectBuilder<'_>, reader: &ReaderProgram, words: &[Shel
     }
     read_query_files(act, words);
     let mut operands: Vec<&ShellWord> = match reader.skip {
-        // Whether an option takes the next word differs too much between them.
+        // Which options take the next word differs too much between these
+        // programs.
         0 => words.iter().filter(|word| !word.text.starts_with('-')).collect(),
         _ => given.iter().collect(),
     };
@@ -411,7 +412,7 @@ fn read_files(act: &mut EffectBuilder<'_>, reader: &ReaderProgram, words: &[Shel
     operands.iter().for_each(|word| act.read(word));
 }
 
-/// `mktemp`: the files that nobody else has the names of.
+/// `mktemp`: creates files with names that no other process knows.
 fn make_temporary(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let args = CommandArgs::parse(words, &["-p", "--suffix"]);
     act.mark_read_only();
@@ -442,7 +443,7 @@ fn sort(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     args.operands.iter().for_each(|word| act.read(word));
 }
 
-/// Files that a query names: `load("x")`, `--rawfile x FILE`.
+/// Adds files named by a query: `load("x")`, `--rawfile x FILE`.
 fn read_query_files(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     if !matches!(act.program, "jq" | "gojq" | "jaq" | "yq" | "dasel") {
         return;

@@ -1,9 +1,9 @@
-//! Orders that come from another machine, for programs that follow them.
+//! Commands from another host, passed to programs that execute their input.
 
 use crate::eval_context::EffectBuilder;
 use crate::leaf::TextTaint;
 
-/// Programs that do what their input says.
+/// Programs that execute their input.
 const INPUT_FOLLOWING_PROGRAMS: &[&str] = &[
     "gdb",
     "lldb",
@@ -54,7 +54,7 @@ const INPUT_FOLLOWING_PROGRAMS: &[&str] = &[
     "xdotool",
 ];
 
-/// Programs that show, pack or compare what they are given.
+/// Whether a program only shows, packs or compares its input.
 fn only_shows(act: &EffectBuilder<'_>) -> bool {
     act.leaf.reads_only
         || matches!(
@@ -81,9 +81,9 @@ fn only_shows(act: &EffectBuilder<'_>) -> bool {
         )
 }
 
-/// Asks if a program is given something downloaded that it follows.
+/// Adds a finding if a program executes downloaded input.
 pub(super) fn describe(act: &mut EffectBuilder<'_>) {
-    // `<(curl …)` stands in the command as a file.
+    // `<(curl …)` appears in the command as a file.
     let substituted = act.arguments().iter().any(|word| {
         let file = || word.text.starts_with("/dev/fd/") || word.text.contains("=/dev/fd/");
         word.taint.has(TextTaint::REMOTE) && file()

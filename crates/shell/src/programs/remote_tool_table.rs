@@ -1,8 +1,8 @@
-//! The table of programs that are ruled by a verb.
+//! Table of programs whose effects depend on a verb.
 
 use super::verb_tools::{ToolDomain, VerbTool};
 
-/// One entry.
+/// Creates one entry.
 pub(super) const fn tool(
     realm: ToolDomain,
     names: &'static str,
@@ -13,7 +13,7 @@ pub(super) const fn tool(
     VerbTool { names, realm, valued, looks, works }
 }
 
-/// Tools with something of others in their hands.
+/// Tools that operate on resources shared with others.
 pub(super) const REMOTE_TOOLS: &[VerbTool] = &[
     tool(
         ToolDomain::Cloud,

@@ -1,5 +1,5 @@
-//! What a request carries away: files that an option names, and whatever a
-//! command computes and puts into the words of a program that fetches.
+//! Data that a request sends: files named by an option, and command output in
+//! the words of a program that fetches.
 
 use std::sync::LazyLock;
 
@@ -11,8 +11,8 @@ use crate::eval_context::EffectBuilder;
 use crate::leaf::{LeafCommand, ShellWord, TextTaint};
 use crate::static_names::StaticNameMap;
 
-/// Programs that measure or ask a machine: the options that name a file whose
-/// contents go there, and those that are themselves what goes there.
+/// Load generators and query tools: the options that name a file to send, and
+/// those whose value is sent.
 const PAYLOAD_OPTIONS: &[(&str, &str, &str)] = &[
     ("ab", "-p -u", ""),
     ("autocannon", "-i --input", "-b --body"),
@@ -35,7 +35,7 @@ static OPTIONS_BY_NAME: LazyLock<StaticNameMap<(&'static str, &'static str)>> =
         entries.flat_map(named).collect()
     });
 
-/// Programs that put all of their words into what they ask for.
+/// Programs that send all of their words with the request.
 const REQUEST_PROGRAMS: &[&str] = &[
     "curl",
     "wget",
@@ -61,11 +61,11 @@ const REQUEST_PROGRAMS: &[&str] = &[
     "mtr",
 ];
 
-/// Options of theirs whose values stay here.
+/// Options of these programs whose values stay local.
 const LOCAL_OPTIONS: &[&str] =
     &["-o", "--output", "-O", "-P", "--output-dir", "-m", "-w", "--cacert", "-T", "-c"];
 
-/// The same of all other programs.
+/// The same for all other programs.
 const OTHER_LOCAL_OPTIONS: &[&str] = &[
     "-o",
     "--output",
@@ -81,7 +81,7 @@ const OTHER_LOCAL_OPTIONS: &[&str] = &[
     "--jobs",
 ];
 
-/// Makes a fetch a send, too, if it carries something away.
+/// Adds a send to a fetch that carries data.
 pub(super) fn describe(act: &mut EffectBuilder<'_>) {
     let words = act.arguments();
     let fetches = act.leaf.effects.iter().any(|effect| effect.scope == Scope::NETWORK_FETCH);
@@ -95,13 +95,13 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>) {
     }
 }
 
-/// Whether an option names what is sent. Files among it are read.
+/// Whether an option names data to send. Adds reads for files among it.
 fn has_payload(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool {
     if act.program == "siege" {
         return posts(act, words);
     }
     let Some((files, data)) = OPTIONS_BY_NAME.get(act.program) else { return false };
-    // Some write long options with one dash.
+    // Some tools write long options with one dash.
     let single = |word: &ShellWord| match word.text.split_once('=') {
         Some((name, value)) if files.split(' ').any(|file| file == name) => {
             Some(ShellWord { text: value.to_owned(), ..word.clone() })
@@ -121,7 +121,7 @@ fn has_payload(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool {
     !sent.is_empty() || args.has(&data.split(' ').collect::<Vec<_>>())
 }
 
-/// `siege 'URL POST < FILE'`.
+/// Handles `siege 'URL POST < FILE'`.
 fn posts(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool {
     let orders = words.iter().filter(|word| word.text.contains(" POST"));
     let orders: Vec<&ShellWord> = orders.collect();
@@ -136,12 +136,13 @@ fn posts(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool {
     !orders.is_empty()
 }
 
-/// Whether a word is made of what a command has looked at.
+/// Whether a word is computed from the output of a command, or contains a
+/// secret.
 fn is_computed_word(word: &ShellWord) -> bool {
     word.taint.has(TextTaint::COMPUTED) && !word.known || word.taint.has(TextTaint::SECRET)
 }
 
-/// Whether what a command computes is a part of what is asked for.
+/// Whether computed data is part of the request.
 fn sends_computed(act: &EffectBuilder<'_>, told: bool) -> bool {
     let listed = act.context.input.taint.has(TextTaint::COMPUTED)
         && act.leaf.wrappers.iter().any(|via| via.ends_with("xargs") || via == "parallel");
@@ -165,7 +166,7 @@ fn sends_computed(act: &EffectBuilder<'_>, told: bool) -> bool {
     false
 }
 
-/// Sends to every machine that is fetched from.
+/// Adds a send to every host that is fetched from.
 fn send_to_fetched_hosts(act: &mut EffectBuilder<'_>) {
     let fetched = |effect: &&Effect| effect.scope == Scope::NETWORK_FETCH;
     let hosts: Vec<Resource> =
@@ -178,13 +179,13 @@ fn send_to_fetched_hosts(act: &mut EffectBuilder<'_>) {
     }
 }
 
-/// The machines that the words of a program name which is told something: by
-/// what it fetches from, by a registry, by a database.
+/// The hosts that receive computed words of a program: hosts it fetches from,
+/// registries, databases.
 fn named_hosts(act: &EffectBuilder<'_>, words: &[ShellWord]) -> Vec<String> {
     let mut before = "";
     let mut told = false;
     for word in words {
-        // What a repository is cloned into is not sent.
+        // The target directory of a clone is not sent.
         let cloned = || before.contains("://") && words.iter().any(|word| word.text == "clone");
         let kept = OTHER_LOCAL_OPTIONS.contains(&before) || act.program == "git" && cloned();
         told |= is_computed_word(word) && !word.named && !kept;
@@ -207,7 +208,7 @@ fn named_hosts(act: &EffectBuilder<'_>, words: &[ShellWord]) -> Vec<String> {
     }
 }
 
-/// The machines that a leaf is known to fetch from.
+/// The hosts that a leaf is known to fetch from.
 pub(super) fn fetched_from(leaf: &LeafCommand) -> impl Iterator<Item = &str> {
     leaf.effects.iter().filter_map(|effect| match &effect.resource {
         Resource::Host(host) if effect.scope == Scope::NETWORK_FETCH => Some(host.as_str()),
@@ -215,13 +216,13 @@ pub(super) fn fetched_from(leaf: &LeafCommand) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A word, or what stands after the `=` of a long option.
+/// A word, or the value after the `=` of a long option.
 fn value_of(word: &ShellWord) -> &str {
     let option = word.text.strip_prefix("--").and_then(|text| text.split_once('='));
     option.map_or(word.text.as_str(), |(_, value)| value)
 }
 
-/// The machine of a module, whose path begins with it.
+/// The host at the start of a module path.
 fn module_host(word: &ShellWord) -> Option<String> {
     let (host, _) = word.text.split_once('/')?;
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '-';
@@ -229,8 +230,8 @@ fn module_host(word: &ShellWord) -> Option<String> {
         .then(|| host.to_ascii_lowercase())
 }
 
-/// The machines on which databases are that the words name. One without a dot
-/// in its name is near.
+/// The database hosts that the words name. A name without a dot counts as
+/// local.
 fn database_hosts(words: &[ShellWord]) -> Vec<String> {
     let mut hosts = Vec::new();
     for (at, word) in words.iter().enumerate() {

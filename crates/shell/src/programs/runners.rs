@@ -1,5 +1,5 @@
-//! Programs that run others as one of many things they do: a verb or an
-//! option tells where the other command begins.
+//! Programs that can run other commands: a subcommand or an option marks where
+//! the other command begins.
 
 use std::sync::LazyLock;
 
@@ -8,7 +8,7 @@ use crate::leaf::ShellWord;
 use crate::static_names::StaticNameMap;
 use crate::text::program_name;
 
-/// Verbs after which another command comes.
+/// Subcommands that are followed by another command.
 const RUN_VERBS: &[(&str, &str)] = &[
     ("nvm", "exec run"),
     ("volta", "run"),
@@ -31,8 +31,8 @@ static VERBS_BY_NAME: LazyLock<StaticNameMap<&'static str>> = LazyLock::new(|| {
     entries.flat_map(|(names, verbs)| names.split(' ').map(|name| (name, *verbs))).collect()
 });
 
-/// Finds what such a program runs. They are no family: what they do beside is
-/// judged elsewhere.
+/// Finds the command that such a program runs. These are not a family: their
+/// other effects are judged elsewhere.
 pub(super) fn describe(act: &mut EffectBuilder<'_>) {
     let program = act.program;
     let own = ["cmake", "pee", "mispipe", "bazel", "bazelisk", "just", "vagrant"];
@@ -87,7 +87,8 @@ fn verb_command(act: &mut EffectBuilder<'_>, program: &str, words: &[ShellWord])
             rest.get(rest.iter().take_while(own).count()..).unwrap_or(&[])
         }
     };
-    // A word of its own may come first; then the second one is the command.
+    // An argument of the runner may come first; then the second word is the
+    // command.
     let named = command.first().map(|word| program_name(&word.text)).unwrap_or_default();
     let skip = usize::from(
         super::known_programs::program_kind(&named).is_none()
@@ -112,7 +113,7 @@ fn is_version(text: &str) -> bool {
         || text.starts_with("lts")
 }
 
-/// The commands that cmake has for every system, as the ones of this system.
+/// Translates `cmake -E` commands to the equivalent system commands.
 fn cmake(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     if let Some(script) = word_after(words, "-P") {
         act.check_tainted_code(script.taint);
@@ -154,7 +155,7 @@ fn word_after(words: &[ShellWord], option: &str) -> Option<ShellWord> {
     words.get(at + 1).cloned()
 }
 
-/// Options of the program that a leaf runs under which write files.
+/// Adds files that options of the leaf's wrapper write.
 pub(super) fn describe_wrapper_outputs(act: &mut EffectBuilder<'_>) {
     let Some(outer) = act.leaf.unwrapped_words.last().cloned() else { return };
     let name = outer.first().map(|word| program_name(&word.text)).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Tools that are asked to show a secret.
+//! Tools that can print a secret.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -7,8 +7,8 @@ use crate::eval_context::EffectBuilder;
 use crate::leaf::ShellWord;
 use crate::static_names::StaticNameMap;
 
-/// Words that together make a tool show a secret; `a|b` is a choice, a word
-/// that ends with `*` may go on.
+/// Words that together make a tool print a secret. `a|b` is a choice, `*` is a
+/// wildcard.
 const SECRET_SHOWING_WORDS: &[(&str, &[&str])] = &[
     ("kubectl|oc|k", &["config", "view", "--raw|--flatten"]),
     ("kubectl|oc|k", &["get", "secret*", "-o*|--output*|-ojson|--template*"]),
@@ -79,7 +79,7 @@ const SECRET_SHOWING_WORDS: &[(&str, &[&str])] = &[
     ("mimikatz|lazagne|pypykatz|secretsdump.py|unshadow|john|hashcat", &[]),
 ];
 
-/// How the names of docker's helpers begin.
+/// Name prefix of docker's credential helpers.
 const DOCKER_HELPER_PREFIX: &str = "docker-credential-";
 
 static WORDS_BY_NAME: LazyLock<StaticNameMap<Vec<&'static [&'static str]>>> = LazyLock::new(|| {
@@ -92,7 +92,7 @@ static WORDS_BY_NAME: LazyLock<StaticNameMap<Vec<&'static [&'static str]>>> = La
     by_name
 });
 
-/// Asks if the words of a command show a secret.
+/// Adds a finding if the words of a command print a secret.
 pub(super) fn describe(act: &mut EffectBuilder<'_>) {
     let program = act.program;
     let words = act.words.get(1..).unwrap_or(&[]);
@@ -101,7 +101,7 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>) {
     let shows = WORDS_BY_NAME
         .get(name)
         .is_some_and(|entries| entries.iter().any(|wanted| contains_in_order(wanted, words)));
-    // A name alone is a request to show it.
+    // A name alone requests printing it.
     let bare = matches!(program, "pass" | "gopass")
         && words.first().is_some_and(|word| word.text.contains('/') && !word.text.starts_with('-'));
     if shows || bare {
@@ -122,7 +122,7 @@ fn lowercase(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether all of these occur, the ones without a dash in this order.
+/// Whether all of these words occur, those without a dash in this order.
 fn contains_in_order(wanted: &[&str], words: &[ShellWord]) -> bool {
     let mut from = 0;
     wanted.iter().all(|choice| {

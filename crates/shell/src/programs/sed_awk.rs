@@ -1,12 +1,11 @@
-//! The small languages of `sed` and `awk`, which read and write files of their
-//! own.
+//! `sed` and `awk`, whose scripts can read and write files.
 
 use super::sed_script;
 use crate::args::CommandArgs;
 use crate::eval_context::EffectBuilder;
 use crate::leaf::{RuntimeExtent, ShellWord};
 
-/// `sed`: its script may read, write and run.
+/// Describes `sed`, whose script may read, write and run.
 pub(super) fn sed(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let args =
         CommandArgs::parse(words, &["-e", "-f", "-l", "--expression", "--file", "--line-length"]);
@@ -19,7 +18,8 @@ pub(super) fn sed(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     for script in &scripts {
         judge_sed(act, script);
     }
-    // A backup suffix may be glued to the option; the old BSD form has it as a word of its own.
+    // A backup suffix may be attached to the option; the old BSD form passes it
+    // as a separate word.
     let in_place = words.iter().any(|word| {
         word.text.starts_with("--in-place")
             || (word.text.starts_with("-i") && !word.text.starts_with("--"))
@@ -37,7 +37,7 @@ pub(super) fn sed(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     operands.iter().for_each(|word| act.read(word));
 }
 
-/// One script of sed.
+/// Adds the effects of one sed script.
 fn judge_sed(act: &mut EffectBuilder<'_>, script: &ShellWord) {
     if is_hidden(act, script) {
         return;
@@ -51,24 +51,24 @@ fn judge_sed(act: &mut EffectBuilder<'_>, script: &ShellWord) {
     doings.reads.iter().map(file).for_each(|word| act.read(&word));
 }
 
-/// Asks about a script that nobody can read beforehand, or that has something
-/// downloaded or decoded in it.
+/// Whether a script is only known at run time. Adds a finding for it, or for
+/// downloaded or decoded content in it.
 fn is_hidden(act: &mut EffectBuilder<'_>, script: &ShellWord) -> bool {
     let tainted = !script.known && act.check_tainted_code(script.taint);
-    // What is glued to its option begins behind the sign.
+    // A script attached to its option begins after the option.
     let glued = !script.known
         && script.runtime_extent == RuntimeExtent::NotAtStart
         && script.text.starts_with('$');
     let whole =
         script.runtime_extent == RuntimeExtent::Whole || glued || (script.glob && script.known);
     if whole && !tainted {
-        let reason = format!("Runs a script of {} that is only known when it runs", act.program);
+        let reason = format!("Runs a script of {} that is only known at run time", act.program);
         act.ask("interpreter-code", reason);
     }
     whole
 }
 
-/// Files with orders for sed or awk, which may also come through a pipe.
+/// Handles script files of sed or awk, which may also come through a pipe.
 fn script_files(act: &mut EffectBuilder<'_>, files: &[ShellWord]) {
     for file in files {
         let piped = file.text == "-" || crate::shells::is_stdin_path(&file.text);
@@ -89,7 +89,7 @@ fn script_files(act: &mut EffectBuilder<'_>, files: &[ShellWord]) {
     }
 }
 
-/// `awk`, the same.
+/// Describes `awk` in the same way.
 pub(super) fn awk(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let args = CommandArgs::parse(
         words,

@@ -1,28 +1,29 @@
-//! The language of `sed`: what its scripts run, write and read.
+//! Parser for `sed` scripts: what they run, write and read.
 
-/// What a script does beside editing.
+/// Effects of a script besides editing.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct SedEffects<'s> {
     /// The first command that runs a program.
     pub(super) runs: Option<&'s str>,
     /// The files that it writes.
     pub(super) writes: Vec<&'s str>,
-    /// The files that it puts in.
+    /// The files that it inserts.
     pub(super) reads: Vec<&'s str>,
 }
 
-/// More lines are not read one by one.
+/// Lines beyond this are not parsed separately.
 const MAX_LINES: usize = 200;
 
-/// Reads a script. Programs of that name differ in a few points, such as what a
-/// bracket protects, so it is read in more than one way and all counts.
+/// Parses a script. Implementations of sed differ in a few points, such as what
+/// a bracket protects, so the script is parsed in more than one way and the
+/// effects are combined.
 pub(super) fn script_effects(script: &str) -> SedEffects<'_> {
     let mut found = SedEffects::default();
     let mut lost = false;
     for brackets in [true, false] {
         lost |= !SedParser { script, at: 0, brackets, found: &mut found }.script();
     }
-    // Where one reading has lost its way, the next line begins anew.
+    // If a parse failed, each line is parsed separately.
     for line in script.lines().skip(1).take(MAX_LINES).filter(|_| lost) {
         SedParser { script: line, at: 0, brackets: true, found: &mut found }.script();
     }
@@ -32,7 +33,7 @@ pub(super) fn script_effects(script: &str) -> SedEffects<'_> {
 struct SedParser<'s, 'f> {
     script: &'s str,
     at: usize,
-    /// Whether a separator in brackets is a plain letter.
+    /// Whether a separator in brackets is an ordinary character.
     brackets: bool,
     found: &'f mut SedEffects<'s>,
 }
@@ -58,14 +59,14 @@ impl<'s> SedParser<'s, '_> {
         }
     }
 
-    /// The rest of the line.
+    /// Consumes the rest of the line.
     fn line(&mut self) -> &'s str {
         let line = self.rest().split('\n').next().unwrap_or("");
         self.at += line.len();
         line
     }
 
-    /// All commands; false if it is none at some point.
+    /// Parses all commands; returns false at the first invalid one.
     fn script(&mut self) -> bool {
         loop {
             self.skip(|c| c.is_whitespace() || c == ';');
@@ -78,7 +79,7 @@ impl<'s> SedParser<'s, '_> {
         }
     }
 
-    /// The lines that a command is for; false if that is no address.
+    /// Skips the addresses of a command; returns false if one is invalid.
     fn addresses(&mut self) -> bool {
         loop {
             match self.peek() {
@@ -105,7 +106,7 @@ impl<'s> SedParser<'s, '_> {
         }
     }
 
-    /// Goes behind the next separator that ends an expression.
+    /// Skips past the separator that ends an expression.
     fn expression(&mut self, mark: char) -> bool {
         while let Some(c) = self.take() {
             match c {
@@ -120,13 +121,13 @@ impl<'s> SedParser<'s, '_> {
         false
     }
 
-    /// Goes behind a bracket expression, if it has an end.
+    /// Skips past a bracket expression, if it is closed.
     fn bracket(&mut self) {
         let begin = self.at;
         if self.peek() == Some('^') {
             self.take();
         }
-        // In the first place it is a plain letter.
+        // A leading `]` is an ordinary character.
         if self.peek() == Some(']') {
             self.take();
         }
@@ -149,7 +150,7 @@ impl<'s> SedParser<'s, '_> {
         self.at = begin;
     }
 
-    /// What is put in, up to the separator.
+    /// Skips the replacement up to the separator.
     fn replacement(&mut self, mark: char) -> bool {
         while let Some(c) = self.take() {
             if c == mark {
@@ -162,7 +163,7 @@ impl<'s> SedParser<'s, '_> {
         false
     }
 
-    /// One command; false if it is none.
+    /// Parses one command; returns false if it is invalid.
     fn command(&mut self) -> bool {
         let begin = self.at;
         let Some(verb) = self.take() else { return false };
@@ -225,7 +226,7 @@ impl<'s> SedParser<'s, '_> {
                 _ => break,
             }
         }
-        // With anything else behind them it is no command.
+        // Followed by anything else, the flags are invalid.
         if runs && self.peek().is_none_or(|c| c.is_whitespace() || ";}#".contains(c)) {
             self.record_run(begin);
         }

@@ -1,4 +1,5 @@
-//! The machine itself: power, processes, services, disks, accounts, schedules.
+//! Programs that manage the machine: power, processes, services, disks,
+//! accounts, schedules.
 
 use std::sync::LazyLock;
 
@@ -9,13 +10,14 @@ use crate::eval_context::{EffectBuilder, InnerCommand};
 use crate::leaf::ShellWord;
 use crate::static_names::{StaticNameMap, by_name};
 
-/// Programs that ask whatever they are told, with their category and reason.
+/// Programs that always ask, whatever their arguments, with category and
+/// reason.
 const ALWAYS_ASK_PROGRAMS: &[(&[&str], &str, &str)] = &[
     (&["insmod", "rmmod", "modprobe", "kexec", "depmod"], "kernel", "Changes the running kernel"),
     (
         &["umount", "swapoff", "swapon", "losetup", "pivot_root"],
         "kernel",
-        "Changes what is mounted",
+        "Changes the mounted filesystems",
     ),
     (
         &[
@@ -72,7 +74,7 @@ const ALWAYS_ASK_PROGRAMS: &[(&[&str], &str, &str)] = &[
             "bcdedit",
         ],
         "system-setting",
-        "Changes the protection or the start of the machine",
+        "Changes the security or boot settings of the machine",
     ),
     (
         &[
@@ -88,7 +90,7 @@ const ALWAYS_ASK_PROGRAMS: &[(&[&str], &str, &str)] = &[
             "nvram",
         ],
         "system-setting",
-        "Changes settings of the machine",
+        "Changes system settings",
     ),
 ];
 
@@ -103,7 +105,7 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool
         "shutdown" | "reboot" | "halt" | "poweroff" => power(act, words),
         "init" | "telinit" => {
             if matches!(CommandArgs::parse(words, &[]).operand(0), "0" | "6") {
-                act.block("power-off", "Brings the machine down");
+                act.block("power-off", "Shuts down or reboots the machine");
             } else if !words.is_empty() {
                 act.ask("service-control", "Changes the state of the whole machine");
             }
@@ -119,7 +121,7 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool
         "at" | "batch" | "atrm" | "anacron" => {
             if !words.iter().any(|word| word.text == "-l" || word.text == "-V") {
                 act.affect_any(Scope::SCHEDULE_WRITE);
-                act.ask("persistence", "Makes something run later by itself");
+                act.ask("persistence", "Schedules a command to run later");
             }
         }
         "atq" => act.mark_read_only(),
@@ -136,7 +138,7 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool
         }
         "mount" => {
             if words.iter().any(|word| !word.text.starts_with('-')) {
-                act.ask("kernel", "Changes what is mounted");
+                act.ask("kernel", "Changes the mounted filesystems");
             } else {
                 act.mark_read_only();
             }
@@ -164,7 +166,7 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool
             if reads {
                 act.mark_read_only()
             } else {
-                act.ask("service-control", "Gives a service of the machine an order")
+                act.ask("service-control", "Sends a command to a system service")
             }
         }
         "sudoedit" | "sudo_edit" => {
@@ -179,7 +181,7 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool
     true
 }
 
-/// A debugger: what it is told must only look at the program.
+/// Asks unless the debugger's commands only inspect the program.
 fn debugger(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     const DEBUGGER_CODE_OPTIONS: &[&str] = &[
         "-ex",
@@ -293,7 +295,7 @@ fn format_disk(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     if asks_for_help(act.words) || CommandArgs::parse(words, &[]).operands.is_empty() {
         return act.mark_read_only();
     }
-    act.block("format-disk", "Formats a disk, which deletes all that is on it");
+    act.block("format-disk", "Formats a disk and erases its contents");
 }
 
 fn disks(act: &mut EffectBuilder<'_>, program: &str, words: &[ShellWord]) {
@@ -311,7 +313,7 @@ fn disks(act: &mut EffectBuilder<'_>, program: &str, words: &[ShellWord]) {
     };
     match program {
         "blkdiscard" | "mkswap" if operands => {
-            act.block("format-disk", "Deletes all that is on a disk");
+            act.block("format-disk", "Erases the contents of a disk");
         }
         "wipefs"
             if operands
@@ -319,7 +321,7 @@ fn disks(act: &mut EffectBuilder<'_>, program: &str, words: &[ShellWord]) {
                 && !short(&['n'])
                 && !has(&["--no-act"]) =>
         {
-            act.block("format-disk", "Deletes all that is on a disk");
+            act.block("format-disk", "Erases the contents of a disk");
         }
         "sgdisk" if has(&["-Z", "-o", "--zap-all", "--clear", "-z", "--zap"]) => {
             act.block("format-disk", "Deletes the partitions of a disk");
@@ -345,7 +347,7 @@ fn disks(act: &mut EffectBuilder<'_>, program: &str, words: &[ShellWord]) {
                 "reformat",
             ]) =>
         {
-            act.block("format-disk", "Deletes all that is on a disk");
+            act.block("format-disk", "Erases the contents of a disk");
         }
         "diskutil" if has(&["list", "info"]) => act.mark_read_only(),
         "parted" | "fdisk" | "sfdisk" | "sgdisk"
@@ -364,7 +366,7 @@ fn power(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     if has(&["--help", "--version", "-c", "--show"]) {
         return act.mark_read_only();
     }
-    act.block("power-off", "Brings the machine down");
+    act.block("power-off", "Shuts down or reboots the machine");
 }
 
 fn services(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
@@ -380,7 +382,7 @@ fn services(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         "poweroff" | "reboot" | "halt" | "kexec" | "emergency" | "rescue" | "soft-reboot"
             if matches!(act.program, "systemctl" | "loginctl") =>
         {
-            act.block("power-off", "Brings the machine down");
+            act.block("power-off", "Shuts down or reboots the machine");
         }
         "isolate"
             if args.operands.iter().any(|word| {
@@ -389,7 +391,7 @@ fn services(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
                     .any(|name| word.text.starts_with(name))
             }) =>
         {
-            act.block("power-off", "Brings the machine down");
+            act.block("power-off", "Shuts down or reboots the machine");
         }
         "status" | "show" | "cat" | "is-active" | "is-enabled" | "is-failed" | "list-units"
         | "list-unit-files" | "list-timers" | "list-sockets" | "list-dependencies" | "list"
@@ -397,11 +399,11 @@ fn services(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         | "info" | "describe" | "prettylist" | "jlist" | "list-sessions" | "list-users"
         | "show-session" | "" => act.mark_read_only(),
         verb => {
-            let reason = format!("Changes services of the machine ({verb})");
+            let reason = format!("Changes system services ({verb})");
             act.affect_any(Scope::PROCESS_MANAGE);
             act.ask("service-control", reason);
             if matches!(verb, "enable" | "load" | "bootstrap") {
-                act.ask("persistence", "Makes something start by itself");
+                act.ask("persistence", "Makes a service start automatically");
             }
         }
     }
@@ -422,7 +424,7 @@ fn kill(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     for word in rest.iter().filter(|word| word.text != "--") {
         match word.text.as_str() {
             "-1" if !alone => act.block("kill-everything", "Kills every process"),
-            "1" => act.ask("force-kill", "Kills the first process of the machine"),
+            "1" => act.ask("force-kill", "Kills the init process (PID 1)"),
             text if text.contains('$') && !word.known => {}
             _ => {}
         }
@@ -440,7 +442,7 @@ fn kill_by_name(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     if words.iter().any(|word| !word.text.starts_with('-') && word.text.contains("hermes")) {
         act.ask("hermes-itself", "Stops hermes");
     }
-    act.ask("force-kill", "Kills processes by their name");
+    act.ask("force-kill", "Kills processes by name");
 }
 
 fn crontab(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
@@ -451,16 +453,16 @@ fn crontab(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     }
     act.affect_any(Scope::SCHEDULE_WRITE);
     let reason = if args.has(&["-r"]) {
-        "Deletes everything that is scheduled"
+        "Deletes all scheduled jobs"
     } else {
-        "Makes something run later by itself"
+        "Schedules a command to run later"
     };
     act.ask("persistence", reason);
     args.operands.iter().for_each(|word| act.read(word));
 }
 
-/// The agent must not change its own bounds, nor start another one without
-/// them: only what is known to look is let through.
+/// Asks unless the command only reads. The agent must not change its own limits
+/// or start another agent without them.
 fn check_hermes(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let args = CommandArgs::parse(words, &["--profile", "--home", "--config"]);
     let loose = args.has(&["--yolo", "--permissions", "--home"]);
@@ -484,7 +486,7 @@ fn check_hermes(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         "permissions" | "config" | "audit" | "profile" | "approvals" => {
             "Changes the settings of hermes"
         }
-        "secrets" | "secret" | "auth" | "login" => "Touches the secrets of hermes",
+        "secrets" | "secret" | "auth" | "login" => "Accesses the secrets of hermes",
         "uninstall" | "stop" | "reset" => "Stops or removes hermes",
         _ => "Starts hermes inside hermes",
     };
@@ -511,7 +513,7 @@ fn build(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let rules = args.values(&["-f", "--file", "--makefile"]);
     let piped = rules.iter().any(|word| matches!(word.text.as_str(), "-" | "/dev/stdin"));
     if eval || piped {
-        act.ask("interpreter-code", "Gives a build rules that are written in the command");
+        act.ask("interpreter-code", "Passes build rules in the command itself");
     }
     for file in &rules {
         act.run_file(file);
@@ -528,7 +530,7 @@ fn build(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
 fn multiplexer(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     if act.program == "screen" {
         if words.iter().any(|word| word.text == "-X") {
-            act.ask("interpreter-code", "Types commands into another terminal");
+            act.ask("interpreter-code", "Sends commands to another terminal");
         }
         return;
     }
@@ -560,7 +562,7 @@ fn multiplexer(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         }
         "kill-server" | "kill-session" => act.affect_any(Scope::PROCESS_MANAGE),
         "source-file" | "source" | "load-buffer" | "paste-buffer" | "set-hook" => {
-            act.ask("interpreter-code", "Gives a terminal orders to run");
+            act.ask("interpreter-code", "Passes commands for a terminal to run");
         }
         "if-shell" | "if" | "bind-key" | "bind" | "set-option" | "set" => {
             for code in rest.iter().filter(|word| word.text.contains([' ', '!'])) {
@@ -584,7 +586,7 @@ fn multiplexer(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     }
 }
 
-/// Scripts of the system that start and stop services.
+/// Describes init scripts, which start and stop services.
 pub(super) fn init_script(act: &mut EffectBuilder<'_>, program: &ShellWord) {
     let places = ["/etc/init.d/", "/etc/rc.d/", "/usr/local/etc/rc.d/"];
     if !places.iter().any(|place| program.text.starts_with(place)) {
@@ -593,6 +595,6 @@ pub(super) fn init_script(act: &mut EffectBuilder<'_>, program: &ShellWord) {
     let verb = act.words.get(1).map_or("", |word| word.text.as_str());
     if !matches!(verb, "status" | "") {
         act.affect_any(Scope::PROCESS_MANAGE);
-        act.ask("service-control", "Changes services of the machine");
+        act.ask("service-control", "Changes system services");
     }
 }

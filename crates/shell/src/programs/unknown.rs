@@ -1,5 +1,5 @@
-//! Programs by their name alone, and those that nobody here has heard of:
-//! they may do anything, so somebody is asked.
+//! Programs known only by their kind, and unknown programs. An unknown program
+//! may do anything, so it asks.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::eval_context::{EffectBuilder, EvalContext, InnerCommand};
 use crate::leaf::{CommandFinding, LeafCommand, ShellWord};
 use crate::text::program_name;
 
-/// Names that, with arguments after them, are hardly anything but a command.
+/// Names that, followed by arguments, are almost certainly a command.
 const COMMAND_NAMES: &[&str] = &[
     "rm",
     "dd",
@@ -58,7 +58,7 @@ const COMMAND_NAMES: &[&str] = &[
     "umount",
     "useradd",
 ];
-/// Whether a name is hardly anything but a command.
+/// Whether a name is almost certainly a command.
 pub(crate) fn is_command(name: &str) -> bool {
     COMMAND_NAMES.contains(&&*program_name(name))
 }
@@ -69,7 +69,8 @@ const SHELL_NAMES: &[&str] = &["sh", "bash", "zsh", "dash", "ksh", "ash", "fish"
 const CODE_OPTIONS: &[&str] =
     &["-c", "-e", "-x", "--command", "--exec", "--execute", "--cmd", "--run", "--shell", "--call"];
 
-/// Reads a program by the kind that its name has; false if it has none.
+/// Describes a program by the kind of its name. Returns false if the name has
+/// no kind.
 pub(super) fn describe_by_kind(act: &mut EffectBuilder<'_>) -> bool {
     let Some(kind) = known_programs::program_kind(act.program) else { return false };
     let words = act.arguments();
@@ -105,9 +106,9 @@ pub(super) fn describe_by_kind(act: &mut EffectBuilder<'_>) -> bool {
 /// Where the file of a program is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ProgramLocation {
-    /// Wherever the shell finds the name.
+    /// Where the shell finds the name on PATH.
     OnPath,
-    /// In a folder for programs of the system or of the user.
+    /// In a directory for programs of the system or the user.
     Installed,
     /// In the project.
     Project,
@@ -115,7 +116,7 @@ pub(super) enum ProgramLocation {
     Outside,
 }
 
-/// Where the program of a leaf is.
+/// Returns the location of the leaf's program.
 pub(super) fn program_location(act: &EffectBuilder<'_>) -> ProgramLocation {
     act.words.first().map_or(ProgramLocation::OnPath, |first| locate(act.context, first))
 }
@@ -131,14 +132,14 @@ fn locate(site: &EvalContext<'_>, program: &ShellWord) -> ProgramLocation {
     if path.starts_with(site.at.cwd()) {
         return ProgramLocation::Project;
     }
-    // Scripts that start services are run by their paths.
+    // Init scripts are run by path.
     let installed = is_installed(site.at, &path) || path.starts_with("/etc/init.d");
     if installed { ProgramLocation::Installed } else { ProgramLocation::Outside }
 }
 
-/// Whether a program is not an installed one, so that its name says nothing.
-/// The python of a virtual environment is the project's own python, and
-/// installs for it.
+/// Whether a program is not an installed one, so its name proves nothing. The
+/// python of a virtual environment counts as installed: it is the project's
+/// python and installs packages for the project.
 pub(crate) fn is_local(site: &EvalContext<'_>, program: &ShellWord) -> bool {
     let lies_apart =
         matches!(locate(site, program), ProgramLocation::Project | ProgramLocation::Outside);
@@ -163,43 +164,43 @@ fn is_python(name: &str) -> bool {
     matches!(plain, "python" | "pypy" | "pip")
 }
 
-/// Effects that open something to a program: it is the installed one of that
-/// name that is trusted with it.
+/// Whether an effect gives the program access that only the installed program
+/// of that name is trusted with.
 fn needs_trust(effect: &Effect) -> bool {
     const TRUSTED_SCOPE_FAMILIES: &[&str] =
         &["network", "git", "docker", "database", "cloud", "email", "message", "browser"];
     TRUSTED_SCOPE_FAMILIES.contains(&effect.scope.family())
 }
 
-/// Takes from a leaf what it was given for its name.
+/// Removes the trust that a leaf got for its program's name.
 pub(crate) fn drop_name_trust(leaf: &mut LeafCommand, place: &str) {
     leaf.effects.retain(|effect| !needs_trust(effect));
     leaf.reads_only = false;
     leaf.local_program = Some(place.to_owned());
 }
 
-/// Asks about a leaf that is given something for its name, where a program of
-/// the project may have that name.
+/// Asks about a leaf trusted for its program's name if the project may contain
+/// a program of that name.
 pub(crate) fn check_shadowing(leaf: &mut LeafCommand) {
     if leaf.effects.iter().any(needs_trust) && !is_python(&leaf.program) {
         let reason = format!(
-            "“{}” may be a program of the project, as PATH leads there first",
+            "“{}” may be a program of the project, because PATH lists a project directory first",
             leaf.program
         );
         leaf.add_finding(CommandFinding::ask("shadowing", reason));
     }
 }
 
-/// A program that is in no table, or not where programs are.
+/// Describes a program that is in no table, or outside the usual directories.
 pub(super) fn describe(act: &mut EffectBuilder<'_>, home: ProgramLocation) {
     let named = home != ProgramLocation::Outside && only_asks_version(act.arguments());
     if home != ProgramLocation::Project && !named {
         let reason = match home {
             ProgramLocation::Outside => format!(
-                "Runs a program that is neither installed nor the project's own ({})",
+                "Runs a program that is neither installed nor part of the project ({})",
                 act.words.first().map_or("", |word| word.text.as_str())
             ),
-            _ => format!("Nobody knows what the program “{}” does", act.program),
+            _ => format!("The effects of the program “{}” are unknown", act.program),
         };
         act.ask(crate::UNKNOWN_PROGRAM, reason);
     }
@@ -214,7 +215,7 @@ fn only_asks_version(words: &[ShellWord]) -> bool {
         || (words.len() == 2 && matches!(last, "--version" | "--help") && words.iter().all(plain))
 }
 
-/// Hermes itself under another name.
+/// Asks if the arguments look like hermes under another name.
 pub(super) fn looks_like_hermes(act: &mut EffectBuilder<'_>) {
     let words = act.arguments();
     let orders = words.windows(2).any(|pair| {
@@ -228,7 +229,7 @@ pub(super) fn looks_like_hermes(act: &mut EffectBuilder<'_>) {
     }
 }
 
-/// Looks for a command among the words of a program that is not known.
+/// Looks for a command among the arguments of an unknown program.
 fn runs_others(act: &mut EffectBuilder<'_>) {
     let words = act.arguments();
     for (at, word) in words.iter().enumerate().take(32) {

@@ -1,6 +1,7 @@
-//! Other names of the same verb, as the programs' own manuals list them.
+//! Synonyms of verbs, as listed in the programs' manuals.
 
-/// Programs, and groups of verbs that mean one thing; the first is the usual.
+/// Programs and their groups of synonymous verbs; the first of a group is the
+/// usual one.
 const VERB_SYNONYMS: &[(&str, &[&str])] = &[
     (
         "npm",
@@ -53,7 +54,7 @@ const VERB_SYNONYMS: &[(&str, &[&str])] = &[
     ("svn", &["commit ci", "checkout co", "delete del remove rm", "update up", "status st stat"]),
 ];
 
-/// Whether two verbs of a program are one.
+/// Whether two verbs of a program are synonyms.
 pub(crate) fn is_same_verb(program: &str, wanted: &str, own: &str) -> bool {
     let entry =
         VERB_SYNONYMS.iter().find(|(names, _)| names.split(' ').any(|name| name == program));

@@ -1,5 +1,5 @@
-//! Programs that are ruled by a verb: most verbs change something far away,
-//! and only those in the table are known to look, or to keep to the project.
+//! Programs whose effects depend on a verb. Most verbs change something remote;
+//! only those in the table are known to read, or to stay within the project.
 
 use std::sync::LazyLock;
 
@@ -13,7 +13,7 @@ use crate::leaf::ShellWord;
 use crate::static_names::StaticNameMap;
 use crate::text::glob_match;
 
-/// What a tool has in its hands.
+/// What a tool operates on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ToolDomain {
     Cloud,
@@ -27,16 +27,16 @@ pub(super) enum ToolDomain {
     Project,
 }
 
-/// A tool and its verbs. A verb is one word or several with `/` between, each
-/// of which may be a glob; `.` stands for no verb at all, a dash begins an option,
-/// and what comes after `!` is left out.
+/// A tool and its verbs. A verb is one word, or several separated by `/`; each
+/// may be a glob. `.` means no verb, a leading dash marks an option, and a
+/// leading `!` excludes the pattern.
 #[derive(Debug)]
 pub(super) struct VerbTool {
     pub(super) names: &'static str,
     pub(super) realm: ToolDomain,
     /// Options that take the next word.
     pub(super) valued: &'static str,
-    /// Verbs that only look.
+    /// Verbs that only read.
     pub(super) looks: &'static str,
     /// Verbs that change nothing but the project.
     pub(super) works: &'static str,
@@ -47,7 +47,7 @@ static TOOLS_BY_NAME: LazyLock<StaticNameMap<&'static VerbTool>> = LazyLock::new
     tools.flat_map(|tool| tool.names.split_whitespace().map(move |name| (name, tool))).collect()
 });
 
-/// Options that many tools have, with a value.
+/// Options with a value that many tools share.
 const COMMON_VALUED_OPTIONS: &[&str] = &[
     "-n",
     "--namespace",
@@ -74,7 +74,7 @@ const COMMON_VALUED_OPTIONS: &[&str] = &[
     "-C",
 ];
 
-/// Judges a tool by its verb; false if it is not in the table.
+/// Describes a tool by its verb. Returns false if the tool is not in the table.
 pub(super) fn describe(act: &mut EffectBuilder<'_>) -> bool {
     let Some(tool) = TOOLS_BY_NAME.get(act.program).copied() else { return false };
     let words = act.arguments();
@@ -108,7 +108,7 @@ fn has_scheme(word: &ShellWord) -> bool {
     word.text.contains("://") || word.text.contains(char::is_whitespace)
 }
 
-/// Whether nothing but help or the version is asked for.
+/// Whether the arguments only ask for help or the version.
 pub(super) fn asks_about_itself(words: &[ShellWord]) -> bool {
     let first = words.first().map_or("", |word| word.text.as_str());
     let last = words.last().map_or("", |word| word.text.as_str());
@@ -161,7 +161,9 @@ fn describe_change(act: &mut EffectBuilder<'_>, realm: ToolDomain, verb: &str) {
         ToolDomain::Database => (Some(Scope::DATABASE_WRITE), "sql-loss", "a database"),
         ToolDomain::Machine => (None, "system-setting", "the machine"),
         ToolDomain::Network => (Some(Scope::NETWORK_SEND), "network-send", "another machine"),
-        ToolDomain::Packages => (Some(Scope::NETWORK_SEND), "publish", "what others install"),
+        ToolDomain::Packages => {
+            (Some(Scope::NETWORK_SEND), "publish", "packages that others install")
+        }
         ToolDomain::Project => (None, "unknown-subcommand", "something"),
     };
     if let Some(scope) = scope {
@@ -169,7 +171,7 @@ fn describe_change(act: &mut EffectBuilder<'_>, realm: ToolDomain, verb: &str) {
     }
     let reason = match (realm, verb) {
         (ToolDomain::Project, _) => {
-            format!("Nobody knows what “{} {verb}” does", act.program)
+            format!("The effects of “{} {verb}” are unknown", act.program)
         }
         (_, "") => format!("May change {what} ({})", act.program),
         _ => format!("May change {what} ({} {verb})", act.program),

@@ -1,9 +1,9 @@
-//! What version control other than git loses for good.
+//! Version control other than git: commands that lose work for good.
 
 use crate::eval_context::EffectBuilder;
 use crate::leaf::ShellWord;
 
-/// Asks about work that is not committed and would be gone.
+/// Asks about commands that discard uncommitted work.
 pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let verb = words.iter().find(|word| !word.text.starts_with('-'));
     let verb = verb.map_or("", |word| word.text.as_str());
@@ -36,6 +36,6 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         _ => false,
     };
     if is_lost {
-        act.ask("data-loss", "Throws away changes that are not committed");
+        act.ask("data-loss", "Discards uncommitted changes");
     }
 }

@@ -1,5 +1,4 @@
-//! wget: its options, and the orders of its settings, which an option takes
-//! one by one.
+//! wget: its options, and the wgetrc commands that `--execute` takes.
 
 use std::sync::LazyLock;
 
@@ -28,7 +27,7 @@ const PLAIN_OPTIONS: &str = "-O -o -P -U -t -T -i -a -e -A -R -l -Q -B -w -D -I 
     --max-redirect --compression --warc-header --warc-max-size --warc-tempdir --dns-servers \
     --preferred-location --follow-tags --ignore-tags --retry-on-http-error --metalink-index";
 
-/// Orders that stand for an option which matters, without `_` and `-`.
+/// wgetrc commands with a relevant equivalent option, without `_` and `-`.
 const ORDER_OPTIONS: &[(&str, &str)] = &[
     ("base", "--base"),
     ("bodydata", "--body-data"),
@@ -57,8 +56,8 @@ const ORDER_OPTIONS: &[(&str, &str)] = &[
     ("warcfile", "--warc-file"),
 ];
 
-/// Orders that change how something is fetched, not what is read, sent or
-/// written, nor whom it comes from.
+/// wgetrc commands that change how something is fetched, not what is read, sent
+/// or written, nor the source.
 const HARMLESS_ORDERS: &str = "accept acceptregex addhostdir adjustextension background backupconverted \
     backups cache certificatetype ciphers compression connecttimeout contentdisposition \
     contentonerror continue convertfileonly convertlinks cookies cutdirs debug defaultpage \
@@ -79,7 +78,7 @@ static OPTIONS_BY_ORDER: LazyLock<StaticNameMap<&'static str>> =
 static HARMLESS_ORDER_SET: LazyLock<StaticNameSet> =
     LazyLock::new(|| HARMLESS_ORDERS.split_whitespace().collect());
 
-/// Describes a call of wget.
+/// Describes an invocation of wget.
 pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let orders =
         CommandArgs::parse_abbreviated(words, &VALUED_OPTIONS, &[]).values(&["-e", "--execute"]);
@@ -92,7 +91,7 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     transfer(act, &all);
 }
 
-/// What an order says, written as an option.
+/// Translates a wgetrc command to the equivalent option.
 fn order_as_option(act: &mut EffectBuilder<'_>, order: &ShellWord) -> Option<ShellWord> {
     let (name, value) = order.text.split_once('=').unwrap_or((&order.text, ""));
     let (name, value) = (name.trim(), value.trim());
@@ -101,7 +100,10 @@ fn order_as_option(act: &mut EffectBuilder<'_>, order: &ShellWord) -> Option<She
         return Some(ShellWord { text: format!("{option}={value}"), ..order.clone() });
     }
     if !order.known || !HARMLESS_ORDER_SET.contains(plain.as_str()) {
-        act.ask("program-option", format!("Gives wget an order that may be any ({})", order.text));
+        act.ask(
+            "program-option",
+            format!("Passes wget a command that is not known to be harmless ({})", order.text),
+        );
     }
     let proxy = ShellWord { text: value.to_owned(), ..order.clone() };
     act.leaf.effects.extend(super::proxy_effect(name, &proxy));
@@ -129,7 +131,7 @@ const WRITE_OPTIONS: &[&str] = &[
     "--hsts-file",
 ];
 
-/// Whether a method only asks for something.
+/// Whether an HTTP method only retrieves.
 fn is_safe_method(method: &str) -> bool {
     ["get", "head"].iter().any(|own| method.eq_ignore_ascii_case(own))
 }
@@ -148,7 +150,7 @@ fn transfer(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let far: Vec<ShellWord> =
         lists.iter().filter(|word| word.text.contains("://")).cloned().collect();
     if !far.is_empty() {
-        act.ask("obfuscation", "Fetches whatever a list on another machine says");
+        act.ask("obfuscation", "Fetches URLs from a list on another machine");
         reach_urls(act, &scope, &far);
     }
     for list in lists.iter().filter(|word| !word.text.contains("://")) {
@@ -164,13 +166,13 @@ fn transfer(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         upload(act, file);
     }
     if words.iter().any(|word| word.taint.has(TextTaint::SECRET)) {
-        act.ask("secret-exfiltration", "Sends what looks like a secret to another machine");
+        act.ask("secret-exfiltration", "Sends a likely secret to another machine");
     }
     if args.has(&["--use-askpass"]) {
         act.ask("program-option", "Makes wget run another program");
     }
     if args.value(&["--config"]).is_some() {
-        act.ask("program-option", "Takes its orders from elsewhere (wget)");
+        act.ask("program-option", "Uses another configuration file (wget)");
     }
     args.values(READ_OPTIONS).iter().for_each(|word| act.read(word));
     args.values(WRITE_OPTIONS).iter().for_each(|word| act.write(word));

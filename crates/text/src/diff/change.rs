@@ -1,38 +1,41 @@
-//! One change: lines of the old text that become lines of the new one.
+//! Line changes, and the line blocks they are made of.
 
 use std::ops::Range;
 
 use crate::line_endings::has_only_returns;
 
-/// Lines are counted from 0.
+/// One change: old lines and the new lines that replace them. Line numbers
+/// start at 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LineChange {
     pub(super) old: Range<usize>,
     pub(super) new: Range<usize>,
     pub(super) old_bytes: Range<usize>,
     pub(super) new_bytes: Range<usize>,
-    /// Shown only next to one that counts.
+    /// Whether the change is shown only as part of a hunk that has other
+    /// changes.
     pub(super) is_ignored: bool,
 }
 
-/// Whole lines of one of the texts.
+/// A run of whole lines from one of the texts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LineBlock<'a> {
     pub(super) text: &'a str,
-    /// What ends its lines.
+    /// The byte that ends each line.
     pub(super) terminator: u8,
-    /// Whether the text is over with it.
+    /// Whether the text ends with this block.
     pub(super) is_last: bool,
 }
 
 impl<'a> LineBlock<'a> {
-    /// Each with its end.
+    /// Returns the lines, each with its ending.
     pub(super) fn lines(self) -> impl Iterator<Item = &'a str> {
         split_lines(self.text, self.terminator)
     }
 
-    /// Each without its end, and whether it has one. A lone carriage return
-    /// stays, so that it is seen; no line feed follows the last of them.
+    /// Returns the lines without their endings, and whether each has one. A
+    /// lone carriage return is kept to stay visible; as the last character of
+    /// the text it does not count as an ending.
     pub(super) fn stripped_lines(self) -> impl Iterator<Item = (&'a str, bool)> {
         let mut left = self.text.len();
         self.lines().map(move |line| {
@@ -42,40 +45,41 @@ impl<'a> LineBlock<'a> {
         })
     }
 
-    /// How many there are.
+    /// Returns the number of lines.
     pub(super) fn count(self) -> usize {
         count_lines(self.text, self.terminator)
     }
 }
 
-/// A line without its end, and whether it has one.
+/// Strips the line feed from a line; also returns whether the line has an
+/// ending.
 pub(super) fn strip_line_end(line: &str) -> (&str, bool) {
     match line.strip_suffix('\n') {
         Some(line) => (line, true),
-        // A lone carriage return stays, so that it is seen.
+        // A lone carriage return is kept to stay visible.
         None => (line, line.ends_with('\r')),
     }
 }
 
-/// Where lines end.
+/// Which characters end a line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum LineBreaks {
-    /// At line feeds, the only ends that `patch` and `git apply` know.
+    /// Line feeds, the only line ending that `patch` and `git apply` know.
     #[default]
     LineFeedsOnly,
-    /// Where a reader sees them end: at carriage returns in a text that has no
-    /// line feed.
+    /// What a reader sees as a line ending: carriage returns in a text without
+    /// line feeds, otherwise line feeds.
     AsRead,
 }
 
 impl LineBreaks {
-    /// What ends the lines of a text.
+    /// Returns the byte that ends the lines of `text`.
     pub(super) fn terminator_of(self, text: &str) -> u8 {
         if self == Self::AsRead && has_only_returns(text) { b'\r' } else { b'\n' }
     }
 }
 
-/// The lines of a text, each with its end.
+/// Splits a text into lines, each with its ending.
 pub(super) fn split_lines(text: &str, terminator: u8) -> impl Iterator<Item = &str> {
     let ends = memchr::memchr_iter(terminator, text.as_bytes()).map(|at| at + 1);
     let open = !text.is_empty() && text.as_bytes().last() != Some(&terminator);
@@ -87,7 +91,7 @@ pub(super) fn split_lines(text: &str, terminator: u8) -> impl Iterator<Item = &s
     })
 }
 
-/// How many lines there are.
+/// Returns the number of lines.
 pub(super) fn count_lines(text: &str, terminator: u8) -> usize {
     let open = !text.is_empty() && text.as_bytes().last() != Some(&terminator);
     memchr::memchr_iter(terminator, text.as_bytes()).count() + usize::from(open)

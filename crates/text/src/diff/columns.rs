@@ -1,13 +1,13 @@
-//! The diff with the old text on the left and the new one on the right.
+//! The side-by-side diff: old text on the left, new text on the right.
 
 use super::change::strip_line_end;
 use super::hunk::{HunkPart, hunks};
 use super::width::char_width;
 use super::{DiffLayout, DiffWriter, RenderedDiff, TextDiff};
 
-/// The narrowest column that shows anything.
+/// Minimum width of a column.
 const MIN_COLUMN_WIDTH: usize = 8;
-/// Between the columns there is a sign with a space on either side.
+/// Width of the separator: a sign with a space on either side.
 const SEPARATOR_WIDTH: usize = 3;
 const TAB_WIDTH: usize = 8;
 
@@ -46,7 +46,7 @@ pub(super) fn render(diff: &TextDiff<'_>, layout: &DiffLayout<'_>, total: usize)
     output.finish()
 }
 
-/// One line of both texts; what is too long for its column goes on below.
+/// Writes one line of both texts; a line wider than its column wraps.
 fn push_row(
     output: &mut DiffWriter,
     left: Option<&str>,
@@ -67,8 +67,8 @@ fn push_row(
     }
 }
 
-/// A line in pieces that fit into a column, each with the columns it takes.
-/// Where lines differ their ends are shown, if they are not the usual ones.
+/// Wraps a line at the column width; returns the pieces with their widths.
+/// Unusual line endings are shown if `shows_end`.
 fn wrap_line(line: &str, column: usize, shows_end: bool) -> Vec<(String, usize)> {
     let (body, is_ended) = strip_line_end(line);
     let mut pieces = Vec::new();
@@ -77,7 +77,7 @@ fn wrap_line(line: &str, column: usize, shows_end: bool) -> Vec<(String, usize)>
     for c in body.chars().chain(unended) {
         let (glyph, columns) = match c {
             '\t' => (' ', (TAB_WIDTH - used % TAB_WIDTH).min(column)),
-            // The pictures of the controls are in the same order.
+            // Control pictures are in the same order as the control characters.
             c if c < ' ' => (char::from_u32(0x2400 + u32::from(c)).unwrap_or('?'), 1),
             '\u{7F}' => ('\u{2421}', 1),
             c if c.is_control() => ('\u{FFFD}', 1),

@@ -1,4 +1,4 @@
-//! Finding the changes, within bounds of time and memory.
+//! Finds the changes between two texts in bounded time and memory.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -13,18 +13,18 @@ use super::DiffOptions;
 use super::change::{LineChange, count_lines, split_lines};
 use super::key::comparison_key;
 
-/// Lines between the first and the last change, of both texts, that are
-/// compared one by one. More of them change as a whole.
+/// Maximum number of lines compared one by one, counted in both texts between
+/// the first and the last change. Beyond it the whole range is one change.
 const MAX_COMPARED_LINES: usize = 4_000_000;
 
-/// Bytes that are compared at once.
+/// Block size for comparing bytes.
 const COMPARE_BLOCK_BYTES: usize = 4096;
 
-/// A pair of ranges of lines, counted from the first that differs.
+/// A pair of line ranges, relative to the first line that differs.
 type LineRangePair = (Range<usize>, Range<usize>);
 
-/// The changes from `old` to `new`, and whether a better answer would have
-/// taken too long.
+/// Returns the changes from `old` to `new`, and whether the search ran out of
+/// time for a better result.
 pub(super) fn compare(
     old: &str,
     new: &str,
@@ -78,7 +78,7 @@ pub(super) fn compare(
     (changes.collect(), is_coarse)
 }
 
-/// Goes through lines and knows the bytes.
+/// A position in a list of lines, tracked in lines and bytes.
 struct LineCursor<'a> {
     lines: &'a [&'a str],
     line: usize,
@@ -94,7 +94,7 @@ impl LineCursor<'_> {
     }
 }
 
-/// How many bytes of whole lines both texts begin with, and end with.
+/// Returns the length in bytes of the common prefix and suffix, in whole lines.
 fn common_ends(old: &str, new: &str, terminator: u8) -> (usize, usize) {
     let (old, new) = (old.as_bytes(), new.as_bytes());
     let blocks = old.chunks(COMPARE_BLOCK_BYTES).zip(new.chunks(COMPARE_BLOCK_BYTES));
@@ -120,7 +120,7 @@ fn count_equal<'a>(old: impl Iterator<Item = &'a u8>, new: impl Iterator<Item = 
     old.zip(new).take_while(|(old, new)| old == new).count()
 }
 
-/// Equal lines get equal numbers.
+/// Numbers the lines; equal lines have equal numbers.
 fn number_lines(old: &[&str], new: &[&str], options: &DiffOptions) -> (Vec<u32>, Vec<u32>) {
     let mut known: HashMap<Cow<'_, str>, u32, RandomState> = HashMap::default();
     let mut numbers = Vec::with_capacity(old.len() + new.len());
@@ -132,10 +132,10 @@ fn number_lines(old: &[&str], new: &[&str], options: &DiffOptions) -> (Vec<u32>,
     (numbers, new)
 }
 
-/// What differs, and whether time ran out.
+/// Returns the ranges that differ, and whether time ran out.
 fn find_changes(old: &[u32], new: &[u32], options: &DiffOptions) -> (Vec<LineRangePair>, bool) {
     let deadline = Instant::now().checked_add(options.time_limit);
-    // A line that only one text has cannot be matched: the search is spared it.
+    // A line that only one text has cannot match, so the search skips it.
     let (old_kept, new_kept) = (shared_lines(old, new), shared_lines(new, old));
     let ids = |kept: &[(usize, u32)]| kept.iter().map(|(_, id)| *id).collect::<Vec<u32>>();
     let (old_ids, new_ids) = (ids(&old_kept), ids(&new_kept));
@@ -161,7 +161,7 @@ fn find_changes(old: &[u32], new: &[u32], options: &DiffOptions) -> (Vec<LineRan
     (pairs, deadline.is_some_and(|deadline| Instant::now() >= deadline))
 }
 
-/// The lines that the other text has, too, and where they are.
+/// Returns the lines that the other text also has, with their positions.
 fn shared_lines(ids: &[u32], other: &[u32]) -> Vec<(usize, u32)> {
     let most = ids.iter().chain(other).max().map_or(0, |most| *most as usize + 1);
     let mut is_there = vec![false; most];
@@ -174,8 +174,8 @@ fn shared_lines(ids: &[u32], other: &[u32]) -> Vec<(usize, u32)> {
     lines.filter(|(_, id)| is_there.get(*id as usize).is_some_and(|seen| *seen)).collect()
 }
 
-/// Moves each plain insertion or removal down as far as it goes, so that it
-/// begins where a reader expects it, and joins what meets.
+/// Moves each pure insertion or removal down as far as possible, so it begins
+/// where a reader expects it, and merges adjacent changes.
 fn slide_changes(pairs: &mut Vec<LineRangePair>, old_ids: &[u32], new_ids: &[u32]) {
     let mut done: Vec<LineRangePair> = Vec::with_capacity(pairs.len());
     while let Some((mut old, mut new)) = pairs.pop() {
@@ -199,7 +199,7 @@ fn slide_changes(pairs: &mut Vec<LineRangePair>, old_ids: &[u32], new_ids: &[u32
     *pairs = done;
 }
 
-/// How far a group of lines can move down among its equals.
+/// Returns how far a group of lines can move down over equal lines.
 fn slide_distance(group: &Range<usize>, ids: &[u32], limit: usize) -> usize {
     let below = ids.get(group.end..limit).unwrap_or_default();
     let inside = ids.get(group.start..).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Changes that are near each other, with the lines around them.
+//! Groups nearby changes into hunks with context lines.
 
 use super::change::{LineBlock, LineChange};
 use super::{DiffLayout, TextDiff};
@@ -6,14 +6,14 @@ use super::{DiffLayout, TextDiff};
 /// A part of a hunk.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum HunkPart<'a> {
-    /// Lines that both have, as either text writes them: the two differ in
-    /// what does not count.
+    /// Lines equal under the options, as each text writes them: they may differ
+    /// in what the options ignore.
     Same(LineBlock<'a>, LineBlock<'a>),
-    /// Lines of the old text, and those that take their place.
+    /// Lines of the old text, and the lines that replace them.
     Change(LineBlock<'a>, LineBlock<'a>),
 }
 
-/// A hunk: its first line says where it is.
+/// A hunk with its `@@` header.
 #[derive(Debug)]
 pub(super) struct RenderedHunk<'a> {
     pub(super) header: String,
@@ -21,7 +21,7 @@ pub(super) struct RenderedHunk<'a> {
 }
 
 impl HunkPart<'_> {
-    /// How many lines it takes in a unified diff.
+    /// Returns the number of lines in a unified diff.
     pub(super) fn line_count(&self) -> usize {
         match self {
             Self::Same(block, _) => block.count(),
@@ -30,7 +30,7 @@ impl HunkPart<'_> {
     }
 }
 
-/// The hunks of a diff, made one at a time.
+/// Returns the hunks of a diff, built lazily.
 pub(super) fn hunks<'a>(
     diff: &'a TextDiff<'a>,
     layout: &DiffLayout<'_>,
@@ -92,14 +92,15 @@ fn make_hunk<'a>(
     Some(RenderedHunk { header, parts })
 }
 
-/// Lines that both have are the last ones only if they are so in both.
+/// Builds a part of equal lines. They count as last only if they are last in
+/// both texts.
 fn same_part<'a>(old: LineBlock<'a>, new: LineBlock<'a>) -> HunkPart<'a> {
     let is_last = old.is_last && new.is_last;
     HunkPart::Same(LineBlock { is_last, ..old }, LineBlock { is_last, ..new })
 }
 
-/// Lines in the way of unified diffs: an empty range is named by the line
-/// before it, and a single line needs no count.
+/// Formats a line range as unified diffs do: an empty range is given as the
+/// line before it, and a single line has no count.
 fn format_range(start: usize, end: usize) -> String {
     match end - start {
         0 => format!("{start},0"),

@@ -1,24 +1,24 @@
-//! What makes two lines the same.
+//! The comparison key of a line: which lines count as equal.
 
 use std::borrow::Cow;
 
 use super::DiffOptions;
 
-/// Which white space counts when lines are compared.
+/// How whitespace counts when lines are compared.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum WhitespaceMode {
-    /// All of it.
+    /// All whitespace counts.
     #[default]
     Exact,
-    /// Not that at the end of a line, the line ending included.
+    /// Ignores whitespace at the end of a line, including the line ending.
     IgnoreTrailing,
-    /// Not how much there is of it, nor that at the end of a line.
+    /// Ignores the amount of whitespace, and all of it at the end of a line.
     IgnoreAmount,
-    /// None.
+    /// Ignores all whitespace.
     IgnoreAll,
 }
 
-/// The part of a line that is compared.
+/// Returns the part of a line that is compared.
 pub(super) fn comparison_key<'a>(line: &'a str, options: &DiffOptions) -> Cow<'a, str> {
     let kept: Cow<'a, str> = match options.whitespace {
         WhitespaceMode::Exact => Cow::Borrowed(line),

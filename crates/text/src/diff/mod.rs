@@ -1,8 +1,9 @@
-//! The difference of two texts: found line by line within bounded effort, and
-//! told as a unified diff, with the changed words marked, or side by side.
+//! Line-based diffs of two texts in bounded time, rendered as a unified diff, a
+//! word diff, or side by side.
 //!
-//! A diff is always true: applied to the old text it gives the new one. Where
-//! the best one would take too long it is coarse, and says so.
+//! A diff is always correct: applied to the old text it gives the new one. If
+//! the minimal diff would take too long, the result is coarse and marked as
+//! such.
 
 use std::time::Duration;
 
@@ -27,15 +28,15 @@ pub use output::{close_name, quote_name, quote_name_bytes};
 /// How texts are compared.
 #[derive(Debug, Clone, Copy)]
 pub struct DiffOptions {
-    /// Which white space counts.
+    /// How whitespace counts.
     pub whitespace: WhitespaceMode,
-    /// Whether upper and lower case are the same.
+    /// Whether case is ignored.
     pub ignore_case: bool,
-    /// Whether changes of empty lines alone are passed over.
+    /// Whether changes that only affect blank lines are ignored.
     pub ignore_blank_lines: bool,
-    /// Where lines end.
+    /// Which characters end a line.
     pub line_breaks: LineBreaks,
-    /// How long to look for the best diff before a coarse one will do.
+    /// How long to search for the minimal diff before accepting a coarse one.
     pub time_limit: Duration,
 }
 
@@ -51,7 +52,7 @@ impl Default for DiffOptions {
     }
 }
 
-/// How many lines come and go.
+/// Number of lines added and removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct DiffStat {
     /// Lines that only the new text has.
@@ -60,41 +61,41 @@ pub struct DiffStat {
     pub removed: usize,
 }
 
-/// How a diff is written.
+/// How a diff is rendered.
 #[derive(Debug, Clone, Copy)]
 pub struct DiffLayout<'a> {
     /// The name of the old text.
     pub old_name: &'a str,
     /// The name of the new text.
     pub new_name: &'a str,
-    /// Whether the names are written as a header has them already, as [`quote`]
-    /// or [`quote_bytes`] and [`closed`] do.
+    /// Whether the names are already in header form, as returned by
+    /// [`quote_name`] or [`quote_name_bytes`] and [`close_name`].
     pub is_quoted: bool,
-    /// Unchanged lines around each change.
+    /// Number of unchanged lines around each change.
     pub context: usize,
-    /// The most bytes to write; what does not fit is left out, line by line.
+    /// Maximum size in bytes; lines that do not fit are omitted.
     pub limit: usize,
-    /// The most characters of a line; longer ones are cut, and say so. Only a
-    /// diff without cut lines can be applied.
+    /// Maximum number of characters per line; longer lines are truncated with a
+    /// note. Only a diff without truncated lines can be applied.
     pub line_limit: usize,
 }
 
 impl<'a> DiffLayout<'a> {
-    /// A whole diff with three lines around each change.
+    /// A complete diff with three context lines.
     pub fn full(old_name: &'a str, new_name: &'a str) -> Self {
         let (limit, line_limit) = (usize::MAX, usize::MAX);
         Self { old_name, new_name, is_quoted: false, context: 3, limit, line_limit }
     }
 }
 
-/// A diff as text.
+/// A diff rendered as text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RenderedDiff {
     /// The text; empty if nothing differs.
     pub text: String,
-    /// Lines of the diff that did not fit.
+    /// Number of lines omitted because they did not fit.
     pub omitted_lines: usize,
-    /// Lines that were cut.
+    /// Number of truncated lines.
     pub truncated_lines: usize,
 }
 
@@ -103,7 +104,7 @@ pub struct RenderedDiff {
 pub struct TextDiff<'a> {
     old: &'a str,
     new: &'a str,
-    /// What ends the lines of either.
+    /// The line terminators of the old and the new text.
     terminators: (u8, u8),
     changes: Vec<LineChange>,
     is_coarse: bool,
@@ -117,18 +118,18 @@ impl<'a> TextDiff<'a> {
         Self { old, new, terminators: ends, changes, is_coarse }
     }
 
-    /// Whether the texts are the same, as far as the options see it.
+    /// Whether the texts are equal under the options.
     pub fn is_empty(&self) -> bool {
         self.changes.iter().all(|change| change.is_ignored)
     }
 
-    /// Whether a better diff would have taken too long. This one is true all
-    /// the same.
+    /// Whether the search ran out of time for a better diff. The diff is still
+    /// correct.
     pub fn is_coarse(&self) -> bool {
         self.is_coarse
     }
 
-    /// How many lines come and go.
+    /// Returns the number of lines added and removed.
     pub fn stat(&self) -> DiffStat {
         let counted = self.changes.iter().filter(|change| !change.is_ignored);
         counted.fold(DiffStat::default(), |stat, change| DiffStat {
@@ -137,25 +138,26 @@ impl<'a> TextDiff<'a> {
         })
     }
 
-    /// A unified diff. Lines are written as they are, carriage returns and all.
-    /// `patch` and `git apply` can apply it if lines end at line feeds alone.
+    /// Renders a unified diff. Lines are written unchanged, including carriage
+    /// returns. `patch` and `git apply` can apply it if only line feeds end
+    /// lines.
     pub fn unified(&self, layout: &DiffLayout<'_>) -> RenderedDiff {
         unified::render(self, layout)
     }
 
-    /// Hunks in which changed words are marked, `[-like-]{+this+}`.
+    /// Renders hunks with changed words marked, `[-like-]{+this+}`.
     pub fn word_diff(&self, layout: &DiffLayout<'_>) -> RenderedDiff {
         words::render(self, layout)
     }
 
-    /// Hunks with the old text on the left and the new on the right, in lines
-    /// of at most `width` columns. Longer lines go on below.
+    /// Renders hunks with the old text on the left and the new on the right, at
+    /// most `width` columns wide. Longer lines wrap.
     pub fn side_by_side(&self, layout: &DiffLayout<'_>, width: usize) -> RenderedDiff {
         columns::render(self, layout, width)
     }
 }
 
-/// The unified diff of two texts; empty if they are the same.
+/// Returns the unified diff of two texts; empty if they are equal.
 pub fn unified_diff(
     old: &str,
     new: &str,
@@ -167,8 +169,8 @@ pub fn unified_diff(
     TextDiff::new(old, new, &DiffOptions::default()).unified(&layout).text
 }
 
-/// The difference of two texts with the changed words marked; empty if they
-/// are the same.
+/// Returns the diff of two texts with changed words marked; empty if they are
+/// equal.
 pub fn word_diff(old: &str, new: &str) -> String {
     let options = DiffOptions { line_breaks: LineBreaks::AsRead, ..DiffOptions::default() };
     TextDiff::new(old, new, &options).word_diff(&DiffLayout::full("old", "new")).text

@@ -1,8 +1,8 @@
-//! Text that grows line by line up to a limit.
+//! Writes a diff line by line up to a size limit.
 
 use super::{DiffLayout, RenderedDiff};
 
-/// A diff in the making.
+/// A diff being written.
 #[derive(Debug)]
 pub(super) struct DiffWriter {
     rendered: RenderedDiff,
@@ -11,7 +11,7 @@ pub(super) struct DiffWriter {
 }
 
 impl DiffWriter {
-    /// Begins with the names of the two texts.
+    /// Starts a diff with the `---` and `+++` lines.
     pub(super) fn new(layout: &DiffLayout<'_>) -> Self {
         let mut output = Self {
             rendered: RenderedDiff::default(),
@@ -26,12 +26,12 @@ impl DiffWriter {
         output
     }
 
-    /// Whether nothing more fits.
+    /// Whether the limit is reached.
     pub(super) fn is_full(&self) -> bool {
         self.rendered.omitted_lines > 0
     }
 
-    /// Adds a line, which has no line feed.
+    /// Adds a line; `line` has no line feed.
     pub(super) fn push(&mut self, line: &str) {
         if self.is_full() || self.rendered.text.len() + line.len() >= self.limit {
             self.rendered.omitted_lines += 1;
@@ -41,7 +41,7 @@ impl DiffWriter {
         self.rendered.text.push('\n');
     }
 
-    /// Adds a line of one of the texts, which may be too long.
+    /// Adds a line of one of the texts, truncated at the line limit.
     pub(super) fn push_text(&mut self, line: &str) {
         let is_short = line.len() <= self.line_limit;
         let end = if is_short { None } else { line.char_indices().nth(self.line_limit) };
@@ -52,7 +52,7 @@ impl DiffWriter {
         self.rendered.truncated_lines += usize::from(!self.is_full());
     }
 
-    /// Counts lines that are not even written.
+    /// Counts lines as omitted without rendering them.
     pub(super) fn omit_lines(&mut self, lines: usize) {
         self.rendered.omitted_lines += lines;
     }
@@ -62,13 +62,13 @@ impl DiffWriter {
     }
 }
 
-/// A name that fits on a line, as git writes it: in quotes if it holds what a
-/// line cannot.
+/// Quotes a file name as git does: only if it has a quote, a backslash or a
+/// control character.
 pub fn quote_name(name: &str) -> String {
     quote_name_bytes(name.as_bytes())
 }
 
-/// The same for a name that need not be text.
+/// Like [`quote_name`], for a name that may not be UTF-8.
 pub fn quote_name_bytes(name: &[u8]) -> String {
     let is_odd = |c: char| c.is_control() || matches!(c, '"' | '\\');
     if let Some(plain) = str::from_utf8(name).ok().filter(|name| !name.contains(is_odd)) {
@@ -83,8 +83,8 @@ pub fn quote_name_bytes(name: &[u8]) -> String {
     quoted
 }
 
-/// Such a name behind `---` or `+++`: where it holds a blank, git puts a tab
-/// behind it, so that whoever reads it knows where it ends.
+/// Ends a quoted name for a `---` or `+++` line: like git, adds a tab after a
+/// name with spaces, to mark its end.
 pub fn close_name(mut quoted: String) -> String {
     if quoted.contains(' ') && !quoted.starts_with('"') {
         quoted.push('\t');

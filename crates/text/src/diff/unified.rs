@@ -1,4 +1,4 @@
-//! The diff that `patch` and people read.
+//! The unified diff.
 
 use super::change::LineBlock;
 use super::hunk::{HunkPart, hunks};

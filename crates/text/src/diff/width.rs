@@ -1,6 +1,6 @@
-//! How many columns a character takes on a terminal.
+//! Terminal column width of characters.
 
-/// Marks that stand on the character before them, and what is not seen.
+/// Combining marks and invisible characters.
 const ZERO_WIDTH_RANGES: &[(u32, u32)] = &[
     (0x0300, 0x036F),
     (0x0483, 0x0489),
@@ -34,7 +34,7 @@ const ZERO_WIDTH_RANGES: &[(u32, u32)] = &[
     (0xE0001, 0xE01EF),
 ];
 
-/// East Asian characters and pictures.
+/// East Asian wide characters and emoji.
 const DOUBLE_WIDTH_RANGES: &[(u32, u32)] = &[
     (0x1100, 0x115F),
     (0x231A, 0x231B),
@@ -101,7 +101,7 @@ const DOUBLE_WIDTH_RANGES: &[(u32, u32)] = &[
     (0x20000, 0x3FFFD),
 ];
 
-/// The columns of a character that is not a control.
+/// Returns the column width of a character that is not a control character.
 pub(super) fn char_width(c: char) -> usize {
     match u32::from(c) {
         0..0x300 => 1,

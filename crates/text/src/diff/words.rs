@@ -1,4 +1,4 @@
-//! The diff in which changed words are marked inside of their lines.
+//! The word diff: changed words are marked within their lines.
 
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
@@ -10,17 +10,19 @@ use super::change::{LineBlock, strip_line_end};
 use super::hunk::{HunkPart, hunks};
 use super::{DiffLayout, DiffWriter, RenderedDiff, TextDiff};
 
-/// Words of a change that are compared one by one; more are marked by lines.
+/// Maximum number of words of a change compared one by one; beyond it whole
+/// blocks are marked.
 const MAX_COMPARED_WORDS: usize = 100_000;
-/// Bytes between the first and the last changed word that are taken apart.
+/// Maximum number of bytes between the first and the last changed word that are
+/// split into words.
 const MAX_COMPARED_BYTES: usize = 1024 * 1024;
-/// Characters that are shown on either side of a change in a line that is too
-/// long to be shown as a whole.
+/// Characters shown on either side of a change in a line too long to show in
+/// full.
 const CONTEXT_CHARS: usize = 200;
-/// How long to look for the best marks, in all changes together.
+/// Time limit of the search, for all changes together.
 const COMPARE_TIME_LIMIT: Duration = Duration::from_secs(2);
 
-/// Words that both have, that are gone, or that are new.
+/// Whether words are in both texts, removed, or new.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WordMark {
     Same,
@@ -55,8 +57,8 @@ pub(super) fn render(diff: &TextDiff<'_>, layout: &DiffLayout<'_>) -> RenderedDi
     output.finish()
 }
 
-/// Lines that all end with a line feed. Where they end with a carriage return
-/// alone it gets one, so that it is marked as a carriage return.
+/// Returns the lines with line feeds as endings. A lone carriage return becomes
+/// CRLF, so it is still marked as a carriage return.
 fn with_line_feeds(block: LineBlock<'_>) -> Cow<'_, str> {
     if block.terminator == b'\n' {
         return Cow::Borrowed(block.text);
@@ -64,7 +66,7 @@ fn with_line_feeds(block: LineBlock<'_>) -> Cow<'_, str> {
     Cow::Owned(block.text.replace('\r', "\r\n"))
 }
 
-/// Takes two blocks of lines apart into words and says what became of them.
+/// Splits two blocks into words and reports each run with its mark.
 fn compare_blocks(
     old: &str,
     new: &str,
@@ -85,7 +87,7 @@ fn compare_blocks(
     tell(WordMark::Same, old.get(old.len() - tail..).unwrap_or_default());
 }
 
-/// How many bytes of whole words both begin with, and end with.
+/// Returns the length in bytes of the common prefix and suffix, in whole words.
 fn common_ends(old: &str, new: &str) -> (usize, usize) {
     let same = |(old, new): &(char, char)| old == new;
     let len = |(c, _): (char, char)| c.len_utf8();
@@ -97,7 +99,7 @@ fn common_ends(old: &str, new: &str) -> (usize, usize) {
     let new = new.get(head..).unwrap_or_default();
     let tail: usize = old.chars().rev().zip(new.chars().rev()).take_while(same).map(len).sum();
     let ended = old.get(old.len() - tail..).unwrap_or_default();
-    // A line feed may belong to a carriage return before it.
+    // The line feed may be the second half of a CRLF.
     let tail = ended.trim_start_matches(|c| inside(c) || c == '\n').len();
     (head, tail)
 }
@@ -133,8 +135,8 @@ fn compare_words(
     until(old_words.len(), new_words.len(), 0);
 }
 
-/// The runs of equal words. A space between two changes is no reason to break
-/// them apart.
+/// Returns the runs of equal words. Whitespace between two changes does not
+/// separate them.
 fn join_runs(ops: Vec<DiffOp>, words: &[&str]) -> Vec<(usize, usize, usize)> {
     let runs = ops.into_iter().filter_map(|op| match op {
         DiffOp::Equal { old_index, new_index, len } => Some((old_index, new_index, len)),
@@ -146,7 +148,7 @@ fn join_runs(ops: Vec<DiffOp>, words: &[&str]) -> Vec<(usize, usize, usize)> {
     };
     let mut kept: Vec<(usize, usize, usize)> = Vec::new();
     for run in runs {
-        // One run that was told in two pieces is one run.
+        // Merge a run that was reported in two pieces.
         match kept.last_mut() {
             Some((old, new, len)) if (*old + *len, *new + *len) == (run.0, run.1) => *len += run.2,
             _ => kept.push(run),
@@ -157,7 +159,8 @@ fn join_runs(ops: Vec<DiffOp>, words: &[&str]) -> Vec<(usize, usize, usize)> {
     kept
 }
 
-/// Words, white space, line ends, and every other character by itself.
+/// Splits a text into words, whitespace, line endings, and single other
+/// characters.
 fn split_words(text: &str) -> Vec<&str> {
     #[derive(PartialEq, Clone, Copy)]
     enum WordCharClass {
@@ -192,13 +195,14 @@ fn split_words(text: &str) -> Vec<&str> {
     words
 }
 
-/// Text with marks, which never reach over the end of a line.
+/// Text with marks, none of which spans a line ending.
 #[derive(Debug, Default)]
 struct MarkedText {
     text: String,
-    /// What the line holds so far.
+    /// Marks on the current line so far.
     line: Vec<WordMark>,
-    /// Characters of a line at most; what did not change gives way.
+    /// Maximum number of characters per line; unchanged text is shortened
+    /// first.
     max_line_chars: usize,
 }
 
@@ -214,7 +218,7 @@ impl MarkedText {
                 continue;
             }
             let is_alone = self.line.iter().all(|held| *held == mark);
-            // The end of a line that stays, or comes, has to be seen.
+            // Show the ending of a line if it changed.
             let glyph = match end {
                 "\r\n" => "␍↵",
                 "\n" if !is_alone => "↵",

@@ -1,12 +1,12 @@
-//! The globs of `.editorconfig`. All ways through a glob are followed at once,
-//! so that none takes longer than its length times that of the path.
+//! The globs of `.editorconfig`. All alternatives are matched in parallel, so a
+//! match takes at most the glob's length times the path's.
 
-/// Longer ones are no globs.
+/// Maximum length of a glob; longer ones are ignored.
 const MAX_GLOB_BYTES: usize = 1024;
-/// Braces within braces; deeper ones are plain characters.
+/// Maximum nesting of braces; deeper ones are literal.
 const MAX_BRACE_DEPTH: usize = 16;
 
-/// A section's header.
+/// The glob in a section header.
 #[derive(Debug)]
 pub(super) struct SectionGlob {
     nodes: Vec<GlobNode>,
@@ -33,12 +33,12 @@ enum GlobNode {
 }
 
 impl SectionGlob {
-    /// None if it is empty or too long.
+    /// Parses a glob. None if it is empty or too long.
     pub(super) fn new(glob: &str) -> Option<Self> {
         if glob.is_empty() || glob.len() > MAX_GLOB_BYTES {
             return None;
         }
-        // Without a slash it is about names, wherever they are.
+        // A glob without a slash matches names at any depth.
         let is_anchored = glob.contains('/');
         let chars: Vec<char> = glob.strip_prefix('/').unwrap_or(glob).chars().collect();
         let mut nodes = parse(&chars, 0);
@@ -49,7 +49,7 @@ impl SectionGlob {
         Some(Self { nodes })
     }
 
-    /// Whether it matches all of a relative path.
+    /// Whether the glob matches the whole relative path.
     pub(super) fn matches(&self, path: &str) -> bool {
         let path: Vec<char> = path.chars().collect();
         let mut reached = vec![false; path.len() + 1];
@@ -60,7 +60,8 @@ impl SectionGlob {
     }
 }
 
-/// Where one can be after the nodes, from where one is before them.
+/// Returns the path positions reachable after the nodes, given those reachable
+/// before them.
 fn advance_all(nodes: &[GlobNode], mut reached: Vec<bool>, path: &[char]) -> Vec<bool> {
     for node in nodes {
         if !reached.contains(&true) {
@@ -142,7 +143,8 @@ fn parse(chars: &[char], depth: usize) -> Vec<GlobNode> {
     nodes
 }
 
-/// A set, from behind its bracket, and how long it is with it.
+/// Parses a set whose `[` has been consumed; returns it with its length
+/// including both brackets.
 fn parse_set(tail: &[char]) -> Option<(GlobNode, usize)> {
     let is_negated = matches!(tail.first(), Some('!' | '^'));
     let mut at = usize::from(is_negated);
@@ -152,7 +154,7 @@ fn parse_set(tail: &[char]) -> Option<(GlobNode, usize)> {
         let mut c = *tail.get(at)?;
         match c {
             ']' if at > start => return Some((GlobNode::CharSet { ranges, is_negated }, at + 2)),
-            // It does not reach over folders: then it is no set.
+            // A set does not match a slash, so this is a literal bracket.
             '/' => return None,
             '\\' => {
                 at += 1;
@@ -174,8 +176,8 @@ fn parse_set(tail: &[char]) -> Option<(GlobNode, usize)> {
     }
 }
 
-/// Alternatives or a range of numbers, from behind the brace. None where the
-/// brace is a plain character: it is not closed, or there is nothing to choose.
+/// Parses alternatives or a number range whose `{` has been consumed. None if
+/// the brace is literal: it is not closed, or has a single alternative.
 fn parse_braces(tail: &[char], depth: usize) -> Option<(GlobNode, usize)> {
     let mut level = 0_usize;
     let mut parts: Vec<&[char]> = Vec::new();

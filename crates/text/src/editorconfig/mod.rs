@@ -1,5 +1,5 @@
-//! What `.editorconfig` files say of a file's encoding. Whoever has the files
-//! hands over their text.
+//! The `charset` property of `.editorconfig` files. The caller supplies the
+//! text of the files.
 
 use std::path::Path;
 
@@ -11,27 +11,27 @@ mod glob;
 
 use glob::SectionGlob;
 
-/// The text of one `.editorconfig` and the folder that it is in.
+/// The text of one `.editorconfig` file and its directory.
 #[derive(Debug, Clone, Copy)]
 pub struct EditorConfigFile<'a> {
-    /// The folder.
+    /// The directory of the file.
     pub dir: &'a Path,
-    /// What the file says.
+    /// The text of the file.
     pub text: &'a str,
 }
 
-/// The encodings that `.editorconfig` knows.
+/// The `charset` values of `.editorconfig`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EditorConfigCharset {
-    /// ISO 8859-1, read as windows-1252, of which it is a part.
+    /// ISO 8859-1, read as its superset windows-1252.
     Latin1,
     /// UTF-8 without a byte order mark.
     Utf8,
     /// UTF-8 with a byte order mark.
     Utf8Bom,
-    /// UTF-16, the high byte first.
+    /// UTF-16, big-endian.
     Utf16Be,
-    /// UTF-16, the low byte first.
+    /// UTF-16, little-endian.
     Utf16Le,
 }
 
@@ -47,7 +47,7 @@ impl EditorConfigCharset {
         }
     }
 
-    /// Its encoding.
+    /// Returns the encoding.
     pub fn encoding(self) -> &'static Encoding {
         match self {
             Self::Latin1 => WINDOWS_1252,
@@ -57,21 +57,21 @@ impl EditorConfigCharset {
         }
     }
 
-    /// The format of a new file.
+    /// Returns the format of a new file.
     pub fn format(self) -> TextFormat {
         TextFormat::new(self.encoding(), self == Self::Utf8Bom)
     }
 }
 
-/// The encoding of the file at `path`, by the `.editorconfig` files of its
-/// folder and those above, the nearest first.
+/// Returns the charset of the file at `path`. `configs` holds the
+/// `.editorconfig` files of its directory and the parents, nearest first.
 pub fn charset_for(configs: &[EditorConfigFile<'_>], path: &Path) -> Option<EditorConfigCharset> {
     for config in configs {
         let Ok(relative) = path.strip_prefix(config.dir) else { continue };
         let relative = relative.to_string_lossy();
         let said = read_properties(config.text, &relative);
         if let Some(value) = said.charset {
-            // A word that is not known, such as `unset`, takes the value away.
+            // An unknown value such as `unset` clears the property.
             return EditorConfigCharset::from_name(value);
         }
         if said.is_root {
@@ -81,7 +81,7 @@ pub fn charset_for(configs: &[EditorConfigFile<'_>], path: &Path) -> Option<Edit
     None
 }
 
-/// What one file says of a path.
+/// Properties that one file sets for a path.
 #[derive(Debug, Default)]
 struct SectionProperties<'a> {
     charset: Option<&'a str>,
@@ -97,7 +97,7 @@ fn read_properties<'a>(text: &'a str, path: &str) -> SectionProperties<'a> {
             continue;
         }
         if let Some(header) = line.strip_prefix('[') {
-            // A header that is not closed is a section that matches nothing.
+            // An unclosed header starts a section that matches nothing.
             section = Some(header.strip_suffix(']').unwrap_or_default());
             continue;
         }
@@ -120,7 +120,7 @@ fn matches(glob: &str, path: &str) -> bool {
     SectionGlob::new(glob).is_some_and(|glob| glob.matches(path))
 }
 
-/// Older files have comments behind a value.
+/// Strips a trailing comment, which older files have after a value.
 fn strip_comment(value: &str) -> &str {
     let end = value.find([';', '#']).unwrap_or(value.len());
     value.get(..end).unwrap_or_default().trim()

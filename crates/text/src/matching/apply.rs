@@ -1,4 +1,4 @@
-//! Many hunks on one text.
+//! Applies several hunks to one text.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,46 +13,45 @@ use super::warnings::placeholder_warning;
 use super::{LineSpan, MatchStrategy, MatchStrictness};
 use crate::document::TextEdit;
 
-/// Bytes that are copied at most for hunks that build upon each other.
+/// Maximum number of bytes copied for hunks that depend on each other.
 const MAX_COPIED_BYTES: usize = 1 << 30;
 
 /// Where a hunk was applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlacedHunk {
-    /// How its old lines agreed.
+    /// How its old lines matched.
     pub strategy: MatchStrategy,
-    /// Their lines, before any hunk.
+    /// Its lines in the original text.
     pub before: LineSpan,
-    /// The lines that they are after all hunks.
+    /// Its lines in the final text.
     pub after: LineSpan,
-    /// The same in bytes.
+    /// The same range in bytes.
     pub trace: MovedRange,
 }
 
-/// What a list of hunks changes.
+/// The result of applying a list of hunks.
 #[derive(Debug, Clone, Default)]
 pub struct AppliedHunks {
-    /// In order, apart from each other.
+    /// The edits, sorted and without overlap.
     pub edits: Vec<TextEdit>,
-    /// One for each hunk that changes something.
+    /// One entry per hunk that changes something.
     pub placed: Vec<PlacedHunk>,
-    /// What the caller should know.
+    /// Warnings for the caller.
     pub warnings: Vec<String>,
 }
 
-/// A hunk that was not applied, and with it none.
+/// The hunk that failed, so none was applied.
 #[derive(Debug, Clone)]
 pub struct HunkFailure {
-    /// Which one, from 0.
+    /// Index of the hunk.
     pub hunk: usize,
-    /// Why.
+    /// Why it failed.
     pub error: HunkError,
-    /// The text in which it was looked for, where that is no longer the
-    /// original.
+    /// The searched text, if it is no longer the original.
     pub text: Option<String>,
 }
 
-/// A text with edits made; they are in order and apart from each other.
+/// Applies edits, which must be sorted and must not overlap.
 pub fn apply_edits(text: &str, edits: &[TextEdit]) -> String {
     let more: usize = edits.iter().map(|edit| edit.text.len()).sum();
     let mut changed = String::with_capacity(text.len() + more);
@@ -66,12 +65,12 @@ pub fn apply_edits(text: &str, edits: &[TextEdit]) -> String {
     changed
 }
 
-/// Edits that do at once what two lists of edits do one after the other.
-/// `middle` is the text between them.
+/// Composes two successive lists of edits into one. `middle` is the text after
+/// the first list.
 pub fn compose_edits(middle: &str, first: &[TextEdit], second: &[TextEdit]) -> Vec<TextEdit> {
     let mut made = Vec::with_capacity(first.len() + second.len());
     let (mut first, mut second) = (first.iter().peekable(), second.iter().peekable());
-    // What the middle text has more than the first one, up to here.
+    // Bytes that the middle text has more than the original, up to this point.
     let mut drift: isize = 0;
     loop {
         let start_first = first.peek().and_then(|e| e.range.start.checked_add_signed(drift));
@@ -104,8 +103,8 @@ pub fn compose_edits(middle: &str, first: &[TextEdit], second: &[TextEdit]) -> V
     }
 }
 
-/// Applies hunks: each is looked for in the text as it is, and if it is not
-/// there, in the text as the hunks before it have made it. All or none.
+/// Applies all hunks or none. Each is searched in the current text; if it is
+/// not found there, in the text that the hunks before it produce.
 pub fn apply_hunks(
     text: &str,
     hunks: &[PatchHunk],
@@ -170,22 +169,22 @@ pub fn apply_hunks(
     Ok(made)
 }
 
-/// The place of a hunk, in bytes.
+/// The byte range of a hunk.
 #[derive(Debug)]
 struct HunkSpan {
     strategy: MatchStrategy,
     trace: MovedRange,
-    /// What it changes itself.
+    /// The ranges that its own edits replace.
     own_ranges: Vec<Range<usize>>,
 }
 
-/// Hunks that were all found in one and the same text.
+/// Consecutive hunks that were all found in the same text.
 #[derive(Debug, Default)]
 struct MatchRound {
     edits: Vec<TextEdit>,
     spans: Vec<HunkSpan>,
     warnings: Vec<String>,
-    /// The first hunk that does not belong to it, and why.
+    /// Index of the first hunk outside this round; `error` says why.
     next: usize,
     error: Option<HunkError>,
 }
@@ -231,7 +230,7 @@ impl MatchRound {
     }
 }
 
-/// From the first byte to the last that a hunk speaks of.
+/// Returns the byte range that a hunk covers.
 fn hunk_extent(fit: &HunkFit, rows: &LineTable<'_>) -> Range<usize> {
     let rows = rows.slice(fit.row..fit.row + fit.count);
     let starts = rows.first().map(|row| row.start).into_iter();
@@ -241,8 +240,8 @@ fn hunk_extent(fit: &HunkFit, rows: &LineTable<'_>) -> Range<usize> {
     start.unwrap_or_default()..end.unwrap_or_default()
 }
 
-/// Whether an edit meets one of those that are there already. Neighbours are
-/// apart, unless it is not clear which of them comes first.
+/// Whether an edit overlaps one of those already taken. Adjacent edits do not
+/// overlap, unless their order is ambiguous.
 fn meets_edit(taken: &BTreeMap<usize, usize>, range: &Range<usize>) -> bool {
     if let Some((start, end)) = taken.range(..range.start).next_back()
         && (*end > range.start || *end == range.start && (start == end || range.is_empty()))

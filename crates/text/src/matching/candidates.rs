@@ -1,5 +1,5 @@
-//! The blocks of a text that may be the nearest to another: a quick look at
-//! all of it, so that few have to be measured.
+//! Preselects blocks of a text that may be similar to given lines, so only a
+//! few need exact scoring.
 
 use std::collections::HashMap;
 
@@ -7,14 +7,14 @@ use super::indent::indent;
 use super::line_table::LineTable;
 use super::nearest::MAX_SHOWN_CHARS;
 
-/// How many lines of blocks are looked at closely, and blocks at least and at
-/// most.
+/// Maximum number of lines compared closely, and the minimum and maximum number
+/// of blocks.
 const MAX_COMPARED_LINES: usize = 4_000;
 const MIN_MAX_BLOCKS: (usize, usize) = (12, 1_000);
 
-/// Where a block like these lines may begin, by the words that the two share:
-/// rare words count more, and whole lines more than words. Besides, where a line
-/// is spelled like theirs.
+/// Returns the rows where a block similar to these lines may begin, by shared
+/// words: rare words weigh more, and whole lines more than words. Adds rows
+/// with similarly spelled lines.
 pub(super) fn find_candidates(rows: &LineTable<'_>, lines: &[&str]) -> Vec<usize> {
     let mut wanted: HashMap<&str, SharedWord> = HashMap::new();
     let mut known = WordFilter::default();
@@ -42,7 +42,7 @@ pub(super) fn find_candidates(rows: &LineTable<'_>, lines: &[&str]) -> Vec<usize
     let mut votes = vec![0.0; rows.len()];
     for (word, shared) in &wanted {
         let count = shared.rows.len();
-        // A word on every other line tells nothing, and costs most.
+        // A word on every other line carries no information and costs most.
         if count > 2_000 && count * 8 > rows.len() {
             continue;
         }
@@ -65,14 +65,14 @@ pub(super) fn find_candidates(rows: &LineTable<'_>, lines: &[&str]) -> Vec<usize
     found
 }
 
-/// Where a word is, in the old text and in the file.
+/// Positions of a word in the old text and in the file.
 #[derive(Default)]
 struct SharedWord {
     places: Vec<usize>,
     rows: Vec<usize>,
 }
 
-/// Which words are not wanted, told without looking them up.
+/// A Bloom-style filter that rejects most unwanted words without a map lookup.
 struct WordFilter([u64; 256]);
 
 impl Default for WordFilter {
@@ -102,7 +102,7 @@ impl WordFilter {
     }
 }
 
-/// The rows with the highest scores above zero, best first.
+/// Returns the rows with the highest scores above zero, best first.
 fn highest_rows(scored: impl Iterator<Item = (usize, f64)>, most: usize) -> Vec<usize> {
     let mut best: Vec<(usize, f64)> = Vec::with_capacity(most + 1);
     for (row, score) in scored {
@@ -116,7 +116,7 @@ fn highest_rows(scored: impl Iterator<Item = (usize, f64)>, most: usize) -> Vec<
     best.into_iter().map(|(row, _)| row).collect()
 }
 
-/// A line as a whole, with its indentation and without.
+/// Returns the whole line, with and without its indentation.
 fn whole_line_keys(line: &str) -> impl Iterator<Item = &str> {
     let whole = line.trim_end();
     let words = whole.trim_start();
@@ -127,11 +127,11 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
     line.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| word.len() > 1)
 }
 
-/// Lines of the old text that are compared with all lines by their letters.
+/// Maximum number of old lines compared with every line by spelling.
 const MAX_SPELLING_LINES: usize = 4;
 
-/// Where the lines are that share most pairs of letters with the longest ones:
-/// for texts that share no whole word.
+/// Returns the rows of lines that share most byte pairs with the longest old
+/// lines, for texts that share no whole word.
 fn similar_rows(rows: &LineTable<'_>, lines: &[&str]) -> Vec<usize> {
     let mut longest: Vec<(usize, &str)> =
         lines.iter().map(|line| line.trim()).enumerate().collect();
@@ -148,7 +148,7 @@ fn similar_rows(rows: &LineTable<'_>, lines: &[&str]) -> Vec<usize> {
     highest_rows((0..rows.len()).map(|start| (start, score(start))), 2 * MIN_MAX_BLOCKS.0)
 }
 
-/// Every two bytes of a line that stand side by side, as a number below 1024.
+/// Returns the adjacent byte pairs of a line, hashed to numbers below 1024.
 fn byte_pairs(line: &str) -> impl Iterator<Item = usize> {
     let bytes = line.trim().as_bytes();
     let bytes = bytes.get(..MAX_SHOWN_CHARS).unwrap_or(bytes);
@@ -160,13 +160,13 @@ fn byte_pairs(line: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The pairs of a line, as bits.
+/// Returns the byte pairs of a line as a bit mask.
 fn byte_pair_mask(line: &str) -> u128 {
     byte_pairs(line).fold(0, |mask, pair| mask | 1 << (pair / 8))
 }
 
-/// How alike two lines are, from 0 to 1, by the pairs of letters they share
-/// and, for a little, by their indentation.
+/// Returns the similarity of two lines from 0 to 1, by shared byte pairs and,
+/// with little weight, by indentation.
 pub(super) fn line_similarity(a: &str, b: &str) -> f64 {
     let depth = if indent(a) == indent(b) { 1.0 } else { 0.97 };
     if a.trim() == b.trim() {

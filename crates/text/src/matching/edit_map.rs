@@ -1,4 +1,4 @@
-//! Where places of a text are before and after changes of it.
+//! Maps ranges of a text to their positions before and after edits.
 
 use std::ops::Range;
 
@@ -6,17 +6,17 @@ use super::LineSpan;
 use super::line_table::{LineEdges, LineTable};
 use crate::document::TextEdit;
 
-/// A place in bytes of the text before and after a change.
+/// A byte range before and after a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MovedRange {
-    /// In the text before.
+    /// The range in the text before the change.
     pub before: Range<usize>,
-    /// In the text after.
+    /// The range in the text after the change.
     pub after: Range<usize>,
 }
 
 impl MovedRange {
-    /// The lines of places in both texts.
+    /// Returns the lines of the ranges in both texts.
     pub fn lines(traces: &[Self], old: &str, new: &str) -> Vec<(LineSpan, LineSpan)> {
         let (old, new) = (LineTable::new(old), LineTable::new(new));
         let lines =
@@ -24,12 +24,12 @@ impl MovedRange {
         traces.iter().map(lines).collect()
     }
 
-    /// The text after is changed once more.
+    /// Maps the range after the change through a later change.
     pub fn map_after(&mut self, later: &EditMap) {
         self.after = later.to_after(&self.after);
     }
 
-    /// The text before was made from another one.
+    /// Maps the range before the change back through an earlier change.
     pub fn map_before(&mut self, earlier: &EditMap) {
         self.before = earlier.to_before(&self.before);
     }
@@ -41,15 +41,14 @@ pub(super) fn length_change(edit: &TextEdit) -> isize {
 
 type RangePair = (Range<usize>, Range<usize>);
 
-/// Where the pieces of a text are that edits put others in place of, before
-/// and after.
+/// The replaced ranges of a text, before and after the edits.
 #[derive(Debug)]
 pub struct EditMap {
     pairs: Vec<RangePair>,
 }
 
 impl EditMap {
-    /// Of edits that are in order and apart from each other.
+    /// Builds the map from edits, which must be sorted and must not overlap.
     pub fn from_edits(edits: &[TextEdit]) -> Self {
         let mut drift = 0;
         let pair = |edit: &TextEdit| {
@@ -60,18 +59,19 @@ impl EditMap {
         Self { pairs: edits.iter().map(pair).collect() }
     }
 
-    /// Where a range of the text before is afterwards. What is put in right at
-    /// its ends is not of it.
+    /// Maps a range of the text before to the text after. Insertions at its
+    /// ends are excluded.
     fn to_after(&self, range: &Range<usize>) -> Range<usize> {
         map_range(range, &self.pairs, |(from, to)| (from, to))
     }
 
-    /// Where a range of the text after was before.
+    /// Maps a range of the text after back to the text before.
     fn to_before(&self, range: &Range<usize>) -> Range<usize> {
         map_range(range, &self.pairs, |(from, to)| (to, from))
     }
 
-    /// Where a range is afterwards, with what edits of its own make of it.
+    /// Like [`Self::to_after`], but includes the results of the edits at the
+    /// `own` ranges.
     pub(super) fn to_after_with(&self, range: &Range<usize>, own: &[Range<usize>]) -> Range<usize> {
         let made = own.iter().filter_map(|own| {
             let at = self.pairs.partition_point(|(from, _)| from.start < own.start);
@@ -83,8 +83,8 @@ impl EditMap {
     }
 }
 
-/// A range of one text in the other. An end within a piece that was changed is
-/// moved to that piece's end.
+/// Maps a range to the other text. An end inside a changed piece moves to that
+/// piece's end.
 fn map_range(
     range: &Range<usize>,
     pairs: &[RangePair],

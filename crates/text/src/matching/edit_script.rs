@@ -1,7 +1,7 @@
-//! From old lines and new lines to edits of the place where the old ones are.
+//! Turns old and new lines into edits of the place where the old lines are.
 //!
-//! Lines that stay are not touched: the file's own spelling of them is kept,
-//! and so are their endings.
+//! Unchanged lines are not touched, so they keep the file's spelling and line
+//! endings.
 
 use std::ops::Range;
 
@@ -13,28 +13,28 @@ use super::line_table::{LineOffsets, LineTable};
 use crate::document::TextEdit;
 use crate::line_endings::LineEnding;
 
-/// Old and new lines beyond this number are not compared one by one.
+/// Above this number of lines, old and new lines are not compared one by one.
 const MAX_COMPARED_LINES: usize = 4_000;
 
-/// Lines that become others.
+/// Old lines and the new lines that replace them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ChangedRun {
     old: Range<usize>,
     new: Range<usize>,
 }
 
-/// Which old lines become which new ones.
+/// A line diff from old to new lines.
 #[derive(Debug, Clone)]
 pub(crate) struct EditScript<'a> {
     pub(crate) old: Vec<&'a str>,
     pub(crate) new: Vec<&'a str>,
-    /// How new lines end of which that is said.
+    /// The explicit line endings of new lines.
     endings: Vec<Option<&'static str>>,
     runs: Vec<ChangedRun>,
 }
 
 impl<'a> EditScript<'a> {
-    /// The least that turns one text's lines into the other's.
+    /// Computes the minimal script from old to new lines.
     pub(crate) fn compare(old: Vec<&'a str>, new: Vec<&'a str>) -> Self {
         let head = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
         let (old_rest, new_rest) = (&old[head..], &new[head..]);
@@ -55,7 +55,7 @@ impl<'a> EditScript<'a> {
         Self { old, new, endings: Vec::new(), runs }
     }
 
-    /// Lines that stay, go and come, in the order of a hunk.
+    /// Builds the script from the lines of a hunk.
     pub(crate) fn from_hunk(lines: impl Iterator<Item = &'a HunkLine>) -> Self {
         let mut made =
             Self { old: Vec::new(), new: Vec::new(), endings: Vec::new(), runs: Vec::new() };
@@ -85,7 +85,7 @@ impl<'a> EditScript<'a> {
         made
     }
 
-    /// Its lines in the order of a hunk.
+    /// Returns the lines in hunk order.
     pub(crate) fn lines_with_role(&self) -> impl Iterator<Item = (LineRole, &'a str)> {
         let mut sides = Vec::with_capacity(self.old.len() + self.new.len());
         let mut at = 0;
@@ -102,7 +102,7 @@ impl<'a> EditScript<'a> {
         sides.into_iter()
     }
 
-    /// The edits of a text in which the old lines are at `place`. None if a
+    /// Returns the edits of a text that has the old lines at `place`. None if a
     /// new line cannot be shifted.
     pub(crate) fn edits(&self, place: &MatchPlace<'_>) -> Option<Vec<TextEdit>> {
         let edits: Option<Vec<TextEdit>> =
@@ -121,7 +121,8 @@ impl<'a> EditScript<'a> {
         let edit = |range: Range<usize>, text: String| Some(TextEdit { range, text });
         if run.old.is_empty() {
             return match (first, previous) {
-                // The file's last line lacks the ending that the old text has.
+                // The file's last line lacks the line ending that the old text
+                // has.
                 (Some(next), Some(row)) if row.end == next.start => {
                     edit(row.end..row.end, preceded_text(&new, ending))
                 }
@@ -135,7 +136,8 @@ impl<'a> EditScript<'a> {
         }
         let (first, last) = (first?, last?);
         if let Some(end) = new.last() {
-            // The ending of the last line stays, unless another one is wanted.
+            // Keep the ending of the last line unless the patch gives another
+            // one.
             let turns = end.is_explicit && last.next > last.end;
             return if turns {
                 edit(first.start..last.next, terminated_text(&new))
@@ -143,8 +145,8 @@ impl<'a> EditScript<'a> {
                 edit(first.start..last.end, joined_text(&new))
             };
         }
-        // Behind the last line of a place there is an ending that stays, so the
-        // one before it goes.
+        // The ending after the last line of a place stays, so remove the one
+        // before it.
         let goes_before = !place.whole_lines && last.next == last.end;
         match previous {
             Some(previous) if goes_before => edit(previous.end..last.end, String::new()),
@@ -152,7 +154,7 @@ impl<'a> EditScript<'a> {
         }
     }
 
-    /// The lines that come, as they are at the place.
+    /// Returns the added lines, adapted to the place.
     fn added_lines<'p>(
         &self,
         run: &ChangedRun,
@@ -174,8 +176,8 @@ impl<'a> EditScript<'a> {
         .collect()
     }
 
-    /// Heeds what is said of the endings of new lines only where lines of the
-    /// text end so, or where nothing but the ending of a line changes.
+    /// Drops explicit endings of new lines that no line of the text has, except
+    /// where only the ending of a line changes.
     pub(crate) fn drop_foreign_endings(&mut self, all: &LineTable<'_>) {
         let said: Vec<&str> = [LineEnding::Lf, LineEnding::CrLf].map(LineEnding::as_str).into();
         let is_strange = |own: &&str| self.endings.contains(&Some(own)) && !all.may_end_with(own);
@@ -194,8 +196,7 @@ impl<'a> EditScript<'a> {
         }
     }
 
-    /// A warning about a new line that the shift indents with tabs and blanks
-    /// at once.
+    /// Warns about a new line that the shift indents with both tabs and spaces.
     pub(crate) fn mixed_indent_warning(&self, place: &MatchPlace<'_>) -> Option<String> {
         let shift = place.shift?;
         let lines = self.runs.iter().filter_map(|run| self.new.get(run.new.clone())).flatten();
@@ -205,12 +206,12 @@ impl<'a> EditScript<'a> {
         };
         let line: String = lines.into_iter().find(is_made)?.trim().chars().take(80).collect();
         Some(format!(
-            "The new line '{line}' is indented with tabs and blanks at once, since the old text is \
-                indented otherwise than the file. Send both with the file's indentation."
+            "The new line '{line}' is indented with both tabs and spaces, because the old text \
+                is indented differently from the file. Send both with the file's indentation."
         ))
     }
 
-    /// Whether a new line is said to end as no line of the place does.
+    /// Whether a new line has an explicit ending that no line of the place has.
     pub(crate) fn has_foreign_ending(&self, place: &MatchPlace<'_>, all: &LineTable<'_>) -> bool {
         let is_there = |own: &&str| {
             place.rows.iter().any(|row| all.text().get(row.end..row.next) == Some(*own))
@@ -221,8 +222,9 @@ impl<'a> EditScript<'a> {
         !own.iter().all(is_there)
     }
 
-    /// The whole of the new lines, those that stay as the file has them.
-    /// `final_newline` says how the last one ends.
+    /// Returns one edit that replaces the whole place; unchanged lines are kept
+    /// as in the file. `final_newline` says whether the last line has an
+    /// ending.
     pub(crate) fn new_text(
         &self,
         place: &MatchPlace<'_>,
@@ -231,8 +233,8 @@ impl<'a> EditScript<'a> {
     ) -> Option<TextEdit> {
         let (first, last) = (place.rows.first()?, place.rows.last()?);
         let mut text = String::new();
-        // The ending of a line is put before the next one, so that the last
-        // line's can be left out.
+        // A line's ending is written before the next line, so the last one can
+        // be left out.
         let mut ending = "";
         let mut at = 0;
         let end = ChangedRun { old: self.old.len()..self.old.len(), new: 0..0 };
@@ -260,21 +262,21 @@ impl<'a> EditScript<'a> {
 /// Where old lines are in a text.
 #[derive(Debug)]
 pub(crate) struct MatchPlace<'a> {
-    /// A row for each old line. The last has no ending if the place ends
-    /// before it.
+    /// One row per old line. The last has no ending if the place ends before
+    /// it.
     pub(crate) rows: &'a [LineOffsets],
-    /// Whether the rows are all that is on their lines.
+    /// Whether the rows are whole lines.
     pub(crate) whole_lines: bool,
-    /// How new lines end.
+    /// The line ending of new lines.
     pub(crate) ending: &'a str,
     pub(crate) shift: Option<&'a IndentShift>,
 }
 
-/// A line that comes.
+/// A line to be added.
 struct AddedLine<'a> {
     text: String,
     ending: &'a str,
-    /// The patch says that it ends so.
+    /// Whether the patch gives the ending.
     is_explicit: bool,
 }
 
@@ -282,19 +284,19 @@ fn terminated_text(lines: &[AddedLine<'_>]) -> String {
     lines.iter().flat_map(|line| [line.text.as_str(), line.ending]).collect()
 }
 
-/// Lines without the ending of the last.
+/// Joins lines, without the ending of the last.
 fn joined_text(lines: &[AddedLine<'_>]) -> String {
     let mut text = terminated_text(lines);
     text.truncate(text.len() - lines.last().map_or(0, |line| line.ending.len()));
     text
 }
 
-/// Lines behind one that has no ending.
+/// Joins lines that follow an unterminated line.
 fn preceded_text(lines: &[AddedLine<'_>], ending: &str) -> String {
     format!("{ending}{}", joined_text(lines))
 }
 
-/// Neighbouring changes as one.
+/// Merges adjacent changes.
 fn merge_runs(ops: &[DiffOp], head: usize) -> Vec<ChangedRun> {
     let mut runs: Vec<ChangedRun> = Vec::new();
     for op in ops {

@@ -1,21 +1,21 @@
-//! A text in plainer characters, with the way back to the original offsets.
+//! Folds a text to plainer characters and maps offsets back to the original.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use memchr::memmem::Finder;
 
-/// What is made plain.
+/// What is folded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FoldMode {
     /// Line endings only.
     Endings { returns: bool },
-    /// Line endings, and characters that look like plain ones.
+    /// Line endings and look-alike characters.
     LookAlikes { returns: bool },
 }
 
-/// The plain spelling of a character that looks like it. Only what writers and
-/// programs put in each other's place is here: quotes, dashes, spaces and the
+/// Returns the ASCII spelling of a look-alike character. Covers only what
+/// authors and programs commonly substitute: quotes, dashes, spaces and the
 /// ellipsis.
 pub(crate) fn plain_spelling(c: char) -> Option<&'static str> {
     Some(match c {
@@ -28,7 +28,7 @@ pub(crate) fn plain_spelling(c: char) -> Option<&'static str> {
     })
 }
 
-/// A line in plain characters.
+/// Replaces look-alike characters in a line.
 pub(crate) fn plain_line(line: &str) -> Cow<'_, str> {
     if line.is_ascii() || !line.contains(|c| plain_spelling(c).is_some()) {
         return line.into();
@@ -47,8 +47,8 @@ pub(crate) fn plain_line(line: &str) -> Cow<'_, str> {
 #[derive(Debug)]
 pub(crate) struct FoldedText {
     pub(crate) text: String,
-    /// Where runs of unchanged characters begin: folded offset, original
-    /// offset. What lies between two runs was changed as a whole.
+    /// Runs of unchanged characters: folded offset, original offset. The text
+    /// between two runs was replaced as a whole.
     runs: Vec<UnchangedRun>,
     original_len: usize,
 }
@@ -74,8 +74,8 @@ impl FoldedText {
         made
     }
 
-    /// From one carriage return to the next: most texts have few other
-    /// characters to look at.
+    /// Skips from one carriage return to the next, since no other character
+    /// matters.
     fn fold_endings(&mut self, text: &str, returns: bool) {
         let bytes = text.as_bytes();
         let mut kept = 0;
@@ -121,8 +121,7 @@ impl FoldedText {
         self.text.push_str(text.get(range).unwrap_or_default());
     }
 
-    /// The original offset of a folded one; none inside of something that was
-    /// changed as a whole.
+    /// Maps a folded offset to the original; none inside a replaced piece.
     fn original_offset(&self, offset: usize) -> Option<usize> {
         let index = self.runs.partition_point(|run| run.folded <= offset).checked_sub(1)?;
         let run = self.runs.get(index)?;
@@ -130,12 +129,12 @@ impl FoldedText {
         if inside <= run.len {
             return Some(run.original + inside);
         }
-        // Behind the last run there is nothing but what was changed.
+        // After the last run there is only replaced text.
         (index + 1 == self.runs.len()).then_some(self.original_len)
     }
 
-    /// The places of `old` in the original text, from left to right. Those
-    /// that begin or end inside of a changed character are none.
+    /// Returns the places of `old` in the original text, in order. Excludes
+    /// places that begin or end inside a replaced character.
     pub(crate) fn find(&self, old: &str, overlapping: bool, most: usize) -> Vec<Range<usize>> {
         occurrences(&self.text, old, overlapping, |range| {
             let start = self.original_offset(range.start)?;
@@ -146,10 +145,11 @@ impl FoldedText {
     }
 }
 
-/// Bytes that are compared in vain at most.
+/// Maximum number of bytes compared without a match.
 const MAX_WASTED_BYTES: usize = 1 << 28;
 
-/// Where `old` occurs in `text`, as far as `accept` knows the place.
+/// Returns where `old` occurs in `text`, mapped by `accept`, which may reject a
+/// place.
 pub(crate) fn occurrences<'a>(
     text: &'a str,
     old: &'a str,

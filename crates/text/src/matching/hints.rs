@@ -1,4 +1,4 @@
-//! What a hint says about a place: behind this line, and in the block that it
+//! Resolves hints: a place is after the hinted line, and inside the block it
 //! opens.
 
 use std::collections::BTreeSet;
@@ -8,26 +8,26 @@ use super::indent::indent;
 use super::line_table::LineTable;
 use super::search_index::{SearchIndex, TooRepetitive};
 
-/// A line that a hint names, and how far its word counts.
+/// A hinted line and the range it applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct HintRegion {
-    /// The line.
+    /// The hinted line.
     pub(crate) row: usize,
-    /// The first line that it says nothing about.
+    /// The first line after the range.
     pub(crate) end: usize,
-    /// Whether it opens a block: then the place must be inside.
+    /// Whether the line opens a block; if so, the place must be inside it.
     pub(crate) opens_block: bool,
 }
 
-/// Where a hunk's hints lead; nowhere if the list is empty.
+/// The regions that match a hunk's hints; empty if none match.
 #[derive(Debug)]
 pub(crate) struct HintRegions {
     pub(crate) list: Vec<HintRegion>,
 }
 
 impl HintRegions {
-    /// The lines that the last hint names inside of what the ones before name.
-    /// None if there are no hints.
+    /// Returns the lines that match the last hint inside the regions of the
+    /// preceding hints. None if there are no hints.
     pub(crate) fn find(
         table: &SearchIndex<'_>,
         hints: &[String],
@@ -46,9 +46,9 @@ impl HintRegions {
         Ok(inside.map(|list| Self { list }))
     }
 
-    /// Those of the places that the hint speaks of; enough of them to know that
-    /// there are several. Places are the first rows, in order, of blocks of
-    /// `count` lines. A block may hold the hinted line itself.
+    /// Returns the places that match the hint, at most enough to show that they
+    /// are ambiguous. Places are the sorted first rows of blocks of `count`
+    /// lines. A block may include the hinted line itself.
     pub(crate) fn choose(&self, places: &[usize], count: usize) -> Vec<usize> {
         let mut chosen = BTreeSet::new();
         for (index, region) in self.list.iter().enumerate() {
@@ -57,7 +57,8 @@ impl HintRegions {
             let from = places.partition_point(|place| place + count <= region.row);
             let to = places.partition_point(|place| *place < end).max(from);
             let inside = places.get(from..to).unwrap_or_default();
-            // Right behind a line that opens no block: no other is meant.
+            // Right after a line that opens no block: this place is
+            // unambiguous.
             let adjacent = inside.first().filter(|place| **place <= region.row + 1);
             match adjacent {
                 Some(place) if !region.opens_block => {
@@ -73,22 +74,22 @@ impl HintRegions {
     }
 }
 
-/// Whether a row lies in one of the regions, which are in order.
+/// Whether a row is in one of the regions, which are sorted.
 fn contains_row(regions: &[HintRegion], row: usize) -> bool {
     let before = regions.partition_point(|region| region.row < row);
-    // Blocks may hold blocks, so that not only the last one counts.
+    // Regions may be nested, so check more than the last one.
     regions.iter().take(before).rev().take(MAX_NESTED_REGIONS).any(|region| row < region.end)
 }
 
-/// How many regions before a line are looked at.
+/// Maximum number of regions checked before a line.
 const MAX_NESTED_REGIONS: usize = 1000;
 
-/// The region of every line of a text, by row.
+/// Returns the region of every line, by row.
 pub(crate) fn line_regions(rows: &LineTable<'_>) -> Vec<HintRegion> {
     let shapes: Vec<LineShape> = rows.lines().map(LineShape::measure).collect();
-    // Rows that end blocks, the next one last; the deeper ones are on top.
+    // Rows that end blocks, nearest last; deeper ones are on top.
     let mut closers: Vec<(usize, usize)> = Vec::new();
-    // The nearest rows below that are not empty, the next one last.
+    // Non-empty rows below, nearest last.
     let mut below: Vec<(usize, usize)> = Vec::new();
     let mut regions = Vec::with_capacity(shapes.len());
     for (row, shape) in shapes.iter().enumerate().rev() {
@@ -114,14 +115,14 @@ pub(crate) fn line_regions(rows: &LineTable<'_>) -> Vec<HintRegion> {
     regions
 }
 
-/// How many lines below a line are looked at to see whether it opens a block.
+/// How many lines below a line are checked to see whether it opens a block.
 const BLOCK_OPENING_LINES: usize = 8;
 
-/// What there is to know of a line about blocks.
+/// Properties of a line that determine blocks.
 struct LineShape {
     depth: usize,
     is_empty: bool,
-    /// A bracket on a line of its own belongs to the block.
+    /// A line that starts with a bracket belongs to the block.
     is_bracket: bool,
 }
 

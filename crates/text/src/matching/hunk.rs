@@ -1,109 +1,108 @@
-//! A block of lines that stay, go and come, and the one place where it fits.
+//! A hunk: context, removed and added lines.
 
 use super::edit_script::EditScript;
 use super::search_index::TooRepetitive;
 use super::{LineSpan, MatchStrategy};
 use crate::line_endings::LineEnding;
 
-/// What happens to a line.
+/// The role of a line in a hunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineRole {
-    /// It stays.
+    /// An unchanged line.
     Context,
-    /// It goes.
+    /// A removed line.
     Remove,
-    /// It comes.
+    /// An added line.
     Add,
 }
 
 /// One line of a hunk, without its ending.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HunkLine {
-    /// What happens to it.
+    /// The role of the line.
     pub role: LineRole,
-    /// The line.
+    /// The text of the line.
     pub text: String,
-    /// How a line that comes shall end; none for how those around it do.
+    /// The ending of an added line; none to use that of the surrounding lines.
     pub ending: Option<LineEnding>,
 }
 
-/// Lines that become others, with what helps to find them.
+/// Old lines and their replacement, with hints on where they are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PatchHunk {
     /// The lines, in order.
     pub lines: Vec<HunkLine>,
-    /// Lines above it, the outermost first.
+    /// Lines above the hunk, outermost first.
     pub hints: Vec<String>,
-    /// What it is said to be in, as git writes it behind the numbers. It only
-    /// chooses between places.
+    /// The section heading that git writes after the line numbers. Used only to
+    /// choose between places.
     pub heading: Option<String>,
-    /// The number of its first old line, from 1. It only chooses between
-    /// places that agree exactly.
+    /// The number of its first old line, starting at 1. Used only to choose
+    /// between exact matches.
     pub line: Option<usize>,
-    /// It is said to be at the end of the file.
+    /// Whether the patch marks it as being at the end of the file.
     pub at_end: bool,
-    /// Whether the file shall end with a line ending; none if nothing is said.
+    /// Whether the file should end with a line ending; none if unspecified.
     pub final_newline: Option<bool>,
-    /// Its last line is the file's last and is said to have no ending, before
-    /// and afterwards. How the file ends stays as it is.
+    /// Whether its last line is the file's last and is marked as having no
+    /// ending before and after. The file's ending stays unchanged.
     pub no_newline_at_end: bool,
-    /// How many empty lines at its end may be there only for the layout of
-    /// the patch.
+    /// How many blank lines at its end may be only patch layout.
     pub optional_blank_lines: usize,
 }
 
 /// Why a hunk was not applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HunkError {
-    /// Its old lines are nowhere.
+    /// The old lines were not found.
     NotFound,
-    /// They are in several places.
+    /// The old lines match in several places.
     Ambiguous {
-        /// How they agree there.
+        /// How they match.
         strategy: MatchStrategy,
-        /// The first of them.
+        /// The first of the places.
         places: Vec<LineSpan>,
         /// Whether there are more.
         more: bool,
     },
-    /// They are there, but not where the hint says.
+    /// The old lines exist, but not where the hint says.
     NotAtHint {
         /// The hint.
         hint: String,
-        /// Where the hint is.
+        /// Where the hint matches.
         hinted: Vec<LineSpan>,
-        /// Where the old lines are.
+        /// Where the old lines match.
         places: Vec<LineSpan>,
     },
-    /// It only adds lines and does not say where.
+    /// The hunk only adds lines and gives no location.
     NoLocation,
-    /// It only adds lines, behind a hint that is nowhere.
+    /// The hunk only adds lines, and its hint was not found.
     HintNotFound {
         /// The hint.
         hint: String,
     },
-    /// It only adds lines, behind a hint that is in several places.
+    /// The hunk only adds lines, and its hint matches in several places.
     HintAmbiguous {
         /// The hint.
         hint: String,
-        /// Where it is.
+        /// Where the hint matches.
         places: Vec<LineSpan>,
     },
-    /// The place is clear, but what to write there is not.
+    /// The place is unique, but what to write there is unclear.
     Unclear {
         /// The place.
         lines: LineSpan,
         /// Why, and what to do.
         reason: String,
     },
-    /// It changes lines that another hunk has changed.
+    /// The hunk changes lines that another hunk has changed.
     Overlap {
         /// The place.
         lines: LineSpan,
     },
-    /// The file repeats itself too much to be searched.
+    /// The file is too repetitive to search.
     TooRepetitive,
-    /// So many hunks build upon each other that it would take too long.
+    /// Too many hunks depend on each other to apply them in time.
     TooManyRounds,
 }
 
@@ -114,7 +113,7 @@ impl From<TooRepetitive> for HunkError {
 }
 
 impl PatchHunk {
-    /// A hunk that turns one text's lines into the other's.
+    /// Builds the hunk that turns one text into the other.
     pub fn from_texts(old: &str, new: &str) -> Self {
         let (old, new) = (split_lines(old), split_lines(new));
         let script = EditScript::compare(old, new);
@@ -126,12 +125,12 @@ impl PatchHunk {
         Self { lines: lines.collect(), ..Self::default() }
     }
 
-    /// Its old lines, with line feeds between them.
+    /// Returns its old lines, separated by line feeds.
     pub fn old_text(&self) -> String {
         self.text_without(LineRole::Add)
     }
 
-    /// Its new lines, with line feeds between them.
+    /// Returns its new lines, separated by line feeds.
     pub fn new_text(&self) -> String {
         self.text_without(LineRole::Remove)
     }
@@ -152,14 +151,14 @@ impl PatchHunk {
         self.no_newline_at_end || self.final_newline.is_some()
     }
 
-    /// Its lines but for the last few.
+    /// Returns its edit script, without the last `left_out` lines.
     pub(crate) fn edit_script(&self, left_out: usize) -> EditScript<'_> {
         let kept = self.lines.len().saturating_sub(left_out);
         EditScript::from_hunk(self.lines.iter().take(kept))
     }
 }
 
-/// The lines of a block as callers write it; the last needs no ending.
+/// Splits a block into lines; the last needs no ending.
 fn split_lines(block: &str) -> Vec<&str> {
     let body = block.strip_suffix('\n').unwrap_or(block);
     if block.is_empty() {

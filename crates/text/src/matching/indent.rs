@@ -1,10 +1,9 @@
-//! The one difference in indentation that two blocks may have: the same for
-//! every line.
+//! Uniform indentation differences between two blocks.
 
-/// How the file's indentation follows from the old text's.
+/// How the file's indentation derives from the old text's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum IndentShift {
-    /// The beginning `from` of every line is `to` in the file.
+    /// The prefix `from` of every line is `to` in the file.
     Swap { from: String, to: String },
     /// Every `unit` spaces are one tab in the file.
     ToTabs { unit: usize },
@@ -12,13 +11,13 @@ pub(crate) enum IndentShift {
     ToSpaces { unit: usize },
 }
 
-/// The spaces and tabs that a line begins with.
+/// Returns the leading spaces and tabs of a line.
 pub(crate) fn indent(line: &str) -> &str {
     let words = line.trim_start_matches([' ', '\t']);
     line.get(..line.len() - words.len()).unwrap_or_default()
 }
 
-/// Whether a line is indented with tabs and blanks at once.
+/// Whether a line is indented with both tabs and spaces.
 pub(crate) fn is_mixed_indent(line: &str) -> bool {
     let indent = indent(line);
     indent.contains(' ') && indent.contains('\t')
@@ -28,7 +27,7 @@ fn is_blank(line: &str) -> bool {
     line.trim().is_empty()
 }
 
-/// The indents of the lines that are not blank, side by side.
+/// Returns the pairs of indents of the lines that are not blank.
 fn indent_pairs<'a>(
     old: impl Iterator<Item = &'a str>,
     file: impl Iterator<Item = &'a str>,
@@ -37,7 +36,7 @@ fn indent_pairs<'a>(
 }
 
 impl IndentShift {
-    /// The shift between two blocks that agree in all but indentation.
+    /// Returns the shift between two blocks that differ only in indentation.
     pub(crate) fn between<'a>(
         old: impl Iterator<Item = &'a str> + Clone,
         file: impl Iterator<Item = &'a str> + Clone,
@@ -45,8 +44,7 @@ impl IndentShift {
         let pairs = || indent_pairs(old.clone(), file.clone());
         let (first_old, first_file) = pairs().next()?;
         let swap = Self::least_swap(first_old, first_file);
-        // Blanks for tabs: what holds for the lines of the block holds for
-        // deeper ones as well.
+        // Prefer a tab/space conversion: it also holds for deeper lines.
         if let Some(units) =
             Self::unit_conversion(pairs().find(|(old, file)| !(old.is_empty() || file.is_empty())))
             && pairs().all(|(old, file)| units.shift_whole_units(old).as_deref() == Some(file))
@@ -56,8 +54,8 @@ impl IndentShift {
         pairs().all(|(old, file)| swap.shift_indent(old).as_deref() == Some(file)).then_some(swap)
     }
 
-    /// How many blanks are a tab, if one of two indents has the ones and the
-    /// other the others.
+    /// Returns the tab/space conversion, if one indent is all spaces and the
+    /// other all tabs.
     fn unit_conversion(pair: Option<(&str, &str)>) -> Option<Self> {
         let (old, file) = pair?;
         let is_all = |indent: &str, of: u8| indent.bytes().all(|byte| byte == of);
@@ -70,7 +68,7 @@ impl IndentShift {
         }
     }
 
-    /// The least swap that turns one indent into the other.
+    /// Returns the smallest prefix swap that turns one indent into the other.
     fn least_swap(old: &str, file: &str) -> Self {
         let shared =
             old.bytes().rev().zip(file.bytes().rev()).take_while(|(old, file)| old == file).count();
@@ -78,7 +76,7 @@ impl IndentShift {
         Self::Swap { from: cut(old), to: cut(file) }
     }
 
-    /// An indent as the file would have it; none if it cannot be shifted.
+    /// Shifts an indent to the file's; none if it cannot be shifted.
     fn shift_indent(&self, indent: &str) -> Option<String> {
         match self {
             Self::Swap { from, to } => Some(format!("{to}{}", indent.strip_prefix(from.as_str())?)),
@@ -91,7 +89,7 @@ impl IndentShift {
         }
     }
 
-    /// The same, for indents that are nothing but whole units.
+    /// Like [`Self::shift_indent`], but only for indents made of whole units.
     fn shift_whole_units(&self, indent: &str) -> Option<String> {
         let whole = match self {
             Self::Swap { .. } => true,
@@ -103,8 +101,8 @@ impl IndentShift {
         if whole { self.shift_indent(indent) } else { None }
     }
 
-    /// A new line as the file would have it; none if its indentation is less
-    /// than what would be taken off.
+    /// Shifts a new line to the file's indentation; none if its indent is
+    /// smaller than what would be removed.
     pub(crate) fn shift_line(&self, line: &str) -> Option<String> {
         if is_blank(line) {
             return Some(line.to_owned());
@@ -118,13 +116,13 @@ impl IndentShift {
     }
 }
 
-/// The least indent of the lines that are not blank.
+/// Returns the smallest indent of the lines that are not blank.
 fn least_indent<'a>(lines: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     lines.filter(|line| !is_blank(line)).map(indent).min_by_key(|indent| indent.len())
 }
 
-/// Whether the new text seems to have the file's indentation already, while
-/// the old one has not: then a shift would double it.
+/// Whether the new text seems to have the file's indentation already while the
+/// old text does not: a shift would double it.
 pub(crate) fn is_shifted_already<'a>(
     old: impl Iterator<Item = &'a str>,
     new: impl Iterator<Item = &'a str>,

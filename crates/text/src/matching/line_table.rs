@@ -1,5 +1,4 @@
-//! A text as lines: where each begins, where its words end, and where the next
-//! begins.
+//! An index of the lines of a text, as byte offsets.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -10,45 +9,44 @@ use memchr::{memchr, memchr_iter};
 use super::LineSpan;
 use crate::line_endings::has_only_returns;
 
-/// One line of a text, as offsets.
+/// Byte offsets of one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LineOffsets {
     pub(crate) start: usize,
-    /// Where its ending begins.
+    /// Start of its line ending.
     pub(crate) end: usize,
-    /// Where the next line begins.
+    /// Start of the next line.
     pub(crate) next: usize,
 }
 
-/// The lines of a text. Lines end with a line feed, with or without a carriage
-/// return before it; in a text without any line feed a carriage return ends
-/// them.
+/// The lines of a text. A line feed ends a line, with or without a preceding
+/// carriage return; in a text without line feeds a carriage return does.
 #[derive(Debug)]
 pub(crate) struct LineTable<'t> {
     text: &'t str,
     has_only_returns: bool,
-    /// A long text has many lines, and few of them are asked for: so they are
-    /// counted, and found only in the blocks that somebody looks into.
+    /// Lines are counted per block up front, and located only in the blocks
+    /// that are accessed, since few lines of a long text are needed.
     blocks: Vec<IndexBlock>,
     len: usize,
 }
 
-/// A part of a text.
+/// A block of the text.
 #[derive(Debug)]
 struct IndexBlock {
-    /// How many lines begin in front of it.
+    /// Number of lines that begin before it.
     before: usize,
-    /// Where lines begin in it.
+    /// Line starts within it.
     starts: OnceCell<Vec<usize>>,
 }
 
-/// Bytes of a block.
+/// Size of a block.
 const INDEX_BLOCK_BYTES: usize = 16 * 1024;
 
-/// An offset as lines see it.
+/// An offset in terms of lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LineEdge {
-    /// How many lines end before it.
+    /// Number of lines that end before it.
     pub(crate) lines_ended: usize,
     /// Whether a line begins there.
     pub(crate) is_begin: bool,
@@ -56,17 +54,17 @@ pub(crate) struct LineEdge {
     pub(crate) is_last: bool,
 }
 
-/// A range of a text as lines see it.
+/// A range in terms of lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LineEdges {
-    /// How many lines end before it begins.
+    /// Number of lines that end before its start.
     pub(crate) start: usize,
     pub(crate) end: LineEdge,
 }
 
 impl LineEdges {
-    /// The lines of a place in the old text and of what it becomes in the new
-    /// one. The line behind it is among them where either text continues
+    /// Returns the line spans of a place in the old text and of its replacement
+    /// in the new text. They include the line after it if either text continues
     /// within a line.
     pub(crate) fn lines(old: Self, new: Self) -> (LineSpan, LineSpan) {
         let is_closed = old.end.is_begin && new.end.is_begin;
@@ -80,7 +78,7 @@ impl LineEdges {
     }
 }
 
-/// A caller's text with line feeds for whatever ends its lines.
+/// Normalizes the line endings of a caller's text to line feeds.
 pub(crate) fn to_line_feeds(text: &str, returns: bool) -> Cow<'_, str> {
     if memchr(b'\r', text.as_bytes()).is_none() {
         return text.into();
@@ -102,8 +100,8 @@ impl<'t> LineTable<'t> {
         rows
     }
 
-    /// The line ends behind which the lines of a block begin; behind the last
-    /// one of the text there is no line.
+    /// Returns the line ends after which the lines of a block begin; no line
+    /// follows the last one of the text.
     fn line_ends(&self, block: usize) -> memchr::Memchr<'t> {
         let last = self.text.len().saturating_sub(1);
         let from = (block * INDEX_BLOCK_BYTES).saturating_sub(1);
@@ -111,7 +109,7 @@ impl<'t> LineTable<'t> {
         memchr_iter(self.terminator(), self.text.as_bytes().get(from..to).unwrap_or_default())
     }
 
-    /// Where lines begin in a block.
+    /// Returns the line starts in a block.
     fn line_starts(&self, block: usize) -> &[usize] {
         let Some(IndexBlock { starts, .. }) = self.blocks.get(block) else { return &[] };
         starts.get_or_init(|| {
@@ -121,14 +119,14 @@ impl<'t> LineTable<'t> {
         })
     }
 
-    /// Where a line begins.
+    /// Returns the start of a line.
     fn line_start(&self, index: usize) -> Option<usize> {
         let block = self.blocks.partition_point(|block| block.before <= index).checked_sub(1)?;
         let before = self.blocks.get(block)?.before;
         self.line_starts(block).get(index - before).copied()
     }
 
-    /// How many lines begin up to an offset.
+    /// Returns the number of lines that begin at or before an offset.
     fn lines_begun(&self, offset: usize) -> usize {
         let block = (offset / INDEX_BLOCK_BYTES).min(self.blocks.len().saturating_sub(1));
         let before = self.blocks.get(block).map_or(0, |block| block.before);
@@ -159,41 +157,42 @@ impl<'t> LineTable<'t> {
         Some(LineOffsets { start, end: start + words.len(), next })
     }
 
-    /// These lines; none if not all of them are there.
+    /// Returns these lines; empty unless all of them exist.
     pub(crate) fn slice(&self, range: Range<usize>) -> Vec<LineOffsets> {
         range.map(|index| self.get(index)).collect::<Option<_>>().unwrap_or_default()
     }
 
-    /// The words of a line, without its ending; empty behind the last line.
+    /// Returns the text of a line without its ending; empty past the last line.
     pub(crate) fn line(&self, index: usize) -> &'t str {
         self.get(index).and_then(|row| self.text.get(row.start..row.end)).unwrap_or_default()
     }
 
-    /// The lines from the first on.
+    /// Returns all lines.
     pub(crate) fn lines(&self) -> impl Iterator<Item = &'t str> {
         (0..self.len()).map(|index| self.line(index))
     }
 
-    /// The line that holds this offset: the last one for the end of the text.
+    /// Returns the line that contains an offset; the last one for the end of
+    /// the text.
     pub(crate) fn row_at(&self, offset: usize) -> usize {
         self.lines_begun(offset).saturating_sub(1)
     }
 
-    /// The lines that a range of the text touches, counted from 1.
+    /// Returns the lines that a range touches, numbered from 1.
     pub(crate) fn line_span(&self, range: &Range<usize>) -> LineSpan {
         let first = self.row_at(range.start);
         let last = if range.end > range.start { self.row_at(range.end - 1) } else { first };
         LineSpan { first: first + 1, last: last.max(first) + 1 }
     }
 
-    /// How many lines end before this offset.
+    /// Returns the number of lines that end before an offset.
     fn lines_ended(&self, offset: usize) -> usize {
         let begun = self.lines_begun(offset);
         let is_behind = offset > 0 && offset == self.text.len() && self.is_line_start(offset);
         (begun + usize::from(is_behind)).saturating_sub(1)
     }
 
-    /// Whether a line begins at this offset, or would if there were more text.
+    /// Whether a line begins at this offset, or would if the text continued.
     fn is_line_start(&self, offset: usize) -> bool {
         offset
             .checked_sub(1)
@@ -208,17 +207,17 @@ impl<'t> LineTable<'t> {
         }
     }
 
-    /// A range by its ends.
+    /// Returns a range in terms of lines.
     pub(crate) fn edges(&self, range: &Range<usize>) -> LineEdges {
         LineEdges { start: self.lines_ended(range.start), end: self.edge(range.end) }
     }
 
-    /// The byte that ends lines.
+    /// Returns the byte that ends lines.
     pub(crate) fn terminator(&self) -> u8 {
         if self.has_only_returns { b'\r' } else { b'\n' }
     }
 
-    /// Whether a line of the text ends so, or none ends at all.
+    /// Whether a line of the text has this ending, or none has any.
     pub(crate) fn may_end_with(&self, ending: &str) -> bool {
         let mut any = false;
         (0..self.len()).filter_map(|index| self.get(index)).any(|row| {
@@ -227,7 +226,8 @@ impl<'t> LineTable<'t> {
         }) || !any
     }
 
-    /// How the lines around this one end: it itself, one before, one after.
+    /// Returns the ending of this line, else of the previous, the next or the
+    /// first one.
     pub(crate) fn ending_near(&self, index: usize) -> &'t str {
         let ending = |index: usize| {
             let row = self.get(index)?;

@@ -1,12 +1,12 @@
-//! A difference character by character, as marks in the text.
+//! Character-level differences, marked in the text.
 
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
-/// Characters that are compared one by one at most, old and new together.
+/// Maximum number of characters compared one by one, old and new together.
 const MAX_COMPARED_CHARS: usize = 4_000;
 
-/// Shows what becomes of a line: `[-what goes-]{+what comes+}`. Characters
-/// that cannot be seen are spelled out inside of the marks.
+/// Marks the changes of a line: `[-removed-]{+added+}`. Invisible characters
+/// are escaped inside the marks.
 pub fn mark_changes(old: &str, new: &str) -> String {
     if old == new {
         return old.to_owned();
@@ -19,7 +19,7 @@ pub fn mark_changes(old: &str, new: &str) -> String {
     let tuples: Vec<_> = ops.iter().map(similar::DiffOp::as_tag_tuple).collect();
     let kept: usize =
         tuples.iter().filter(|(tag, ..)| *tag == DiffTag::Equal).map(|(_, old, _)| old.len()).sum();
-    // Lines that share only stray letters are easier to read whole.
+    // Lines that share only stray letters are easier to read as a whole.
     if kept * 5 < from.len().max(to.len()) * 2 {
         return mark_whole(&from, &to);
     }
@@ -64,8 +64,8 @@ fn push_marked(marked: &mut String, old: &[char], new: &[char]) {
     }
 }
 
-/// Whether the two may look alike on a screen: one has accents as characters
-/// of their own, or letters of another script for ours.
+/// Whether the two may look alike on a screen: one has combining accents, or
+/// letters of another script in place of Latin ones.
 fn may_look_alike(old: &[char], new: &[char]) -> bool {
     let has = |chars: &[char], of: fn(char) -> bool| chars.iter().any(|c| of(*c));
     let swapped = |ours: &[char], theirs: &[char]| {
@@ -74,14 +74,15 @@ fn may_look_alike(old: &[char], new: &[char]) -> bool {
     has(old, is_accent) || has(new, is_accent) || swapped(old, new) || swapped(new, old)
 }
 
-/// Characters that are drawn upon the one before.
+/// Whether a character combines with the one before it.
 fn is_accent(c: char) -> bool {
     let ranges = ['\u{300}'..='\u{36F}', '\u{1AB0}'..='\u{1AFF}', '\u{1DC0}'..='\u{1DFF}'];
     let more = ['\u{20D0}'..='\u{20FF}', '\u{FE00}'..='\u{FE0F}', '\u{3099}'..='\u{309A}'];
     ranges.iter().chain(&more).any(|range| range.contains(&c))
 }
 
-/// Greek, Cyrillic and wide letters, many of which look like Latin ones.
+/// Whether a letter is Greek, Cyrillic or fullwidth, many of which look like
+/// Latin ones.
 fn is_look_alike_letter(c: char) -> bool {
     matches!(c, '\u{370}'..='\u{52F}' | '\u{FF01}'..='\u{FF5E}')
 }

@@ -1,9 +1,9 @@
-//! Finding the place that a caller means, and nothing that only looks like it.
+//! Finds the place that a caller means, and never one that only resembles it.
 //!
-//! A text is looked for exactly first. Only if it is nowhere, it is looked for
-//! with differences that keep the meaning ([`MatchStrategy`]), in a fixed order; a
-//! place found so must agree in every line and be the only one. There is no
-//! measure of similarity here but in [`explain`], which changes nothing.
+//! The search is exact first. Only if that fails, it allows differences that
+//! keep the meaning ([`MatchStrategy`]), in a fixed order; such a place must
+//! match in every line and be unique. Similarity is measured only in
+//! [`explain_mismatch`], which changes nothing.
 
 use serde::Serialize;
 
@@ -32,30 +32,32 @@ pub use nearest::{MismatchExplanation, NearestBlock, WantedText, explain_mismatc
 pub use replace::{ReplaceError, ReplaceRequest, TextReplacement, replace_text};
 pub use unique::{UniqueContext, unique_contexts};
 
-/// In which way the old text agrees with the place that was found.
+/// How the old text matches the place that was found.
 ///
-/// Every rung forgives what is named, and besides: all but `exact` forgive
-/// line endings; `look_alikes` and `indent_shift` forgive trailing whitespace
-/// too. Nothing else is combined.
+/// Each strategy allows the difference it names. In addition, all but `exact`
+/// allow different line endings; `look_alikes` and `indent_shift` also allow
+/// different trailing whitespace. Nothing else is combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MatchStrategy {
-    /// Character by character.
+    /// Equal character by character.
     Exact,
-    /// But for how lines end.
+    /// Equal except for line endings.
     LineEndings,
-    /// But for spaces and tabs at the ends of lines.
+    /// Equal except for spaces and tabs at line ends.
     TrailingWhitespace,
-    /// But for quotes, dashes and spaces that look like the plain ones.
+    /// Equal except for quotes, dashes and spaces that look like the ASCII
+    /// ones.
     LookAlikes,
-    /// But for the same indentation added to, or taken from, every line.
+    /// Equal except for the same indentation added to, or removed from, every
+    /// line.
     IndentShift,
-    /// With `\n` and `\t` in the old text read as line feed and tab.
+    /// Equal with `\n` and `\t` in the old text read as line feed and tab.
     EscapedNewlines,
 }
 
 impl MatchStrategy {
-    /// The name, as in results.
+    /// Returns the name used in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::Exact => "exact",
@@ -68,13 +70,13 @@ impl MatchStrategy {
     }
 }
 
-/// Lines of a file, counted from 1, both ends included. Where there are none,
-/// `last` is one less than `first`, the line before which they would be.
+/// Lines of a file, numbered from 1, both ends inclusive. In an empty span
+/// `last` is one less than `first`, the line before which it would be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct LineSpan {
-    /// The first.
+    /// The first line.
     pub first: usize,
-    /// The last.
+    /// The last line.
     pub last: usize,
 }
 
@@ -88,15 +90,15 @@ impl std::fmt::Display for LineSpan {
     }
 }
 
-/// How many places are named in an answer.
+/// Maximum number of places listed in a result.
 pub const MAX_LISTED_PLACES: usize = 20;
 
-/// How strictly a place must agree.
+/// How strictly a place must match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MatchStrictness {
-    /// The relaxations above are tried when there is no exact place.
+    /// All strategies are tried if there is no exact match.
     #[default]
     Relaxed,
-    /// Exact, or not at all.
+    /// Only exact matches.
     Strict,
 }

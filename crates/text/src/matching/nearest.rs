@@ -1,8 +1,7 @@
-//! Why a text was not found: the block that is most like it, and what usually
-//! goes wrong.
+//! Explains why a text was not found: the most similar block, and common
+//! mistakes.
 //!
-//! The measures of likeness in here decide what is shown, never what is
-//! changed.
+//! The similarity measures decide what is shown, never what is changed.
 
 use std::ops::Range;
 
@@ -18,58 +17,58 @@ use super::unique::unique_context;
 use super::{LineRole, LineSpan, MAX_LISTED_PLACES};
 use crate::line_endings::has_only_returns;
 
-/// What was looked for, and what should have come in its place.
+/// The text searched for, and its intended replacement.
 #[derive(Debug, Clone, Copy)]
 pub struct WantedText<'a> {
     /// The old text.
     pub old: &'a str,
-    /// The new text; empty if it does not matter.
+    /// The new text; empty if irrelevant.
     pub new: &'a str,
 }
 
-/// The block of the file that is most like the old text.
+/// The block of the file most similar to the old text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NearestBlock {
     /// Its lines.
     pub lines: LineSpan,
-    /// Its text, as it is in the file.
+    /// Its text in the file.
     pub text: String,
-    /// The lines that differ: `[-of the old text-]{+of the file+}`.
+    /// The lines that differ: `[-in the old text-]{+in the file+}`.
     pub difference: String,
-    /// Other places that are as near.
+    /// Other places that are equally similar.
     pub others: Vec<LineSpan>,
-    /// How often the block is there. If it is more than once, the text has
-    /// lines around it,
+    /// How often the block occurs. If more than once, the text includes lines
+    /// around it.
     pub times: usize,
-    /// with which it is there only once.
+    /// Whether the text with those lines occurs only once.
     pub is_alone: bool,
-    /// Whether some of the text is left out.
+    /// Whether the text is truncated.
     pub is_cut: bool,
 }
 
-/// What can be said about a text that was not found.
+/// What is known about a text that was not found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MismatchExplanation {
     /// The most similar block, if any is similar.
     pub nearest: Option<NearestBlock>,
-    /// Where the new text is already.
+    /// Where the new text already is.
     pub already_applied: Option<LineSpan>,
-    /// What seems to be wrong, in sentences.
+    /// Likely mistakes, in sentences.
     pub notes: Vec<String>,
-    /// Nothing was looked for, since the file is too large.
+    /// Whether the search was skipped because the file is too large.
     pub too_large: bool,
 }
 
-/// Texts beyond this size are not looked through for similar blocks.
+/// Maximum size of a text searched for similar blocks.
 const MAX_SEARCHED_BYTES: usize = 8 << 20;
-/// Lines of the old text that are looked at.
+/// Maximum number of lines of the old text considered.
 const MAX_SEARCHED_LINES: usize = 400;
-/// Lines of a block that are shown, and characters of a line.
+/// Maximum number of lines shown of a block, and characters of a line.
 const MAX_SHOWN_LINES: usize = 60;
 pub(super) const MAX_SHOWN_CHARS: usize = 400;
 
 impl NearestBlock {
-    /// Whether it differs from the old text in spaces only.
+    /// Whether it differs from the old text only in spaces.
     fn differs_in_spaces(&self, old: &str) -> bool {
         !self.difference.is_empty() && squeeze_spaces(&self.text).contains(&squeeze_spaces(old))
     }
@@ -100,8 +99,8 @@ pub fn explain_mismatch(text: &str, wanted: &WantedText<'_>) -> MismatchExplanat
     }
 }
 
-/// Where the new text is, if it says enough to be recognised: within a line
-/// more than as a line of its own.
+/// Returns where the new text is, if it is long enough to be recognized; a
+/// short text must be a whole line.
 fn find_already_applied(rows: &LineTable<'_>, new: &str) -> Option<LineSpan> {
     let body = new.trim();
     if body.len() < 8 && !body.contains('\n') {
@@ -118,43 +117,42 @@ fn collect_notes(plain: &str, old: &str) -> Vec<String> {
     let line = |place: usize| LineTable::new(plain).row_at(place) + 1;
     if let Some(stripped) = strip_line_numbers(old) {
         let there =
-            if plain.contains(stripped.trim_end()) { " Without them it is there." } else { "" };
+            if plain.contains(stripped.trim_end()) { " Without them it is found." } else { "" };
         notes.push(format!(
-            "The old text has the line numbers of read_file in it: leave out \
-            `12|` at the beginning of each line.{there}"
+            "The old text contains the line numbers of read_file: remove `12|` at the \
+            beginning of each line.{there}"
         ));
     }
     if let Some(at) = plain.find(old) {
         notes.extend(is_within_line(plain, old).then(|| {
             format!(
-                "It is in line {}, but only as a part of it: a patch is of whole lines. Give the \
-                    line as a whole, or use old_string and new_string.",
+                "It is in line {}, but only as a part of it; a patch needs whole lines. Give \
+                    the whole line, or use old_string and new_string.",
                 line(at)
             )
         }));
     } else if let Some(at) = plain.to_ascii_lowercase().find(&old.to_ascii_lowercase()) {
-        notes.push(format!("Line {}: only upper and lower case differ.", line(at)));
+        notes.push(format!("Line {}: only the letter case differs.", line(at)));
     }
     let trimmed = old.trim();
     if trimmed != old
         && let Some(at) = plain.find(trimmed)
     {
-        let said =
-            "Without the spaces and empty lines at its beginning and end the old text is at line";
+        let said = "Without leading and trailing whitespace the old text is at line";
         notes.push(format!("{said} {}.", line(at)));
     }
     let unquoted = old.replace("\\\"", "\"").replace("\\'", "'").replace("\\\\", "\\");
     if unquoted != old && plain.contains(&unquoted) {
         notes.push(
-            "The old text has backslashes that the file has not: send quotes and \
-            backslashes as they are in the file."
+            "The old text has backslashes that the file does not have: send quotes and \
+            backslashes exactly as in the file."
                 .to_owned(),
         );
     }
     if old.lines().any(is_elision) {
         notes.push(
-            "The old text leaves something out (`...`): it must hold every line as it \
-            is in the file. Replace a smaller part, or copy `nearest.text`."
+            "The old text omits lines (`...`): it must contain every line as in the file. \
+            Replace a smaller part, or copy `nearest.text`."
                 .to_owned(),
         );
     }
@@ -162,10 +160,10 @@ fn collect_notes(plain: &str, old: &str) -> Vec<String> {
     notes
 }
 
-/// Places that are looked at for one that is whole lines.
+/// Maximum number of places checked for whole lines.
 const MAX_CHECKED_PLACES: usize = 10_000;
 
-/// Whether the old text is nowhere all that is on its lines.
+/// Whether every occurrence of the old text is only part of its lines.
 fn is_within_line(plain: &str, old: &str) -> bool {
     let is_part = |place: Range<usize>| {
         let before = plain.get(..place.start).unwrap_or_default();
@@ -177,23 +175,23 @@ fn is_within_line(plain: &str, old: &str) -> bool {
     occurrences(plain, old, true, Some).take(MAX_CHECKED_PLACES).all(is_part)
 }
 
-/// What stands around or in the old text that belongs to the message, not to
+/// Returns a note if the old text has wrapping or escaping that is not part of
 /// the file.
 fn wrapping_note(plain: &str, old: &str) -> Option<&'static str> {
     let inner = old.trim().strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
     let inner = inner.and_then(|inner| inner.split_once('\n')).map(|(_, inner)| inner);
     if inner.is_some_and(|inner| plain.contains(inner.trim_end())) {
-        return Some("The old text is in a code fence: leave out its first and its last line.");
+        return Some("The old text is in a code fence: remove its first and last line.");
     }
     let entities = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&amp;", "&")];
     let read = entities.iter().fold(old.to_owned(), |text, (from, to)| text.replace(from, to));
     (read != old && plain.contains(&read)).then_some(
-        "The old text is escaped as in HTML (`&lt;`, `&amp;`): send the characters themselves, in \
-            the new text as well.",
+        "The old text is HTML-escaped (`&lt;`, `&amp;`): send the characters themselves, also \
+            in the new text.",
     )
 }
 
-/// The old text without `12|` before each line, if all have it.
+/// Returns the old text without the `12|` prefixes, if every line has one.
 fn strip_line_numbers(old: &str) -> Option<String> {
     let mut stripped = Vec::new();
     for line in old.lines().filter(|line| !line.trim().is_empty()) {
@@ -213,7 +211,8 @@ fn is_elision(line: &str) -> bool {
     matches!(words, "..." | "…") || is_placeholder_line(line)
 }
 
-/// Whether a line stands for others, in words: `// ... existing code ...`.
+/// Whether a line is a placeholder for omitted lines: `// ... existing code
+/// ...`.
 pub(super) fn is_placeholder_line(line: &str) -> bool {
     let words = line.trim().trim_start_matches(['/', '#', '*', '<', '!', '-', ' ']);
     let told = ["existing", "rest of", "unchanged", "same as before"];
@@ -221,14 +220,13 @@ pub(super) fn is_placeholder_line(line: &str) -> bool {
         && told.iter().any(|word| words.contains(word))
 }
 
-/// A text whose runs of spaces and tabs count as one, and as none at the ends
-/// of lines.
+/// Collapses runs of whitespace to one space, and removes them at line ends.
 fn squeeze_spaces(text: &str) -> String {
     let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     text.trim().lines().map(words).collect::<Vec<_>>().join("\n")
 }
 
-/// The block most like the old text.
+/// Returns the block most similar to the old text.
 fn find_nearest(rows: &LineTable<'_>, old: &str) -> Option<NearestBlock> {
     let lines: Vec<&str> = old.trim_matches('\n').split('\n').take(MAX_SEARCHED_LINES).collect();
     let blocks = match find_elided(rows, &lines) {
@@ -244,11 +242,11 @@ fn line_span((start, end): (usize, usize)) -> LineSpan {
     LineSpan { first: start + 1, last: end.max(start + 1) }
 }
 
-/// Lines that an ellipsis stands for at most.
+/// Maximum number of lines that an ellipsis stands for.
 const MAX_ELIDED_LINES: usize = 200;
 
-/// The block of an old text in which something is left out, with what it
-/// leaves out.
+/// Returns the block that matches an old text with elided lines, including
+/// those lines.
 fn find_elided(rows: &LineTable<'_>, lines: &[&str]) -> Option<(usize, usize)> {
     let is_gap = |line: &&str| is_elision(line);
     let head = lines.get(..lines.iter().position(is_gap)?)?;
@@ -267,8 +265,8 @@ fn find_elided(rows: &LineTable<'_>, lines: &[&str]) -> Option<(usize, usize)> {
     Some((start, (from..from + MAX_ELIDED_LINES).find(ends)? + tail.len()))
 }
 
-/// The blocks that are most like these lines: those that differ from them in
-/// the fewest letters, from the first to the last.
+/// Returns the blocks that differ from these lines in the fewest characters, in
+/// order.
 fn most_similar(rows: &LineTable<'_>, lines: &[&str]) -> Vec<(usize, usize)> {
     let mut scored: Vec<(f64, usize)> =
         find_candidates(rows, lines).into_iter().map(|at| (score(rows, lines, at), at)).collect();
@@ -287,7 +285,7 @@ fn most_similar(rows: &LineTable<'_>, lines: &[&str]) -> Vec<(usize, usize)> {
     blocks.into_iter().zip(&measured).filter(|(_, cost)| *cost == least).map(|(b, _)| b).collect()
 }
 
-/// How alike the lines from this row on are, from 0 to 1.
+/// Returns the similarity of the lines from this row on, from 0 to 1.
 fn score(rows: &LineTable<'_>, lines: &[&str], start: usize) -> f64 {
     let mut sum = 0.0;
     let mut weight = 0.0;
@@ -299,11 +297,12 @@ fn score(rows: &LineTable<'_>, lines: &[&str], start: usize) -> f64 {
     sum / weight
 }
 
-/// Lines of blocks that are compared letter by letter, and letters of each.
+/// Maximum number of lines compared character by character, and characters of
+/// each.
 const MAX_LETTER_COMPARED_LINES: usize = 240;
 const MAX_COMPARED_LETTERS: usize = 200;
 
-/// How many letters would have to go or come for the lines to be this block.
+/// Returns how many characters differ between the lines and this block.
 fn letter_distance(rows: &LineTable<'_>, lines: &[&str], (start, end): (usize, usize)) -> usize {
     let file: Vec<&str> = (start..end).map(|row| rows.line(row)).collect();
     let script = EditScript::compare(lines.to_vec(), file);
@@ -331,7 +330,8 @@ fn letter_distance(rows: &LineTable<'_>, lines: &[&str], (start, end): (usize, u
     count
 }
 
-/// How many letters of two lines differ; about that many beyond the first few.
+/// Returns how many characters of two lines differ; approximate past the first
+/// `MAX_COMPARED_LETTERS`.
 fn line_distance(old: &str, new: &str) -> usize {
     let cut =
         |line: &str| line.char_indices().nth(MAX_COMPARED_LETTERS).map_or(line.len(), |(at, _)| at);
@@ -347,7 +347,7 @@ fn show_block(rows: &LineTable<'_>, lines: &[&str], block: (usize, usize)) -> Ne
     let (start, end) = block;
     let file: Vec<&str> = (start..end).map(|row| rows.line(row)).collect();
     let difference = differences(&EditScript::compare(lines.to_vec(), file), start);
-    // With as many lines around it as it takes to be found there only.
+    // Show enough surrounding lines to make the block unique.
     let alone = unique_context(rows, line_span(block));
     let whole = alone.lines.first - 1..alone.lines.last;
     let shown = whole.start..whole.end.min(whole.start + MAX_SHOWN_LINES);
@@ -369,8 +369,8 @@ fn show_block(rows: &LineTable<'_>, lines: &[&str], block: (usize, usize)) -> Ne
     }
 }
 
-/// The lines that differ, with their numbers in the file; `start` is the first
-/// row that was compared.
+/// Returns the lines that differ, with their line numbers; `start` is the first
+/// row compared.
 fn differences(script: &EditScript<'_>, start: usize) -> Vec<String> {
     let clip = |line: &str| line.chars().take(MAX_SHOWN_CHARS).collect::<String>();
     let shown = |line: String| line.trim_end_matches(['\r', '\n']).to_owned();
@@ -386,11 +386,11 @@ fn differences(script: &EditScript<'_>, start: usize) -> Vec<String> {
                     format!("{}|{}", row + 1, shown(mark_changes(&old, &clip(new))))
                 }
                 (Some(old), None) => {
-                    format!("{}|[-{}-] (a line that is not there)", row + 1, shown(old))
+                    format!("{}|[-{}-] (not in the file)", row + 1, shown(old))
                 }
                 (None, Some((row, new))) => {
                     let new = shown(clip(new));
-                    format!("{}|{{+{new}+}} (a line that the old text lacks)", row + 1)
+                    format!("{}|{{+{new}+}} (missing in the old text)", row + 1)
                 }
                 (None, None) => continue,
             });
@@ -416,8 +416,8 @@ fn differences(script: &EditScript<'_>, start: usize) -> Vec<String> {
     difference
 }
 
-/// The block at these lines, with the endings that its lines have in the file:
-/// what must be sent to find it as it stands.
+/// Returns the block at these lines with the file's line endings: the text that
+/// an exact match requires.
 pub fn show_exactly(text: &str, old: &str, at: LineSpan) -> NearestBlock {
     let rows = LineTable::new(text);
     let (first, last) = (at.first.saturating_sub(1), at.last.min(rows.len()));
@@ -437,8 +437,8 @@ pub fn show_exactly(text: &str, old: &str, at: LineSpan) -> NearestBlock {
     NearestBlock { text, difference: difference.join("\n"), ..shown }
 }
 
-/// The block, widened or narrowed by a few lines so that it begins and ends as
-/// the old text does.
+/// Extends or shrinks the block by a few lines, so it begins and ends like the
+/// old text.
 fn adjust_ends(rows: &LineTable<'_>, lines: &[&str], start: usize) -> (usize, usize) {
     let is = |row: usize, line: Option<&&str>| {
         row < rows.len() && line.is_some_and(|line| rows.line(row).trim() == line.trim())

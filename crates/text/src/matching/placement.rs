@@ -1,4 +1,4 @@
-//! The one place of a hunk in a text.
+//! Finds the unique place of a hunk in a text.
 
 use super::edit_script::{EditScript, MatchPlace};
 use super::hints::HintRegions;
@@ -9,26 +9,26 @@ use super::{LineSpan, MAX_LISTED_PLACES, MatchStrategy, MatchStrictness};
 use crate::document::TextEdit;
 use crate::line_endings::LineEnding;
 
-/// Where a hunk fits, and what it changes there.
+/// Where a hunk fits, and its edits there.
 #[derive(Debug)]
 pub(crate) struct HunkFit {
     pub(crate) strategy: MatchStrategy,
-    /// The first row, and how many.
+    /// The first row, and the number of rows.
     pub(crate) row: usize,
     pub(crate) count: usize,
     pub(crate) edits: Vec<TextEdit>,
     pub(crate) warnings: Vec<String>,
 }
 
-/// A place that was chosen.
+/// The place chosen for a hunk.
 struct ChosenPlace<'h> {
     strategy: MatchStrategy,
     row: usize,
     script: EditScript<'h>,
 }
 
-/// Finds the place of a hunk. `drift` is by how many lines the hunk before was
-/// away from where it said to be.
+/// Finds the place of a hunk. `drift` is how many lines the previous hunk was
+/// away from its stated line.
 pub(crate) fn place_hunk(
     hunk: &PatchHunk,
     table: &SearchIndex<'_>,
@@ -53,8 +53,8 @@ pub(crate) fn place_hunk(
     let warning = warning.then(|| {
         let hint = hunk.hints.join(" / ");
         format!(
-            "The hint '{hint}' is not in the file; the hunk fits in one place only, and \
-            was applied there."
+            "The hint '{hint}' is not in the file; the hunk fits in only one place and was \
+            applied there."
         )
     });
     let found = find_place(hunk, table, rigour, hinted);
@@ -62,7 +62,7 @@ pub(crate) fn place_hunk(
     build_edits(hunk, table, found, warning)
 }
 
-/// The only one of several places that is where the heading says.
+/// Resolves an ambiguous place by the section heading, if only one is below it.
 fn below_heading<'h>(
     hunk: &'h PatchHunk,
     table: &SearchIndex<'_>,
@@ -79,7 +79,7 @@ fn below_heading<'h>(
     }
 }
 
-/// The row at which the hunk says to be, if it agrees exactly there.
+/// Returns the stated row of the hunk, if it matches exactly there.
 fn stated_row(
     hunk: &PatchHunk,
     script: &EditScript<'_>,
@@ -130,7 +130,7 @@ fn find_place<'h>(
     Err(HunkError::NotFound)
 }
 
-/// The only one of the rows, or the only one that the hints speak of.
+/// Returns the only row, or the only one that the hints select.
 fn choose_row(
     hunk: &PatchHunk,
     table: &SearchIndex<'_>,
@@ -166,14 +166,14 @@ fn line_span(row: usize, count: usize) -> LineSpan {
     LineSpan { first: row + 1, last: row + count.max(1) }
 }
 
-/// The lines that hints speak of.
+/// Returns the lines of the hinted regions.
 fn hinted_lines(table: &SearchIndex<'_>, regions: &HintRegions) -> Vec<LineSpan> {
     let last = |end: usize| end.min(table.rows.len());
     let lines = regions.list.iter().take(MAX_LISTED_PLACES);
     lines.map(|region| LineSpan { first: region.row + 1, last: last(region.end) }).collect()
 }
 
-/// The edits of a hunk at its place.
+/// Builds the edits of a hunk at its place.
 fn build_edits(
     hunk: &PatchHunk,
     table: &SearchIndex<'_>,
@@ -192,9 +192,9 @@ fn build_edits(
         let file = (row..row + count).map(|row| rows.line(row));
         if is_shifted_already(script.old.iter().copied(), script.new.iter().copied(), file) {
             return Err(unclear(
-                "The old lines are indented other than the file, but the new ones are indented \
-                    as the file is: shifting them would indent them twice. Indent the old \
-                    lines as the file is.",
+                "The old lines are indented differently from the file, but the new lines \
+                    already have the file's indentation: shifting them would indent them \
+                    twice. Indent the old lines like the file.",
             ));
         }
         table.indent_shift(&script.old, row)
@@ -213,9 +213,8 @@ fn build_edits(
     };
     let edits = edits.ok_or_else(|| {
         unclear(
-            "The old lines are indented more than the file, \
-        and a new line has less indentation than would have to be taken off. Indent both as \
-        the file is.",
+            "The old lines are indented more than the file, and a new line has less \
+        indentation than must be removed. Indent both like the file.",
         )
     })?;
     let mut warnings: Vec<String> =
@@ -224,22 +223,24 @@ fn build_edits(
     let ending = last.and_then(|row| rows.text().get(row.end..row.next)).unwrap_or_default();
     if hunk.no_newline_at_end && ending.contains('\n') {
         warnings.push(
-            "The patch takes the file to end without a line ending; it has one, which was kept."
+            "The patch assumes that the file ends without a line ending; it has one, which was \
+             kept."
                 .to_owned(),
         );
     }
     warnings.extend(not_at_end_warning(hunk, table, line_span(row, count)));
     if script.has_foreign_ending(&place, rows) {
         warnings.push(format!(
-            "At {} the new lines end as they do in the patch (CRLF or LF), which is not how the \
-                lines around them end.",
+            "At {} the new lines keep their line endings from the patch (CRLF or LF), which \
+                differ from those of the surrounding lines.",
             line_span(row, count)
         ));
     }
     Ok(HunkFit { strategy, row, count, edits, warnings })
 }
 
-/// A warning if a hunk is said to be at the end of the file and is not.
+/// Warns about a hunk that is marked as being at the end of the file but is
+/// not.
 fn not_at_end_warning(
     hunk: &PatchHunk,
     table: &SearchIndex<'_>,
@@ -247,15 +248,15 @@ fn not_at_end_warning(
 ) -> Option<String> {
     (hunk.at_end && lines.last < table.rows.len()).then(|| {
         format!(
-            "The hunk is said to be at the end of the file (`*** End of File`), but its place is \
-             at {lines} of {}; it was applied there.",
+            "The hunk is marked as being at the end of the file (`*** End of File`), but it \
+             matches at {lines} of {}; it was applied there.",
             table.rows.len()
         )
     })
 }
 
-/// A hunk that only adds: behind the hinted line, at the end of the file if it
-/// says so, or in an empty file.
+/// Places a hunk that only adds lines: after the hinted line, at the end of the
+/// file if so marked, or in an empty file.
 fn place_insertion(
     hunk: &PatchHunk,
     table: &SearchIndex<'_>,
@@ -267,7 +268,6 @@ fn place_insertion(
     let is_told = |own: LineEnding| added.iter().any(|line| line.ending == Some(own));
     let mut heeded = vec![LineEnding::Lf, LineEnding::CrLf];
     heeded.retain(|own| is_told(*own) && rows.may_end_with(own.as_str()));
-    // The lines, each with its ending.
     let terminated = |ending: &str| {
         let own = |line: &HunkLine| line.ending.filter(|own| heeded.contains(own));
         let ending = |line: &HunkLine| match own(line) {

@@ -1,4 +1,4 @@
-//! Old text for new, in one place or in all.
+//! Replaces old text with new, in one place or all.
 
 use std::ops::Range;
 
@@ -13,33 +13,33 @@ use super::{LineSpan, MAX_LISTED_PLACES, MatchStrategy, MatchStrictness, apply_e
 use crate::document::TextEdit;
 use crate::line_endings::has_only_returns;
 
-/// What is to be replaced by what.
+/// A replacement to make.
 #[derive(Debug, Clone, Copy)]
 pub struct ReplaceRequest<'a> {
-    /// The text as it is.
+    /// The text to replace.
     pub old: &'a str,
-    /// The text as it should be.
+    /// The replacement.
     pub new: &'a str,
-    /// Every place, not only one.
+    /// Whether to replace every place instead of a unique one.
     pub all: bool,
-    /// How strictly the old text must agree.
+    /// How strictly the old text must match.
     pub strictness: MatchStrictness,
 }
 
-/// Edits that do what was asked.
+/// The edits that perform a replacement.
 #[derive(Debug, Clone)]
 pub struct TextReplacement {
-    /// In order, apart from each other.
+    /// The edits, sorted and without overlap.
     pub edits: Vec<TextEdit>,
-    /// How the old text agreed.
+    /// How the old text matched.
     pub strategy: MatchStrategy,
-    /// The places, in bytes.
+    /// The replaced places, in bytes.
     pub places: Vec<MovedRange>,
-    /// Their lines, before.
+    /// Their lines before the replacement.
     pub lines: Vec<LineSpan>,
-    /// The lines that they became.
+    /// Their lines after the replacement.
     pub after: Vec<LineSpan>,
-    /// What the caller should know.
+    /// Warnings for the caller.
     pub warnings: Vec<String>,
 }
 
@@ -48,37 +48,37 @@ pub struct TextReplacement {
 pub enum ReplaceError {
     /// The old text is empty.
     EmptyOld,
-    /// Old and new text are the same.
+    /// Old and new text are identical.
     Identical,
-    /// They differ in how their lines end, and in nothing else.
+    /// Old and new text differ only in line endings.
     OnlyEndingsDiffer,
-    /// The old text is nowhere.
+    /// The old text was not found.
     NotFound,
-    /// It is in several places.
+    /// The old text matches in several places.
     Ambiguous {
-        /// How it agrees there.
+        /// How it matches.
         strategy: MatchStrategy,
-        /// The first of them.
+        /// The first of the places.
         places: Vec<LineSpan>,
         /// Whether there are more.
         more: bool,
     },
-    /// It is in one place, but what should be written there is not clear.
+    /// The place is unique, but what to write there is unclear.
     Unclear {
-        /// How it agrees there.
+        /// How it matches.
         strategy: MatchStrategy,
         /// The place.
         lines: LineSpan,
         /// Why, and what to do.
         reason: String,
     },
-    /// There are more places than can be replaced at once.
+    /// Too many places to replace at once.
     TooMany,
-    /// The text repeats itself too much to be searched.
+    /// The text is too repetitive to search.
     TooRepetitive,
 }
 
-/// Places that are replaced at once.
+/// Maximum number of places replaced at once.
 const MAX_REPLACED_PLACES: usize = 1_000_000;
 
 impl From<TooRepetitive> for ReplaceError {
@@ -87,11 +87,11 @@ impl From<TooRepetitive> for ReplaceError {
     }
 }
 
-/// Finds the old text and says what to change.
+/// Finds the old text and returns the edits.
 ///
-/// The new text is written as it is given, but for the file's own line endings
-/// and the indentation by which the old text was off. Lines that the old and
-/// the new text share are left as the file has them.
+/// The new text is written as given, except for the file's line endings and the
+/// indentation by which the old text was off. Lines that old and new text share
+/// stay as in the file.
 pub fn replace_text(
     text: &str,
     request: &ReplaceRequest<'_>,
@@ -159,13 +159,14 @@ impl<'t> TextSearch<'t> {
         self.table.get_or_init(|| SearchIndex::new(self.text))
     }
 
-    /// Places may overlap where one of them has to be the only one.
+    /// Returns how many places to search for: one more than the limit, to
+    /// detect that there are more.
     fn max_places(&self) -> usize {
         if self.all { MAX_REPLACED_PLACES + 1 } else { MAX_LISTED_PLACES + 1 }
     }
 
     fn find_exact(&self, old: &str) -> Option<Vec<Range<usize>>> {
-        // A place neither begins nor ends between the halves of a line ending.
+        // A place must not begin or end inside a CRLF.
         let bytes = self.text.as_bytes();
         let splits = |at: usize| {
             bytes.get(at) == Some(&b'\n') && at > 0 && bytes.get(at - 1) == Some(&b'\r')
@@ -177,10 +178,10 @@ impl<'t> TextSearch<'t> {
         )
     }
 
-    /// The places of a text that differ from it in line endings at most. What a
-    /// caller writes with line feeds is meant with any ending, since that is how
-    /// files are shown; carriage returns are meant where they are there. `old` is
-    /// the text with line feeds.
+    /// Returns the places that match except for line endings. Line feeds from
+    /// the caller match any ending, since files are shown that way; carriage
+    /// returns match literally if such a place exists. `old` is `given` with
+    /// line feeds.
     fn find_with_endings(
         &self,
         given: &str,
@@ -194,7 +195,7 @@ impl<'t> TextSearch<'t> {
             return Some((MatchStrategy::Exact, found));
         }
         if !varies {
-            // The exact search did not know the caller's carriage returns.
+            // The exact search failed because of the caller's carriage returns.
             return self.find_exact(old).map(|found| (MatchStrategy::LineEndings, found));
         }
         let folded =
@@ -209,8 +210,8 @@ impl<'t> TextSearch<'t> {
         Some((strategy, found))
     }
 
-    /// A warning about the same lines with other endings, where the caller's
-    /// carriage returns have left them out.
+    /// Warns about the same lines with other endings, skipped because the
+    /// caller sent carriage returns.
     fn other_endings_warning(&self, given: &str, old: &str, found: usize) -> Option<String> {
         if given == old {
             return None;
@@ -221,8 +222,9 @@ impl<'t> TextSearch<'t> {
         let others = all.checked_sub(found).filter(|others| *others > 0)?;
         let times = if others == 1 { "once".to_owned() } else { format!("{others} times") };
         Some(format!(
-            "The same lines with other line endings are there {times} more, and were left as they \
-                are: the old text has carriage returns. Send line feeds to mean any ending."
+            "The same lines occur {times} more with other line endings and were left \
+                unchanged: the old text has carriage returns. Send line feeds to match any \
+                ending."
         ))
     }
 
@@ -270,7 +272,8 @@ impl<'t> TextSearch<'t> {
         ReplaceError::Unclear { strategy, lines, reason: reason.to_owned() }
     }
 
-    /// One place unless all are wanted, and the edits there.
+    /// Builds the edits; fails if a single place is requested and there are
+    /// several.
     fn build_replacement(
         &self,
         strategy: MatchStrategy,
@@ -315,7 +318,8 @@ impl<'t> TextSearch<'t> {
             warnings.extend(script.mixed_indent_warning(&at).filter(|_| edits.is_empty()));
             edits.extend(made);
         }
-        // The last place knows where the text ends now.
+        // If the last place is at the end of the text, no span may go beyond
+        // it.
         if found.last().is_some_and(|place| place.end == self.text.len())
             && let Some(LineSpan { last: most, .. }) = after.last().copied()
         {
@@ -347,20 +351,21 @@ impl<'t> TextSearch<'t> {
     }
 }
 
-const SHALLOW_INDENT_REASON: &str = "The old text is indented more than the file, and a line of the new text \
-    has less indentation than would have to be taken off. Send both as the file is indented.";
-const ESCAPED_TEXT_REASON: &str = "The old text has \\n or \\t where the file has line breaks or tabs, and the \
-    new text has them too: whether they are meant as they stand cannot be told. Send real line \
-    breaks and tabs in both.";
-const DOUBLE_INDENT_REASON: &str = "The old text is indented other than the file, but the new text is \
-    indented as the file is: shifting it would indent it twice. Send the old text with the \
-    file's indentation.";
+const SHALLOW_INDENT_REASON: &str = "The old text is indented more than the file, and a line \
+    of the new text has less indentation than must be removed. Send both with the file's \
+    indentation.";
+const ESCAPED_TEXT_REASON: &str = "The old text has \\n or \\t where the file has line breaks \
+    or tabs, and so does the new text, so it is unclear whether they are literal. Send real \
+    line breaks and tabs in both.";
+const DOUBLE_INDENT_REASON: &str = "The old text is indented differently from the file, but \
+    the new text already has the file's indentation: shifting it would indent it twice. Send \
+    the old text with the file's indentation.";
 
 fn none_if_empty(found: Vec<Range<usize>>) -> Option<Vec<Range<usize>>> {
     if found.is_empty() { None } else { Some(found) }
 }
 
-/// A place cut at its line endings, one row for each line of the old text.
+/// Splits a place at its line endings, one row per line of the old text.
 fn rows_of_place(
     text: &str,
     place: &Range<usize>,
@@ -381,16 +386,16 @@ fn rows_of_place(
         rows.push(LineOffsets { start, end: start + words.len(), next });
         start = next;
     }
-    // Behind a line ending comes the empty beginning of the next line. The
-    // same where the old text has an ending that the file's last line lacks.
+    // After a final line ending comes an empty row; likewise if the old text
+    // has an ending that the file's last line lacks.
     while rows.len() < count {
         rows.push(LineOffsets { start: place.end, end: place.end, next: place.end });
     }
     rows
 }
 
-/// Old text in which `\n` and `\t` stand for what they mean. None if it has
-/// none of them, nothing else, or backslashes of its own that make it unclear.
+/// Unescapes `\n` and `\t` in the old text. None if it has neither, would be
+/// blank, or has escaped backslashes that make it ambiguous.
 fn unescape(old: &str) -> Option<String> {
     if old.contains("\\\\") || !(old.contains("\\n") || old.contains("\\t")) {
         return None;
@@ -399,13 +404,13 @@ fn unescape(old: &str) -> Option<String> {
     (!plain.trim().is_empty()).then_some(plain)
 }
 
-/// Counts the lines of places, one after the other, as they will be.
+/// Tracks the line numbers of successive places after the edits.
 struct LineCounter<'t> {
     text: &'t str,
-    /// What the text has more, up to here: lines and bytes.
+    /// Lines and bytes that the edits have added so far.
     lines: isize,
     bytes: isize,
-    /// Where the last place ends, and whether a line begins there afterwards.
+    /// End of the last place, and whether a line begins there after the edits.
     end: usize,
     is_begin: bool,
 }
@@ -415,7 +420,7 @@ impl<'t> LineCounter<'t> {
         Self { text, lines: 0, bytes: 0, end: 0, is_begin: true }
     }
 
-    /// A place before and after its edits, and its lines.
+    /// Returns a place and its lines, before and after its edits.
     fn measure(
         &mut self,
         place: &Range<usize>,

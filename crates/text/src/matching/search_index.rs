@@ -1,4 +1,4 @@
-//! Blocks of whole lines, found by their rarest line.
+//! Finds blocks of whole lines by their rarest line.
 
 use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
@@ -11,17 +11,18 @@ use super::hints::{HintRegion, line_regions};
 use super::indent::IndentShift;
 use super::line_table::LineTable;
 
-/// Lines of usual length that are compared at most in one text. Usual patches stay far below;
-/// beyond it the text is so repetitive that no place in it is a clear one.
+/// Maximum number of comparisons of average-length lines per text. Typical
+/// patches stay far below; beyond it the text is so repetitive that no place is
+/// unambiguous.
 const MAX_COMPARISONS: usize = 40_000_000;
 
-/// The text repeats itself so much that looking on would take too long.
+/// The text is so repetitive that searching further would take too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TooRepetitive;
 
 type LineHashIndex = HashMap<u64, Vec<usize>, BuildHasherDefault<DefaultHasher>>;
 
-/// The rungs on which whole lines are compared.
+/// The strategies that compare whole lines.
 pub(crate) const LINE_STRATEGIES: [MatchStrategy; 4] = [
     MatchStrategy::Exact,
     MatchStrategy::TrailingWhitespace,
@@ -29,7 +30,7 @@ pub(crate) const LINE_STRATEGIES: [MatchStrategy; 4] = [
     MatchStrategy::IndentShift,
 ];
 
-/// A text, ready to be searched for blocks of lines.
+/// An index of a text for searching blocks of lines.
 #[derive(Debug)]
 pub(crate) struct SearchIndex<'t> {
     pub(crate) rows: LineTable<'t>,
@@ -38,7 +39,7 @@ pub(crate) struct SearchIndex<'t> {
     comparisons_left: Cell<usize>,
 }
 
-/// A line as it is compared.
+/// Returns the form of a line that is compared.
 fn comparison_key(rung: MatchStrategy, line: &str) -> Cow<'_, str> {
     match rung {
         MatchStrategy::TrailingWhitespace => line.trim_end().into(),
@@ -52,7 +53,7 @@ fn line_hash(rung: MatchStrategy, line: &str) -> u64 {
     BuildHasherDefault::<DefaultHasher>::default().hash_one(&*comparison_key(rung, line))
 }
 
-/// The work of comparing lines: long ones count for more.
+/// Returns the cost of comparing lines; long lines cost more.
 fn comparison_cost(lines: &[&str]) -> usize {
     1 + lines.iter().map(|line| 1 + line.len() / 64).sum::<usize>()
 }
@@ -67,7 +68,7 @@ impl<'t> SearchIndex<'t> {
         }
     }
 
-    /// What a hint that names this line speaks of.
+    /// Returns the region of a hint that names this line.
     pub(crate) fn region(&self, row: usize) -> Option<HintRegion> {
         self.regions.get_or_init(|| line_regions(&self.rows)).get(row).copied()
     }
@@ -84,14 +85,14 @@ impl<'t> SearchIndex<'t> {
         Some(self.indexes.get(at)?.get_or_init(made))
     }
 
-    /// Takes the work of looking at that many lines off what is allowed.
+    /// Deducts the cost of comparing this many lines from the budget.
     pub(crate) fn charge(&self, lines: usize) -> Result<(), TooRepetitive> {
         self.comparisons_left
             .set(self.comparisons_left.get().checked_sub(lines).ok_or(TooRepetitive)?);
         Ok(())
     }
 
-    /// The lines that say what a hint says, or at least hold it.
+    /// Returns the lines that equal a hint, or else those that contain it.
     pub(crate) fn rows_matching_hint(&self, hint: &str) -> Result<Vec<usize>, TooRepetitive> {
         let rung = MatchStrategy::IndentShift;
         let known = self.index(rung).and_then(|index| index.get(&line_hash(rung, hint)));
@@ -107,13 +108,13 @@ impl<'t> SearchIndex<'t> {
         Ok((0..self.rows.len()).filter(holds).collect())
     }
 
-    /// Whether the block is at this line.
+    /// Whether the block matches at this line.
     pub(crate) fn block_matches(&self, rung: MatchStrategy, block: &[&str], row: usize) -> bool {
         self.count_matching(rung, block, row) == block.len()
             && (rung != MatchStrategy::IndentShift || self.indent_shift(block, row).is_some())
     }
 
-    /// How many lines of the block agree with those from `row` on.
+    /// Returns how many leading lines of the block match from `row` on.
     fn count_matching(&self, rung: MatchStrategy, block: &[&str], row: usize) -> usize {
         if row + block.len() > self.rows.len() {
             return 0;
@@ -124,14 +125,15 @@ impl<'t> SearchIndex<'t> {
         block.iter().zip(row..).take_while(agrees).count()
     }
 
-    /// How a block at this line is indented other than the old text.
+    /// Returns the indentation shift between the block and the lines at this
+    /// row.
     pub(crate) fn indent_shift(&self, block: &[&str], row: usize) -> Option<IndentShift> {
         let file = (row..row + block.len()).map(|row| self.rows.line(row));
         IndentShift::between(block.iter().copied(), file)
     }
 
-    /// The first lines of the places where the block fits, at most `most` of
-    /// them; places may overlap unless `apart`.
+    /// Returns the first lines of the places where the block matches, at most
+    /// `most`; places may overlap unless `apart`.
     pub(crate) fn find_block(
         &self,
         rung: MatchStrategy,
@@ -139,7 +141,7 @@ impl<'t> SearchIndex<'t> {
         apart: bool,
         most: usize,
     ) -> Result<Vec<usize>, TooRepetitive> {
-        // Brackets alone say too little to be known at another depth.
+        // Brackets alone are too common to identify a block at another depth.
         let letters = |line: &&str| line.contains(char::is_alphanumeric);
         let tells = match rung {
             MatchStrategy::Exact => !block.is_empty(),
@@ -173,8 +175,8 @@ impl<'t> SearchIndex<'t> {
         Ok(found)
     }
 
-    /// The line of the block that is rarest in the text: its number in the
-    /// block, and where it is.
+    /// Returns the line of the block that is rarest in the text: its index in
+    /// the block, and its rows.
     fn rarest_line(&self, rung: MatchStrategy, block: &[&str]) -> Option<(usize, &[usize])> {
         let index = self.index(rung)?;
         let mut rarest: Option<(usize, &[usize])> = None;

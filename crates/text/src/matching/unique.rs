@@ -1,4 +1,4 @@
-//! How many lines around a place it takes to tell it from all others.
+//! Finds the smallest context that makes a place unique.
 
 use std::ops::Range;
 
@@ -7,32 +7,32 @@ use super::folding::occurrences;
 use super::line_table::{LineTable, to_line_feeds};
 use crate::line_endings::has_only_returns;
 
-/// A place with the lines around it that no other place has.
+/// A place with the surrounding lines that make it unique.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UniqueContext {
-    /// The place and the lines around it.
+    /// The place and the surrounding lines.
     pub lines: LineSpan,
-    /// How often the place itself is in the text, also as a part of lines.
+    /// How often the place's own text occurs, including within lines.
     pub occurrences: usize,
-    /// Whether the lines are there only once. If not, even many lines around
-    /// them are alike, and they are those of the place itself.
+    /// Whether the lines occur only once. If not, `lines` is the place itself,
+    /// since even a large context repeats.
     pub is_unique: bool,
 }
 
-/// Lines above and below a place that are looked at.
+/// Maximum number of context lines above and below a place.
 const MAX_CONTEXT_LINES: usize = 40;
-/// Places that are compared with one.
+/// Maximum number of other places compared.
 const MAX_COMPARED_PLACES: usize = 2_000;
 
-/// The fewest lines around each of the places with which it is found only
-/// there, however its lines end.
+/// Returns the smallest unique context of each place, regardless of line
+/// endings.
 pub fn unique_contexts(text: &str, places: &[LineSpan]) -> Vec<UniqueContext> {
     let plain = to_line_feeds(text, has_only_returns(text));
     let rows = LineTable::new(&plain);
     places.iter().map(|place| unique_context(&rows, *place)).collect()
 }
 
-/// The same for one place, and for the endings that the lines have.
+/// Like [`unique_contexts`] for one place, with the line endings as they are.
 pub(super) fn unique_context(rows: &LineTable<'_>, place: LineSpan) -> UniqueContext {
     let last = place.last.min(rows.len()).max(1) - 1;
     let own = extend_to_text(rows, place.first.saturating_sub(1).min(last)..last + 1);
@@ -51,8 +51,8 @@ pub(super) fn unique_context(rows: &LineTable<'_>, place: LineSpan) -> UniqueCon
     UniqueContext { lines, occurrences: times, is_unique: around.is_some() }
 }
 
-/// These lines, with one more if they are an empty one: that is nothing which
-/// could be looked for.
+/// Adds a neighboring line to a single empty line, which cannot be searched
+/// for.
 fn extend_to_text(rows: &LineTable<'_>, own: Range<usize>) -> Range<usize> {
     let is_empty = own.len() == 1 && rows.line(own.start).is_empty();
     match own.start.checked_sub(1) {
@@ -62,14 +62,14 @@ fn extend_to_text(rows: &LineTable<'_>, own: Range<usize>) -> Range<usize> {
     }
 }
 
-/// The text of these lines, and where it begins.
+/// Returns the text of these lines and its offset.
 fn block_text<'t>(rows: &LineTable<'t>, own: &Range<usize>) -> Option<(&'t str, usize)> {
     let (first, last) = (rows.get(own.start)?, rows.get(own.end.checked_sub(1)?)?);
     let text = rows.text().get(first.start..last.end)?;
     (!text.is_empty()).then_some((text, first.start))
 }
 
-/// How many lines above and below another place are those of the place.
+/// How many lines above and below another place equal those of the place.
 #[derive(Debug, Clone, Copy)]
 struct SharedContext {
     above: usize,
@@ -83,7 +83,7 @@ impl SharedContext {
         let is_start = rows.get(first).is_some_and(|row| row.start == other.start);
         let is_end = rows.get(last).is_some_and(|row| row.end == other.end);
         let mut made = Self { above: 0, below: 0 };
-        // The outermost line may be a part of theirs.
+        // The outermost line may match only the end of the other line.
         for step in
             (1..=MAX_CONTEXT_LINES.min(own.start)).take_while(|step| is_start && *step <= first)
         {
@@ -93,7 +93,7 @@ impl SharedContext {
                 break;
             }
         }
-        // Behind the last ending there is a line that is empty.
+        // An empty line follows the last line ending.
         let end = rows.len() + usize::from(rows.text().ends_with(char::from(rows.terminator())));
         let left = rows.len().saturating_sub(own.end).min(end.saturating_sub(last + 1));
         for step in (0..MAX_CONTEXT_LINES.min(left)).take_while(|_| is_end) {
@@ -107,8 +107,8 @@ impl SharedContext {
     }
 }
 
-/// The least number of lines above and below with which none of the others
-/// agrees; rather above, where names are.
+/// Returns the fewest lines above and below that distinguish the place from all
+/// others; prefers lines above, where names are.
 fn fewest_lines(likes: &[SharedContext], own: &Range<usize>, len: usize) -> Option<(usize, usize)> {
     let mut best: Option<(usize, usize)> = None;
     for above in 0..=MAX_CONTEXT_LINES.min(own.start) {

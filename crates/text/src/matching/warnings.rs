@@ -1,4 +1,4 @@
-//! What a replacement does that the caller may not have meant.
+//! Warnings about likely unintended effects of a replacement.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use super::MAX_LISTED_PLACES;
 use super::line_table::LineTable;
 use super::nearest::is_placeholder_line;
 
-/// Everything that is worth a warning.
+/// Returns all warnings about a replacement.
 pub(super) fn replacement_warnings(
     text: &str,
     found: &[Range<usize>],
@@ -27,7 +27,7 @@ fn is_word(c: char) -> bool {
     (c.is_alphanumeric() || c == '_') && !has_no_blanks(c)
 }
 
-/// Letters of languages that are written without blanks between the words.
+/// Whether a letter belongs to a script written without spaces between words.
 fn has_no_blanks(c: char) -> bool {
     matches!(c,
         // Thai, Lao, Tibetan; Burmese; Khmer.
@@ -36,7 +36,7 @@ fn has_no_blanks(c: char) -> bool {
         | '\u{2E80}'..='\u{9FFF}' | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{3FFFF}')
 }
 
-/// A warning about places that are part of a longer name.
+/// Warns about places that are part of a longer name.
 fn partial_word_warning(
     text: &str,
     found: &[Range<usize>],
@@ -73,7 +73,7 @@ fn partial_word_warning(
     ))
 }
 
-/// A warning about a new line that stands for others, which are not written.
+/// Warns about a new line that is a placeholder for omitted lines.
 pub(super) fn placeholder_warning<'a>(
     mut old: impl Iterator<Item = &'a str>,
     mut new: impl Iterator<Item = &'a str>,
@@ -82,14 +82,14 @@ pub(super) fn placeholder_warning<'a>(
     (!old.any(|old| old.trim() == line)).then(|| {
         let shown: String = line.chars().take(80).collect();
         format!(
-            "The new text has the line '{shown}', which is in the file now as it stands: no \
-                other lines were put in its place."
+            "The new text has the placeholder line '{shown}', which was written literally: it \
+                was not expanded to other lines."
         )
     })
 }
 
-/// A warning where a replacement begins behind the indentation of a line and
-/// brings its own.
+/// Warns if a replacement starts after the indentation of a line and adds its
+/// own.
 fn indent_warning(
     text: &str,
     found: &[Range<usize>],
@@ -106,14 +106,14 @@ fn indent_warning(
         !before.is_empty() && before.trim().is_empty() && !inside.starts_with([' ', '\t'])
     })?;
     Some(format!(
-        "The new text begins with spaces of its own behind the indentation of line {}; the \
-            line is indented by both.",
+        "The new text starts with whitespace after the indentation of line {}; the line is \
+            indented by both.",
         rows.row_at(place.start) + 1
     ))
 }
 
-/// A warning where the old text ends with a line ending and the new does not,
-/// so that the next line is joined to it.
+/// Warns if the old text ends with a line ending and the new text does not,
+/// which joins the next line to it.
 fn join_warning(
     text: &str,
     found: &[Range<usize>],

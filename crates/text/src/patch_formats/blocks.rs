@@ -1,11 +1,11 @@
-//! SEARCH/REPLACE blocks: the lines as they are, and as they should be.
+//! SEARCH/REPLACE blocks: the old lines and the new lines.
 
 use super::header_names::{FileExists, choose_name};
 use super::unwrap::{PatchLine, unwrap_lines};
 use super::{PatchError, PatchOperation};
 use crate::matching::PatchHunk;
 
-/// Whether a line is a row of five to nine of these marks and then the word.
+/// Whether a line is five to nine of these marks followed by the word.
 fn is_marker(line: &str, mark: char, word: &str) -> bool {
     let line = line.trim_end();
     let rest = line.trim_start_matches(mark);
@@ -13,7 +13,7 @@ fn is_marker(line: &str, mark: char, word: &str) -> bool {
     (5..=9).contains(&count) && rest.trim().trim_end_matches(':').eq_ignore_ascii_case(word)
 }
 
-/// Whether a block begins here.
+/// Whether a line starts a block.
 pub(super) fn is_block_start(line: &str) -> bool {
     is_marker(line, '<', "SEARCH")
         || is_marker(line, '<', "ORIGINAL")
@@ -30,7 +30,7 @@ fn is_block_end(line: &str) -> bool {
         || is_marker(line, '+', "REPLACE")
 }
 
-/// Reads blocks. `path` is the file of those before which none is named.
+/// Parses blocks. `path` is the file of blocks that no file name precedes.
 pub(super) fn parse(
     patch: &str,
     path: Option<&str>,
@@ -52,7 +52,7 @@ pub(super) fn parse(
         let (body, after) = body.split_at(length);
         rest = after.get(1..).unwrap_or_default();
         if let Some(nested) = body.iter().find(|line| is_block_start(line.text)) {
-            return Err(PatchError::at_line(nested.number, "a block begins inside of another"));
+            return Err(PatchError::at_line(nested.number, "a block begins inside another block"));
         }
         let dividers: Vec<usize> = body
             .iter()
@@ -66,8 +66,8 @@ pub(super) fn parse(
             _ => {
                 return Err(PatchError::at_line(
                     number,
-                    "the block has several lines `=======`, so that it is not clear where the \
-                        new text begins",
+                    "the block has several `=======` lines, so it is unclear where the new \
+                        text begins",
                 )
                 .with_remedy("Use old_string and new_string for this change, or a V4A patch."));
             }
@@ -78,14 +78,14 @@ pub(super) fn parse(
         let path = current.clone().ok_or_else(|| {
             PatchError::at_line(
                 number,
-                "the block belongs to no file: put its path on the line \
-                before, or give the path argument",
+                "the block has no file: put its path on the line before it, or give the path \
+                argument",
             )
         })?;
         if search == replace {
             return Err(PatchError::at_line(
                 number,
-                "the block changes nothing: both halves are the same",
+                "the block changes nothing: both halves are equal",
             ));
         }
         push_block(&mut operations, path, &search, replace);
@@ -93,7 +93,7 @@ pub(super) fn parse(
     Ok(operations)
 }
 
-/// Adds a block; those of one file in a row stay together.
+/// Adds a block; consecutive blocks of one file are merged.
 fn push_block(operations: &mut Vec<PatchOperation>, path: String, search: &str, replace: String) {
     if search.is_empty() {
         operations.push(PatchOperation::Add { path, text: replace });
@@ -110,9 +110,9 @@ fn join_lines(lines: &[PatchLine<'_>]) -> String {
     lines.iter().flat_map(|line| [line.text, "\n"]).collect()
 }
 
-/// The file that is named before a block: on the last line that is neither
-/// empty nor a fence, if there is a file of that name or it looks like one. A
-/// single word does only where no file is `given`.
+/// Returns the file named before a block: on the last line that is neither
+/// empty nor a fence, if such a file exists or the line looks like a path. A
+/// single plain word counts only if no path is `given`.
 fn file_named_before(
     lines: &[PatchLine<'_>],
     given: bool,
@@ -128,15 +128,15 @@ fn file_named_before(
     }
     let word = !name.is_empty() && !name.contains(char::is_whitespace);
     let pathlike = word && (!given || name.contains(['/', '.']));
-    // A name with spaces is told from a sentence by how it ends.
+    // A name with spaces is distinguished from a sentence by its extension.
     let extension = name.rsplit_once('.').is_some_and(|(stem, end)| {
         !stem.is_empty() && (1..=8).contains(&end.len()) && end.chars().all(char::is_alphanumeric)
     });
     (pathlike || extension).then(|| name.to_owned())
 }
 
-/// A line, and what is left of it as what is put around names is taken off
-/// piece by piece.
+/// Returns the line, then what remains as decoration around the name is
+/// stripped step by step.
 fn peel_decoration(line: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(line), |name| {
         let wrapped = |mark: &str| name.strip_prefix(mark)?.strip_suffix(mark);

@@ -1,43 +1,43 @@
-//! File names as the headers of unified diffs write them.
+//! File names in the headers of unified diffs.
 
 use super::PatchError;
 
-/// How a name begins that is no text: an address, in which percent signs stand
-/// for bytes. One that does not begin with a slash behind it is relative.
+/// URL prefixes of a name that is not UTF-8, with percent-encoded bytes:
+/// absolute and relative.
 const FILE_URL_PREFIX: &str = "file://";
 const RELATIVE_URL_PREFIX: &str = "file://./";
 
-/// What stands for a file that was not there, or is no longer.
+/// The name of a missing file: not yet created, or deleted.
 const NULL_PATH: &str = "/dev/null";
 
-/// Asks whether there is a file of a name.
+/// Checks whether a file exists.
 pub(super) type FileExists<'a> = &'a dyn Fn(&str) -> bool;
 
-/// A name from a header, in the ways in which it can be read: as it is written,
-/// without a date behind a tab, and without the blanks at its end as well.
+/// A name from a header, in its possible readings: as written, without a date
+/// after a tab, and also without trailing spaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct HeaderName {
     readings: [String; 3],
-    /// Whether only the first of them can be meant.
+    /// Whether only the first reading is possible.
     is_exact: bool,
 }
 
 impl HeaderName {
-    /// How a name is read of which nothing is known.
+    /// The default reading.
     pub(super) const PLAIN_READING: usize = 2;
 
-    /// One that says where it ends.
+    /// A name whose end is marked.
     fn exact(name: String) -> Self {
         let plain = name.trim_end().to_owned();
         Self { readings: [name.clone(), name, plain], is_exact: true }
     }
 
-    /// The same, in quotes, so that nothing can be left out.
+    /// A quoted name, which has only one reading.
     fn quoted(name: String) -> Self {
         Self { readings: [name.clone(), name.clone(), name], is_exact: true }
     }
 
-    /// One of the ways to read it.
+    /// Returns one of the readings.
     pub(super) fn reading(&self, how: usize) -> &str {
         self.readings.get(how).map_or("", String::as_str)
     }
@@ -46,20 +46,20 @@ impl HeaderName {
         self.is_exact
     }
 
-    /// Whether it stands for no file.
+    /// Whether it denotes no file.
     pub(super) fn is_null(&self) -> bool {
         self.reading(Self::PLAIN_READING) == NULL_PATH
     }
 
-    /// The name of a file that is to be there.
+    /// Returns the reading of a name that must exist.
     pub(super) fn choose_existing(&self, is_there: FileExists<'_>) -> &str {
         let [whole, dated, plain] = &self.readings;
         choose_name([whole.as_str(), dated], plain, is_there)
     }
 }
 
-/// The first of the literal names that there is a file of; else the plain one,
-/// without what a caller may have put around it.
+/// Returns the first literal name that exists, else the plain one, which is
+/// stripped of decoration.
 pub(super) fn choose_name<'n>(
     literal: impl IntoIterator<Item = &'n str>,
     plain: &'n str,
@@ -69,12 +69,13 @@ pub(super) fn choose_name<'n>(
     literal.find(|name| !name.is_empty() && is_there(name)).unwrap_or(plain)
 }
 
-/// A name from a header: a date may stand behind a tab, and quotes are read as
-/// git writes them. Behind a name with blanks git puts a tab and nothing else.
+/// Parses a name from a header: a date may follow after a tab, and quotes are
+/// read as git writes them. After a name with spaces git writes a tab and
+/// nothing else.
 pub(super) fn parse_header_name(line: usize, written: &str) -> Result<HeaderName, PatchError> {
     if let Some(quoted) = written.trim_end().strip_prefix('"') {
         let name = unquote_name(quoted)
-            .ok_or_else(|| PatchError::at_line(line, "the quoted file name cannot be read"))?;
+            .ok_or_else(|| PatchError::at_line(line, "invalid quoted file name"))?;
         return Ok(HeaderName::quoted(name.0));
     }
     let whole = written.strip_suffix('\t').unwrap_or(written);
@@ -90,7 +91,7 @@ pub(super) fn parse_header_name(line: usize, written: &str) -> Result<HeaderName
     }
 }
 
-/// Reads a quoted name up to its closing quote; gives it and what follows.
+/// Parses a quoted name up to its closing quote; returns it and the rest.
 fn unquote_name(quoted: &str) -> Option<(String, &str)> {
     let mut bytes = Vec::new();
     let mut rest = quoted;
@@ -125,7 +126,7 @@ fn unquote_name(quoted: &str) -> Option<(String, &str)> {
     }
 }
 
-/// The name of these bytes, which need not be text.
+/// Returns the name of these bytes, as a URL if they are not UTF-8.
 fn name_from_bytes(bytes: Vec<u8>) -> String {
     let bytes = match String::from_utf8(bytes) {
         Ok(name) => return name,
@@ -142,8 +143,8 @@ fn name_from_bytes(bytes: Vec<u8>) -> String {
     })
 }
 
-/// The two names of a `diff --git` line. Unquoted names with spaces can only
-/// be told apart where both are the same.
+/// Returns the two names of a `diff --git` line. Unquoted names with spaces can
+/// be separated only if both are equal.
 pub(super) fn split_git_names(names: &str) -> (Option<HeaderName>, Option<HeaderName>) {
     if let Some(quoted) = names.strip_prefix('"') {
         let Some((old, rest)) = unquote_name(quoted) else { return (None, None) };
@@ -161,7 +162,7 @@ pub(super) fn split_git_names(names: &str) -> (Option<HeaderName>, Option<Header
     }
 }
 
-/// Two names that are the same but for the first letter, so that the space
+/// Splits two names that are equal except for their prefix, so the space
 /// between them is in the middle.
 fn split_in_half(names: &str) -> Option<(&str, &str)> {
     let middle = names.len() / 2;
@@ -175,8 +176,7 @@ fn split_in_half(names: &str) -> Option<(&str, &str)> {
 const GIT_PREFIXES: [(&str, &str); 6] =
     [("a/", "b/"), ("i/", "w/"), ("c/", "i/"), ("c/", "w/"), ("o/", "w/"), ("1/", "2/")];
 
-/// The names without git's prefixes, where both have them or there is only
-/// one name.
+/// Strips git's prefixes if both names have them or there is only one name.
 pub(super) fn strip_prefixes(
     old: Option<String>,
     new: Option<String>,
@@ -187,7 +187,7 @@ pub(super) fn strip_prefixes(
         let cut_old = old.as_deref().map(|name| strip_prefix(name, before));
         let cut_new = new.as_deref().map(|name| strip_prefix(name, after));
         let both = !matches!(cut_old, Some(None)) && !matches!(cut_new, Some(None));
-        // One name alone is cut only by the usual prefixes.
+        // From a single name, strip only the default prefixes.
         if both && (before == "a/" || old.is_some() && new.is_some()) {
             return (cut_old.flatten(), cut_new.flatten());
         }

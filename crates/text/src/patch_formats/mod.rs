@@ -1,5 +1,5 @@
-//! The ways in which callers write changes of several files: V4A patches,
-//! unified diffs, and SEARCH/REPLACE blocks.
+//! Parsers of multi-file patch formats: V4A patches, unified diffs, and
+//! SEARCH/REPLACE blocks.
 
 use std::fmt;
 
@@ -15,24 +15,24 @@ mod v4a;
 
 use unwrap::PatchLine;
 
-/// A patch, whatever it was written in.
+/// A parsed patch of any format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParsedPatch {
-    /// What it was written in.
+    /// The format of the patch.
     pub format: PatchFormat,
-    /// What it does, in order.
+    /// The operations, in order.
     pub operations: Vec<PatchOperation>,
-    /// The files, by their new paths as written, that shall be programs from
-    /// now on, or none any more.
+    /// The files, by their new paths as written, that become executable (true)
+    /// or stop being so (false).
     pub executables: Vec<(String, bool)>,
-    /// What it says that is not done, in sentences.
+    /// Warnings about parts of the patch that are not applied.
     pub warnings: Vec<String>,
 }
 
-/// A way to write a patch.
+/// A patch format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PatchFormat {
-    /// `*** Begin ParsedPatch`.
+    /// `*** Begin Patch`.
     V4a,
     /// `--- a/file`, `+++ b/file`, `@@ -1,2 +1,3 @@`.
     Unified,
@@ -41,7 +41,7 @@ pub enum PatchFormat {
 }
 
 impl PatchFormat {
-    /// The name, for people and results.
+    /// Returns the name used in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::V4a => "v4a",
@@ -51,45 +51,45 @@ impl PatchFormat {
     }
 }
 
-/// One thing that a patch does to one file.
+/// One operation of a patch on one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PatchOperation {
-    /// A new file.
+    /// Creates a file.
     Add {
         /// Its path, as written.
         path: String,
-        /// All of its text.
+        /// Its whole text.
         text: String,
     },
-    /// Changes of a file, which may get another name as well.
+    /// Changes a file, and may rename it.
     Update {
         /// Its path, as written.
         path: String,
-        /// The changes.
+        /// The hunks, in order.
         hunks: Vec<PatchHunk>,
         /// Its new path.
         to: Option<String>,
     },
-    /// A file goes.
+    /// Deletes a file.
     Delete {
         /// Its path, as written.
         path: String,
-        /// What it must hold, if the patch says so. A hunk without lines
+        /// Its expected content, if the patch gives it. A hunk without lines
         /// stands for an empty file.
         hunks: Vec<PatchHunk>,
     },
 }
 
-/// Why a text is no patch.
+/// Why a patch cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PatchError {
-    /// The line of the patch, from 1; 0 for the whole.
+    /// The line of the patch, starting at 1; 0 for the whole patch.
     pub line: usize,
-    /// What is wrong with it.
+    /// What is wrong.
     pub reason: String,
-    /// What it seems to be written in.
+    /// The detected format.
     pub format: Option<PatchFormat>,
-    /// What to do, if it is not to keep to the format.
+    /// What to do, if not just to follow the format.
     pub remedy: Option<&'static str>,
 }
 
@@ -114,7 +114,7 @@ impl fmt::Display for PatchError {
 
 impl std::error::Error for PatchError {}
 
-/// Which format a text seems to be written in.
+/// Returns the format that a text seems to have.
 pub fn recognize_format(patch: &str) -> Option<PatchFormat> {
     let mut dashes = false;
     for line in patch.lines() {
@@ -132,22 +132,22 @@ pub fn recognize_format(patch: &str) -> Option<PatchFormat> {
         }
         dashes = line.starts_with("--- ");
     }
-    // Hunks alone, without numbers.
+    // Bare hunks without line numbers.
     patch
         .lines()
         .any(|line| line.trim_end() == "@@" || line.starts_with("@@ "))
         .then_some(PatchFormat::V4a)
 }
 
-/// Reads a patch in any of the formats. `path` is the file of hunks and blocks
-/// that name none.
+/// Parses a patch of any format. `path` is the file of hunks and blocks that
+/// name none.
 pub fn parse_patch(patch: &str, path: Option<&str>) -> Result<ParsedPatch, PatchError> {
     parse_patch_with(patch, path, &|_| false)
 }
 
-/// The same, where it can be asked whether there is a file of a name. A file
-/// that is to be there is the one that is named to the letter; only if there is
-/// none, quotes, blanks and the like around the name are left out.
+/// Like [`parse_patch`], with a check for existing files. The name of an
+/// existing file is first taken literally; only if no such file exists, quotes,
+/// spaces and the like around it are stripped.
 pub fn parse_patch_with(
     patch: &str,
     path: Option<&str>,
@@ -156,14 +156,14 @@ pub fn parse_patch_with(
     if is_escaped(patch) {
         return Err(PatchError::at_line(
             0,
-            "it is one line, with `\\n` where lines should end; send it with real line breaks",
+            "the patch is one line, with `\\n` in place of line breaks; send real line breaks",
         )
-        .with_remedy("In JSON a line break is written `\\n`, once and not twice escaped."));
+        .with_remedy("In JSON, escape a line break once (`\\n`), not twice."));
     }
     let Some(format) = recognize_format(patch) else {
         return Err(PatchError::at_line(
             0,
-            "the text is no patch: it has no `*** Begin Patch`, no `--- file` / `+++ file`, \
+            "unknown patch format: it has no `*** Begin Patch`, no `--- file` / `+++ file`, \
                 and no `<<<<<<< SEARCH`",
         ));
     };
@@ -194,8 +194,8 @@ fn parse_as(
     Ok(ParsedPatch { format, operations, executables: programs, warnings })
 }
 
-/// Whether the whole was escaped once too often. What its lines say cannot be
-/// told then: `\n` may be meant in some of them.
+/// Whether the whole patch was escaped once too often. It cannot be unescaped
+/// reliably: `\n` may be literal in some lines.
 fn is_escaped(patch: &str) -> bool {
     let patch = patch.trim();
     let escaped = !patch.contains('\n') && patch.contains("\\n");
@@ -211,8 +211,7 @@ fn changes_nothing(operation: &PatchOperation) -> bool {
     }
 }
 
-/// What a line of a hunk is by its first character, and its words; one without
-/// a mark is context.
+/// Splits a hunk line into its role and text; a line without a mark is context.
 fn split_mark(line: &str) -> (LineRole, &str) {
     match line.split_at_checked(1) {
         Some(("+", text)) => (LineRole::Add, text),
@@ -222,9 +221,9 @@ fn split_mark(line: &str) -> (LineRole, &str) {
     }
 }
 
-/// The lines of a hunk. How those end that come is taken from the patch only
-/// where it tells them apart: where some end with CRLF and others with LF.
-/// `head` is a line before them that counts as well.
+/// Converts the lines of a hunk. Endings of added lines are taken from the
+/// patch only if it mixes CRLF and LF. `head` is a preceding line that also
+/// counts.
 fn hunk_lines(lines: &[PatchLine<'_>], head: Option<&PatchLine<'_>>) -> Vec<HunkLine> {
     let telling = |line: &&PatchLine<'_>| !line.text.is_empty();
     let ending = |line: &PatchLine<'_>| line.ending;
@@ -240,12 +239,12 @@ fn hunk_lines(lines: &[PatchLine<'_>], head: Option<&PatchLine<'_>>) -> Vec<Hunk
     made.collect()
 }
 
-/// A hint, unless it only says that something is left out.
+/// Returns the hint, or an empty one if it is only an ellipsis.
 fn meaningful_hint(hint: &str) -> &str {
     if hint.chars().all(|c| matches!(c, '.' | '…')) { "" } else { hint }
 }
 
-/// How many empty lines a hunk ends with that have no mark.
+/// Returns the number of unmarked empty lines at the end of a hunk.
 fn trailing_blank_lines(lines: &[PatchLine<'_>]) -> usize {
     lines.iter().rev().take_while(|line| line.text.is_empty()).count()
 }

@@ -1,4 +1,5 @@
-//! Unified diffs, as `diff -u` and `git diff` write them and as models try to.
+//! Unified diffs, as written by `diff -u` and `git diff`, and approximately by
+//! models.
 
 use super::file_modes::FileModes;
 use super::header_names::{
@@ -11,8 +12,8 @@ use super::{
 use crate::line_endings::LineEnding;
 use crate::matching::{LineRole, PatchHunk};
 
-/// The numbers of a hunk: where its old lines begin, and how many there are of
-/// the old and of the new.
+/// The numbers in a hunk header: the first old line, and the old and new line
+/// counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct HunkRange {
     start: usize,
@@ -20,7 +21,7 @@ struct HunkRange {
     new: usize,
 }
 
-/// Reads `@@ -1,2 +1,3 @@`.
+/// Parses `@@ -1,2 +1,3 @@`.
 fn parse_hunk_range(line: &str) -> Option<HunkRange> {
     let words = line.strip_prefix("@@")?.trim_start().strip_prefix('-')?;
     let (old, rest) = words.split_once([' ', '\t'])?;
@@ -34,12 +35,12 @@ fn parse_hunk_range(line: &str) -> Option<HunkRange> {
     Some(HunkRange { start, old, new })
 }
 
-/// Whether a line begins a hunk with numbers.
+/// Whether a line is a hunk header with numbers.
 pub(super) fn is_hunk_header(line: &str) -> bool {
     parse_hunk_range(line).is_some()
 }
 
-/// What is said of one file, before its hunks.
+/// The headers and hunks of one file.
 #[derive(Debug, Default)]
 struct FileSection {
     line: usize,
@@ -49,7 +50,7 @@ struct FileSection {
     is_deleted: bool,
     from: Option<HeaderName>,
     to: Option<HeaderName>,
-    /// There were `---` and `+++`.
+    /// Whether `---` and `+++` lines were read.
     has_file_header: bool,
     modes: FileModes,
     hunks: Vec<PatchHunk>,
@@ -58,9 +59,9 @@ struct FileSection {
 struct PatchReader<'a, 'p> {
     lines: &'a [PatchLine<'p>],
     at: usize,
-    /// The lines that close a code fence, in order.
+    /// Indexes of the lines that close a code fence, sorted.
     closing_fences: Vec<usize>,
-    /// Whether it stops within a line.
+    /// Whether the patch ends within a line.
     ends_mid_line: bool,
 }
 
@@ -77,17 +78,17 @@ impl<'p> PatchReader<'_, 'p> {
         self.lines.get(self.at).map_or(0, |line| line.number)
     }
 
-    /// Whether no hunk comes any more.
+    /// Whether no further header follows.
     fn is_last(&self) -> bool {
         self.lines.get(self.at..).unwrap_or_default().iter().all(|line| !is_header(line.text))
     }
 
-    /// Whether a code fence that is around the patch ends here.
+    /// Whether the code fence around the patch ends here.
     fn is_closing(&self) -> bool {
         self.closing_fences.binary_search(&self.at).is_ok()
     }
 
-    /// Whether a file's names begin here.
+    /// Whether `---` and `+++` lines begin here.
     fn is_file_header(&self) -> bool {
         let starts =
             |ahead: usize, mark: &str| self.peek(ahead).is_some_and(|l| l.starts_with(mark));
@@ -95,15 +96,15 @@ impl<'p> PatchReader<'_, 'p> {
     }
 }
 
-/// What a unified diff says.
+/// The contents of a unified diff.
 #[derive(Debug, Default)]
 pub(super) struct UnifiedPatch {
     pub(super) operations: Vec<PatchOperation>,
     pub(super) executables: Vec<(String, bool)>,
 }
 
-/// Reads a unified diff. `path` is the file of hunks without a header.
-/// What is not done is added to the warnings.
+/// Parses a unified diff. `path` is the file of hunks without a header. Adds
+/// warnings about what is not applied.
 pub(super) fn parse(
     patch: &str,
     path: Option<&str>,
@@ -150,13 +151,13 @@ pub(super) fn parse(
     Ok(read)
 }
 
-/// Whether a code fence begins before the patch does.
+/// Whether a code fence opens before the patch begins.
 fn is_fenced(patch: &str) -> bool {
     patch.lines().take_while(|line| !is_header(line)).any(|line| line.starts_with("```"))
 }
 
-/// The lines that close a fence: behind them there are no lines of a hunk up
-/// to the next header, so that they are none themselves.
+/// Returns the lines that close a fence: no hunk lines follow them up to the
+/// next header, so they are not hunk lines themselves.
 fn closing_fences(lines: &[PatchLine<'_>]) -> Vec<usize> {
     let mut closing = Vec::new();
     let mut is_over = true;
@@ -170,7 +171,7 @@ fn closing_fences(lines: &[PatchLine<'_>]) -> Vec<usize> {
     closing
 }
 
-/// Takes in what git says about a file.
+/// Reads a git extended header line.
 fn read_git_line(entry: &mut FileSection, number: usize, line: &str) -> Result<(), PatchError> {
     let name = |prefix: &str| {
         line.strip_prefix(prefix).map(|rest| parse_header_name(number, rest)).transpose()
@@ -192,13 +193,13 @@ fn read_git_line(entry: &mut FileSection, number: usize, line: &str) -> Result<(
     } else if line.starts_with("GIT binary patch") || line.starts_with("Binary files ") {
         return Err(PatchError::at_line(
             number,
-            "binary patches cannot be applied, only those of text",
+            "binary patches are not supported, only text patches",
         ));
     }
     Ok(())
 }
 
-/// A hunk of which only the first line is known.
+/// Starts a hunk from its header line.
 fn open_hunk(head: &str, said: Option<HunkRange>) -> PatchHunk {
     let mut made = PatchHunk {
         line: said.map(|said| said.start).filter(|start| *start > 0),
@@ -215,12 +216,12 @@ fn open_hunk(head: &str, said: Option<HunkRange>) -> PatchHunk {
     made
 }
 
-/// The lines that a hunk says to have, and those that it has.
+/// Describes the stated and the actual line counts of a hunk.
 fn describe_line_counts(said: HunkRange, raw: &[PatchLine<'_>]) -> String {
     let without =
         |side: LineRole| raw.iter().filter(|line| split_mark(line.text).0 != side).count();
     format!(
-        "{} old and {} new lines are announced, {} and {} are there",
+        "{} old and {} new lines stated, {} and {} found",
         said.old,
         said.new,
         without(LineRole::Add),
@@ -228,13 +229,13 @@ fn describe_line_counts(said: HunkRange, raw: &[PatchLine<'_>]) -> String {
     )
 }
 
-/// Whether a file or a hunk begins with this line.
+/// Whether a file or a hunk begins at this line.
 fn is_header(line: &str) -> bool {
     ["@@", "diff --git ", "--- "].iter().any(|mark| line.starts_with(mark))
 }
 
-/// Reads a hunk: as many lines as its numbers say, and more as long as they
-/// look like lines of a hunk, since the numbers are often wrong.
+/// Reads a hunk: as many lines as its header states, and further ones that look
+/// like hunk lines, since the numbers are often wrong.
 fn read_hunk(
     reader: &mut PatchReader<'_, '_>,
     warnings: &mut Vec<String>,
@@ -276,20 +277,21 @@ fn read_hunk(
     }
     if let Some(said) = said.filter(|_| (old > 0 || new > 0) && reader.is_last()) {
         let counts = describe_line_counts(said, &raw);
-        // Lines would go and nothing come for them, or half a line would.
+        // Applying it would remove lines without their replacement, or write
+        // half a line.
         let is_bare = raw.last().is_some_and(|last| split_mark(last.text).0 == LineRole::Remove);
         if old > 0 && new > 0 && (is_bare || reader.ends_mid_line) {
             let reason = format!(
-                "the patch ends in the middle of a hunk: {counts}; send all of it, or a bare `@@`, \
-                 which needs no numbers"
+                "the patch ends in the middle of a hunk: {counts}; send the whole patch, or \
+                 use a bare `@@`, which needs no numbers"
             );
             return Err(PatchError::at_line(begin.map_or(0, |begin| begin.number), reason));
         }
-        // What may be missing could have told the place from others.
+        // The missing lines might have made the place unambiguous.
         made.line = None;
         warnings.push(format!(
-            "The last hunk is shorter than it says ({counts}): is the patch cut off? A bare `@@` \
-             needs no numbers."
+            "The last hunk is shorter than its header states ({counts}): is the patch cut off? \
+             A bare `@@` needs no numbers."
         ));
     }
     made.optional_blank_lines = trailing_blank_lines(&raw);
@@ -298,23 +300,21 @@ fn read_hunk(
         (true, true) => made.no_newline_at_end = true,
         (_, new_open) => made.final_newline = Some(!new_open),
     }
-    // Where there are no old lines, the header shows how the patch itself ends
-    // its lines.
+    // Without old lines, the header shows the line ending of the patch itself.
     let head = begin.filter(|_| said.is_some_and(|said| said.old == 0));
     made.lines = hunk_lines(&raw, head.as_ref());
     Ok(made)
 }
 
 impl FileSection {
-    /// Its two names without git's prefixes, read in one of the ways.
+    /// Returns both names without git's prefixes, in one of the readings.
     fn both_names(&self, how: usize) -> (Option<String>, Option<String>) {
         let read =
             |name: &Option<HeaderName>| name.as_ref().map(|name| name.reading(how).to_owned());
         strip_prefixes(read(&self.old), read(&self.new))
     }
 
-    /// The file that it is about: as it is written, if there is one of that
-    /// name.
+    /// Returns the file of the section: the literal name, if it exists.
     fn file_name(&self, is_there: FileExists<'_>) -> Option<String> {
         let read = |how: usize| {
             let (old, new) = self.both_names(how);
@@ -330,8 +330,8 @@ impl FileSection {
         literal.find(|name| is_there(name)).or(plain)
     }
 
-    /// The new name of a file: with blanks at its end only where `+++` tells
-    /// that they belong to it.
+    /// Returns the new name of a file, with trailing spaces only if `+++`
+    /// confirms them.
     fn new_name<'n>(&self, to: &'n HeaderName) -> &'n str {
         let is_exact = self.new.as_ref().is_some_and(HeaderName::is_exact);
         let is_told = is_exact && self.both_names(0).1.as_deref() == Some(to.reading(0));
@@ -339,7 +339,7 @@ impl FileSection {
     }
 }
 
-/// Turns what was read of a file into what to do with it.
+/// Converts the section of a file into an operation.
 fn into_operation(
     read: &mut UnifiedPatch,
     entry: Option<FileSection>,
@@ -364,7 +364,7 @@ fn into_operation(
     let Some(name) = name.or_else(|| path.map(str::to_owned)) else {
         return Err(PatchError::at_line(
             entry.line,
-            "the hunks belong to no file: give `--- a/file` and `+++ b/file` before them, or \
+            "the hunks have no file: put `--- a/file` and `+++ b/file` before them, or give \
                 the path argument",
         ));
     };
@@ -381,10 +381,7 @@ fn into_operation(
     } else if !entry.hunks.is_empty() {
         read.operations.push(PatchOperation::Update { path: name, hunks: entry.hunks, to: None });
     } else if runs.is_none() {
-        return Err(PatchError::at_line(
-            entry.line,
-            format!("nothing is said to change in {name}"),
-        ));
+        return Err(PatchError::at_line(entry.line, format!("no changes given for {name}")));
     }
     Ok(())
 }
@@ -397,7 +394,7 @@ fn added_text(line: usize, hunks: &[PatchHunk]) -> Result<String, PatchError> {
             if line_of.role != LineRole::Add {
                 return Err(PatchError::at_line(
                     line,
-                    "a new file has only lines that begin with `+`",
+                    "every line of a new file must begin with `+`",
                 ));
             }
             text.push_str(&line_of.text);

@@ -1,17 +1,17 @@
-//! What models put around a patch: code fences and here-documents.
+//! Strips what models wrap around a patch: code fences and here-documents.
 
 use crate::line_endings::LineEnding;
 
-/// A line of a patch, with its number from 1.
+/// A line of a patch, with its line number starting at 1.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PatchLine<'a> {
     pub(super) number: usize,
     pub(super) text: &'a str,
-    /// None for the last line of a text, if nothing ends it.
+    /// None for an unterminated last line.
     pub(super) ending: Option<LineEnding>,
 }
 
-/// The lines of a patch without what is wrapped around it.
+/// Returns the lines of a patch without the wrapping.
 pub(super) fn unwrap_lines(patch: &str) -> Vec<PatchLine<'_>> {
     let mut lines: Vec<PatchLine<'_>> = patch.split('\n').zip(1..).map(number_line).collect();
     if let Some(last) = lines.last_mut().filter(|last| last.ending == Some(LineEnding::Lf)) {
@@ -23,7 +23,7 @@ pub(super) fn unwrap_lines(patch: &str) -> Vec<PatchLine<'_>> {
     let mut from = lines.iter().take_while(|line| line.text.trim().is_empty()).count();
     let mut to = lines.len();
     let mut until: Option<&str> = None;
-    // A here-document inside of a fence, at most.
+    // At most a here-document inside a fence.
     for _ in 0..2 {
         let Some(first) = lines.get(from) else { break };
         let opening = first.text.trim();
@@ -51,7 +51,7 @@ fn number_line((line, number): (&str, usize)) -> PatchLine<'_> {
     }
 }
 
-/// The word that ends the here-document which a command line opens.
+/// Returns the delimiter of the here-document that a command line opens.
 fn here_document_word(line: &str) -> Option<&str> {
     let (_, word) = line.split_once("<<")?;
     let word = word.trim_start_matches('-').trim();

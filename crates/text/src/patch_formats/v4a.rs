@@ -1,13 +1,13 @@
-//! V4A patches: `*** Begin ParsedPatch`, a section for each file, hunks that are
-//! found by their lines and by `@@` hints.
+//! V4A patches: `*** Begin Patch`, a section for each file, and hunks located
+//! by their lines and by `@@` hints.
 
 use super::header_names::{FileExists, choose_name};
 use super::unwrap::{PatchLine, unwrap_lines};
 use super::{PatchError, PatchOperation, hunk_lines, meaningful_hint, trailing_blank_lines};
 use crate::matching::PatchHunk;
 
-/// A line that begins with `***`. Names are as they are written, with the
-/// blanks around them.
+/// A line that begins with `***`. Names are as written, including surrounding
+/// spaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum V4aHeader<'a> {
     Begin,
@@ -48,12 +48,12 @@ fn parse_header(line: &str) -> Option<V4aHeader<'_>> {
         .or_else(|| after("move to:").map(V4aHeader::MoveTo))
 }
 
-/// Whether a line shows that the text is a V4A patch.
+/// Whether a line identifies the text as a V4A patch.
 pub(super) fn is_header(line: &str) -> bool {
     matches!(parse_header(line), Some(found) if !matches!(found, V4aHeader::EndOfFile | V4aHeader::MoveTo(_)))
 }
 
-/// Reads a V4A patch.
+/// Parses a V4A patch.
 pub(super) fn parse(
     patch: &str,
     path: Option<&str>,
@@ -123,8 +123,8 @@ pub(super) fn parse(
     Ok(operations)
 }
 
-/// What is in a code fence that begins before the patch does; all of it if
-/// none does.
+/// Returns the content of a code fence that opens before the patch; all lines
+/// if there is none.
 fn fence_content<'a, 'p>(lines: &'a [PatchLine<'p>]) -> &'a [PatchLine<'p>] {
     let is_fence = |line: &PatchLine<'_>| line.text.starts_with("```");
     let begins = |line: &PatchLine<'_>| is_header(line.text) || hunk_hint(line.text).is_some();
@@ -138,8 +138,8 @@ fn fence_content<'a, 'p>(lines: &'a [PatchLine<'p>]) -> &'a [PatchLine<'p>] {
     }
 }
 
-/// What is between the markers; all of it if there are none. A patch that has
-/// only the first of them has lost its end.
+/// Returns the lines between the markers; all lines if there are none. A patch
+/// without its end marker is truncated.
 fn patch_body<'a, 'p>(lines: &'a [PatchLine<'p>]) -> Result<&'a [PatchLine<'p>], PatchError> {
     let begin = lines.iter().position(|line| parse_header(line.text) == Some(V4aHeader::Begin));
     let body = lines.get(begin.map_or(0, |at| at + 1)..).unwrap_or_default();
@@ -147,14 +147,15 @@ fn patch_body<'a, 'p>(lines: &'a [PatchLine<'p>]) -> Result<&'a [PatchLine<'p>],
     if begin.is_some() && end.is_none() {
         return Err(PatchError::at_line(
             lines.last().map_or(0, |line| line.number),
-            "the patch is cut off: it has `*** Begin Patch` but no `*** End Patch`; send all of it",
+            "the patch is cut off: it has `*** Begin Patch` but no `*** End Patch`; send all \
+             of it",
         ));
     }
     Ok(body.get(..end.unwrap_or(body.len())).unwrap_or_default())
 }
 
-/// The name of a file that is to be there: as it is written behind a blank, if
-/// there is one of that name.
+/// Returns the name of a file that must exist: as written after the space, if
+/// such a file exists.
 fn existing_name(
     line: usize,
     written: &str,
@@ -164,7 +165,7 @@ fn existing_name(
     Ok(choose_name([literal, written.trim()], new_name(line, written)?, is_there).to_owned())
 }
 
-/// The name of a new file, without what is put around names.
+/// Returns the name of a new file without quotes and spaces around it.
 fn new_name(line: usize, written: &str) -> Result<&str, PatchError> {
     match written.trim().trim_matches(['`', '"']) {
         "" => Err(PatchError::at_line(line, "the file has no name")),
@@ -172,13 +173,13 @@ fn new_name(line: usize, written: &str) -> Result<&str, PatchError> {
     }
 }
 
-/// Nothing but empty lines.
+/// Fails unless all lines are blank.
 fn require_blank(section: &[PatchLine<'_>]) -> Result<(), PatchError> {
     match section.iter().find(|line| !line.text.trim().is_empty()) {
         None => Ok(()),
         Some(line) => Err(PatchError::at_line(
             line.number,
-            "nothing may stand here; a section begins with `*** Update File: path` or the like",
+            "unexpected line; a section begins with `*** Update File: path` or a similar header",
         )),
     }
 }
@@ -230,7 +231,7 @@ fn read_update(
     {
         return Err(PatchError::at_line(
             stray.number,
-            "`*** Move to:` stands right behind `*** Update File:`",
+            "`*** Move to:` must directly follow `*** Update File:`",
         ));
     }
     let hunks = read_hunks(section);
@@ -238,22 +239,22 @@ fn read_update(
         return Err(PatchError::at_line(
             number,
             format!(
-                "the section of {path} changes nothing: lines that go begin with `-`, lines \
-                    that come with `+`"
+                "the section of {path} changes nothing: removed lines begin with `-`, added \
+                    lines with `+`"
             ),
         ));
     }
     Ok(PatchOperation::Update { path, hunks, to })
 }
 
-/// The hint of a line that begins a hunk.
+/// Returns the hint of a line that begins a hunk.
 fn hunk_hint(line: &str) -> Option<&str> {
     let words = line.strip_prefix("@@")?;
     if !(words.is_empty() || words.starts_with(' ') || words.starts_with('@')) {
         return None;
     }
     let words = words.trim();
-    // The numbers of a unified diff tell nothing here that could be relied on.
+    // Unified diff line numbers are not reliable here.
     if super::unified::is_hunk_header(line) {
         return Some("");
     }
@@ -279,7 +280,7 @@ fn read_hunks(section: &[PatchLine<'_>]) -> Vec<PatchHunk> {
             close(&mut open, &mut lines);
         } else if let Some(hint) = hunk_hint(line.text) {
             close(&mut open, &mut lines);
-            // Several in a row lead from the outermost inwards.
+            // Consecutive hints go from the outermost inward.
             if !hint.is_empty() {
                 open.hints.push(hint.to_owned());
             }

@@ -1,4 +1,4 @@
-//! What no text has a good reason to say to an assistant.
+//! Patterns that no text has a good reason to address to an assistant.
 
 use super::ThreatPattern;
 use crate::finding::{ScanLevel, ThreatCategory};

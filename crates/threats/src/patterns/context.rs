@@ -1,4 +1,4 @@
-//! What text that a model reads should not say to it.
+//! Patterns for text that enters a model's context.
 
 use super::ThreatPattern;
 use crate::finding::{ScanLevel, ThreatCategory};

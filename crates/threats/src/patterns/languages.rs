@@ -4,7 +4,7 @@ use super::ThreatPattern;
 use crate::finding::{ScanLevel, ThreatCategory};
 use crate::fold::fold;
 
-/// What a phrase in any of the languages is reported as.
+/// The pattern under which a phrase in any language is reported.
 pub(super) const LANGUAGE_PATTERN: ThreatPattern = ThreatPattern {
     id: "ignore-previous-instructions",
     category: ThreatCategory::Override,
@@ -13,11 +13,11 @@ pub(super) const LANGUAGE_PATTERN: ThreatPattern = ThreatPattern {
     forms: &[],
 };
 
-/// What may stand between the parts of a phrase.
+/// Gap between the parts of a phrase.
 const PHRASE_GAP: &str = r"[^.!?\n]{0,40}?";
 
-/// The stems a language makes the phrase of. They may come in any order that
-/// keeps the qualifier beside the object.
+/// The stems that form the phrase in one language. They match in any order that
+/// keeps the qualifier next to the object.
 #[derive(Debug)]
 pub(super) struct LanguageStems {
     verbs: &'static [&'static str],
@@ -26,7 +26,7 @@ pub(super) struct LanguageStems {
 }
 
 impl LanguageStems {
-    /// The keywords without which the phrase cannot be there.
+    /// Keywords required for the phrase to match.
     pub(super) fn required_keywords(&self) -> Vec<Vec<String>> {
         [self.verbs, self.objects, self.qualifiers].map(fold_stems).to_vec()
     }

@@ -1,4 +1,4 @@
-//! What text that is kept and read again should not say.
+//! Patterns for text that is stored and read again.
 
 use super::ThreatPattern;
 use crate::finding::{ScanLevel, ThreatCategory};

@@ -1,4 +1,4 @@
-//! One of the answers that a question offers, in the shapes that models write.
+//! One choice of a question, in any shape that models write.
 
 use std::borrow::Cow;
 
@@ -7,13 +7,13 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A text, or an object that holds one.
+/// A string, or an object that contains one.
 #[derive(Debug, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct LenientChoice(Value);
 
 impl LenientChoice {
-    /// Its text on one line; empty if it has none.
+    /// Returns the text on one line; empty if there is none.
     pub(crate) fn into_text(self) -> String {
         let field = |name: &str| self.0.get(name).and_then(Value::as_str);
         let text = match &self.0 {

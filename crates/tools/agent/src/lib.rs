@@ -1,4 +1,5 @@
-//! Tools for the agent itself: planning.
+//! Tools for the agent itself: planning, questions, memory, messages and
+//! schedules.
 
 mod choice;
 pub mod messages;
@@ -14,7 +15,7 @@ mod tools {
 pub use todo_text::{todo_lines, todo_reminder};
 pub use tools::tools;
 
-/// `send_message` for the targets of the user, in place of the one in
+/// Returns `send_message` with the user's targets, to replace the one in
 /// [`tools`], which has none.
 pub fn send_message(targets: messages::MessageTargets) -> std::sync::Arc<dyn hermes_core::DynTool> {
     tools::with_targets(targets)

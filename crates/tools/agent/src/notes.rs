@@ -1,11 +1,11 @@
-//! Short sentences on what of a request was changed to make sense of it.
+//! Notes about corrections made to a request.
 
-/// The most sentences; the rest is counted.
+/// Maximum number of notes; the rest are only counted.
 const MAX_NOTES: usize = 10;
-/// The most characters of a caller's word in a sentence.
+/// Maximum length of a caller's word quoted in a note.
 const MAX_WORD_CHARS: usize = 40;
 
-/// What there is to say, in the order in which it came up.
+/// Collected notes, in order of occurrence.
 #[derive(Debug, Default)]
 pub(crate) struct TodoNotes {
     sentences: Vec<String>,
@@ -13,7 +13,7 @@ pub(crate) struct TodoNotes {
 }
 
 impl TodoNotes {
-    /// Adds a sentence, which is only made if there is room for it.
+    /// Adds a note, built only if there is room for it.
     pub(crate) fn add(&mut self, sentence: impl FnOnce() -> String) {
         if self.sentences.len() < MAX_NOTES {
             self.sentences.push(sentence());
@@ -22,7 +22,7 @@ impl TodoNotes {
         }
     }
 
-    /// All sentences, and a last one for those that found no room.
+    /// Returns all notes, plus one that counts the omitted ones.
     pub(crate) fn into_sentences(mut self) -> Vec<String> {
         if self.omitted > 0 {
             self.sentences.push(format!("And {} more of this kind.", self.omitted));
@@ -31,7 +31,7 @@ impl TodoNotes {
     }
 }
 
-/// The beginning of a long word.
+/// Truncates a long word.
 pub(crate) fn shorten_word(word: &str) -> String {
     match word.char_indices().nth(MAX_WORD_CHARS) {
         Some((end, _)) => format!("{}…", word.get(..end).unwrap_or_default()),

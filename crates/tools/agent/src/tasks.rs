@@ -1,4 +1,4 @@
-//! A list of tasks, and what can be done to it.
+//! The task list and its operations.
 
 use std::collections::HashMap;
 
@@ -11,27 +11,27 @@ use crate::todo_patch::TodoPatch;
 /// The session document that holds the list.
 pub(crate) const TODO_DOCUMENT: &str = "todo";
 
-/// The most items in a list.
+/// Maximum number of items in a list.
 pub(crate) const MAX_TASKS: usize = 256;
 
-/// How far a task is.
+/// Progress of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum TodoStatus {
-    /// Not begun.
+    /// Not started.
     #[default]
     Pending,
     /// Being worked on.
     InProgress,
     /// Done.
     Completed,
-    /// Not to be done any more.
+    /// No longer needed.
     Cancelled,
 }
 
 impl TodoStatus {
-    /// The status of that name or of a word that means the same. Case, blanks,
-    /// hyphens and underscores do not matter.
+    /// Parses a status name or a synonym. Case, whitespace, hyphens and
+    /// underscores are ignored.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         let letters = name.chars().filter(|c| !c.is_whitespace() && !matches!(c, '-' | '_'));
         match letters.collect::<String>().to_ascii_lowercase().as_str() {
@@ -47,25 +47,25 @@ impl TodoStatus {
 /// One task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct TodoTask {
-    /// What it is known by.
+    /// Its identifier.
     pub(crate) id: String,
-    /// What is to be done.
+    /// What to do.
     pub(crate) content: String,
-    /// How far it is.
+    /// Its status.
     pub(crate) status: TodoStatus,
 }
 
-/// What there is to say about a change, beside the list.
+/// Side information about a change to the list.
 #[derive(Debug, Default)]
 pub(crate) struct TodoChangeReport {
-    /// How many items were over the limit.
+    /// Number of items over the limit.
     pub(crate) dropped: usize,
-    /// What had to be changed to make sense of it.
+    /// Corrections made to the request.
     pub(crate) notes: Vec<String>,
 }
 
-/// Makes the list what the caller says. Of items with the same id the last
-/// one counts, where it stands; items without an id are all kept.
+/// Replaces the list. Of items with the same id the last one is kept, at its
+/// own position; items without an id are all kept.
 pub(crate) fn replace(list: &mut Vec<TodoTask>, patches: Vec<TodoPatch>) -> TodoChangeReport {
     let mut notes = TodoNotes::default();
     list.clear();
@@ -76,8 +76,7 @@ pub(crate) fn replace(list: &mut Vec<TodoTask>, patches: Vec<TodoPatch>) -> Todo
     TodoChangeReport { dropped: truncate_to_limit(list), notes: notes.into_sentences() }
 }
 
-/// Changes the items that the caller names, in the parts that are given, and
-/// appends those that are new.
+/// Updates the given fields of existing items, and appends new items.
 pub(crate) fn merge(list: &mut Vec<TodoTask>, patches: Vec<TodoPatch>) -> TodoChangeReport {
     let mut notes = TodoNotes::default();
     dedup_by_id(list);
@@ -97,7 +96,7 @@ pub(crate) fn merge(list: &mut Vec<TodoTask>, patches: Vec<TodoPatch>) -> TodoCh
     TodoChangeReport { dropped: truncate_to_limit(list), notes: notes.into_sentences() }
 }
 
-/// The items that count, with their numbers in the request, from 1.
+/// Returns the items to keep, with their 1-based positions in the request.
 fn last_per_id(patches: Vec<TodoPatch>, notes: &mut TodoNotes) -> Vec<(usize, TodoPatch)> {
     let last: HashMap<String, usize> = (1..)
         .zip(&patches)
@@ -118,8 +117,8 @@ fn last_per_id(patches: Vec<TodoPatch>, notes: &mut TodoNotes) -> Vec<(usize, To
     kept
 }
 
-/// Leaves one task per id, the last, at the place of the first, so that every
-/// task can be addressed.
+/// Keeps one task per id, the last, at the position of the first, so every task
+/// can be addressed.
 fn dedup_by_id(list: &mut Vec<TodoTask>) {
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut kept: Vec<TodoTask> = Vec::with_capacity(list.len());

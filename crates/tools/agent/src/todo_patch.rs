@@ -1,5 +1,5 @@
-//! The lenient reading of what a caller wants done to a list of tasks: an item
-//! that is badly written becomes a visible item, not a failed call.
+//! Lenient parsing of changes to the task list: a malformed item becomes a
+//! visible item, not a failed call.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 use crate::notes::{TodoNotes, shorten_word};
 use crate::tasks::{TodoStatus, TodoTask};
 
-/// The most characters in an item, the marker among them.
+/// Maximum number of characters in an item, including the truncation marker.
 pub(crate) const MAX_CONTENT_CHARS: usize = 4_000;
 
 const TRUNCATION_MARK: &str = "… [truncated]";
@@ -17,13 +17,13 @@ const NO_ID: &str = "?";
 const NO_CONTENT: &str = "(no description)";
 const NOT_AN_ITEM: &str = "(invalid item)";
 
-/// Look at the list, or change it.
+/// A read or a write of the list.
 #[derive(Debug, Default)]
 pub(crate) enum TodoRequest {
-    /// Nothing was given.
+    /// No items were given.
     #[default]
     Read,
-    /// These were, perhaps as text.
+    /// Items to write, given as a list or as JSON text.
     Write(Vec<TodoPatch>),
 }
 
@@ -48,7 +48,10 @@ impl<'de> Visitor<'de> for TodoRequestVisitor {
 
     fn visit_str<E: Error>(self, text: &str) -> Result<TodoRequest, E> {
         let patches = serde_json::from_str(text).map_err(|_| {
-            E::custom("todos is text that holds no list; expected a list of {id, content, status}")
+            E::custom(
+                "todos is text that contains no list; expected a list of \
+                {id, content, status}",
+            )
         })?;
         write_request(patches)
     }
@@ -62,8 +65,8 @@ impl<'de> Visitor<'de> for TodoRequestVisitor {
     }
 }
 
-/// A list without a single object says nothing about tasks; written, it would
-/// only wipe out those that are there.
+/// Rejects a list without a single object: it describes no task, and writing it
+/// would only erase the existing ones.
 fn write_request<E: Error>(patches: Vec<TodoPatch>) -> Result<TodoRequest, E> {
     if !patches.is_empty() && patches.iter().all(|patch| patch.is_not_object) {
         return Err(E::custom("todos must be a list of objects: {id, content, status}"));
@@ -71,16 +74,16 @@ fn write_request<E: Error>(patches: Vec<TodoPatch>) -> Result<TodoRequest, E> {
     Ok(TodoRequest::Write(patches))
 }
 
-/// What a caller says about one task: any part of it may be missing.
+/// A partial description of one task.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct TodoPatch {
-    /// What the task is known by.
+    /// The id of the task.
     pub(crate) id: Option<String>,
     content: Option<String>,
     status: Option<TodoStatus>,
-    /// A status that has no meaning, as the caller wrote it.
+    /// An unrecognized status, as the caller wrote it.
     unknown_status: Option<String>,
-    /// It was no object.
+    /// Whether the item was not an object.
     is_not_object: bool,
 }
 
@@ -94,16 +97,16 @@ impl TodoPatch {
         self.unknown_status = name.filter(|_| self.status.is_none());
     }
 
-    /// The id by which the task is found.
+    /// Returns the id by which the task is found.
     pub(crate) fn key(&self) -> &str {
         self.id.as_deref().unwrap_or(NO_ID)
     }
 
-    /// Notes what is odd about it: the `number`th item, which is a task of its
-    /// own if `is_new`, and otherwise changes one.
+    /// Adds notes about problems of the `number`th item, which creates a task
+    /// if `is_new` and otherwise changes one.
     pub(crate) fn note_problems(&self, number: usize, is_new: bool, notes: &mut TodoNotes) {
         if self.is_not_object {
-            return notes.add(|| format!("Item {number} is no object."));
+            return notes.add(|| format!("Item {number} is not an object."));
         }
         if self.id.is_none() {
             notes.add(|| format!("Item {number} has no id and got '{NO_ID}'."));
@@ -119,7 +122,7 @@ impl TodoPatch {
         }
     }
 
-    /// The task that it describes, with what is missing filled in.
+    /// Returns the task it describes, with defaults for missing fields.
     pub(crate) fn into_task(self) -> TodoTask {
         TodoTask {
             id: self.id.unwrap_or_else(|| NO_ID.to_owned()),
@@ -128,7 +131,7 @@ impl TodoPatch {
         }
     }
 
-    /// Changes what is given, and nothing else.
+    /// Changes only the given fields.
     pub(crate) fn apply(self, task: &mut TodoTask) {
         if let Some(content) = self.content {
             task.content = content;
@@ -201,8 +204,8 @@ impl<'de> Visitor<'de> for TodoPatchVisitor {
     }
 }
 
-/// A field as text, if it says anything. What is nested is passed over rather
-/// than copied, however deep it is.
+/// A field as text, if it is not empty. Nested values are skipped rather than
+/// copied, however deep they are.
 struct LenientText(Option<String>);
 
 impl<'de> Deserialize<'de> for LenientText {

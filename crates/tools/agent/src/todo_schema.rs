@@ -1,5 +1,5 @@
-//! The shape of a list of tasks: the strict one that models aim at, and the
-//! lenient one that calls are held to.
+//! Schemas of the task list: the strict one shown to models, and the lenient
+//! one that calls are validated against.
 
 use std::borrow::Cow;
 
@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 use crate::todo_patch::TodoRequest;
 
 pub(crate) const TODOS_DESCRIPTION: &str =
-    "List of all items by priority, or with merge of those that change. Leave out to read.";
+    "All items by priority, or with merge only those that change. Leave out to read.";
 pub(crate) const MERGE_DESCRIPTION: &str =
     "Update items by id and append new ones, instead of replacing the list.";
 const ID_DESCRIPTION: &str = "Unique";
 const CONTENT_DESCRIPTION: &str = "What to do";
 
-/// The parameters as models are shown them.
+/// The parameters as shown to models.
 pub(crate) fn strict_parameters() -> Value {
     json!({
         "type": "object",
@@ -43,9 +43,9 @@ pub(crate) fn strict_parameters() -> Value {
     })
 }
 
-/// Without `type` or `enum`: the items are read leniently here, and what is no
-/// list must reach us as it is. Made to fit a stricter schema, a stray word or
-/// a single item would become a list and replace the tasks.
+/// Without `type` or `enum`: items are parsed leniently here, and a value that
+/// is not a list must arrive unchanged. Coerced to a stricter schema, a stray
+/// word or a single item would become a list and replace the tasks.
 impl JsonSchema for TodoRequest {
     fn schema_name() -> Cow<'static, str> {
         "Items".into()

@@ -1,12 +1,12 @@
-//! The session's task list as text: for people who watch, and for a model
-//! whose earlier messages were summed up.
+//! The session's task list as text, for users and for a model whose earlier
+//! messages were compacted.
 
 use hermes_core::{Session, SessionError};
 
 use crate::tasks::{TODO_DOCUMENT, TodoStatus, TodoTask};
 
-/// The list, a line for each task: `[ ]` to do, `[>]` under way, `[x]` done,
-/// `[-]` cancelled.
+/// Returns one line per task: `[ ]` pending, `[>]` in progress, `[x]`
+/// completed, `[-]` cancelled.
 pub fn todo_lines(session: &Session) -> Result<Vec<String>, SessionError> {
     let tasks: Vec<TodoTask> = session.read(TODO_DOCUMENT)?;
     Ok(tasks
@@ -15,8 +15,8 @@ pub fn todo_lines(session: &Session) -> Result<Vec<String>, SessionError> {
         .collect())
 }
 
-/// What a model must be told of the list once it no longer sees the calls that
-/// made it: what is still to do. None if nothing is.
+/// Returns the open tasks for a model that no longer sees the calls that
+/// created them. None if no task is open.
 pub fn todo_reminder(session: &Session) -> Result<Option<String>, SessionError> {
     let tasks: Vec<TodoTask> = session.read(TODO_DOCUMENT)?;
     let open =
@@ -29,7 +29,7 @@ pub fn todo_reminder(session: &Session) -> Result<Option<String>, SessionError> 
     if lines.is_empty() {
         return Ok(None);
     }
-    Ok(Some(format!("Your task list (the todo tool), as far as it is open:\n{}", lines.join("\n"))))
+    Ok(Some(format!("Open items of your task list (the todo tool):\n{}", lines.join("\n"))))
 }
 
 fn checkbox(status: TodoStatus) -> &'static str {
@@ -41,7 +41,7 @@ fn checkbox(status: TodoStatus) -> &'static str {
     }
 }
 
-/// A task must not look like two.
+/// Joins lines, so one task does not look like two.
 fn on_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

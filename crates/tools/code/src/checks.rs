@@ -1,5 +1,5 @@
-//! What the tools that check code have in common: where a path leads, what is
-//! around it, and how a program's result is told.
+//! Shared parts of the code checking tools: path resolution, the project
+//! survey, and results of programs.
 
 use std::ffi::OsString;
 use std::io::Read;
@@ -16,27 +16,27 @@ use serde::Serialize;
 
 use crate::program::{ProgramCommand, ProgramRun, ProgramRunner};
 
-/// How long it may take to look around.
+/// Timeout of the project survey.
 const SURVEY_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a call waits for others to be done with a file.
+/// How long a call waits for a file lock.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
-/// The largest file whose content is compared.
+/// Largest file whose content is compared.
 const MAX_COMPARED_BYTES: u64 = 4 * 1024 * 1024;
 
-/// The path that a call is about, and the folder that its programs run in or
-/// below: the working folder for what is in it.
+/// Returns the path of a call, and the directory in or below which its programs
+/// run: the working directory for paths inside it.
 pub(crate) fn resolve_paths(at: &WorkingDir, path: Option<&str>) -> (PathBuf, PathBuf) {
     let path = at.resolve(path.unwrap_or("."));
     if path.starts_with(at.cwd()) {
         return (path, at.cwd().to_owned());
     }
-    // From its name alone: what has an ending is a file.
+    // Judged by the name alone: a path with an extension is a file.
     let is_file = path.extension().is_some();
     let top = if is_file { path.parent().unwrap_or(&path).to_owned() } else { path.clone() };
     (path, top)
 }
 
-/// What a call that runs a program on this path does.
+/// Returns the effects of running a program on this path.
 pub(crate) fn effects(at: &WorkingDir, path: Option<&str>, writes: bool) -> Vec<Effect> {
     let (path, top) = resolve_paths(at, path);
     let mut effects =
@@ -47,32 +47,32 @@ pub(crate) fn effects(at: &WorkingDir, path: Option<&str>, writes: bool) -> Vec<
     effects
 }
 
-/// A call at work.
+/// State of one check call.
 #[derive(Debug)]
 pub(crate) struct CheckContext<'a> {
     pub(crate) cx: &'a ToolContext,
     pub(crate) runner: ProgramRunner<'a>,
     pub(crate) survey: ProjectSurvey,
     pub(crate) path: PathBuf,
-    /// When its time is up.
+    /// When the call times out.
     pub(crate) deadline: Instant,
 }
 
 impl<'a> CheckContext<'a> {
-    /// The error if the files there call for no such tool.
+    /// Returns the error for a path whose files match no such tool.
     pub(crate) fn no_tool_error<'n>(
         &self,
         what: &str,
         names: impl Iterator<Item = &'n str>,
     ) -> ToolError {
         let path = self.display_path(&self.path);
-        ToolError::not_found(format!("No {what} is known for what is at {path}")).with_hint(format!(
-            "Its files name none, and none is usual for them. Give another path, or 'tool': {}.",
+        ToolError::not_found(format!("No {what} was found for {path}")).with_hint(format!(
+            "Its files configure none and have no default. Give another path, or 'tool': {}.",
             names.collect::<Vec<_>>().join(", ")
         ))
     }
 
-    /// Looks around a path.
+    /// Surveys the project around a path.
     pub(crate) async fn open(
         cx: &'a ToolContext,
         path: Option<&str>,
@@ -88,7 +88,7 @@ impl<'a> CheckContext<'a> {
         let words = [OsString::from("-c"), SURVEY_SCRIPT.into(), "sh".into()];
         let ran = bench
             .run(ProgramCommand {
-                name: "look around",
+                name: "project survey",
                 program: "sh".into(),
                 arguments: words
                     .into_iter()
@@ -101,10 +101,10 @@ impl<'a> CheckContext<'a> {
             .await?;
         let survey = ProjectSurvey::parse(&marker, &ran.raw).map_err(|unseen| match unseen {
             SurveyError::Missing => {
-                ToolError::not_found(format!("There is nothing at {}", path.display()))
+                ToolError::not_found(format!("No such file or directory: {}", path.display()))
             }
             SurveyError::Unparsable => ToolError::internal(format!(
-                "What is around {} could not be found out: {}",
+                "The project survey of {} failed: {}",
                 path.display(),
                 ran.error_excerpt()
             )),
@@ -112,7 +112,7 @@ impl<'a> CheckContext<'a> {
         Ok(Self { cx, runner: bench, survey, path, deadline: until })
     }
 
-    /// Runs a program with these words.
+    /// Runs a program with these arguments.
     pub(crate) async fn run(
         &self,
         program: &Path,
@@ -133,7 +133,7 @@ impl<'a> CheckContext<'a> {
             .await
     }
 
-    /// A path from the working folder on, if it is in it.
+    /// Returns a path relative to the working directory, if it is inside.
     pub(crate) fn display_path(&self, path: &Path) -> String {
         let cwd = self.cx.working_dir.cwd();
         match path.strip_prefix(cwd) {
@@ -143,7 +143,7 @@ impl<'a> CheckContext<'a> {
         }
     }
 
-    /// The command as somebody would type it.
+    /// Formats the command as a user would type it.
     pub(crate) fn command_line(&self, program: &Path, words: &[String]) -> String {
         const MAX_COMMAND_CHARS: usize = 300;
         let name = match self.survey.programs.values().any(|known| known == program) {
@@ -158,7 +158,7 @@ impl<'a> CheckContext<'a> {
         }
     }
 
-    /// The content of a file; none if it is not there or too large.
+    /// Reads a file; none if it does not exist or is too large.
     pub(crate) async fn read(&self, path: &Path) -> Result<Option<Vec<u8>>, ToolError> {
         if self.runner.is_local() {
             return self.read_local(path);
@@ -175,11 +175,11 @@ impl<'a> CheckContext<'a> {
             .filter(|bytes| ran.exit.is_some_and(|e| e.code() == 0) && is_comparable(bytes)))
     }
 
-    /// Writes a file that still holds what was read.
+    /// Writes a file if its content is still `old`.
     pub(crate) async fn write(&self, file: &Path, old: &[u8], new: &[u8]) -> Result<(), ToolError> {
         let changed = || {
             let name = self.display_path(file);
-            ToolError::conflict(format!("{name} was changed by somebody else meanwhile"))
+            ToolError::conflict(format!("{name} was changed by another process during the call"))
         };
         if !self.runner.is_local() {
             let words = [
@@ -227,7 +227,7 @@ fn is_comparable(bytes: &[u8]) -> bool {
     bytes.len() as u64 <= MAX_COMPARED_BYTES
 }
 
-/// A file that a call has changed.
+/// A file that a call changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct ChangedFile {
     pub(crate) file: String,
@@ -235,21 +235,20 @@ pub(crate) struct ChangedFile {
     pub(crate) lines_removed: usize,
 }
 
-/// What became of files: which, and the differences in as much room as there
-/// is.
+/// Changed files and their diffs, up to a size limit.
 #[derive(Debug, Default)]
 pub(crate) struct FileChanges {
     pub(crate) files: Vec<ChangedFile>,
     pub(crate) diff: String,
-    /// Files whose difference did not fit.
+    /// Number of files whose diff did not fit.
     pub(crate) unshown: usize,
 }
 
-/// Characters of all differences.
+/// Maximum size of all diffs in bytes.
 const MAX_DIFF_BYTES: usize = 20_000;
 
 impl FileChanges {
-    /// Adds a file, if it differs.
+    /// Adds a file if it changed.
     pub(crate) fn add(&mut self, name: &str, before: &[u8], after: &[u8]) {
         use hermes_text::diff::{DiffLayout, DiffOptions, TextDiff};
         if before == after {
@@ -279,7 +278,7 @@ impl FileChanges {
     }
 }
 
-/// The error for a tool that is not installed.
+/// Returns the error for a tool that is not installed.
 pub(crate) fn not_installed_error(name: &str, install: &str) -> ToolError {
     ToolError::unavailable(format!("{name} is not installed"))
         .with_hint(format!("Install it with: {install}"))
@@ -287,24 +286,24 @@ pub(crate) fn not_installed_error(name: &str, install: &str) -> ToolError {
         .with("install", install)
 }
 
-/// Whether a program has ended in a way that says that it is not there after
-/// all: a stand-in that leads nowhere, or a toolchain without this part.
+/// Whether the outcome shows that the program is not installed: a shim without
+/// a target, or a toolchain without this component.
 pub(crate) fn is_not_installed(ran: &ProgramRun) -> bool {
     ran.exit_code() == 127 || ran.stderr.contains("is not installed for the toolchain")
 }
 
-/// The error for a name that no tool has.
+/// Returns the error for an unknown tool name.
 pub(crate) fn unknown_tool_error(name: &str, all: &[&str]) -> ToolError {
-    ToolError::invalid(format!("There is no tool '{name}' for this"))
-        .with_hint(format!("Leave 'tool' out, or give one of: {}.", all.join(", ")))
+    ToolError::invalid(format!("No tool '{name}' is supported here"))
+        .with_hint(format!("Omit 'tool', or give one of: {}.", all.join(", ")))
 }
 
-/// A limit in seconds, kept within sense.
+/// Returns a timeout in seconds, clamped to a sensible range.
 pub(crate) fn time_limit(seconds: Option<u64>, usual: u64) -> Duration {
     Duration::from_secs(seconds.unwrap_or(usual).clamp(1, 3_600))
 }
 
-/// Seconds in a form that people read.
+/// Returns seconds rounded for display.
 pub(crate) fn rounded_seconds(time: Duration) -> f64 {
     (time.as_secs_f64() * 100.0).round() / 100.0
 }

@@ -1,5 +1,5 @@
-//! A program that a call runs to its end, with what the session's shell would
-//! give it, where the session's commands run.
+//! Runs a program to completion with the environment and backend of the
+//! session's shell.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -16,12 +16,12 @@ use hermes_exec::{
 };
 use hermes_secrets::own_env;
 
-/// How often one hears of a program that runs.
+/// Interval between progress reports.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
-/// Bytes of each output that are looked at.
+/// Maximum number of bytes read of each output stream.
 const MAX_OUTPUT_BYTES: usize = 16 * 1024 * 1024;
 
-/// The variables that tell programs where to keep what they can make again.
+/// Environment variables that set cache directories.
 const CACHE_VARIABLES: [(&str, &str); 5] = [
     ("XDG_CACHE_HOME", ""),
     ("GOCACHE", "go-build"),
@@ -30,7 +30,7 @@ const CACHE_VARIABLES: [(&str, &str); 5] = [
     ("PIP_CACHE_DIR", "pip"),
 ];
 
-/// Where a call runs its programs.
+/// Runs the programs of one call.
 #[derive(Debug)]
 pub(crate) struct ProgramRunner<'a> {
     cx: &'a ToolContext,
@@ -39,49 +39,49 @@ pub(crate) struct ProgramRunner<'a> {
     is_local: bool,
 }
 
-/// A program to be run.
+/// A program to run.
 #[derive(Debug)]
 pub(crate) struct ProgramCommand<'a> {
-    /// What it is called in messages.
+    /// Its name in messages.
     pub(crate) name: &'a str,
     pub(crate) program: OsString,
     pub(crate) arguments: Vec<OsString>,
     pub(crate) directory: &'a Path,
     pub(crate) input: StdinSource,
-    /// When it is ended.
+    /// When it is killed.
     pub(crate) deadline: Instant,
 }
 
-/// What became of it.
+/// The outcome of a program.
 #[derive(Debug)]
 pub(crate) struct ProgramRun {
-    /// How it ended; none if it was ended because its time was up.
+    /// Its exit status; none if it timed out.
     pub(crate) exit: Option<ProcessExit>,
     pub(crate) elapsed: Duration,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
-    /// Both outputs, as they were written.
+    /// Both streams, interleaved as written.
     pub(crate) raw: Vec<u8>,
-    /// Whether it printed more than is looked at.
+    /// Whether it printed more than was read.
     pub(crate) is_truncated: bool,
-    /// Whether all of that is its output, and none its complaints.
+    /// Whether `raw` is only stdout.
     pub(crate) is_stdout_only: bool,
     job: Arc<Job>,
     directory: PathBuf,
 }
 
 impl ProgramRun {
-    /// The code that a shell would give it.
+    /// Returns the exit code as a shell reports it.
     pub(crate) fn exit_code(&self) -> i32 {
         self.exit.map_or(124, ProcessExit::code)
     }
 
-    /// What it printed, byte for byte; if it has complained as well, cleaned.
+    /// Returns stdout byte for byte, or cleaned if stderr is not empty.
     pub(crate) fn stdout_bytes(&self) -> Vec<u8> {
         if self.is_stdout_only { self.raw.clone() } else { self.stdout.clone().into_bytes() }
     }
 
-    /// What the sandbox has stopped, as far as these texts tell.
+    /// Returns what the sandbox blocked, judged by these texts.
     pub(crate) fn sandbox_stops<'a>(
         &self,
         told: impl IntoIterator<Item = &'a String>,
@@ -90,20 +90,20 @@ impl ProgramRun {
         self.job.stops(&told.join("\n"), &self.directory)
     }
 
-    /// The end of what it complained of, or else of what it printed.
+    /// Returns the end of stderr, or of stdout if stderr is empty.
     pub(crate) fn error_excerpt(&self) -> String {
         let said = [&self.stderr, &self.stdout].into_iter().find(|text| !text.trim().is_empty());
         let text = said.map_or("", |text| text.trim());
         let mut told = tail(text, 1_500).to_owned();
         for stop in self.sandbox_stops([&self.stdout, &self.stderr]) {
             let SandboxStop { what, rule, allow, .. } = stop;
-            told.push_str(&format!("\nStopped by the sandbox: {what} ({rule}). Allow it: {allow}"));
+            told.push_str(&format!("\nBlocked by the sandbox: {what} ({rule}). Allow it: {allow}"));
         }
         told
     }
 }
 
-/// The end of a text, from a whole line on if it is cut.
+/// Returns the end of a text, from a line start if truncated.
 pub(crate) fn tail(text: &str, most: usize) -> &str {
     let Some(mut at) = text.len().checked_sub(most).filter(|at| *at > 0) else { return text };
     while !text.is_char_boundary(at) {
@@ -114,7 +114,7 @@ pub(crate) fn tail(text: &str, most: usize) -> &str {
 }
 
 impl<'a> ProgramRunner<'a> {
-    /// That of a call.
+    /// Creates the runner for a call.
     pub(crate) async fn for_call(cx: &'a ToolContext) -> Result<Self, ToolError> {
         let jobs = JobRegistry::from_context(cx);
         let around = ShellEnv::for_call(&jobs, StdioMode::Separate, cx, own_env).await?;
@@ -122,8 +122,8 @@ impl<'a> ProgramRunner<'a> {
         let mut environment = around.environment();
         let has_no_cache = |held: &Arc<Confinement>| held.overlays.is_empty();
         if is_here && cx.confinement.as_ref().is_some_and(has_no_cache) {
-            // Walls keep programs from the user's caches, and some do nothing
-            // without one; a session's own cannot reach another's.
+            // The sandbox hides the user's caches, and some programs fail
+            // without one; a per-session cache keeps sessions apart.
             let folder = jobs.scratch(cx.session.id())?.join("cache");
             for (name, inner) in CACHE_VARIABLES {
                 let value = || folder.join(inner).into_os_string();
@@ -133,7 +133,7 @@ impl<'a> ProgramRunner<'a> {
         Ok(Self { cx, environment, jobs, is_local: is_here })
     }
 
-    /// Programs are told to print without colours.
+    /// Disables colored output.
     pub(crate) fn without_colors(mut self) -> Self {
         for name in ["FORCE_COLOR", "CLICOLOR_FORCE"] {
             self.environment.remove(std::ffi::OsStr::new(name));
@@ -143,12 +143,12 @@ impl<'a> ProgramRunner<'a> {
         self
     }
 
-    /// Whether that is this machine, with its files.
+    /// Whether programs run on this machine, with its files.
     pub(crate) fn is_local(&self) -> bool {
         self.is_local
     }
 
-    /// A folder for temporary files that programs may write in.
+    /// Returns a directory for temporary files that programs may write to.
     pub(crate) fn scratch_dir(&self) -> Result<PathBuf, ToolError> {
         if self.is_local {
             return self.jobs.scratch(self.cx.session.id());
@@ -157,8 +157,8 @@ impl<'a> ProgramRunner<'a> {
         Ok(said.map_or_else(|| PathBuf::from("/tmp"), PathBuf::from))
     }
 
-    /// Runs a program to its end, or to the end of its time. It has ended
-    /// then, and so has all that it started.
+    /// Runs a program until it exits or times out. On return it and all its
+    /// descendants have ended.
     pub(crate) async fn run(&self, what: ProgramCommand<'_>) -> Result<ProgramRun, ToolError> {
         self.cx.check_cancelled()?;
         let confinement = match (&self.cx.confinement, self.is_local) {
@@ -167,7 +167,7 @@ impl<'a> ProgramRunner<'a> {
                 held.write.push(self.jobs.scratch(self.cx.session.id())?);
                 Some(Arc::new(held))
             }
-            // The walls of another place hold it there.
+            // A remote backend applies its own confinement.
             _ => None,
         };
         let order = CommandSpec {
@@ -216,7 +216,7 @@ impl<'a> ProgramRunner<'a> {
                 WaitLimits { deadline: Some(next), idle_timeout: None, cancel: &self.cx.cancel };
             match job.wait(&patience).await {
                 WaitOutcome::Ended(ended) => {
-                    // What it has left behind would write on.
+                    // Descendants left behind would keep writing.
                     if ended.has_descendants {
                         job.terminate(KILL_GRACE).await;
                     }
@@ -224,7 +224,7 @@ impl<'a> ProgramRunner<'a> {
                 }
                 WaitOutcome::Deadline if next == until => break,
                 WaitOutcome::Cancelled => break,
-                // Nobody is there to type; it gets what it was given.
+                // No user can type; the program only gets the given input.
                 WaitOutcome::AwaitingInput => tokio::time::sleep(Duration::from_millis(200)).await,
                 _ => {}
             }

@@ -1,4 +1,4 @@
-//! What callers call the argument `path` when they have learnt other tools.
+//! Names that models trained on other tools use for the argument `path`.
 
 use hermes_core::ToolSpec;
 
@@ -16,12 +16,12 @@ const DIR_PATH_ALIASES: [&str; 8] = [
     "root",
 ];
 
-/// `path` is a file.
+/// Adds the aliases for a `path` that is a file.
 pub(crate) fn add_file_aliases(spec: ToolSpec) -> ToolSpec {
     FILE_PATH_ALIASES.into_iter().fold(spec, |spec, name| spec.parameter_alias(name, "path"))
 }
 
-/// `path` is a folder.
+/// Adds the aliases for a `path` that is a directory.
 pub(crate) fn add_dir_aliases(spec: ToolSpec) -> ToolSpec {
     DIR_PATH_ALIASES.into_iter().fold(spec, |spec, name| spec.parameter_alias(name, "path"))
 }

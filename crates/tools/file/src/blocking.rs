@@ -1,12 +1,12 @@
-//! The way from an async call to a thread that may block on the disk.
+//! Runs blocking disk work from async calls.
 
 use hermes_core::{ToolContext, ToolError};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::oneshot;
 use tokio::task::JoinError;
 
-/// Runs `work` where it may block. A cancelled call is answered at once; the
-/// thread notices at its next look at the token.
+/// Runs `work` on a blocking thread. A cancelled call returns at once; the
+/// thread stops at its next check of the token.
 pub(crate) async fn off_thread<T: Send + 'static>(
     cx: &ToolContext,
     work: impl FnOnce(&ToolContext) -> Result<T, ToolError> + Send + 'static,
@@ -14,10 +14,10 @@ pub(crate) async fn off_thread<T: Send + 'static>(
     let inner = cx.clone();
     let (tell, told) = oneshot::channel();
     let task = tokio::task::spawn_blocking(move || {
-        // It may have waited for a thread, and the call may be over by now.
+        // The call may have been cancelled while waiting for a thread.
         let done = inner.check_cancelled().and_then(|()| work(&inner));
         drop(inner);
-        // If nobody waits for it any more, the call was cancelled.
+        // If the receiver is gone, the call was cancelled.
         let _ = tell.send(done);
     });
     match cx.run_until_cancelled(told).await? {
@@ -29,9 +29,10 @@ pub(crate) async fn off_thread<T: Send + 'static>(
     }
 }
 
-/// The same for brief work. To wake another thread takes a good part of the
-/// time of such work, so it is done right here if others can go on meanwhile.
-/// A cancelled call is answered when the work next looks at the token.
+/// Like [`off_thread`], for brief work. Waking another thread costs a large
+/// part of the time of such work, so it runs on the current worker if other
+/// tasks can move away. A cancelled call returns at the next check of the
+/// token.
 pub(crate) async fn in_place<T: Send + 'static>(
     cx: &ToolContext,
     work: impl FnOnce(&ToolContext) -> Result<T, ToolError> + Send + 'static,

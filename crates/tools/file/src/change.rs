@@ -1,5 +1,5 @@
-//! The one way in which tools of this family change files: under a lock, all
-//! or nothing, read back, and known to the session.
+//! The only path by which tools of this crate change files: under a lock, all
+//! or nothing, verified, and recorded in the session.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -15,36 +15,34 @@ pub(crate) use hermes_files::{ExistingFile, FileChange};
 use crate::seen_files::{self, FileHash, FileSighting};
 use crate::versions;
 
-/// How long a call waits for others to be done with a file.
+/// How long a call waits for a file lock.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What became of a change. The bytes that were written have been read back
-/// and compared.
+/// The outcome of a change. The written bytes have been read back and compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AppliedChange {
     /// The file; its new name if it was moved.
     pub(crate) path: PathBuf,
-    /// The version that is there now; none if it was removed, or moved as it
-    /// was.
+    /// The hash of the new content; none if the file was removed, or moved
+    /// unchanged.
     pub(crate) hash: Option<FileHash>,
-    /// Whether there was no file of that name before.
+    /// Whether the file did not exist before.
     pub(crate) created: bool,
-    /// The folders that were made for it, from the top down.
+    /// The directories created for it, from the top down.
     pub(crate) created_dirs: Vec<PathBuf>,
-    /// What the file had and could not be kept: attributes, the owner.
+    /// What could not be preserved of the file: attributes, the owner.
     pub(crate) not_kept: Vec<String>,
 }
 
-/// Files that nobody else changes meanwhile who asks in the same way, be it
-/// another thread or another process.
+/// Files locked against other threads and processes that use the same locks.
 #[derive(Debug)]
 pub(crate) struct LockedFiles<'a> {
     cx: &'a ToolContext,
     hold: FileLocks<'a>,
 }
 
-/// Holds the files at these paths, which are absolute and need not exist.
-/// Waits for whoever holds one of them.
+/// Locks the files at these paths, which are absolute and need not exist. Waits
+/// for current lock holders.
 pub(crate) fn lock_files<'a>(
     cx: &'a ToolContext,
     paths: &[&Path],
@@ -52,7 +50,7 @@ pub(crate) fn lock_files<'a>(
     let wait = cx.remaining().map_or(LOCK_TIMEOUT, |left| left.min(LOCK_TIMEOUT));
     let journals = cx.ports.get::<JournalDir>();
     let hold = FileAccess::new(cx).lock(paths, wait, &cx.cancel)?;
-    // Whoever had the files before may have been killed on the way.
+    // The previous lock holder may have been killed during a change.
     let mut recovered = journals.as_ref().map(|journals| journals.recover()).unwrap_or_default();
     let folders: Vec<_> = paths.iter().filter_map(|path| path.parent()).collect();
     let is_here = |file: &PathBuf| file.parent().is_some_and(|folder| folders.contains(&folder));
@@ -63,46 +61,46 @@ pub(crate) fn lock_files<'a>(
     }
 }
 
-/// The files are no longer what the caller has seen of them.
+/// Reports a recovery: the files no longer have the content that the caller
+/// saw.
 fn recovered_error(recovered: &[RecoveredChange]) -> ToolError {
     let files: usize = recovered.iter().map(|change| change.files.len()).sum();
     let left = recovered.iter().flat_map(|change| &change.not_restored);
     let left: Vec<String> = left.map(|path| path.display().to_string()).collect();
     let mut message = format!(
-        "An earlier change of {files} files here was cut off in the middle. It was taken back, and \
+        "An earlier change of {files} files here was interrupted. It was rolled back, and \
          nothing else was done"
     );
     if !left.is_empty() {
         message +=
-            &format!("; somebody has changed these since, so they stay: {}", left.join(", "));
+            &format!("; these were changed since, so they were left alone: {}", left.join(", "));
     }
     ToolError::conflict(message)
         .with("taken_back", files)
-        .with_hint("Read the files again, then make the change again.")
+        .with_hint("Read the files again, then repeat the change.")
 }
 
-/// Who keeps what the call replaces, if anybody does.
+/// Returns the reporter that saves what the call replaces, if there is one.
 pub(crate) fn change_reporter(cx: &ToolContext) -> Option<Arc<dyn ChangeReporter>> {
     cx.ports.get::<dyn ChangeReporter>()
 }
 
 impl<'a> LockedFiles<'a> {
-    /// Those of the files that are written shall be programs, or none.
+    /// Sets or clears the executable bit of these files when they are written.
     pub(crate) fn with_programs(self, programs: HashMap<PathBuf, bool>) -> Self {
         Self { hold: self.hold.with_executables(programs), ..self }
     }
 
-    /// What the file holds now; none if there is no file.
+    /// Reads the current content; none if the file does not exist.
     pub(crate) fn current(&self, path: &Path) -> Result<Option<Vec<u8>>, ToolError> {
         self.hold.read(path)
     }
 
-    /// Makes the changes, in this order: all of them or none, and only if
-    /// `permit` agrees. Both it and `look`, which is told the new versions, do
-    /// their work while the disk does its own.
+    /// Applies the changes in this order: all of them or none, and only if
+    /// `permit` agrees. `permit` and `look`, which receives the new hashes, run
+    /// while the disk writes.
     ///
-    /// A file that was looked at with [`Self::current`] must still be the one
-    /// that was seen then.
+    /// A file read with [`Self::current`] must not have changed since.
     pub(crate) fn commit<T: Send, P>(
         self,
         changes: &[FileChange],
@@ -123,8 +121,8 @@ impl<'a> LockedFiles<'a> {
             }
         };
         let is_permitted = AtomicBool::new(false);
-        // Folders that are made for a file go with it when it is undone, so
-        // somebody has to look before they are there.
+        // Undo also removes directories created for a file, so the reporter
+        // must look before they exist.
         let makes_folders = changes.iter().flat_map(FileChange::paths).any(|path| {
             path.parent().is_some_and(|folder| std::fs::symlink_metadata(folder).is_err())
         });
@@ -138,7 +136,7 @@ impl<'a> LockedFiles<'a> {
             if !makes_folders {
                 keep();
             }
-            // Nothing that is old goes for a change that is refused.
+            // A refused change must not prune old checkpoints.
             let is_tidy = is_permitted.load(Ordering::Acquire);
             if is_tidy {
                 tidy();
@@ -148,7 +146,8 @@ impl<'a> LockedFiles<'a> {
         let meanwhile = || {
             let permitted = permit()?;
             is_permitted.store(true, Ordering::Release);
-            // There is time for it now, and none when the answer is due.
+            // Done here, where there is time, rather than when the result is
+            // due.
             versions::make_room(
                 changes.iter().filter_map(FileChange::content).map(<[u8]>::len).sum(),
             );
@@ -182,7 +181,7 @@ impl<'a> LockedFiles<'a> {
     }
 }
 
-/// Keeps what was written for a while: see [`versions`].
+/// Caches what was written for a while: see [`versions`].
 pub(crate) fn cache_versions(
     changes: impl IntoIterator<Item = FileChange>,
     done: &[AppliedChange],
@@ -197,7 +196,7 @@ pub(crate) fn cache_versions(
     }
 }
 
-/// What a change has left where.
+/// Returns the state of each path after a change.
 fn written_files(change: &FileChange, digest: Option<blake3::Hash>) -> Vec<FileWritten<'_>> {
     let left = change
         .content()
@@ -217,9 +216,9 @@ fn written_files(change: &FileChange, digest: Option<blake3::Hash>) -> Vec<FileW
     }
 }
 
-/// Tells the session.
+/// Records the change in the session.
 fn record_in_session(cx: &ToolContext, change: &FileChange, hash: Option<&FileHash>) {
-    // The encoding that was named for a file goes with it.
+    // A recorded encoding moves with its file.
     let named = match change {
         FileChange::Move { from, .. } => seen_files::recorded_encoding(cx, from),
         _ => None,

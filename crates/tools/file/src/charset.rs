@@ -1,6 +1,5 @@
-//! Which encoding a text is in where its bytes leave that open: the one that
-//! the caller names, that it was written in, or that `.editorconfig` has for
-//! the file.
+//! The encoding of a text whose bytes are ambiguous: the one that the caller
+//! names, that the file was written in, or that `.editorconfig` sets for it.
 
 use std::path::Path;
 
@@ -13,12 +12,11 @@ use hermes_text::{NotTextError, TextDocument};
 
 use crate::seen_files;
 
-/// The mark of the byte order, as a character.
+/// The byte order mark as a character.
 pub(crate) const BYTE_ORDER_MARK: char = '\u{FEFF}';
 
-/// A text file that was read, in the encoding that it is in. What is in ASCII
-/// so far is in any of many: in the one that was named for it or is said to be
-/// that of such files, if it is one of them.
+/// Decodes a text file. Pure ASCII is valid in many encodings; it gets the
+/// recorded or configured one, if that is among them.
 pub(crate) fn read(
     cx: &ToolContext,
     path: &Path,
@@ -31,7 +29,7 @@ pub(crate) fn read(
     }
 }
 
-/// The encoding of bytes that are ASCII so far, if it is another than UTF-8.
+/// Returns the encoding of pure ASCII bytes, if it is not UTF-8.
 fn ambiguous_encoding(
     format: &TextFormat,
     bytes: &[u8],
@@ -46,8 +44,8 @@ fn ambiguous_encoding(
     hint().filter(|encoding| *encoding != UTF_8).filter(is_open)
 }
 
-/// The same, in the encoding that the caller names; a byte order mark counts
-/// for more.
+/// Like [`read`], in the encoding that the caller names; a byte order mark
+/// takes precedence.
 pub(crate) fn read_as(
     cx: &ToolContext,
     path: &Path,
@@ -60,8 +58,8 @@ pub(crate) fn read_as(
     Ok(document)
 }
 
-/// The caller says what encoding a text is in. Where its bytes look like
-/// another, that is what the session goes by from now on.
+/// Records the encoding that the caller names, if detection would choose
+/// another. The session uses it from then on.
 pub(crate) fn remember_encoding(
     cx: &ToolContext,
     path: &Path,
@@ -75,24 +73,23 @@ pub(crate) fn remember_encoding(
     seen_files::record_encoding(cx, path, (looks != told).then_some(told));
 }
 
-/// The encoding in which the session wrote a file, or was told to read it in, or that `.editorconfig` has
-/// for it, as far as the call may look. It takes some looking around, so it is
-/// for bytes that do not speak for themselves.
+/// Returns the encoding that the session recorded for a file, or that
+/// `.editorconfig` sets for it, as far as the call may read. Reads the disk, so
+/// use it only for ambiguous bytes.
 pub(crate) fn known_encoding(cx: &ToolContext, path: &Path) -> Option<&'static Encoding> {
     seen_files::recorded_encoding(cx, path)
         .or_else(|| editorconfig_charset(cx, path).map(EditorConfigCharset::encoding))
 }
 
-/// The encoding that somebody would take these bytes for who knows nothing of
-/// how they came there.
+/// Detects the encoding of these bytes without what the session recorded.
 pub(crate) fn detect_format(cx: &ToolContext, path: &Path, bytes: &[u8]) -> TextFormat {
     detect_format_with(bytes, true, || {
         editorconfig_charset(cx, path).map(EditorConfigCharset::encoding)
     })
 }
 
-/// The format of a new file: in the encoding that was named for it, or as such
-/// files are said to be.
+/// Returns the format of a new file: the recorded encoding, or the one that
+/// `.editorconfig` sets.
 pub(crate) fn new_file_format(cx: &ToolContext, path: &Path) -> TextFormat {
     match seen_files::recorded_encoding(cx, path) {
         Some(named) => TextFormat::new(named, named == UTF_16LE || named == UTF_16BE),
@@ -101,7 +98,7 @@ pub(crate) fn new_file_format(cx: &ToolContext, path: &Path) -> TextFormat {
     }
 }
 
-/// The encoding that a caller named, and whether it wants a byte order mark.
+/// Parses an encoding name, and whether it asks for a byte order mark.
 pub(crate) fn parse_encoding(name: &str) -> Result<(&'static Encoding, bool), ToolError> {
     let plain = name.trim().to_ascii_lowercase();
     let without = ["-bom", "-sig", "_bom", "_sig"].iter().find_map(|mark| plain.strip_suffix(mark));
@@ -109,14 +106,13 @@ pub(crate) fn parse_encoding(name: &str) -> Result<(&'static Encoding, bool), To
     let known = |label: &str| Encoding::for_label_no_replacement(label.as_bytes());
     match known(label).or_else(|| known(&web_label(label))) {
         Some(encoding) => Ok((encoding, without.is_some())),
-        None => Err(ToolError::invalid(format!("There is no encoding '{name}'")).with_hint(
-            "Names are those of the web, such as utf-8, utf-8-bom, utf-16le, windows-1252, \
-             shift_jis, gbk.",
+        None => Err(ToolError::invalid(format!("Unknown encoding '{name}'")).with_hint(
+            "Use a WHATWG name, such as utf-8, utf-8-bom, utf-16le, windows-1252, shift_jis, gbk.",
         )),
     }
 }
 
-/// The web's name for what other programs call differently.
+/// Maps names used by other programs to WHATWG labels.
 fn web_label(label: &str) -> String {
     let bare: String = label.chars().filter(char::is_ascii_alphanumeric).collect();
     let number = |prefix: &str| bare.strip_prefix(prefix).map(str::to_owned);
@@ -146,7 +142,7 @@ fn editorconfig_charset(cx: &ToolContext, path: &Path) -> Option<EditorConfigCha
     }
     let configs: Vec<_> =
         found.iter().map(|(folder, text)| EditorConfigFile { dir: folder, text }).collect();
-    // The folders are real ones, so the file must be, too.
+    // The directories are canonical, so the file's path must be, too.
     let real = files.real_path(path);
     editorconfig::charset_for(&configs, real.as_deref().unwrap_or(path))
 }

@@ -1,4 +1,4 @@
-//! A line as text, of which only a window of characters is kept.
+//! Decodes a line and keeps only a window of its characters.
 
 use std::io::{self, Read};
 
@@ -6,22 +6,22 @@ use encoding_rs::{Encoding, UTF_8};
 
 use crate::lines::{LineReader, LineStop, NewlineEncoding};
 
-/// Bytes behind the window that are looked at to say how long the line is.
+/// Bytes scanned after the window to determine the length of the line.
 const LENGTH_SCAN_BYTES: usize = 1024 * 1024;
 
-/// Which characters of a line to keep.
+/// Range of characters of a line to keep.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LineWindow {
-    /// How many to pass over first.
+    /// Number of characters to skip.
     pub(crate) skip: u64,
-    /// How many to keep at most.
+    /// Maximum number of characters to keep.
     pub(crate) take: u64,
 }
 
-/// What ends a line.
+/// The terminator of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LineTerminator {
-    /// Nothing: the file does.
+    /// None: the line ends with the file.
     None,
     Lf,
     CrLf,
@@ -29,17 +29,17 @@ pub(crate) enum LineTerminator {
     Cr,
 }
 
-/// A line, as much of it as was asked for.
+/// A line, clipped to a window.
 #[derive(Debug)]
 pub(crate) struct ClippedLine {
     /// The characters inside the window.
     pub(crate) text: String,
-    /// How many characters the whole line has, its ending not counted.
+    /// Number of characters in the whole line, without its terminator.
     pub(crate) chars: u64,
-    /// Whether it goes on for longer than was looked at.
+    /// Whether the line continues beyond what was scanned.
     pub(crate) is_endless: bool,
     pub(crate) ending: LineTerminator,
-    /// Whether bytes without a meaning became U+FFFD.
+    /// Whether invalid bytes became U+FFFD.
     pub(crate) damaged: bool,
 }
 
@@ -50,8 +50,8 @@ impl LineWindow {
         reader: &mut LineReader<'_, R>,
         encoding: &'static Encoding,
     ) -> io::Result<Option<ClippedLine>> {
-        // Encodings with shift states are back in the first one at a line's
-        // end, so each line can be decoded by itself.
+        // Encodings with shift states return to the initial one at a line's
+        // end, so each line can be decoded separately.
         let mut decoder = None;
         let mut line = WindowBuffer { clip: self, text: String::new(), seen: 0, last: None };
         let mut scratch = String::new();
@@ -90,13 +90,13 @@ impl LineWindow {
         Ok(Some(ClippedLine { text: line.text, chars: line.seen, is_endless, ending, damaged }))
     }
 
-    /// The first character behind the window, counted from 0.
+    /// Returns the index of the first character after the window, from 0.
     fn end(self) -> u64 {
         self.skip.saturating_add(self.take)
     }
 }
 
-/// Bytes that are their own text: nothing of them is left for what follows.
+/// Returns bytes that are valid UTF-8 and leave no partial character behind.
 fn as_plain_text<'b>(bytes: &'b [u8], encoding: &'static Encoding) -> Option<&'b str> {
     let is_text = encoding == UTF_8 || encoding.is_ascii_compatible() && bytes.is_ascii();
     is_text.then(|| std::str::from_utf8(bytes).ok())?
@@ -123,7 +123,7 @@ impl WindowBuffer {
         self.last = piece.chars().next_back().or(self.last);
     }
 
-    /// A carriage return before the line feed belongs to the ending.
+    /// Counts a carriage return before the line feed as part of the terminator.
     fn finish(&mut self, stop: LineStop, newline: NewlineEncoding) -> LineTerminator {
         match (stop, newline, self.last) {
             (LineStop::Inside | LineStop::FileEnded, ..) => LineTerminator::None,
@@ -140,7 +140,7 @@ impl WindowBuffer {
     }
 }
 
-/// Which line endings were met.
+/// The line terminators seen.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct LineTerminators {
     lf: bool,
@@ -149,7 +149,7 @@ pub(crate) struct LineTerminators {
 }
 
 impl LineTerminators {
-    /// Those of a text.
+    /// Scans a text.
     pub(crate) fn from_text(text: &str) -> Self {
         let mut met = Self::default();
         let bytes = text.as_bytes();
@@ -166,7 +166,7 @@ impl LineTerminators {
         self.cr |= ending == LineTerminator::Cr;
     }
 
-    /// Their name; none for plain line feeds, which need no mention.
+    /// Returns their name; none for plain line feeds, which need no mention.
     pub(crate) fn name(self) -> Option<&'static str> {
         match (self.crlf, self.lf) {
             (true, true) => Some("mixed"),

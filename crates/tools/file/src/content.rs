@@ -1,44 +1,43 @@
-//! What a file holds, judged by its bytes and never by its name.
+//! Detects what a file contains, by its bytes and never by its name.
 
 use encoding_rs::Encoding;
 use hermes_text::binary;
 use hermes_text::codec::{TextFormat, detect_format_with};
 
-/// Text of some format, or something that lines cannot show.
+/// Text in some format, or binary content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DetectedContent {
     Text(TextFormat),
     Binary(BinaryKind),
 }
 
-/// A kind of binary file: what it is called and what to do with it.
+/// A kind of binary file, with its name and advice on how to read it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BinaryKind {
     pub(crate) name: &'static str,
     pub(crate) advice: &'static str,
 }
 
-// A tool of another family may be missing: it is named as one that may help.
-const IMAGE_ADVICE: &str = "Look at it with vision_analyze, if that is available.";
+// Tools of other crates may be missing, so the advice says so.
+const IMAGE_ADVICE: &str = "View it with vision_analyze, if that is available.";
 const ARCHIVE_ADVICE: &str = "List or unpack it with file_compress.";
-const SOUND_ADVICE: &str =
-    "It takes a program for sound and pictures, such as ffmpeg, in the terminal.";
+const SOUND_ADVICE: &str = "Use a media program such as ffmpeg in the terminal.";
 const PROGRAM_ADVICE: &str =
-    "Programs such as `file` and `strings` tell more about it in the terminal.";
-const FONT_ADVICE: &str = "Programs such as `fc-scan` tell more about it in the terminal.";
+    "Inspect it in the terminal with programs such as `file` and `strings`.";
+const FONT_ADVICE: &str = "Inspect it in the terminal with programs such as `fc-scan`.";
 const OFFICE_ADVICE: &str =
     "Convert it first, for example with `soffice --headless --convert-to docx`.";
 const PDF_ADVICE: &str = "Read it without raw=true for its text.";
 const DATABASE_ADVICE: &str =
     "Query it with database_query, if that is available, or a program such as sqlite3.";
 const RECODE_ADVICE: &str = "Convert it first, for example with `iconv -f UTF-32 -t UTF-8`.";
-const UNKNOWN_ADVICE: &str = "If it is text, name its encoding, such as encoding=utf-16le; programs such as `file` and `xxd` tell \
-     more about it in the terminal.";
+const UNKNOWN_ADVICE: &str = "If it is text, name its encoding, such as encoding=utf-16le; \
+     otherwise inspect it in the terminal with programs such as `file` and `xxd`.";
 
-/// What a kind of file begins with, its name, and what to do with it.
+/// A prefix, the name of the kind, and the advice.
 type FileSignature = (&'static [u8], &'static str, &'static str);
 
-/// Beginnings that no text has.
+/// Prefixes that no text has.
 const BINARY_SIGNATURES: &[FileSignature] = &[
     (b"\xFF\xFE\0\0", "UTF-32 text", RECODE_ADVICE),
     (b"\0\0\xFE\xFF", "UTF-32 text", RECODE_ADVICE),
@@ -81,7 +80,8 @@ const BINARY_SIGNATURES: &[FileSignature] = &[
     (b"\0\x01\0\0\0", "a TrueType font", FONT_ADVICE),
 ];
 
-/// Beginnings that a text may have too: they only name what is binary anyway.
+/// Prefixes that text may have too: they only name content already found
+/// binary.
 const AMBIGUOUS_SIGNATURES: &[FileSignature] = &[
     (b"GIF87a", "a GIF image", IMAGE_ADVICE),
     (b"GIF89a", "a GIF image", IMAGE_ADVICE),
@@ -97,7 +97,7 @@ const AMBIGUOUS_SIGNATURES: &[FileSignature] = &[
     (b"\xFF\xF1", "an AAC recording", SOUND_ADVICE),
 ];
 
-/// Marks that stand further in: where, what, its name, and what to do with it.
+/// An offset, the bytes there, the name of the kind, and the advice.
 type OffsetSignature = (usize, &'static [u8], &'static str, &'static str);
 
 const OFFSET_SIGNATURES: &[OffsetSignature] = &[
@@ -112,8 +112,8 @@ const OFFSET_SIGNATURES: &[OffsetSignature] = &[
 ];
 
 impl DetectedContent {
-    /// What begins with `sample`; `complete` says that the sample is all. The
-    /// encoding of a text that does not give it away is asked of `hint`.
+    /// Detects the content from `sample`, which is the whole file if
+    /// `complete`. `hint` supplies the encoding of ambiguous text.
     pub(crate) fn detect(
         sample: &[u8],
         complete: bool,
@@ -128,8 +128,8 @@ impl DetectedContent {
         }
     }
 
-    /// The same, where the caller knows the encoding. What is noise in it is
-    /// no text all the same.
+    /// Like [`Self::detect`], for a known encoding. Content that decodes to
+    /// noise is still binary.
     pub(crate) fn detect_as(sample: &[u8], format: TextFormat) -> Self {
         Self::from_verdict(sample, format, binary::binary_reason_in_encoding(sample, format))
     }
@@ -143,17 +143,17 @@ impl DetectedContent {
 }
 
 impl BinaryKind {
-    /// Whether it is a picture.
+    /// Whether it is an image.
     pub(crate) fn is_image(self) -> bool {
         self.advice == IMAGE_ADVICE
     }
 
-    /// What is no text, whatever follows.
+    /// Identifies content that is binary, whatever follows.
     pub(crate) fn detect_certain(sample: &[u8]) -> Option<Self> {
         Self::match_signature(sample, BINARY_SIGNATURES)
     }
 
-    /// What bytes are that are no text.
+    /// Identifies bytes known to be binary.
     pub(crate) fn detect(sample: &[u8]) -> Self {
         let unknown = Self { name: "binary data", advice: UNKNOWN_ADVICE };
         let named = Self::detect_certain(sample).or_else(|| Self::match_offset_signature(sample));

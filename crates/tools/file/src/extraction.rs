@@ -1,4 +1,4 @@
-//! The text of documents, kept for the next page.
+//! Text extraction from documents, cached for the next page.
 
 use std::collections::VecDeque;
 use std::io::{Read, Seek, SeekFrom};
@@ -12,16 +12,17 @@ use parking_lot::Mutex;
 use crate::path_text::display_path;
 use crate::source::{SeekableFile, VersionStamp};
 
-/// How many texts are kept, and how many bytes of them.
+/// Limits of the cache: number of texts and their total bytes.
 const MAX_CACHED_TEXTS: usize = 4;
 const MAX_CACHED_BYTES: usize = 64 * 1024 * 1024;
-/// Documents from this size on may take a while.
+/// Documents larger than this report progress.
 const LARGE_DOCUMENT_BYTES: u64 = 1024 * 1024;
 
 static TEXT_CACHE: Mutex<VecDeque<(VersionStamp, Arc<ExtractedText>)>> =
     Mutex::new(VecDeque::new());
 
-/// The text of the document in `source`; nothing if it is text as it stands.
+/// Returns the text of the document in `source`; `None` if the file can be read
+/// as plain text instead.
 pub(crate) fn extract_text(
     path: &Path,
     source: &mut SeekableFile,
@@ -39,7 +40,7 @@ pub(crate) fn extract_text(
     }
     if source.len() > limits.file_bytes {
         let error = DocumentError::TooLarge(format!(
-            "it has {} bytes, and at most {} are taken apart",
+            "{} bytes, the limit is {}",
             source.len(),
             limits.file_bytes
         ));
@@ -60,7 +61,7 @@ pub(crate) fn extract_text(
             }
             Ok(Some(extracted))
         }
-        // A broken notebook is text all the same.
+        // A broken notebook is still readable as text.
         Err(_) if kind == DocumentKind::Notebook => Ok(None),
         Err(error) => Err(extraction_error(path, kind, &error)),
     }
@@ -87,7 +88,7 @@ fn extraction_error(path: &Path, kind: DocumentKind, error: &DocumentError) -> T
     let (sort, hint) = match error {
         DocumentError::Damaged(_) => (
             ErrorKind::InvalidArguments,
-            "Another program may open it; its bytes can be read with byte_offset=0.",
+            "Try another program; the raw bytes can be read with byte_offset=0.",
         ),
         DocumentError::TooLarge(_) => {
             (ErrorKind::Limit, "Split it or convert it to text with another program first.")
@@ -98,7 +99,7 @@ fn extraction_error(path: &Path, kind: DocumentKind, error: &DocumentError) -> T
         DocumentError::TooSlow(_) => {
             (ErrorKind::Timeout, "Convert it to text with another program in the terminal.")
         }
-        DocumentError::Busy => (ErrorKind::Unavailable, "Try again in a minute."),
+        DocumentError::Busy => (ErrorKind::Unavailable, "Retry in a minute."),
     };
     let what = format!("{} is a document ({}), but {error}", display_path(path), kind.name());
     ToolError::new(sort, what).with_hint(hint)

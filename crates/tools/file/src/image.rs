@@ -1,6 +1,6 @@
-//! The width and height of a picture, read from its first bytes.
+//! Image dimensions, read from the first bytes of the file.
 
-/// Width and height in pixels, for PNG, JPEG, GIF, WebP and BMP.
+/// Returns width and height in pixels, for PNG, JPEG, GIF, WebP and BMP.
 pub(crate) fn dimensions(head: &[u8]) -> Option<(u32, u32)> {
     if head.starts_with(b"\x89PNG\r\n\x1A\n") {
         return Some((be_u32(head, 16)?, be_u32(head, 20)?));
@@ -44,12 +44,12 @@ fn bmp(head: &[u8]) -> Option<(u32, u32)> {
     if le_u32(head, 14)? == 12 {
         return Some((le_u16(head, 18)?, le_u16(head, 20)?));
     }
-    // A height below zero means that the rows come from the top.
+    // A negative height means that the rows are stored top-down.
     let size = |at| read_array(head, at).map(|bytes| i32::from_le_bytes(bytes).unsigned_abs());
     Some((size(18)?, size(22)?))
 }
 
-/// Goes from segment to segment to the one that begins the frame.
+/// Walks the segments to the start-of-frame marker.
 fn jpeg(head: &[u8]) -> Option<(u32, u32)> {
     let mut at = 2;
     loop {

@@ -1,4 +1,4 @@
-//! Tools for files and folders.
+//! Tools for files and directories.
 
 mod aliases;
 mod blocking;

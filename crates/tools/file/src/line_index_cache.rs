@@ -1,5 +1,5 @@
-//! Line indexes that outlive a call, so that the next page of a large file is
-//! a seek: in this process, and for others in the session.
+//! Cache of line indexes, shared with other processes of the session, so the
+//! next page of a large file is a seek.
 
 use std::collections::VecDeque;
 
@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 use crate::lines::{LineIndex, NewlineEncoding};
 use crate::source::{SeekableFile, VersionStamp};
 
-/// The session document.
+/// The session document that stores shared indexes.
 const INDEX_DOCUMENT: &str = "lines";
-/// Files from this size on are worth telling other processes about, and so is
-/// having counted this much more of one.
+/// Minimum file size, and minimum newly counted bytes, for storing an index in
+/// the session.
 const SHARE_THRESHOLD_BYTES: u64 = 64 * 1024 * 1024;
-/// How many indexes are kept, here and in the session.
+/// Maximum number of indexes, in this process and in the session.
 const MAX_CACHED_INDEXES: usize = 32;
 const MAX_SESSION_INDEXES: usize = 8;
 
@@ -27,7 +27,7 @@ struct CachedIndex {
     index: LineIndex,
 }
 
-/// What is known of the lines of a file, which may be nothing.
+/// Returns the cached line index of a file, or an empty one.
 pub(crate) fn load(
     cx: &ToolContext,
     source: &SeekableFile,
@@ -54,7 +54,7 @@ pub(crate) fn load(
     here.or_else(there).unwrap_or_else(unknown)
 }
 
-/// Keeps what was learnt; `before` is how much was counted when it was loaded.
+/// Caches an index; `before` is its [`LineIndex::counted`] at load time.
 pub(crate) fn store(cx: &ToolContext, source: &SeekableFile, index: &LineIndex, before: u64) {
     let counted = index.counted();
     if source.memory().is_some() || counted == before || !source.stamp().is_settled() {
@@ -69,7 +69,7 @@ pub(crate) fn store(cx: &ToolContext, source: &SeekableFile, index: &LineIndex, 
     }
     let is_news = index.total().is_some() || counted - before >= SHARE_THRESHOLD_BYTES;
     if source.len() >= SHARE_THRESHOLD_BYTES && is_news {
-        // Without it the next process counts again; that is no reason to fail.
+        // Best effort: without it the next process counts again.
         let _ = cx.session.update(INDEX_DOCUMENT, |kept: &mut Vec<CachedIndex>| {
             kept.retain(|old| !is_same_file(old, &entry));
             kept.insert(0, entry);

@@ -1,19 +1,19 @@
-//! Lines of a file of any size, in windows of bounded memory.
+//! Line access to files of any size with bounded memory.
 
 use std::io::{self, Read, Seek, SeekFrom};
 
 use encoding_rs::{Encoding, UTF_16BE, UTF_16LE};
 use serde::{Deserialize, Serialize};
 
-/// What ends a line, as bytes of an encoding. Every encoding but the UTF-16s
-/// keeps the bytes 0x0A and 0x0D for their controls alone.
+/// The line terminator in a given encoding. Every encoding except UTF-16 uses
+/// the bytes 0x0A and 0x0D only for the control characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum NewlineEncoding {
     /// A line feed.
     Byte,
     WideLittle,
     WideBig,
-    /// A carriage return, in a file that has no line feed.
+    /// A carriage return, in a file without line feeds.
     Return,
     ReturnLittle,
     ReturnBig,
@@ -28,7 +28,8 @@ impl NewlineEncoding {
         }
     }
 
-    /// What ends lines in a file of that encoding that begins with `bytes`.
+    /// Detects the line terminator of a file in `encoding` that starts with
+    /// `bytes`.
     pub(crate) fn detect(encoding: &'static Encoding, bytes: &[u8]) -> Self {
         let newline = Self::for_encoding(encoding);
         let old = match newline {
@@ -48,7 +49,7 @@ impl NewlineEncoding {
         !matches!(self, Self::Byte | Self::Return)
     }
 
-    /// Whether it is a carriage return.
+    /// Whether the terminator is a carriage return.
     pub(crate) fn is_return(self) -> bool {
         matches!(self, Self::Return | Self::ReturnLittle | Self::ReturnBig)
     }
@@ -57,7 +58,8 @@ impl NewlineEncoding {
         if self.is_return() { b'\r' } else { b'\n' }
     }
 
-    /// Where line ends begin. `bytes` begins with a whole character.
+    /// Yields the offsets of line terminators. `bytes` starts at a character
+    /// boundary.
     fn positions(self, bytes: &[u8]) -> impl Iterator<Item = usize> + '_ {
         memchr::memchr_iter(self.byte(), bytes).filter_map(move |at| match self {
             Self::Byte | Self::Return => Some(at),
@@ -93,36 +95,36 @@ impl NewlineEncoding {
     }
 }
 
-/// Where lines are, as far as anybody wanted to know: marks at even distances
-/// from which any line is found by reading a little. It grows as it is asked
-/// for lines further on, and can be kept for the next call.
+/// Index of line positions, built lazily: marks at regular intervals from which
+/// any line is found with a short scan. It grows with each lookup further into
+/// the file and can be cached for the next call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LineIndex {
     newline: NewlineEncoding,
-    /// Where the text begins, behind a byte order mark.
+    /// Offset of the text, after a byte order mark.
     start: u64,
-    /// How much is read at a time.
+    /// Bytes per chunk.
     chunk: usize,
-    /// How many chunks lie between two marks.
+    /// Number of chunks between two marks.
     stride: u64,
-    /// Line ends before each mark.
+    /// Line terminators before each mark.
     marks: Vec<u64>,
-    /// How many chunks were counted, and the line ends in them.
+    /// Number of chunks counted, and the line terminators in them.
     chunks: u64,
     ends: u64,
-    /// Whether the last chunk ended with a line end.
+    /// Whether the last chunk ends with a line terminator.
     is_terminated: bool,
-    /// How many lines there are, once the end was seen.
+    /// Number of lines, known once the end is reached.
     total: Option<u64>,
 }
 
 impl LineIndex {
-    /// How much is read at a time.
+    /// Bytes per chunk.
     pub(crate) const CHUNK_BYTES: usize = 256 * 1024;
-    /// How many marks a large file gets.
+    /// Maximum number of marks per file.
     const MAX_MARKS: u64 = 512;
 
-    /// Nothing counted yet, in a file of `len` bytes. `chunk` is even.
+    /// Creates an empty index for a file of `len` bytes. `chunk` is even.
     pub(crate) fn new(newline: NewlineEncoding, start: u64, len: u64, chunk: usize) -> Self {
         let stride = (len / chunk.max(1) as u64).div_ceil(Self::MAX_MARKS).max(1);
         Self {
@@ -138,39 +140,40 @@ impl LineIndex {
         }
     }
 
-    /// Whether it is about a text that begins and ends lines like this.
+    /// Whether the index was built with this terminator and start offset.
     pub(crate) fn is_about(&self, newline: NewlineEncoding, start: u64) -> bool {
         (self.newline, self.start) == (newline, start)
     }
 
-    /// The number of lines, once the end was seen. A line end at the very end
-    /// begins no line.
+    /// Returns the number of lines, once the end is reached. A trailing
+    /// terminator does not start a line.
     pub(crate) fn total(&self) -> Option<u64> {
         self.total
     }
 
-    /// Lines that there are at least.
+    /// Returns a lower bound of the number of lines.
     pub(crate) fn at_least(&self) -> u64 {
         self.total.unwrap_or(self.ends)
     }
 
-    /// Whether the last line is ended, once the end was seen.
+    /// Whether the last line is terminated, once the end is reached.
     pub(crate) fn is_terminated(&self) -> Option<bool> {
         self.total.map(|_| self.is_terminated)
     }
 
-    /// How many bytes were counted.
+    /// Returns how many bytes are counted so far.
     pub(crate) fn counted(&self) -> u64 {
         self.chunks * self.chunk as u64
     }
 
-    /// Counts to the end.
+    /// Counts to the end and returns the number of lines.
     pub(crate) fn finish<R: Read + Seek>(&mut self, source: &mut R) -> io::Result<u64> {
         self.count_to(source, u64::MAX)?;
         Ok(self.total.unwrap_or(self.ends))
     }
 
-    /// Where line `number`, counted from 1, begins; nothing if there are fewer.
+    /// Returns the offset of line `number`, counted from 1; `None` past the
+    /// last line.
     pub(crate) fn find<R: Read + Seek>(
         &mut self,
         source: &mut R,
@@ -180,7 +183,7 @@ impl LineIndex {
         if wanted == 0 && self.total.is_none() {
             return Ok(Some(self.start));
         }
-        // A line that begins where the counting stopped may not be there.
+        // A line that starts where counting stopped may not exist.
         let is_behind = self.ends < wanted || self.ends == wanted && self.is_terminated;
         if is_behind && self.total.is_none() {
             return self.count_to(source, wanted);
@@ -210,8 +213,8 @@ impl LineIndex {
         }
     }
 
-    /// Counts on until that many line ends were met, and says where the last
-    /// of them ends; nothing if the text does first.
+    /// Counts until `ends` line terminators are found and returns the offset
+    /// after the last of them; `None` if the text ends first.
     fn count_to<R: Read + Seek>(&mut self, source: &mut R, ends: u64) -> io::Result<Option<u64>> {
         if self.total.is_some() {
             return Ok(None);
@@ -238,17 +241,17 @@ impl LineIndex {
                 let open = !is_empty && !self.is_terminated;
                 let total = self.ends + u64::from(open);
                 self.total = Some(total);
-                // Behind the last line end there may be no line.
+                // No line may follow the last terminator.
                 return Ok(found.filter(|_| ends < total));
             }
-            // At the very end of a chunk it is open whether more follows.
+            // At the end of a chunk it is unknown whether more follows.
             if found.is_some_and(|at| at < base) {
                 return Ok(found);
             }
         }
     }
 
-    /// Where the `nth` line end of `bytes` is over.
+    /// Returns the offset after the `nth` line terminator of `bytes`.
     fn nth_line_end(&self, bytes: &[u8], nth: u64) -> u64 {
         let Some(before) = nth.checked_sub(1) else { return 0 };
         let before = usize::try_from(before).unwrap_or(usize::MAX);
@@ -257,19 +260,19 @@ impl LineIndex {
     }
 }
 
-/// How the reading of a line ended.
+/// Where reading a line stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LineStop {
-    /// With its line end.
+    /// At its terminator.
     Ended,
-    /// With the file.
+    /// At the end of the file.
     FileEnded,
-    /// Inside: nobody wanted to know more of it.
+    /// Inside the line: the callback wanted no more.
     Inside,
 }
 
-/// Reads one line after the other from where the source stands, piece by
-/// piece, so that the length of a line does not matter.
+/// Reads consecutive lines from the source's position, in pieces, so line
+/// length is unbounded.
 #[derive(Debug)]
 pub(crate) struct LineReader<'a, R> {
     source: &'a mut R,
@@ -281,25 +284,25 @@ pub(crate) struct LineReader<'a, R> {
 }
 
 impl<'a, R: Read> LineReader<'a, R> {
-    /// How much is read at a time.
+    /// Bytes per read.
     pub(crate) const WINDOW_BYTES: usize = 64 * 1024;
 
-    /// `window` is even.
+    /// Creates a reader; `window` is even.
     pub(crate) fn new(source: &'a mut R, newline: NewlineEncoding, window: usize) -> Self {
         Self { source, newline, buffer: vec![0; window], from: 0, to: 0, taken: 0 }
     }
 
-    /// How many bytes the lines so far had.
+    /// Returns the number of bytes consumed so far.
     pub(crate) fn bytes_read(&self) -> u64 {
         self.taken
     }
 
-    /// What ends its lines.
+    /// Returns the line terminator.
     pub(crate) fn newline(&self) -> NewlineEncoding {
         self.newline
     }
 
-    /// Whether nothing follows.
+    /// Whether the source is exhausted.
     pub(crate) fn is_at_end(&mut self) -> io::Result<bool> {
         if self.from == self.to {
             self.from = 0;
@@ -308,8 +311,9 @@ impl<'a, R: Read> LineReader<'a, R> {
         Ok(self.to == 0)
     }
 
-    /// Hands over the next line without its end, as long as `piece` wants
-    /// more, and says how that stopped; nothing at the end of the text.
+    /// Passes the next line without its terminator to `piece` until that
+    /// returns false, and returns where reading stopped; `None` at the end of
+    /// the text.
     pub(crate) fn next_line(
         &mut self,
         mut piece: impl FnMut(&[u8]) -> bool,
@@ -337,8 +341,8 @@ impl<'a, R: Read> LineReader<'a, R> {
     }
 }
 
-/// Reads until the buffer is full or the source ends, so that characters of
-/// two bytes never straddle two buffers.
+/// Reads until the buffer is full or the source ends, so two-byte characters
+/// never straddle two buffers.
 pub(crate) fn fill_buffer<'b>(
     source: &mut impl Read,
     buffer: &'b mut [u8],

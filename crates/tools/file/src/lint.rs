@@ -1,6 +1,6 @@
-//! Syntax errors that a change brings into a file. They are told, and never a
-//! reason to refuse: files with comments, templates and halves of a change
-//! are written on purpose.
+//! Syntax errors that a change introduces into a file. They are reported but
+//! never reject the change: files with comments, templates and half-finished
+//! edits are written on purpose.
 
 use std::path::Path;
 
@@ -11,14 +11,14 @@ use serde::de::IgnoredAny;
 mod python;
 mod yaml;
 
-/// Problems that are told.
+/// Maximum number of problems reported.
 const MAX_PROBLEMS: usize = 5;
 
-/// What was found.
+/// Result of a syntax check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct LintReport {
     pub(crate) status: LintStatus,
-    /// Those that the old content did not have.
+    /// Problems that the old content did not have.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) problems: Vec<SyntaxProblem>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -30,11 +30,11 @@ pub(crate) struct LintReport {
 pub(crate) enum LintStatus {
     Ok,
     Error,
-    /// It was not looked at; the message says why.
+    /// Not checked; the message says why.
     Skipped,
 }
 
-/// One syntax error, counted from 1.
+/// One syntax error; line and column count from 1.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct SyntaxProblem {
     pub(crate) line: usize,
@@ -42,11 +42,11 @@ pub(crate) struct SyntaxProblem {
     pub(crate) message: String,
 }
 
-/// What can be checked.
+/// Syntaxes that can be checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FileSyntax {
     Json,
-    /// Comments and trailing commas are part of it.
+    /// Allows comments and trailing commas.
     JsonWithComments,
     JsonLines,
     Toml,
@@ -55,15 +55,14 @@ enum FileSyntax {
     Python,
 }
 
-/// Checks the new content of a file, going by its name; none if nothing is
-/// known of such files.
+/// Checks the new content of a file by its name; `None` for unknown file types.
 pub(crate) fn check(path: &Path, old: Option<&str>, new: &str) -> Option<LintReport> {
     let syntax = FileSyntax::for_path(path)?;
     if new.trim().is_empty() {
         return None;
     }
     if new.len() > syntax.max_bytes() {
-        return Some(LintReport::skipped("The file is too long to be checked."));
+        return Some(LintReport::skipped("The file is too large to check."));
     }
     let found = match syntax.problems(new) {
         Ok(found) => found,
@@ -71,7 +70,7 @@ pub(crate) fn check(path: &Path, old: Option<&str>, new: &str) -> Option<LintRep
     };
     if found.is_empty() {
         let note = (syntax == FileSyntax::Json && strict_json(new).is_some())
-            .then(|| "It has comments or trailing commas, which strict parsers refuse.".to_owned());
+            .then(|| "It has comments or trailing commas, which strict parsers reject.".to_owned());
         return Some(LintReport { status: LintStatus::Ok, problems: Vec::new(), message: note });
     }
     if syntax.template_marks().iter().any(|mark| new.contains(mark)) {
@@ -88,7 +87,7 @@ pub(crate) fn check(path: &Path, old: Option<&str>, new: &str) -> Option<LintRep
     problems.truncate(MAX_PROBLEMS);
     let message = (inherited > 0).then(|| {
         let errors = if inherited == 1 { "error was" } else { "errors were" };
-        format!("{inherited} syntax {errors} there before.")
+        format!("{inherited} syntax {errors} present before.")
     });
     Some(LintReport { status: LintStatus::Error, problems, message })
 }
@@ -100,13 +99,13 @@ impl LintReport {
 }
 
 impl SyntaxProblem {
-    /// What it is, wherever it has moved to.
+    /// Identifies the problem independently of its line number.
     fn fingerprint<'a>(&'a self, text: &'a str) -> (&'a str, &'a str) {
         let line = text.lines().nth(self.line.saturating_sub(1)).unwrap_or_default();
         (&self.message, line.trim())
     }
 
-    /// One at a byte of the text.
+    /// Creates a problem at a byte offset of the text.
     fn at_offset(text: &str, byte: usize, message: String) -> Self {
         let mut byte = byte.min(text.len());
         while !text.is_char_boundary(byte) {
@@ -138,7 +137,7 @@ impl FileSyntax {
         }
     }
 
-    /// Longer texts are not looked at.
+    /// Returns the size above which a text is not checked.
     fn max_bytes(self) -> usize {
         match self {
             Self::Yaml => 1024 * 1024,
@@ -146,20 +145,20 @@ impl FileSyntax {
         }
     }
 
-    /// What a text has that a template makes such a file from.
+    /// Markers of a template that generates such a file.
     fn template_marks(self) -> &'static [&'static str] {
         match self {
-            // In Python two braces are one in a string, and `<%` is arithmetic.
+            // In Python, `{{` is an escaped brace and `<%` is arithmetic.
             Self::Python => &["{% "],
             _ => &["{{", "{%", "<%"],
         }
     }
 
-    /// Why, if it cannot be told.
+    /// Returns the syntax problems, or why the text cannot be checked.
     fn problems(self, text: &str) -> Result<Vec<SyntaxProblem>, String> {
         let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
         Ok(match self {
-            // Whoever writes comments into JSON means JSON with comments.
+            // JSON with comments is treated as JSONC.
             Self::Json | Self::JsonWithComments => match strict_json(text) {
                 None => Vec::new(),
                 Some(strict) => match strict_json(&without_comments(text)) {
@@ -177,12 +176,12 @@ impl FileSyntax {
     }
 }
 
-/// The problem that a fault at a byte is.
+/// Converts an error at a byte offset to a problem.
 fn problems_at_byte(text: &str, fault: Option<(usize, String)>) -> Vec<SyntaxProblem> {
     fault.into_iter().map(|(at, message)| SyntaxProblem::at_offset(text, at, message)).collect()
 }
 
-/// Files that are called JSON and read with comments.
+/// Whether a `.json` file is conventionally read with comments.
 fn allows_comments(path: &Path, stem: &str) -> bool {
     let in_folder = |name: &str| path.parent().is_some_and(|folder| folder.ends_with(name));
     let begins = ["tsconfig", "jsconfig", "devcontainer", ".devcontainer", ".eslintrc", "deno"];
@@ -190,7 +189,7 @@ fn allows_comments(path: &Path, stem: &str) -> bool {
 }
 
 fn strict_json(text: &str) -> Option<SyntaxProblem> {
-    // Skips over values without recursion, so depth does not matter.
+    // Skips values without recursion, so nesting depth does not matter.
     let error = serde_json::from_str::<IgnoredAny>(text).err()?;
     let told = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
@@ -214,12 +213,12 @@ fn toml_problem(text: &str) -> Option<SyntaxProblem> {
     Some(SyntaxProblem::at_offset(text, at, message))
 }
 
-/// The text with spaces for comments and trailing commas; every other byte
-/// stays where it was.
+/// Replaces comments and trailing commas with spaces; every other byte keeps
+/// its offset.
 fn without_comments(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
-    // A comma that nothing has followed yet.
+    // A comma that only whitespace has followed so far.
     let mut comma: Option<usize> = None;
     while let Some(c) = rest.next() {
         match (c, rest.peek()) {
@@ -235,7 +234,7 @@ fn without_comments(text: &str) -> String {
                 }
             }
             ('/', Some('*')) => {
-                // The star that opens it does not close it.
+                // The opening star does not close the comment.
                 rest.next();
                 plain.push_str("  ");
                 let mut last = ' ';
@@ -279,7 +278,7 @@ fn copy_string(rest: &mut impl Iterator<Item = char>, plain: &mut String) {
     }
 }
 
-/// As many spaces as the character has bytes; line feeds stay.
+/// Pushes as many spaces as the character has bytes; keeps line feeds.
 fn blank(plain: &mut String, c: char) {
     if c == '\n' {
         plain.push('\n');

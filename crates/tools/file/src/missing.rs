@@ -1,6 +1,5 @@
-//! The answer to a path that leads nowhere: what of it exists, and what may
-//! have been meant. Only names are looked at, and only around a path that the
-//! call may read.
+//! Errors for paths that do not exist: the part that exists, and similar names.
+//! Only names are read, and only around a path that the call may read.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -13,18 +12,18 @@ use serde_json::Value;
 use crate::path_text::{self, display_path};
 use crate::similar::nearest;
 
-/// How many names are suggested.
+/// Maximum number of suggested names.
 const MAX_SUGGESTIONS: usize = 5;
-/// How many entries of a folder are compared.
+/// Maximum number of directory entries compared.
 const MAX_COMPARED_ENTRIES: usize = 1000;
-/// How many folders above are looked into for the same name.
+/// Maximum number of parent directories searched for the same name.
 const MAX_PARENT_DIRS: usize = 4;
-/// How many folders below.
+/// Maximum number of child directories searched for the same name.
 const MAX_CHILD_DIRS: usize = 100;
 
-const BROKEN_LINK_HINT: &str = "Mend the link, or name another path.";
+const BROKEN_LINK_HINT: &str = "Fix the link, or use another path.";
 
-/// What was looked for.
+/// The expected kind of entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MissingKind {
     File,
@@ -35,7 +34,7 @@ impl MissingKind {
     fn name(self) -> &'static str {
         match self {
             Self::File => "File",
-            Self::Directory => "Folder",
+            Self::Directory => "Directory",
         }
     }
 
@@ -47,13 +46,13 @@ impl MissingKind {
     }
 }
 
-/// Why there is nothing at `path`.
+/// Explains why nothing exists at `path`.
 pub(crate) fn explain_missing(wanted: MissingKind, path: &Path, cx: &ToolContext) -> ToolError {
     explain_missing_near(wanted, path, path, cx)
 }
 
-/// The same for a call that may not read `path`, but `known`: no folder is
-/// looked into but those above that one.
+/// Like [`explain_missing`], for a call that may read `known` but not `path`:
+/// reads only the ancestors of `known`.
 pub(crate) fn explain_missing_near(
     wanted: MissingKind,
     path: &Path,
@@ -67,22 +66,25 @@ pub(crate) fn explain_missing_near(
     let is_near = |(folder, _): &(&Path, &Path)| known.starts_with(folder);
     if path != known && !split_existing(&files, path).as_ref().is_some_and(is_near) {
         return ToolError::not_found(what)
-            .with_hint("Check the path; directory_list shows what a folder holds.");
+            .with_hint("Check the path; directory_list lists a directory.");
     }
     if let Some(way) = broken_link(&files, path) {
         return ToolError::not_found(format!("{what} (a link {way})")).with_hint(BROKEN_LINK_HINT);
     }
     let Some((folder, rest)) = split_existing(&files, path) else {
         return ToolError::not_found(what)
-            .with_hint("Check the path; directory_list shows what a folder holds.");
+            .with_hint("Check the path; directory_list lists a directory.");
     };
     if let Some(way) = broken_link(&files, folder) {
         let what = format!("{what} ({} is a link {way})", display_path(folder));
         return ToolError::not_found(what).with_hint(BROKEN_LINK_HINT);
     }
     if !is_directory(&files, folder) {
-        return ToolError::not_found(format!("{what} ({} is not a folder)", display_path(folder)))
-            .with_hint("Nothing can be in it; check the path.");
+        return ToolError::not_found(format!(
+            "{what} ({} is not a directory)",
+            display_path(folder)
+        ))
+        .with_hint("It cannot contain files; check the path.");
     }
     let mut parts = rest.iter();
     let missing = parts.next().unwrap_or_default();
@@ -116,9 +118,11 @@ pub(crate) fn explain_missing_near(
         .with("existing_folder", display_path(folder))
     };
     if found.is_empty() {
-        return error.with_hint("Check the path; directory_list shows what a folder holds.");
+        return error.with_hint("Check the path; directory_list lists a directory.");
     }
-    error.with_hint("One of the similar names may be meant.").with(wanted.suggestions(), found)
+    error
+        .with_hint("One of the similar names may be the intended one.")
+        .with(wanted.suggestions(), found)
 }
 
 fn exists(files: &FileAccess<'_>, path: &Path) -> bool {
@@ -129,7 +133,7 @@ fn is_directory(files: &FileAccess<'_>, path: &Path) -> bool {
     files.metadata(path).is_ok_and(|found| found.kind == FileKind::Directory)
 }
 
-/// Where the link at `path` leads, if it leads nowhere.
+/// Describes the target of the link at `path`, if the link is broken.
 fn broken_link(files: &FileAccess<'_>, path: &Path) -> Option<String> {
     if exists(files, path) {
         return None;
@@ -137,7 +141,7 @@ fn broken_link(files: &FileAccess<'_>, path: &Path) -> Option<String> {
     let first = files.read_link(path).ok().flatten()?;
     let shown = first.display();
     let Ok(end) = real_path(path) else {
-        return Some(format!("to {shown}, which leads nowhere"));
+        return Some(format!("to {shown}, which cannot be resolved"));
     };
     let direct = path.parent().is_some_and(|folder| folder.join(&first) == end);
     Some(if direct {
@@ -147,13 +151,12 @@ fn broken_link(files: &FileAccess<'_>, path: &Path) -> Option<String> {
     })
 }
 
-/// The deepest part of the path that exists, as far as one may look, and the
-/// rest.
+/// Splits a path into its deepest readable part that exists and the rest.
 fn split_existing<'a>(files: &FileAccess<'_>, path: &'a Path) -> Option<(&'a Path, &'a Path)> {
     let parts: Vec<&Path> = path.ancestors().skip(1).collect();
     let mut deepest = None;
     for part in parts.into_iter().rev() {
-        // A link that leads nowhere is there all the same.
+        // A broken link still exists.
         match files.read_link(part) {
             Ok(_) => deepest = Some(part),
             Err(error) if error.kind() == ErrorKind::Denied => {}
@@ -164,8 +167,8 @@ fn split_existing<'a>(files: &FileAccess<'_>, path: &'a Path) -> Option<(&'a Pat
     Some((folder, path.strip_prefix(folder).ok()?))
 }
 
-/// The same name in another folder: above, up to where the call is at work, or
-/// one level below.
+/// Finds the same name in ancestors up to the working directory, or one level
+/// below.
 fn same_name_nearby(
     files: &FileAccess<'_>,
     wanted: MissingKind,
@@ -203,7 +206,7 @@ fn similar_names(
         kind => !only_folders || kind == FileKind::Directory,
     };
     let names = entries.into_iter().flatten().take(MAX_COMPARED_ENTRIES).flatten().filter(fits);
-    // Names that are no text are compared by what is shown of them.
+    // Names that are not UTF-8 are compared by their lossy form.
     let mut odd = HashMap::new();
     let names = names.map(|entry| {
         entry.name.into_string().unwrap_or_else(|name| {

@@ -107,5 +107,5 @@ fn a_file_in_the_way_is_named() {
     fs::write(root.path().join("file"), "").expect("file");
     let error = explained(MissingKind::File, root.path(), "file/below");
     assert!(error["error"].as_str().expect("text").ends_with("/file is not a folder)"), "{error}");
-    assert_eq!(error["hint"], "Nothing can be in it; check the path.");
+    assert_eq!(error["hint"], "It cannot contain files; check the path.");
 }

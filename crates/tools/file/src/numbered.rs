@@ -1,30 +1,30 @@
-//! Our own answers, recognised when they are about to become the content of a
-//! file: lines with numbers in front, or the note that a file is unchanged.
+//! Detects tool output about to be written as file content: numbered lines, or
+//! the note that a file is unchanged.
 
 use serde_json::Value;
 
 use crate::unchanged::UNCHANGED_MESSAGE;
 
-/// A longer text is no note; a path has at most 4,096 bytes, which may be
+/// Maximum size of a note: a path has at most 4,096 bytes, which may be
 /// escaped.
 const MAX_NOTE_BYTES: usize = 16 * 1024;
-/// The least share of lines that must have a number, in percent.
+/// Minimum percentage of lines that must be numbered.
 const MIN_NUMBERED_PERCENT: usize = 60;
 
-/// How much a text looks like the numbered lines that `read_file` shows.
+/// How likely a text consists of numbered lines from `read_file`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LineNumbering {
     No,
-    /// It may as well be a table of which the first column counts, or a line
-    /// that happens to begin so: what it is, the lines that were shown tell.
+    /// May also be a table with a counting first column, or a line that happens
+    /// to start this way; comparing with the shown lines decides.
     Perhaps,
     Surely,
 }
 
 impl LineNumbering {
-    /// That of a text. The first line of ours and most of the others begin with
-    /// `N|`, and the numbers follow one another. A table has a heading, or as
-    /// many columns in every row.
+    /// Classifies a text. In `read_file` output the first line and most others
+    /// start with `N|`, with ascending numbers. A table has a heading, or the
+    /// same number of columns in every row.
     pub(crate) fn detect(text: &str) -> Self {
         if !begins_numbered(text.as_bytes()) {
             return Self::No;
@@ -32,7 +32,7 @@ impl LineNumbering {
         let (mut lines, mut numbered, mut bars) = (0_usize, 0_usize, None);
         let mut last: Option<u64> = None;
         let (mut is_table, mut has_gaps) = (true, false);
-        // So many without a number are too many.
+        // Upper bound for the early exit on unnumbered lines.
         let most = hermes_text::count_lines(text) + 1;
         for line in hermes_text::lines(text).filter(|line| !line.trim().is_empty()) {
             if (lines - numbered) * 100 > most * (100 - MIN_NUMBERED_PERCENT) {
@@ -40,7 +40,8 @@ impl LineNumbering {
             }
             lines += 1;
             let Some((number, rest)) = split_number(line) else {
-                // We number every line; what stands behind them may be a note.
+                // `read_file` numbers every line; unnumbered text after them
+                // may be a note.
                 if numbered == 0 {
                     return Self::No;
                 }
@@ -63,16 +64,16 @@ impl LineNumbering {
     }
 }
 
-/// Whether the first line of a text may have a number in front: mostly it has
-/// none, and that is quickly seen.
+/// Whether the first line of a text may be numbered; a cheap check that rejects
+/// most texts.
 pub(crate) fn begins_numbered(text: &[u8]) -> bool {
     let line = text.trim_ascii_start();
     let digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
     digits > 0 && line.get(digits) == Some(&b'|')
 }
 
-/// Whether a line of a numbered text is, without its number, the one that
-/// another text has at that very place.
+/// Whether a line of a numbered text equals, without its number, the line of
+/// another text at that number.
 pub(crate) fn numbers_lines_of(numbered: &str, text: &str) -> bool {
     let mut lines = hermes_text::lines(text).zip(1_u64..);
     hermes_text::lines(numbered).filter_map(split_number).any(|(number, shown)| {
@@ -81,8 +82,8 @@ pub(crate) fn numbers_lines_of(numbered: &str, text: &str) -> bool {
     })
 }
 
-/// Whether a text is the answer of `read_file` that nothing has changed, or
-/// little more than the sentence in it.
+/// Whether a text is the `read_file` result for an unchanged file, or little
+/// more than its message.
 pub(crate) fn is_unchanged_note(text: &str) -> bool {
     let text = text.trim();
     if text.len() <= 2 * UNCHANGED_MESSAGE.len() && text.contains(UNCHANGED_MESSAGE) {
@@ -96,14 +97,13 @@ pub(crate) fn is_unchanged_note(text: &str) -> bool {
         && answer.contains_key("content_returned")
 }
 
-/// The number in front of a line, and the line.
+/// Splits a line into its number and its text.
 fn split_number(line: &str) -> Option<(u64, &str)> {
     let line = line.trim_start();
     let digits = line.bytes().take_while(u8::is_ascii_digit).count();
     let (number, rest) = line.split_at_checked(digits)?;
     let rest = rest.strip_prefix('|')?;
-    // A number with leading zeros was not written by us; it fits no more
-    // than 18 digits either.
+    // Line numbers have no leading zeros and at most 18 digits.
     let is_ours = (1..=18).contains(&digits) && (number == "0" || !number.starts_with('0'));
     Some((is_ours.then(|| number.parse().ok())??, rest))
 }

@@ -1,4 +1,4 @@
-//! A file as it was found, before a call changes it.
+//! The original content of a file, before a call changes it.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -14,7 +14,7 @@ use crate::seen_files::FileHash;
 pub(crate) struct OriginalFile {
     document: Result<TextDocument, NotTextReason>,
     len: u64,
-    /// Made when it is asked for, which may be while the disk is busy.
+    /// Computed lazily, possibly while the disk is busy.
     hash: OnceLock<FileHash>,
 }
 
@@ -23,7 +23,7 @@ impl OriginalFile {
         Self::read_as(cx, path, bytes, None)
     }
 
-    /// The same, in an encoding that the caller names.
+    /// Like [`OriginalFile::read`], in an encoding given by the caller.
     pub(crate) fn read_as(
         cx: &ToolContext,
         path: &Path,
@@ -38,7 +38,7 @@ impl OriginalFile {
         Self { document, len, hash }
     }
 
-    /// Bytes of the file.
+    /// Returns the size in bytes.
     pub(crate) fn len(&self) -> u64 {
         self.len
     }
@@ -48,17 +48,17 @@ impl OriginalFile {
         self.hash.get_or_init(|| FileHash::from_bytes(bytes))
     }
 
-    /// The reason if it is not text.
+    /// Returns the document, or the reason why it is not text.
     pub(crate) fn document(&self) -> Result<&TextDocument, NotTextReason> {
         self.document.as_ref().map_err(|reason| *reason)
     }
 
-    /// None if it is not text.
+    /// Returns the text; `None` if the file is not text.
     pub(crate) fn text(&self) -> Option<&str> {
         self.document.as_ref().ok().map(TextDocument::text)
     }
 
-    /// Whether the file holds exactly these bytes.
+    /// Whether the file content equals `bytes`.
     pub(crate) fn holds(&self, bytes: &[u8]) -> bool {
         match &self.document {
             Ok(document) => document.bytes() == bytes,

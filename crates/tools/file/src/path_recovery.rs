@@ -1,16 +1,16 @@
-//! Paths that are right but for how they begin or are joined: with the prefix
-//! of a diff or of the project, from another root, or with backslashes.
+//! Recovery of paths with a wrong prefix or separator: the prefix of a diff or
+//! of the project, another root, or backslashes.
 
 use std::path::{Component, Path, PathBuf};
 
 use hermes_core::ToolContext;
 use hermes_files::{FileAccess, FileKind};
 
-/// Parts of a path that are left out at most.
+/// Maximum number of leading components dropped.
 const MAX_DROPPED_PARTS: usize = 64;
 
-/// The file below the working folder that is meant by a path that leads
-/// nowhere. Only names are looked at.
+/// Returns the file below the working directory that a nonexistent path
+/// probably means. Reads names only.
 pub(crate) fn intended_file(path: &Path, cx: &ToolContext) -> Option<PathBuf> {
     let names = FileAccess::new(cx).names_around(path).ok()?;
     let cwd = cx.working_dir.cwd();
@@ -30,7 +30,7 @@ pub(crate) fn intended_file(path: &Path, cx: &ToolContext) -> Option<PathBuf> {
         .collect();
     for left_out in 1..parts.len().min(MAX_DROPPED_PARTS) {
         let (before, rest) = parts.split_at(left_out);
-        // A name alone says too little, unless it is clear what stands before it.
+        // A bare name is too ambiguous, unless the dropped prefix is known.
         let is_known = |name: &&str| matches!(*name, "a" | "b") || cwd.ends_with(name);
         let place = cwd.join(rest.iter().collect::<PathBuf>());
         if (rest.len() > 1 || before.iter().all(is_known)) && is_file(&place) {

@@ -1,5 +1,5 @@
-//! How a path is written in arguments and answers, which are text, although a
-//! name on disk may be any bytes: such a path is a `file://` address.
+//! Paths in arguments and results, which are text: a path that is not UTF-8 is
+//! written as a `file://` URL.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -9,10 +9,11 @@ use hermes_core::WorkingDir;
 use hermes_text::diff::{close_name, quote_name_bytes};
 
 const FILE_SCHEME: &str = "file://";
-/// Begins an address below the working folder, which only a patch has.
+/// Prefix of a URL below the working directory; only patches use it.
 const CWD_SCHEME: &str = "file://./";
 
-/// The absolute form of a path as a caller wrote it. Nothing is looked up.
+/// Returns the absolute form of a path written by a caller. Does not access the
+/// file system.
 pub(crate) fn resolve(at: &WorkingDir, written: &str) -> PathBuf {
     if let Some(rest) = written.strip_prefix(CWD_SCHEME) {
         return at.normalize(&at.cwd().join(percent_decode(rest)));
@@ -23,7 +24,7 @@ pub(crate) fn resolve(at: &WorkingDir, written: &str) -> PathBuf {
     }
 }
 
-/// A path in a form that [`resolve`] takes back.
+/// Formats a path so that [`resolve`] accepts it.
 pub(crate) fn display_path(path: &Path) -> String {
     match path.to_str() {
         Some(text) => text.to_owned(),
@@ -40,7 +41,7 @@ pub(crate) fn display_path(path: &Path) -> String {
     }
 }
 
-/// The same, from the working folder on for what is in it.
+/// Like [`display_path`], but relative for paths below the working directory.
 pub(crate) fn display_relative(path: &Path, at: &WorkingDir) -> String {
     match path.strip_prefix(at.cwd()).ok().and_then(Path::to_str) {
         Some(short) if !short.is_empty() => short.to_owned(),
@@ -48,8 +49,8 @@ pub(crate) fn display_relative(path: &Path, at: &WorkingDir) -> String {
     }
 }
 
-/// A path as the header of a diff has it, so that `patch` and git take it back:
-/// with a prefix below the working folder, and whole elsewhere.
+/// Formats a path for a diff header that `patch` and git accept: with a prefix
+/// below the working directory, absolute elsewhere.
 pub(crate) fn diff_header(prefix: &str, path: &Path, at: &WorkingDir) -> String {
     match path.strip_prefix(at.cwd()) {
         Ok(short) => quote_name_bytes(&[prefix.as_bytes(), short.as_os_str().as_bytes()].concat()),
@@ -57,21 +58,20 @@ pub(crate) fn diff_header(prefix: &str, path: &Path, at: &WorkingDir) -> String 
     }
 }
 
-/// The same behind `---` or `+++`, where it says where it ends.
+/// Like [`diff_header`], after `---` or `+++`, with its end marked.
 pub(crate) fn diff_heading(prefix: &str, path: &Path, at: &WorkingDir) -> String {
     close_name(diff_header(prefix, path, at))
 }
 
-/// Where a path leads that may be a link: the file that is read and written
-/// under it.
+/// Resolves a path that may be a symlink to the file that is read and written.
 pub(crate) fn follow_link(path: &Path) -> PathBuf {
     let is_link = std::fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
     let real = is_link.then(|| hermes_files::real_path(path).ok()).flatten();
     real.unwrap_or_else(|| path.to_path_buf())
 }
 
-/// A path below a folder that the caller wrote as `lead`: in the same way, or
-/// as an address where it is not text. `folder` is absolute.
+/// Formats a path below a directory that the caller wrote as `lead`: in the
+/// same style, or as a URL if it is not UTF-8. `folder` is absolute.
 pub(crate) fn display_below(lead: &str, folder: &Path, relative: &Path) -> String {
     let is_here = relative.as_os_str().is_empty();
     match relative.to_str().filter(|_| !lead.starts_with(FILE_SCHEME)) {
@@ -83,7 +83,7 @@ pub(crate) fn display_below(lead: &str, folder: &Path, relative: &Path) -> Strin
     }
 }
 
-/// The bytes behind percent signs; a sign without two digits stands for itself.
+/// Decodes percent escapes; a `%` without two hex digits is literal.
 fn percent_decode(text: &str) -> OsString {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

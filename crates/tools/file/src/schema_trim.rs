@@ -1,12 +1,11 @@
-//! Definitions without what goes without saying: each is read by a model again
-//! and again.
+//! Removal of redundant defaults from tool schemas, which a model reads with
+//! every request.
 
 use schemars::Schema;
 use serde_json::Value;
 
-/// Leaves out that a switch is off, a list empty and a count 0 where nothing is
-/// said. That a count is not negative stays: whoever gives such a one is told by
-/// it, with an example.
+/// Removes defaults that are false, empty or 0. The minimum of a count stays:
+/// the validation error for a negative value refers to it.
 pub(crate) fn omit_empty_defaults(schema: &mut Schema) {
     let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
     for property in properties.into_iter().flat_map(|all| all.values_mut()) {

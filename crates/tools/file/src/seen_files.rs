@@ -1,5 +1,5 @@
-//! What the callers of a session know of files: the version that each of them
-//! saw last, and who wrote the last one.
+//! What the callers of a session know about files: the version that each saw
+//! last, and who wrote the latest one.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,32 +15,32 @@ use serde::{Deserialize, Serialize};
 use crate::shards::{shard, shards};
 use crate::unsaved;
 
-/// The session document, which is in pieces.
+/// The sharded session document.
 const FILES_DOCUMENT: &str = "files";
-/// How many files are remembered in a piece of it; the one that was not touched
-/// for the longest time is forgotten first.
+/// Maximum number of files per shard; the least recently touched is evicted
+/// first.
 const MAX_FILES_PER_SHARD: usize = 64;
-/// How many tasks are remembered for one file.
+/// Maximum number of tasks recorded per file.
 const MAX_TASKS_PER_FILE: usize = 64;
 
-/// The version of a file: a hash of its bytes. One that was written down by a
-/// caller may be only the beginning of it.
+/// Version of a file: a hash of its bytes. A hash given by a caller may be only
+/// a prefix.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct FileHash(String);
 
 impl FileHash {
-    /// Digits that are kept, that are shown, and that are enough.
+    /// Number of digits stored, shown, and required.
     const STORED_DIGITS: usize = 32;
     const SHOWN_DIGITS: usize = 16;
     const MIN_DIGITS: usize = 8;
 
-    /// That of a whole file.
+    /// Hashes the content of a whole file.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Self {
         blake3::hash(bytes).into()
     }
 
-    /// Whether both are of one version: one may be the beginning of the other.
+    /// Whether both denote the same version: one may be a prefix of the other.
     pub(crate) fn matches(&self, other: &Self) -> bool {
         self.0.starts_with(&other.0) || other.0.starts_with(&self.0)
     }
@@ -66,54 +66,56 @@ impl FromStr for FileHash {
         if digits.len() < Self::MIN_DIGITS || !digits.bytes().all(|digit| digit.is_ascii_hexdigit())
         {
             return Err(ToolError::invalid(format!(
-                "'{text}' is not the hash of a file: at least {} hexadecimal digits",
+                "'{text}' is not a file hash: expected at least {} hexadecimal digits",
                 Self::MIN_DIGITS
             ))
-            .with_hint("Use the `hash` that read_file, write_file or patch gave for the file."));
+            .with_hint(
+                "Use the `hash` that read_file, write_file or patch returned for the file.",
+            ));
         }
         Ok(Self(digits.chars().take(Self::STORED_DIGITS).collect::<String>().to_ascii_lowercase()))
     }
 }
 
-/// What was learnt when a file was looked at.
+/// Facts about a file at the time it was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileSighting {
-    /// Bytes of the file.
+    /// Size in bytes.
     pub(crate) len: u64,
-    /// When it had last changed.
+    /// Modification time.
     pub(crate) modified: Option<SystemTime>,
-    /// Whether the caller was shown all of it.
+    /// Whether the caller saw the whole file.
     pub(crate) whole: bool,
 }
 
-/// Who wrote a file.
+/// Origin of a file version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FileWriter {
-    /// The task on whose behalf it was written.
+    /// Task that the file was written for.
     pub(crate) task_id: String,
-    /// The call that wrote it.
+    /// Call that wrote it.
     pub(crate) call_id: String,
-    /// When, in UTC.
+    /// Time of the write, in UTC.
     pub(crate) at: String,
 }
 
-/// How a caller stands to the version of a file that is there now.
+/// What a caller knows about the current version of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum VersionKnowledge {
-    /// It has not seen any.
+    /// The caller has seen no version.
     Unseen,
-    /// It has seen that there was none.
+    /// The file did not exist when the caller looked.
     Created {
-        /// The other task of the session that wrote this one.
+        /// The other task of the session that wrote the current version.
         by: Option<FileWriter>,
     },
-    /// It has seen this one.
+    /// The caller has seen the current version.
     Same,
-    /// It has seen another one.
+    /// The caller has seen a different version.
     Changed {
-        /// The version that it saw.
+        /// The version that the caller saw.
         seen: FileHash,
-        /// The other task of the session that wrote this one.
+        /// The other task of the session that wrote the current version.
         by: Option<FileWriter>,
     },
 }
@@ -131,13 +133,14 @@ pub(crate) struct SeenFileRecord {
     touched: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     wrote: Option<WriteRecord>,
-    /// By task.
+    /// Last sighting per task.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     seen: BTreeMap<String, SightingRecord>,
-    /// The tasks that looked and found nothing, and when.
+    /// Tasks that found no file, and when.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     missed: BTreeMap<String, u64>,
-    /// The encoding that it was written in, where its bytes look like another.
+    /// Encoding the file was written in, if detection would yield a different
+    /// one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     encoding: Option<String>,
 }
@@ -152,20 +155,20 @@ struct WriteRecord {
 struct SightingRecord {
     hash: FileHash,
     len: u64,
-    /// Nanoseconds since 1970.
+    /// Nanoseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     modified: Option<u64>,
     whole: bool,
     at: u64,
 }
 
-/// The caller was shown this version of a file, or a part of it. `hash` is
-/// that of the whole file.
+/// Records that the caller saw this version of a file, or a part of it. `hash`
+/// is that of the whole file.
 pub(crate) fn record_seen(cx: &ToolContext, path: &Path, hash: FileHash, facts: FileSighting) {
     update_record(cx, path, |record, at| record.add_sighting(cx, hash.clone(), facts, at));
 }
 
-/// The caller looked for a file, and there was none.
+/// Records that the caller looked for a file that does not exist.
 pub(crate) fn record_missing(cx: &ToolContext, path: &Path) {
     update_record(cx, path, |record, at| {
         record.seen.remove(&*cx.task_id);
@@ -179,7 +182,8 @@ pub(crate) fn record_missing(cx: &ToolContext, path: &Path) {
     });
 }
 
-/// The file is in an encoding that its bytes do not tell; none if they do.
+/// Records an encoding that cannot be detected from the bytes; `None` if it
+/// can.
 pub(crate) fn record_encoding(cx: &ToolContext, path: &Path, encoding: Option<&'static Encoding>) {
     if self::recorded_encoding(cx, path) != encoding {
         let name = encoding.map(|encoding| encoding.name().to_owned());
@@ -187,12 +191,12 @@ pub(crate) fn record_encoding(cx: &ToolContext, path: &Path, encoding: Option<&'
     }
 }
 
-/// The encoding that a file was written in, where its bytes do not tell.
+/// Returns the recorded encoding of a file, if it cannot be detected.
 pub(crate) fn recorded_encoding(cx: &ToolContext, path: &Path) -> Option<&'static Encoding> {
     Encoding::for_label(find_record(cx, path)?.encoding?.as_bytes())
 }
 
-/// The caller wrote this version of a file.
+/// Records that the caller wrote this version of a file.
 pub(crate) fn record_written(cx: &ToolContext, path: &Path, hash: FileHash, facts: FileSighting) {
     let by = FileWriter {
         task_id: cx.task_id.to_string(),
@@ -205,7 +209,7 @@ pub(crate) fn record_written(cx: &ToolContext, path: &Path, hash: FileHash, fact
     });
 }
 
-/// The file is gone; what was known of it counts no longer.
+/// Drops the record of a deleted file.
 pub(crate) fn forget(cx: &ToolContext, path: &Path) {
     let key = file_key(cx, path);
     let forget = |known: &mut SeenFiles| known.files.remove(&key).is_some();
@@ -216,8 +220,8 @@ pub(crate) fn forget(cx: &ToolContext, path: &Path) {
     }
 }
 
-/// How the caller stands to the version of a file that is there now. Its hash
-/// is only asked for if anything is known of the file.
+/// Returns what the caller knows about the current version of a file. `current`
+/// is evaluated only if a record exists.
 pub(crate) fn version_knowledge<'h>(
     cx: &ToolContext,
     path: &Path,
@@ -239,7 +243,7 @@ pub(crate) fn has_seen(cx: &ToolContext, path: &Path) -> bool {
     find_record(cx, path).is_some_and(|record| record.seen.contains_key(&*cx.task_id))
 }
 
-/// The versions of files that the session has seen last.
+/// Returns the last seen version of every file in the session.
 pub(crate) fn seen_versions(cx: &ToolContext) -> Vec<FileHash> {
     let read = |shard: String| cx.session.read::<SeenFiles>(&shard).unwrap_or_default();
     let records = shards(FILES_DOCUMENT).map(read).flat_map(|known| known.files.into_values());
@@ -247,14 +251,14 @@ pub(crate) fn seen_versions(cx: &ToolContext) -> Vec<FileHash> {
     sights.map(|sight| sight.hash).collect()
 }
 
-/// Whether the caller was shown all of the version that it saw last.
+/// Whether the caller saw all of the version that it saw last.
 pub(crate) fn has_seen_all(cx: &ToolContext, path: &Path) -> bool {
     let record = find_record(cx, path);
     record.is_some_and(|record| record.seen.get(&*cx.task_id).is_some_and(|sight| sight.whole))
 }
 
-/// The other task of the session that wrote the version that is there now,
-/// whose hash is only asked for if anybody did.
+/// Returns the other task of the session that wrote the current version.
+/// `current` is evaluated only if a write is recorded.
 pub(crate) fn other_writer<'h>(
     cx: &ToolContext,
     path: &Path,
@@ -264,8 +268,7 @@ pub(crate) fn other_writer<'h>(
 }
 
 impl SeenFileRecord {
-    /// Together with what this process could not write down, which counts for
-    /// what it has seen.
+    /// Merges records that this process could not save, which take precedence.
     fn merged_with(mut self, unsaved: Self) -> Self {
         for task in unsaved.seen.keys() {
             self.missed.remove(task);
@@ -311,8 +314,8 @@ fn find_record(cx: &ToolContext, path: &Path) -> Option<SeenFileRecord> {
     }
 }
 
-/// What cannot be written down is no reason to fail the call: this process
-/// knows it all the same.
+/// Updates a record. A failure to save does not fail the call: the record is
+/// kept in this process.
 fn update_record(cx: &ToolContext, path: &Path, change: impl Fn(&mut SeenFileRecord, u64)) {
     let key = file_key(cx, path);
     let unsaved = unsaved::find(&cx.session, &key);
@@ -348,13 +351,13 @@ fn update_record(cx: &ToolContext, path: &Path, change: impl Fn(&mut SeenFileRec
     }
 }
 
-/// One file has one name here, whichever link led to it.
+/// Returns the key of a file, independent of the link used to reach it.
 fn file_key(cx: &ToolContext, path: &Path) -> String {
     let real = FileAccess::new(cx).real_path(path);
     let path = real.as_deref().unwrap_or(path);
     match path.to_str() {
         Some(path) => path.to_owned(),
-        // Not text: two such names may look alike.
+        // Not UTF-8: two such names may have the same lossy form.
         None => format!(
             "{}\0{}",
             path.display(),

@@ -1,16 +1,16 @@
-//! Documents of a session that grow with it, cut into pieces: a call reads and
-//! writes the one that it needs.
+//! Sharding of session documents that grow: a call reads and writes only the
+//! shard it needs.
 
-/// How many pieces.
+/// Number of shards per document.
 pub(crate) const SHARD_COUNT: usize = 64;
 
-/// The document that holds what is known under `key`.
+/// Returns the name of the shard for `key`.
 pub(crate) fn shard(document: &str, key: &str) -> String {
     let [first, ..] = *blake3::hash(key.as_bytes()).as_bytes();
     shard_name(document, usize::from(first) % SHARD_COUNT)
 }
 
-/// All pieces of a document.
+/// Returns the names of all shards of a document.
 pub(crate) fn shards(document: &str) -> impl Iterator<Item = String> {
     (0..SHARD_COUNT).map(move |number| shard_name(document, number))
 }

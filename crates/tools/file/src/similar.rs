@@ -1,8 +1,8 @@
-//! Names that somebody may have meant.
+//! Suggestions for mistyped names.
 
 use std::cmp::Reverse;
 
-/// The names nearest to `wanted`, best first.
+/// Returns the names most similar to `wanted`, best first.
 pub(crate) fn nearest(
     wanted: &str,
     names: impl IntoIterator<Item = String>,
@@ -35,7 +35,8 @@ impl FoldedName {
         Self { written, folded, chars }
     }
 
-    /// Stem and extension; a leading dot begins no extension.
+    /// Splits into stem and extension; a leading dot does not start an
+    /// extension.
     fn parts(&self) -> (&str, &str) {
         match self.folded.rsplit_once('.') {
             Some((stem, extension)) if !stem.is_empty() => (stem, extension),
@@ -43,7 +44,7 @@ impl FoldedName {
         }
     }
 
-    /// From 0, nothing in common, to 100, only the case differs.
+    /// Similarity from 0 (nothing in common) to 100 (only the case differs).
     fn score(&self, other: &FoldedName) -> u32 {
         let (a, b) = (self.folded.as_str(), other.folded.as_str());
         if a.is_empty() || b.is_empty() {
@@ -72,8 +73,8 @@ impl FoldedName {
         typo.max(rough)
     }
 
-    /// From 61 to 89 by the share of characters that a typist got right; 0 if
-    /// that is less than six in ten.
+    /// Score from 61 to 89 by the share of correct characters; 0 if that is
+    /// below 60 %.
     fn typo_score(&self, other: &FoldedName) -> u32 {
         let (a, b) = (&self.chars, &other.chars);
         let longest = a.len().max(b.len());
@@ -89,14 +90,14 @@ impl FoldedName {
     }
 }
 
-/// Whether four in ten of the letters of `a` occur in `b`.
+/// Whether at least 40 % of the letters of `a` occur in `b`.
 fn shares_letters(a: &str, b: &str) -> bool {
     let all = a.chars().count();
     let shared = a.chars().filter(|&c| b.contains(c)).count();
     shared * 10 >= all * 4
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours between the two.
+/// Edit distance: insertions, deletions, substitutions and transpositions.
 fn edit_distance(a: &[char], b: &[char]) -> usize {
     let mut older: Vec<usize> = Vec::new();
     let mut old: Vec<usize> = (0..=b.len()).collect();

@@ -1,4 +1,4 @@
-//! An opened regular file: small ones in memory, large ones read as needed.
+//! An open regular file: small ones in memory, large ones read on demand.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
@@ -13,18 +13,18 @@ use serde::{Deserialize, Serialize};
 use crate::missing::{MissingKind, explain_missing};
 use crate::path_text::display_path;
 
-/// Files up to this size are read at once, so that what is shown is of one
-/// moment and its hash is known.
+/// Files up to this size are read at once, so the content is consistent and its
+/// hash is known.
 const MAX_IN_MEMORY_BYTES: u64 = 8 * 1024 * 1024;
-/// Kernel files say that they are empty; no more than this is taken from one.
+/// Read limit for kernel pseudo-files, which report a size of 0.
 const MAX_PSEUDO_FILE_BYTES: u64 = 16 * 1024 * 1024;
-/// How long a reading may take before it says how far it is, and then again.
+/// Interval between progress reports.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(700);
-/// Clocks of file systems tick in steps: what changed this short a time ago
-/// may change again without a trace.
+/// File system timestamps are coarse: a file changed this recently may change
+/// again without a new timestamp.
 const CLOCK_GRANULARITY: Duration = Duration::from_millis(100);
 
-/// Bytes of a file that can be read more than once.
+/// A file that can be read more than once.
 #[derive(Debug)]
 pub(crate) struct SeekableFile {
     bytes: SourceBytes,
@@ -38,19 +38,19 @@ enum SourceBytes {
     Disk(GuardedFile),
 }
 
-/// What tells one version of a file from another without reading it.
+/// Identifies a version of a file without reading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct VersionStamp {
     dev: u64,
     ino: u64,
     len: u64,
-    /// Content and properties last changed, in seconds and nanoseconds.
+    /// Last change of content and of metadata, in seconds and nanoseconds.
     modified: (i64, i64),
     changed: (i64, i64),
 }
 
-/// A file as it was when opened: what is appended later is not seen, and a
-/// read fails once the call is cancelled.
+/// A file limited to its size when opened: later appends are ignored, and reads
+/// fail once the call is cancelled.
 #[derive(Debug)]
 struct GuardedFile {
     file: File,
@@ -71,12 +71,12 @@ impl VersionStamp {
         }
     }
 
-    /// Whether both are versions of one file.
+    /// Whether both stamps belong to the same file.
     pub(crate) fn is_same_file(&self, other: &Self) -> bool {
         (self.dev, self.ino) == (other.dev, other.ino)
     }
 
-    /// Whether the next change would leave a trace.
+    /// Whether the next change would alter the stamp.
     pub(crate) fn is_settled(&self) -> bool {
         let (seconds, nanoseconds) = self.changed.max(self.modified);
         let parts = (u64::try_from(seconds), u32::try_from(nanoseconds));
@@ -87,8 +87,8 @@ impl VersionStamp {
 }
 
 impl SeekableFile {
-    /// Opens the file at `path`, which is absolute. Whatever could hang or
-    /// never end is refused unopened.
+    /// Opens the file at `path`, which is absolute. Refuses files that could
+    /// block or never end before opening them.
     pub(crate) fn open(path: &Path, cx: &ToolContext) -> Result<Self, ToolError> {
         let files = FileAccess::new(cx);
         let file = files.open(path).map_err(|error| open_error(&files, path, cx, error))?;
@@ -110,20 +110,20 @@ impl SeekableFile {
         watched.read_to_end(&mut bytes).map_err(|error| Self::read_error(path, cx, &error))?;
         if bytes.len() as u64 > MAX_PSEUDO_FILE_BYTES {
             return Err(ToolError::limit(format!(
-                "{} has no size and does not end after {MAX_PSEUDO_FILE_BYTES} bytes",
+                "{} has no size and exceeds {MAX_PSEUDO_FILE_BYTES} bytes",
                 display_path(path)
             )));
         }
         Ok(Self { bytes: SourceBytes::Memory(Cursor::new(bytes)), stamp, modified })
     }
 
-    /// A text that was made from this file, in its place.
+    /// Returns a source with `text`, extracted from this file, as its content.
     pub(crate) fn with_text(&self, text: &str) -> Self {
         let bytes = SourceBytes::Memory(Cursor::new(text.as_bytes().to_vec()));
         Self { bytes, stamp: self.stamp, modified: self.modified }
     }
 
-    /// How many bytes there are.
+    /// Returns the size in bytes.
     pub(crate) fn len(&self) -> u64 {
         match &self.bytes {
             SourceBytes::Memory(bytes) => bytes.get_ref().len() as u64,
@@ -131,7 +131,7 @@ impl SeekableFile {
         }
     }
 
-    /// All of a small file.
+    /// Returns the content if the file is in memory.
     pub(crate) fn memory(&self) -> Option<&[u8]> {
         match &self.bytes {
             SourceBytes::Memory(bytes) => Some(bytes.get_ref()),
@@ -139,17 +139,17 @@ impl SeekableFile {
         }
     }
 
-    /// Which version it is.
+    /// Returns the version stamp.
     pub(crate) fn stamp(&self) -> VersionStamp {
         self.stamp
     }
 
-    /// When it last changed.
+    /// Returns the modification time.
     pub(crate) fn modified(&self) -> Option<SystemTime> {
         self.modified
     }
 
-    /// The error of a call whose reading failed.
+    /// Converts a read failure to the error of the call.
     pub(crate) fn read_error(path: &Path, cx: &ToolContext, error: &io::Error) -> ToolError {
         if cx.cancel.is_cancelled() {
             ToolError::cancelled()
@@ -159,7 +159,7 @@ impl SeekableFile {
     }
 }
 
-/// Why a file was not opened, with what to do instead.
+/// Explains why a file was not opened, with a hint.
 fn open_error(
     files: &FileAccess<'_>,
     path: &Path,
@@ -170,7 +170,7 @@ fn open_error(
         ErrorKind::NotFound => explain_missing(MissingKind::File, path, cx),
         ErrorKind::InvalidArguments => match files.metadata(path).map(|found| found.kind) {
             Ok(FileKind::Directory) => {
-                ToolError::invalid(format!("{} is a folder", display_path(path)))
+                ToolError::invalid(format!("{} is a directory", display_path(path)))
                     .with_hint("List it with directory_list.")
             }
             Ok(_) => error.with_hint("Only regular files can be read."),

@@ -1,5 +1,5 @@
-//! What a caller has been shown already, so that the same again can be
-//! answered in a sentence.
+//! Tracks the pages that a caller has been shown, to answer a repeated read
+//! with a short note.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,19 +10,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::shards::{shard, shards};
 
-/// The session document, which is in pieces.
+/// The session document with the read history, stored in shards.
 const READS_DOCUMENT: &str = "reads";
-/// The session document that says how often the context was made anew.
+/// The session document that counts context resets.
 const CONTEXT_DOCUMENT: &str = "context";
-/// How many reads of a task and how many tasks are remembered in a piece of it.
+/// Maximum reads per task, and tasks per shard.
 const MAX_READS_PER_TASK: usize = 32;
 const MAX_TASKS_PER_SHARD: usize = 64;
 
-/// The answer to a read that was made before.
-pub(crate) const UNCHANGED_MESSAGE: &str = "Unchanged since you read it: the content of the earlier \
-                                  read_file result still holds. Pass fresh=true to see it again.";
+/// Message for a repeated read.
+pub(crate) const UNCHANGED_MESSAGE: &str = "Unchanged since you read it: the content of the \
+                                  earlier read_file result is still current. Pass fresh=true \
+                                  to see it again.";
 
-/// Grows when what was shown before has left the context.
+/// Its generation grows when earlier results leave the context.
 #[derive(Debug, Default, Deserialize)]
 struct ContextMark {
     #[serde(default)]
@@ -41,7 +42,7 @@ struct ReadHistory {
 struct TaskReads {
     generation: u64,
     touched: u64,
-    /// The oldest first.
+    /// Oldest first.
     reads: Vec<ReadRecord>,
 }
 
@@ -49,27 +50,28 @@ struct TaskReads {
 struct ReadRecord {
     what: String,
     version: String,
-    /// Whether the last answer was that nothing changed.
+    /// Whether the last result was `unchanged`.
     told: bool,
-    /// A hash of the page that was shown.
+    /// Hash of the page that was shown.
     #[serde(default)]
     page: String,
 }
 
-/// What a read would show.
+/// The page that a read would show.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ShownPage<'a> {
-    /// Which part of the file was asked for.
+    /// The requested part of the file.
     pub(crate) what: &'a str,
-    /// The version of the file.
+    /// Version of the file.
     pub(crate) version: &'a str,
-    /// The lines, numbered.
+    /// The numbered lines.
     pub(crate) content: &'a str,
 }
 
-/// Whether the caller was shown just this by its last such read. Asked again
-/// after that was said, the answer is no: somebody who insists shall see it.
-/// What a script reads it has not seen before, and its caller sees none of it.
+/// Whether the caller's last such read showed exactly this page. Returns false
+/// if that read was already answered with `unchanged`: a caller that insists
+/// gets the content. Nested calls never repeat: a script has not seen earlier
+/// results, and its caller sees none of its reads.
 pub(crate) fn is_repeat(
     cx: &ToolContext,
     path: &Path,
@@ -93,11 +95,11 @@ pub(crate) fn is_repeat(
         reads.forget_old_tasks();
         repeat
     });
-    // What cannot be remembered is shown.
+    // If the history cannot be saved, show the content.
     noted.unwrap_or(false)
 }
 
-/// Whether a text is a page that somebody of the session was shown.
+/// Whether a text is a page that any task of the session was shown.
 pub(crate) fn was_shown(cx: &ToolContext, text: &str) -> bool {
     let page = digest(text);
     let has_page = |shard: String| {
@@ -107,7 +109,7 @@ pub(crate) fn was_shown(cx: &ToolContext, text: &str) -> bool {
     shards(READS_DOCUMENT).any(has_page)
 }
 
-/// A hash of a page, however its lines end.
+/// Hash of a page, independent of line endings.
 fn digest(page: &str) -> String {
     let mut hasher = blake3::Hasher::new();
     for line in hermes_text::lines(page.trim_end()) {

@@ -1,6 +1,6 @@
-//! What is known of files and could not be written down: a full disk, a home
-//! folder that cannot be written. It is known as long as the process lives, so
-//! that nobody's work is overwritten unseen for want of a note.
+//! File records that could not be saved, for instance because the disk is full
+//! or the home directory is read-only. They live as long as the process, so a
+//! failed save does not let unseen work be overwritten.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -10,15 +10,15 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::seen_files::SeenFileRecord;
 
-/// How many files are remembered.
+/// Maximum number of records.
 const MAX_UNSAVED_FILES: usize = 2000;
 
-/// By session and file; none for a file that was to be forgotten.
+/// Keyed by session and file; `None` for a file that was to be forgotten.
 type UnsavedRecords = HashMap<(String, String), Option<SeenFileRecord>>;
 
 static UNSAVED_RECORDS: LazyLock<Mutex<UnsavedRecords>> = LazyLock::new(Mutex::default);
 
-/// What could not be written down of a file, if there is anything.
+/// The unsaved record of a file, if any.
 pub(crate) fn find(session: &Session, key: &str) -> Option<Option<SeenFileRecord>> {
     let unsaved = lock();
     if unsaved.is_empty() {
@@ -27,17 +27,17 @@ pub(crate) fn find(session: &Session, key: &str) -> Option<Option<SeenFileRecord
     unsaved.get(&(session.id().to_owned(), key.to_owned())).cloned()
 }
 
-/// This could not be written down.
+/// Keeps a record that could not be saved.
 pub(crate) fn keep(session: &Session, key: &str, record: Option<SeenFileRecord>) {
     let mut unsaved = lock();
-    // Nobody reads so many files while nothing can be written.
+    // Practically unreachable while nothing can be saved.
     if unsaved.len() >= MAX_UNSAVED_FILES {
         unsaved.clear();
     }
     unsaved.insert((session.id().to_owned(), key.to_owned()), record);
 }
 
-/// It is written down now.
+/// Drops the record of a file once it is saved.
 pub(crate) fn clear(session: &Session, key: &str) {
     let mut unsaved = lock();
     if !unsaved.is_empty() {

@@ -1,5 +1,5 @@
-//! Versions of files that this process has met lately, by hash: so that a
-//! caller can be told what has changed since it looked, and not only that.
+//! Cache of recent file versions by hash, so a conflict can show what has
+//! changed and not only that it has.
 
 use std::collections::VecDeque;
 
@@ -8,21 +8,21 @@ use parking_lot::Mutex;
 
 use crate::seen_files::FileHash;
 
-/// Bytes that are kept, of one file and of all together.
+/// Maximum bytes cached, per file and in total.
 const MAX_VERSION_BYTES: usize = 1024 * 1024;
 const MAX_CACHE_BYTES: usize = 16 * 1024 * 1024;
 
 #[derive(Debug)]
 struct VersionCache {
     size: usize,
-    /// The oldest first.
+    /// Oldest first.
     kept: VecDeque<(FileHash, FileContent)>,
 }
 
 static VERSION_CACHE: Mutex<VersionCache> =
     Mutex::new(VersionCache { size: 0, kept: VecDeque::new() });
 
-/// Keeps a version for a while, unless it is too long, or known.
+/// Caches a version unless it is too long or already cached.
 pub(crate) fn keep(hash: &FileHash, len: usize, version: impl FnOnce() -> FileContent) {
     make_room(len);
     let mut versions = VERSION_CACHE.lock();
@@ -33,8 +33,8 @@ pub(crate) fn keep(hash: &FileHash, len: usize, version: impl FnOnce() -> FileCo
     versions.kept.push_back((hash.clone(), version()));
 }
 
-/// Clears old versions away until there is room for one of this length, if it
-/// is to be kept.
+/// Evicts old versions until one of this length fits, if it is short enough to
+/// be cached.
 pub(crate) fn make_room(len: usize) {
     let mut spent = Vec::new();
     let mut versions = VERSION_CACHE.lock();
@@ -43,11 +43,11 @@ pub(crate) fn make_room(len: usize) {
         versions.size -= oldest.len();
         spent.push(oldest);
     }
-    // Nobody waits for the lock while they go.
+    // The evicted versions are freed after the lock is released.
     drop(versions);
 }
 
-/// A version, if it is still known.
+/// A version, if it is still cached.
 pub(crate) fn find(hash: &FileHash) -> Option<FileContent> {
     let versions = VERSION_CACHE.lock();
     versions.kept.iter().find(|(kept, _)| kept == hash).map(|(_, version)| version.clone())

@@ -1,7 +1,5 @@
-//! The environment as a session sees it: the process's own, with what the
-//! session has changed on top.
-
-pub(crate) mod dotenv;
+//! The environment of a session: that of the process, with the session's
+//! changes on top.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
@@ -13,15 +11,15 @@ use hermes_exec::shell_env::ShellEnv;
 use hermes_secrets::is_secret;
 use serde::Serialize;
 
-/// What one variable may take: a kernel refuses a longer string.
+/// Maximum bytes of a value: the kernel rejects longer strings.
 pub(crate) const MAX_VALUE_BYTES: usize = 128 * 1024;
-/// What a session's changes may take together, so that programs still start.
+/// Maximum bytes of all changes of a session, so programs can still start.
 const MAX_CHANGES_BYTES: usize = 1024 * 1024;
 const MAX_NAME_BYTES: usize = 256;
-/// A shorter value may stand anywhere by chance.
+/// Shorter values could occur in other text by chance.
 const MIN_SECRET_BYTES: usize = 6;
 
-/// Names, and beginnings of names, that decide which code a program loads.
+/// Names and name prefixes that control which code a program loads.
 const LOADER_PREFIXES: &[&str] = &["LD_", "DYLD_"];
 const CODE_LOADING_VARIABLES: &[&str] = &[
     "BASH_ENV",
@@ -96,7 +94,7 @@ const CODE_LOADING_VARIABLES: &[&str] = &[
     "PIP_INDEX_URL",
     "PIP_EXTRA_INDEX_URL",
 ];
-/// Variables of git that name programs, files of settings or places to write.
+/// Git variables that name programs, configuration files or output locations.
 const GIT_CONTROL_VARIABLES: &[&str] = &[
     "GIT_SSH",
     "GIT_EXTERNAL_DIFF",
@@ -114,20 +112,20 @@ const GIT_CONTROL_VARIABLES: &[&str] = &[
     "GIT_TRACE2",
 ];
 const HERMES_PREFIX: &str = "HERMES_";
-/// What a shell keeps for itself; nobody has changed it.
+/// Variables that the shell maintains; they do not count as changed.
 const SHELL_OWN_VARIABLES: &[&str] = &["PWD", "OLDPWD", "SHLVL", "_"];
 
 /// Where a value comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum VariableSource {
-    /// The environment that this program was started with.
+    /// The environment that hermes was started with.
     Process,
-    /// What is found where commands run, if that is not this machine.
+    /// The environment of the backend, if it is not this machine.
     Place,
-    /// What every command is given, so that nothing waits for a person.
+    /// Set for every command, so no program waits for user input.
     Hermes,
-    /// The session: this tool, or one of its commands.
+    /// The session: set by this tool, or by one of its commands.
     Session,
 }
 
@@ -136,14 +134,13 @@ pub(crate) enum VariableSource {
 pub(crate) struct VariableEntry {
     /// The value.
     pub(crate) value: String,
-    /// Where it comes from.
+    /// Origin of the value.
     pub(crate) source: VariableSource,
-    /// Whether programs do not get it.
+    /// Whether the variable is withheld from programs.
     pub(crate) withheld: bool,
 }
 
-/// The variables of this process. What is not Unicode is shown as well as may
-/// be.
+/// The variables of this process, lossily converted to Unicode.
 pub(crate) fn process_variables() -> BTreeMap<String, String> {
     to_lossy_strings(env::vars_os())
 }
@@ -161,8 +158,8 @@ pub(crate) fn changed_names(around: &ShellEnv) -> BTreeSet<String> {
     names.filter(|name| !SHELL_OWN_VARIABLES.contains(name)).map(str::to_owned).collect()
 }
 
-/// What a program started in the session would see, and what of this process
-/// it would not.
+/// The variables that a program started in the session would see, and those of
+/// this process that are withheld from it.
 pub(crate) fn visible_variables(around: &ShellEnv, cwd: &Path) -> BTreeMap<String, VariableEntry> {
     let changed = changed_names(around);
     let (usual, from) = match &around.host {
@@ -170,7 +167,7 @@ pub(crate) fn visible_variables(around: &ShellEnv, cwd: &Path) -> BTreeMap<Strin
         Some(place) => (to_lossy_strings(place.environment.clone()), VariableSource::Place),
     };
     let mut programs = to_lossy_strings(around.state.environment(around.base_environment.clone()));
-    // The shell knows where it is.
+    // The shell sets PWD.
     programs.insert("PWD".to_owned(), cwd.display().to_string());
     let mut seen: BTreeMap<String, VariableEntry> = usual
         .iter()
@@ -192,34 +189,34 @@ pub(crate) fn visible_variables(around: &ShellEnv, cwd: &Path) -> BTreeMap<Strin
     seen
 }
 
-/// Whether it can name a variable at all.
+/// Fails unless `name` is a valid variable name.
 pub(crate) fn check_name(name: &str) -> Result<(), ToolError> {
     if is_variable_name(name) && name.len() <= MAX_NAME_BYTES {
         return Ok(());
     }
-    Err(ToolError::invalid("That is not a variable's name")
-        .with_hint("A name is letters, digits and _, and does not begin with a digit."))
+    Err(ToolError::invalid("The variable name is not valid")
+        .with_hint("A name consists of letters, digits and _, and does not start with a digit."))
 }
 
-/// Why a session may not change the variable, if it may not.
+/// Why a session may not change the variable; `None` if it may.
 pub(crate) fn protection_reason(name: &str) -> Option<&'static str> {
     if name.starts_with(HERMES_PREFIX) {
         return Some("it configures hermes itself");
     }
     if SHELL_OWN_VARIABLES.contains(&name) {
-        return Some("the shell sets it by itself in every command");
+        return Some("the shell sets it in every command");
     }
     let upper = name.to_ascii_uppercase();
     let loads = CODE_LOADING_VARIABLES.contains(&name)
         || LOADER_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
         || GIT_CONTROL_VARIABLES.iter().any(|known| name == *known || is_in_family(name, known))
         || upper.starts_with("NPM_CONFIG_");
-    loads.then_some("it decides which code programs load")
+    loads.then_some("it controls which code programs load")
 }
 
-/// Whether programs would run or reach something else with this value, so that
-/// somebody should see it by itself. What a command puts in front of another is
-/// judged by the same list.
+/// Whether the value changes which programs run or what they connect to, so it
+/// needs a separate approval. Assignments before a command are judged by the
+/// same list.
 pub(crate) fn redirects_programs(name: &str, value: &str) -> bool {
     let (found, reached) = hermes_shell::variable_effects(name, value);
     found.is_some() || reached.is_some()
@@ -230,14 +227,14 @@ fn is_in_family(name: &str, known: &str) -> bool {
     name.strip_prefix(known).is_some_and(|rest| rest.starts_with('_'))
 }
 
-/// Secrets in an environment. A value that holds one is as secret, whatever
-/// its name.
+/// Secret values in an environment. A value that contains one is masked too,
+/// whatever its name.
 #[derive(Default)]
 pub(crate) struct VariableMask(Vec<String>);
 
 impl std::fmt::Debug for VariableMask {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Veil({})", self.0.len())
+        write!(f, "VariableMask({})", self.0.len())
     }
 }
 
@@ -254,17 +251,21 @@ impl VariableMask {
     }
 }
 
-/// A search path on which nothing could be started any more is refused.
+/// Rejects a PATH without bash.
 pub(crate) fn check_path(value: Option<&str>, now: &str) -> Result<(), ToolError> {
     let has_shell = |folder: std::path::PathBuf| folder.join("bash").is_file();
     if value.is_some_and(|value| env::split_paths(value).any(has_shell)) {
         return Ok(());
     }
-    Err(ToolError::invalid("With that PATH no command could be started: no bash is on it")
-        .with_hint(format!("Write all of it out, nothing is expanded here. Now it is {now}")))
+    Err(ToolError::invalid("No command could be started with that PATH: it has no bash").with_hint(
+        format!(
+            "Give the full value; variables are not expanded. The current value \
+            is {now}"
+        ),
+    ))
 }
 
-/// A name that a session may change.
+/// Fails unless a session may change the variable.
 pub(crate) fn check_writable(name: &str) -> Result<(), ToolError> {
     check_name(name)?;
     match protection_reason(name) {
@@ -274,13 +275,16 @@ pub(crate) fn check_writable(name: &str) -> Result<(), ToolError> {
                 _ if name.starts_with(HERMES_PREFIX) => {
                     "Ask the user to set it where hermes is started."
                 }
-                "PWD" | "OLDPWD" => "Use cd in a terminal command: it moves the session.",
+                "PWD" | "OLDPWD" => {
+                    "Use cd in a terminal command: it changes the session's \
+                 working directory."
+                }
                 _ if SHELL_OWN_VARIABLES.contains(&name) => {
-                    "Set it in the same terminal command as the program that is to see it."
+                    "Set it in the same terminal command as the program that needs it."
                 }
                 _ => {
-                    "Export it in a terminal command, which is judged by what it says, or ask the \
-                     user to set it where hermes is started."
+                    "Export it in a terminal command, which the policy checks, or ask the user \
+                     to set it where hermes is started."
                 }
             };
             Err(ToolError::denied(format!("{name} is protected: {why}")).with_hint(hint))
@@ -288,16 +292,16 @@ pub(crate) fn check_writable(name: &str) -> Result<(), ToolError> {
     }
 }
 
-/// A value that a variable can have.
+/// Fails unless a variable can have this value.
 pub(crate) fn check_value(name: &str, value: &str) -> Result<(), ToolError> {
     if value.contains('\0') {
         return Err(ToolError::invalid(format!(
-            "The value of {name} holds a NUL, which no variable can"
+            "The value of {name} contains a NUL byte, which is not allowed"
         )));
     }
     if value.len() > MAX_VALUE_BYTES {
         return Err(ToolError::limit(format!(
-            "The value of {name} has {} bytes; the limit is {MAX_VALUE_BYTES}",
+            "The value of {name} has {} bytes; the maximum is {MAX_VALUE_BYTES}",
             value.len()
         ))
         .with_hint("Put it into a file and set the variable to its path."));
@@ -314,16 +318,16 @@ pub(crate) fn set(changes: &mut EnvOverrides, name: &str, value: &str) -> Result
         .sum();
     if others + name.len() + value.len() > MAX_CHANGES_BYTES {
         return Err(ToolError::limit(format!(
-            "The session's variables would take more than {MAX_CHANGES_BYTES} bytes together"
+            "The session's variables would exceed {MAX_CHANGES_BYTES} bytes in total"
         ))
-        .with_hint("Unset what is not needed any more."));
+        .with_hint("Unset variables that are no longer needed."));
     }
     changes.insert(name.to_owned(), Some(value.to_owned()));
     Ok(())
 }
 
-/// Whether a name fits a filter, in any case: a pattern if it has `*` or `?`,
-/// else a part of the name.
+/// Whether a name matches a filter, ignoring case: a pattern if it contains `*`
+/// or `?`, otherwise a substring.
 pub(crate) fn matches_filter(filter: &str, name: &str) -> bool {
     let (filter, name) = (filter.to_uppercase(), name.to_uppercase());
     if filter.contains(['*', '?']) {
@@ -333,8 +337,8 @@ pub(crate) fn matches_filter(filter: &str, name: &str) -> bool {
     }
 }
 
-/// On a mismatch only the last `*` is widened, so the time is at most the
-/// product of the lengths.
+/// Backtracks only to the last `*`, so the time is bounded by the product of
+/// the lengths.
 fn matches_pattern(pattern: &str, name: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let name: Vec<char> = name.chars().collect();
@@ -363,7 +367,7 @@ fn matches_pattern(pattern: &str, name: &str) -> bool {
     pattern.iter().skip(p).all(|c| *c == '*')
 }
 
-/// Whether it can name a variable.
+/// Whether `name` is a variable name.
 pub(crate) fn is_variable_name(name: &str) -> bool {
     let mut letters = name.chars();
     letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')

@@ -1,4 +1,4 @@
-//! Tools for the machine: environment, information, waiting.
+//! System tools: terminal, processes, environment, clipboard, notifications.
 
 mod blocking;
 mod desktop;

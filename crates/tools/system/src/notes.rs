@@ -1,6 +1,6 @@
-//! What is said besides an answer, sentence by sentence.
+//! Joins the notes of a result.
 
-/// Adds a sentence to others, unless it is among them.
+/// Appends a sentence unless the text already contains it.
 pub(crate) fn append_sentence(said: &mut String, sentence: &str) {
     let sentence = sentence.trim();
     if said.contains(sentence) {

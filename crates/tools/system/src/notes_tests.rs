@@ -3,7 +3,7 @@ use super::*;
 #[test]
 fn sentences_are_told_apart_and_said_once() {
     let mut said = String::new();
-    for sentence in ["what ran in it has ended", "See the log.", "See the log.", "Again?"] {
+    for sentence in ["its processes have ended", "See the log.", "See the log.", "Again?"] {
         append_sentence(&mut said, sentence);
     }
     assert_eq!(said, "what ran in it has ended. See the log. Again?");

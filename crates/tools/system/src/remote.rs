@@ -1,4 +1,4 @@
-//! Files that are where commands run, if that is not this machine.
+//! Files on the backend, if commands do not run on this machine.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,12 +6,12 @@ use std::sync::Arc;
 use hermes_core::{Effect, Scope, ToolContext, ToolError};
 use hermes_exec::{JobRegistry, file_transfer};
 
-/// The jobs, if they are not on this machine.
+/// The jobs, if the backend is not local.
 pub(crate) fn remote_jobs(cx: &ToolContext) -> Option<Arc<JobRegistry>> {
     cx.ports.get::<JobRegistry>().filter(|jobs| !jobs.backend().is_local())
 }
 
-/// The first bytes of a file there.
+/// Reads up to `most` bytes of a file on the backend.
 pub(crate) async fn read(
     jobs: &JobRegistry,
     path: &Path,
@@ -23,7 +23,7 @@ pub(crate) async fn read(
     Ok(cx.run_until_cancelled(file_transfer::read(jobs.backend(), path, most)).await??.bytes)
 }
 
-/// Writes a file there.
+/// Writes a file on the backend.
 pub(crate) async fn write(
     jobs: &JobRegistry,
     path: &Path,

@@ -1,14 +1,14 @@
-//! What is shown of an environment variable in place of a secret. In doubt
-//! it is one: a masked word is a nuisance, a shown key is a leak.
+//! Masks secret environment values. When in doubt, a value is masked: a masked
+//! word is a nuisance, a shown key is a leak.
 
 use hermes_secrets::is_secret;
 
-/// A value as it may be shown.
+/// A value, safe to show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MaskedValue {
-    /// The value, or what stands for it.
+    /// The value or its mask.
     pub(crate) text: String,
-    /// Whether something stands for it.
+    /// Whether the value is masked.
     pub(crate) masked: bool,
 }
 

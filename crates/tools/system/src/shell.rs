@@ -1,5 +1,5 @@
-//! The shell of a session: where its jobs are, what its commands find in their
-//! environment, and what they leave behind.
+//! The shell of a session: prepares commands with its state and keeps the state
+//! that they leave behind.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -19,22 +19,22 @@ use hermes_exec::{
 };
 use hermes_secrets::own_env;
 
-/// With less room than this a report may not even be begun.
+/// With less free space a state report may not even be started.
 const MIN_FREE_BYTES: u64 = 64 * 1024;
 
-/// What a shell ends with when a command is not found.
+/// Exit code of a shell when a command is not found.
 const EXIT_NOT_FOUND: i32 = 127;
 
-/// A command that is about to run in a session's shell.
+/// A command, ready to run in a session's shell.
 #[derive(Debug)]
 pub(crate) struct PreparedCommand {
     pub(crate) order: CommandSpec,
-    /// What is to be taken out of its output.
+    /// Extracts the state report from the output.
     pub(crate) frame: Option<ReportExtractor>,
     pub(crate) completion: CommandCompletion,
 }
 
-/// How a command is run.
+/// Working directory and stdio of a command.
 #[derive(Debug)]
 pub(crate) struct ShellRunOptions {
     pub(crate) directory: PathBuf,
@@ -89,8 +89,8 @@ impl PreparedCommand {
         Ok(Self { order, frame, completion: after })
     }
 
-    /// The walls of that place hold the command, not those that were made for
-    /// programs of this machine.
+    /// The backend confines the command, so the local confinement is not
+    /// applied.
     fn prepare_remote(
         command: &str,
         around: ShellEnv,
@@ -100,7 +100,7 @@ impl PreparedCommand {
     ) -> Self {
         let ShellEnv { base_environment: base, state: before, variables, .. } = around;
         let nonce = unique_id().replace('-', "x");
-        // A terminal shows everything.
+        // A terminal would show the report.
         let is_framed = !matches!(how.output, StdioMode::Terminal(_));
         let (shell, from) = match place.shell {
             ShellKind::Bash => ("bash", ReportSource::Bash),
@@ -132,11 +132,11 @@ impl PreparedCommand {
     }
 }
 
-/// Bash, by our own path: the session may have changed its own to anything.
+/// Bash from the PATH of hermes: the session may have changed its own.
 fn bash_program() -> OsString {
     static BASH_PATH: LazyLock<OsString> = LazyLock::new(|| {
         let path = env::var_os("PATH").unwrap_or_default();
-        // Who has started us with a path that leads nowhere has a bash all the same.
+        // Fallback if hermes was started with an unusable PATH.
         let usual = ["/usr/local/bin", "/usr/bin", "/bin"].map(PathBuf::from);
         let found = env::split_paths(&path).chain(usual).map(|folder| folder.join("bash"));
         let mut found = found.filter(|file| file.is_absolute() && file.is_file());
@@ -145,19 +145,19 @@ fn bash_program() -> OsString {
     BASH_PATH.clone()
 }
 
-/// Whether not everybody may see a script: a secret was put into its command,
-/// or an earlier one has left one in the shell.
+/// Whether a script must be hidden from other users: its command contains a
+/// secret, or an earlier one left a secret in the shell.
 fn is_script_secret(script: &str, jobs: &JobRegistry, cx: &ToolContext) -> bool {
     let mut granted = cx.grants.list().into_iter().flatten();
     granted.any(|grant| grant.effect.scope == Scope::SECRET_USE) || jobs.contains_secret(script)
 }
 
-/// What a shell is given.
+/// Program, script and environment of a shell.
 struct ShellInvocation<'a> {
     shell: OsString,
     script: String,
     base: &'a BTreeMap<OsString, OsString>,
-    /// Whether not everybody may see the script.
+    /// Whether the script must be hidden from other users.
     is_secret: bool,
 }
 
@@ -181,16 +181,16 @@ impl ShellInvocation<'_> {
     }
 }
 
-/// Where the shell has said what it holds.
+/// Where the shell reports its state.
 #[derive(Debug)]
 enum ReportSource {
     File(PathBuf),
-    /// On its output.
+    /// In its output.
     Bash,
     Posix,
 }
 
-/// What is needed when a command has ended.
+/// What is needed to process the end of a command.
 #[derive(Debug)]
 pub(crate) struct CommandCompletion {
     command: String,
@@ -200,18 +200,18 @@ pub(crate) struct CommandCompletion {
     report_source: ReportSource,
 }
 
-/// What became of the session by a command.
+/// Effect of a command on the session.
 #[derive(Debug, Default)]
 pub(crate) struct SessionUpdate {
-    /// Where the next command will be, if that is known from this one.
+    /// Working directory of the next command, if this command determines it.
     pub(crate) directory: Option<PathBuf>,
-    /// What is to be said about it.
+    /// Notes for the result.
     pub(crate) notes: Vec<String>,
 }
 
 impl CommandCompletion {
-    /// Takes over what the command has left behind. One that was killed leaves
-    /// nothing.
+    /// Saves the state that the command left behind. A killed command leaves
+    /// none.
     pub(crate) fn apply_to_session(
         self,
         job: &Job,
@@ -227,8 +227,9 @@ impl CommandCompletion {
             Vec::from_iter(self.missing_path_note(state.as_ref(), job).map(str::to_owned));
         if let Some(folder) = lost {
             notes.push(format!(
-                "The session is as it was before this command: its folder, variables and the \
-                 like could not be written down, because there is no room in {}.",
+                "The session's working directory, variables and other shell state are \
+                 unchanged: the state after this command could not be saved, because there is \
+                 no space in {}.",
                 folder.display()
             ));
         }
@@ -249,11 +250,11 @@ impl CommandCompletion {
         }
         if !after.dropped().is_empty() {
             notes.push(format!(
-                "Not kept for the next command, for its size or its bytes: {}.",
+                "Not kept for the next command because of size or encoding: {}.",
                 list_names(after.dropped())
             ));
         }
-        // What cannot be kept is as if the command had not done it.
+        // If the state cannot be saved, the session stays unchanged.
         let kept = cx.session.update(SHELL_DOCUMENT, |kept: &mut ShellSnapshot| {
             kept.apply_variables(&self.variables);
             kept.state.merge(&self.before, &after);
@@ -264,35 +265,36 @@ impl CommandCompletion {
             _ => Ok(()),
         };
         if let Err(error) = kept.and(moved) {
-            notes.push(format!("What it left in its shell could not be kept: {error}."));
+            notes.push(format!("The shell state could not be saved: {error}."));
         }
         SessionUpdate { directory: folder, notes }
     }
 
-    /// What to say when a command was not found because there is nowhere to
-    /// look for it.
+    /// The note for a command that was not found because PATH is unset or
+    /// empty.
     fn missing_path_note(&self, after: Option<&ShellState>, job: &Job) -> Option<&'static str> {
         job.ended().filter(|ended| ended.exit == ProcessExit::Code(EXIT_NOT_FOUND))?;
-        // Bash looks by what it has, whether that is exported or not.
+        // Bash uses PATH whether it is exported or not.
         let path = |state: &ShellState| match state.variable_value("PATH") {
             Some(known) => known.map(<[u8]>::to_vec),
             None => self.base.get(OsStr::new("PATH")).map(|path| path.as_bytes().to_vec()),
         };
         match path(after.unwrap_or(&self.before)) {
             None if path(&self.before).is_some() => Some(
-                "This command has unset PATH; from the next one on, bash looks in its usual places.",
+                "This command has unset PATH; from the next one on, bash uses its default \
+                 search path.",
             ),
             Some(path) if path.is_empty() => Some(
-                "PATH is empty in this session, so that only builtins and whole paths are found. \
-                 After `unset PATH` the next command looks in the usual places; reset=true starts \
-                 over.",
+                "PATH is empty in this session, so only builtins and absolute paths work. \
+                 After `unset PATH` the next command uses the default search path; reset=true \
+                 resets the shell.",
             ),
             _ => None,
         }
     }
 
     fn reported_state(&self, job: &Job) -> ReportedState {
-        // Such a command was not told to report.
+        // Such a command does not write a report.
         let foregone = || state::unchanged_state(&self.before, &self.command);
         let read = |dump: &[u8]| state::parse_dump(dump, &self.base);
         let report = || job.report();
@@ -325,23 +327,23 @@ impl CommandCompletion {
     }
 }
 
-/// What a shell has told of itself at its end.
+/// The state that a shell reported at exit.
 enum ReportedState {
     State(Box<ShellState>),
-    /// It was killed, or has become another program.
+    /// The shell was killed or replaced by exec.
     Missing,
-    /// There was no room for it in this folder.
+    /// This directory had no space for the report.
     Truncated(PathBuf),
 }
 
-/// Whether a shell that ended by itself had no room for its report.
+/// Whether a shell that exited normally had no space for its report.
 fn is_truncated(job: &Job, report: &Path, dump: &[u8]) -> bool {
     let ended = job.ended().is_some_and(|ended| matches!(ended.exit, ProcessExit::Code(_)));
     let room = || DiskSpace::for_path(report.parent().unwrap_or(report));
     ended && (!dump.is_empty() || room().is_ok_and(|room| room.free < MIN_FREE_BYTES))
 }
 
-/// The first few of these names.
+/// The first few names.
 fn list_names(names: &[String]) -> String {
     const MAX_NAMES: usize = 10;
     let said = names.iter().take(MAX_NAMES).cloned().collect::<Vec<_>>().join(", ");
@@ -351,8 +353,8 @@ fn list_names(names: &[String]) -> String {
     }
 }
 
-/// The nearest folder above one of this machine that is gone. None if it is
-/// there, or may be.
+/// The nearest existing ancestor of a removed local directory. `None` if the
+/// directory exists or may exist.
 fn nearest_existing_dir(folder: &Path) -> Option<PathBuf> {
     let is_gone = |folder: &Path| match std::fs::metadata(folder) {
         Ok(found) => !found.is_dir(),
@@ -364,11 +366,12 @@ fn nearest_existing_dir(folder: &Path) -> Option<PathBuf> {
     folder.ancestors().find(|above| above.is_dir()).map(Path::to_path_buf)
 }
 
-/// An error if the session's folder is no longer there. The command was judged
-/// and meant for that one, so it does not run in another; but the session goes
-/// on from there.
+/// Fails if the session's working directory no longer exists. The command was
+/// approved for that directory, so it does not run in another one; the session
+/// continues in the nearest ancestor.
 pub(crate) fn require_cwd(jobs: &JobRegistry, cx: &ToolContext) -> Result<(), ToolError> {
-    // One that cannot be read would be taken for the folder of the caller.
+    // If the session's directory cannot be read, do not fall back to that of
+    // the caller.
     cx.session.cwd()?;
     let at = cx.working_dir.cwd();
     if !jobs.backend().is_local() {
@@ -379,8 +382,8 @@ pub(crate) fn require_cwd(jobs: &JobRegistry, cx: &ToolContext) -> Result<(), To
     Err(removed_cwd_error(at, &above))
 }
 
-/// Goes on in the nearest folder above the session's own if a command that ran
-/// beside it has taken that away; where that is.
+/// Moves the session to the nearest existing ancestor if a concurrent command
+/// has removed its working directory; returns the new one.
 pub(crate) fn leave_removed_cwd(
     jobs: &JobRegistry,
     cx: &ToolContext,
@@ -392,15 +395,16 @@ pub(crate) fn leave_removed_cwd(
     Ok(above)
 }
 
-/// What is said of a command that has ended in a folder that is gone.
+/// The note for a command whose final working directory no longer exists.
 pub(crate) fn removed_cwd_note(folder: &Path) -> String {
     format!(
-        "The folder that it ended in is gone; the next command will be in {}.",
+        "Its working directory no longer exists; the next command runs in {}.",
         folder.display()
     )
 }
 
-/// Goes on in the folder above one that could not be entered elsewhere.
+/// Moves the session to the parent of a directory that could not be entered on
+/// the backend.
 pub(crate) fn retreat_to_parent(folder: &Path, cx: &ToolContext) -> Result<(), ToolError> {
     let Some(above) = folder.parent() else { return Ok(()) };
     move_shell_to(above, cx)?;
@@ -422,14 +426,18 @@ fn move_session(folder: &Path, cx: &ToolContext) -> Result<(), SessionError> {
 }
 
 fn removed_cwd_error(folder: &Path, above: &Path) -> ToolError {
-    let message = format!("The session's folder {} is gone; nothing was run", folder.display());
+    let message = format!(
+        "The session's working directory {} no longer exists; the command \
+        was not run",
+        folder.display()
+    );
     ToolError::not_found(message).with_hint(format!(
-        "The session is in {} now. Run the command again if it is meant for there.",
+        "The session is in {} now. Run the command again if it should run there.",
         above.display()
     ))
 }
 
-/// All that the session's shell knows, as text in front of a command.
+/// The session's shell state as a script.
 pub(crate) fn state_as_script(state: &ShellState) -> String {
     let exported = state.environment(BTreeMap::new()).into_iter();
     let lines = exported.filter(|(name, _)| name != "PWD").map(|(name, value)| {
@@ -439,14 +447,15 @@ pub(crate) fn state_as_script(state: &ShellState) -> String {
     lines.collect::<String>() + &state.prelude()
 }
 
-/// Forgets all that commands have left behind.
+/// Discards the state that commands have left behind.
 pub(crate) fn clear_state(cx: &ToolContext) -> Result<(), ToolError> {
     Ok(cx
         .session
         .update(SHELL_DOCUMENT, |kept: &mut ShellSnapshot| *kept = ShellSnapshot::default())?)
 }
 
-/// The same, and goes back to where the session has begun; which folder that is.
+/// Discards the state and returns to the session's initial directory, which is
+/// returned.
 pub(crate) fn reset_shell(cx: &ToolContext) -> Result<PathBuf, ToolError> {
     clear_state(cx)?;
     let beginning = cx.session.initial_cwd()?;

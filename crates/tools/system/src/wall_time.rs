@@ -1,4 +1,4 @@
-//! A point in time, as a caller writes it.
+//! Parses a point in time.
 
 use std::env;
 
@@ -10,8 +10,8 @@ use jiff::{Timestamp, Zoned};
 const TIME_FORMAT_HINT: &str =
     "Write an RFC 3339 time such as 2030-01-31T07:30:00Z, or HH:MM in local time.";
 
-/// Reads RFC 3339, a date and time without an offset (local), or a time of
-/// day (local; the next one to come).
+/// Parses RFC 3339, a date and time without an offset (local), or a time of day
+/// (local; its next occurrence).
 pub(crate) fn parse(text: &str) -> Result<Timestamp, ToolError> {
     let text = text.trim();
     if let Ok(exact) = text.parse::<Timestamp>() {
@@ -20,14 +20,14 @@ pub(crate) fn parse(text: &str) -> Result<Timestamp, ToolError> {
     parse_local(text, &Timestamp::now().to_zoned(local_zone()?))
 }
 
-/// [`parse`] for times that need to know where, and when, the caller is.
+/// [`parse`] for times that depend on the time zone and the current time.
 fn parse_local(text: &str, now: &Zoned) -> Result<Timestamp, ToolError> {
     let wrong = |why: jiff::Error| {
-        ToolError::invalid(format!("'until' cannot be read as a time: {why}"))
+        ToolError::invalid(format!("'until' is not a valid time: {why}"))
             .with_hint(TIME_FORMAT_HINT)
     };
     let zone = now.time_zone();
-    // A date is tried first: a time of day would be read out of it.
+    // Dates first: a time of day would also parse from one.
     if let Ok(day_and_time) = text.parse::<DateTime>() {
         return Ok(day_and_time.to_zoned(zone.clone()).map_err(wrong)?.timestamp());
     }
@@ -42,12 +42,12 @@ fn parse_local(text: &str, now: &Zoned) -> Result<Timestamp, ToolError> {
 
 fn local_zone() -> Result<TimeZone, ToolError> {
     TimeZone::try_system().or_else(|why| {
-        // A machine that names no zone is on UTC; one that names a zone which
-        // cannot be found must not be taken for one.
+        // No configured zone means UTC, but a configured zone that cannot be
+        // found does not.
         if env::var_os("TZ").is_none_or(|zone| zone.is_empty()) {
             return Ok(TimeZone::UTC);
         }
-        Err(ToolError::unavailable(format!("The local time zone is not known: {why}"))
+        Err(ToolError::unavailable(format!("The local time zone is unknown: {why}"))
             .with_hint("Give the time with an offset, such as 2030-01-31T07:30:00+02:00."))
     })
 }

@@ -1,14 +1,14 @@
-//! The person in front of the chat, asked about calls.
+//! Asks the user in the chat to approve calls.
 
 use hermes::core::{ApprovalDecision, ApprovalRequest, ApprovalScope, Approver, BoxFuture};
 use hermes_chat::{ChatScreen, QuestionAnswer, QuestionChoice, UserQuestion};
 use serde_json::Value;
 
-/// How many effects, and how many lines of what would be written, are shown.
+/// Maximum number of effects, and of content lines, that are shown.
 const MAX_SHOWN_EFFECTS: usize = 8;
 const MAX_SHOWN_LINES: usize = 12;
 
-/// Asks on the screen.
+/// Approver that asks on the chat screen.
 pub(crate) struct TerminalApprover {
     screen: ChatScreen,
 }
@@ -20,7 +20,7 @@ impl TerminalApprover {
 }
 
 impl TerminalApprover {
-    /// What the model is told instead of the result.
+    /// Asks for the reason that the model receives instead of the result.
     async fn ask_reason(&self) -> Option<String> {
         let title = "What should be done instead?".to_owned();
         let question = UserQuestion { title, free_text: true, ..UserQuestion::default() };
@@ -70,18 +70,18 @@ fn approval_question(request: &ApprovalRequest) -> UserQuestion {
         choices.push(QuestionChoice::new('a', "always"));
     }
     choices.push(QuestionChoice::new('d', "deny").with_aliases(&["n", "no"]));
-    choices.push(QuestionChoice::new('w', "deny, and say why"));
+    choices.push(QuestionChoice::new('w', "deny with a reason"));
     UserQuestion {
         title: format!("May {} run?", request.tool),
         body,
         choices,
-        // A word that begins with the letter of a choice must not choose it.
+        // A word that starts with the key of a choice must not select it.
         free_text: false,
         secret: false,
     }
 }
 
-/// What would be run or written, line by line.
+/// Returns the lines that would be run or written.
 fn content_lines(arguments: &Value) -> Vec<String> {
     let named = ["command", "code", "patch", "new_string", "content"];
     let text = named.iter().find_map(|name| arguments.get(name)?.as_str());

@@ -1,4 +1,4 @@
-//! What can be typed: commands and skills after `/`, files after `@`.
+//! Completion in the chat: commands and skills after `/`, files after `@`.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use hermes_skills::SkillLibrary;
 use super::skills;
 use super::slash_commands::SLASH_COMMANDS;
 
-/// Most files that are offered.
+/// Maximum number of files that are offered.
 const MAX_FILE_CANDIDATES: usize = 50;
 
 /// Completes commands, skills and files.
@@ -54,7 +54,7 @@ impl LineCompleter for ChatCompleter {
     }
 }
 
-/// Files whose path begins so.
+/// Returns the files whose path starts with the typed text.
 fn matching_files(typed: &str) -> Vec<CompletionCandidate> {
     let (folder, begun) = typed.rsplit_once('/').map_or(("", typed), |(f, b)| (f, b));
     let looked = if typed.starts_with('/') && folder.is_empty() { "/" } else { folder };

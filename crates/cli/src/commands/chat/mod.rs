@@ -1,4 +1,4 @@
-//! `hermes` by itself: a conversation with the agent in the terminal.
+//! `hermes` without a command: a conversation with the agent in the terminal.
 
 mod approver;
 mod completer;
@@ -24,13 +24,13 @@ use session::{ChatSession, NextSession, SessionEnd};
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ChatArgs {
-    /// The model, as MODEL or PROVIDER:MODEL
+    /// Model, as MODEL or PROVIDER:MODEL
     #[arg(long, short = 'm', value_name = "NAME")]
     pub(crate) model: Option<String>,
-    /// Go on with this session; `last` is the last one
+    /// Resume this session; `last` for the most recent one
     #[arg(long, short = 'r', value_name = "ID", conflicts_with = "session")]
     pub(crate) resume: Option<String>,
-    /// Stop a turn after the model was asked so often
+    /// Maximum number of model requests per turn
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_turns: Option<u32>,
     /// Print line by line, without drawing on the terminal
@@ -44,21 +44,21 @@ pub(crate) struct ChatArgs {
 
 pub(crate) fn run(app: &AppContext, args: &ChatArgs) -> CommandResult {
     if app.json {
-        return Err(CommandError::usage("A conversation is for people, and is not told as JSON")
-            .hint("`hermes --json run TASK` tells what happens, a line each."));
+        return Err(CommandError::usage("The chat does not support --json")
+            .hint("`hermes --json run TASK` prints each event as a JSON line."));
     }
     let ready = Arc::new(app.services()?);
     ready.warn_of_leftovers(app);
-    ready.notices.set_listening();
+    ready.notices().set_listening();
     ready.connect_servers(app, crate::mcp_servers::ServerSelection::All)?;
     let mut resume = args.resume.as_deref().map(|id| ready.find_session(id)).transpose()?;
     let cwd = args.options.cwd.clone().or_else(|| std::env::current_dir().ok()).unwrap_or_default();
     let words =
-        ChatCompleter { skills: super::skills::skill_library(&ready.home, &ready.config, &cwd) };
+        ChatCompleter { skills: super::skills::skill_library(ready.home(), &ready.config, &cwd) };
     let look = ScreenOptions {
-        history: Some(ready.home.root().join("chat_history")),
+        history: Some(ready.home().root().join("chat_history")),
         completer: Some(Arc::new(words)),
-        placeholder: "Say what is to be done; /help shows the commands".to_owned(),
+        placeholder: "Describe a task; /help lists the commands".to_owned(),
         whole_thoughts: false,
         plain: args.plain,
         quiet: app.terminal.quiet,
@@ -73,7 +73,7 @@ pub(crate) fn run(app: &AppContext, args: &ChatArgs) -> CommandResult {
             Err(failure) => break Err(failure),
         };
         exit = if exit == CliExitCode::Ok { end.exit } else { exit };
-        // The mode that was switched to holds in the next session, too.
+        // A mode switch also applies to the next session.
         args.options.mode = ModeFlags::for_mode(end.mode);
         match end.next {
             NextSession::Quit => break Ok(exit),
@@ -86,7 +86,7 @@ pub(crate) fn run(app: &AppContext, args: &ChatArgs) -> CommandResult {
     outcome
 }
 
-/// One session, until the person leaves it.
+/// Runs one session until the user leaves it.
 fn run_session(
     app: &AppContext,
     ready: &Arc<AppServices>,
@@ -111,7 +111,7 @@ fn run_session(
             ChatSession::begin(app, ready, args, screen, caller, resume, is_alone).await?;
         let end = sitting.run(events).await;
         if matches!(end.next, NextSession::Quit) {
-            ready.engine.shutdown().await;
+            ready.engine().shutdown().await;
             ready.teardown().run().await;
         }
         Ok(end)

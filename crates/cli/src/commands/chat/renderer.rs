@@ -1,4 +1,4 @@
-//! What the agent does, shown on the screen.
+//! Renders agent events on the chat screen.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,17 +13,18 @@ use parking_lot::Mutex;
 use crate::call_summary;
 use crate::mode::AgentMode;
 
-/// Shows what happens.
+/// Agent observer that draws events on the screen.
 pub(crate) struct EventRenderer {
     screen: ChatScreen,
     engine: Engine,
     session: Session,
     context_used: AtomicU64,
-    /// What the session took before this sitting.
+    /// Token usage of the session before this process resumed it.
     earlier_usage: Mutex<TokenUsage>,
-    /// What each turn may use; sub-agents and summaries count there as well.
+    /// Budgets of the turns so far; sub-agents and summaries are charged to
+    /// them too.
     budgets: Mutex<Vec<AgentBudget>>,
-    /// The last row of the screen, as it was shown last.
+    /// Status line as last shown.
     status: Mutex<StatusLine>,
 }
 
@@ -40,17 +41,17 @@ impl EventRenderer {
         })
     }
 
-    /// The session took this before.
+    /// Sets the usage that the session had when it was resumed.
     pub(crate) fn resume_from(&self, before: TokenUsage) {
         *self.earlier_usage.lock() = before;
     }
 
-    /// What the session took before this sitting.
+    /// Returns the token usage before this process resumed the session.
     pub(crate) fn earlier_usage(&self) -> TokenUsage {
         *self.earlier_usage.lock()
     }
 
-    /// What the session took, in this sitting and before.
+    /// Returns the session's total token usage.
     pub(crate) fn total_usage(&self) -> TokenUsage {
         let budgets = self.budgets.lock();
         let mut sum = self.earlier_usage();
@@ -58,18 +59,18 @@ impl EventRenderer {
         sum
     }
 
-    /// From now on what is spent of this counts, too.
+    /// Includes the spending of this budget in the total usage.
     pub(crate) fn track_budget(&self, budget: &AgentBudget) {
         let mut budgets = self.budgets.lock();
         budgets.push(budget.clone());
     }
 
-    /// How much of the context the last answer took, as its server has counted.
+    /// Returns the context size of the last reply, as counted by the server.
     pub(crate) fn context_used(&self) -> u64 {
         self.context_used.load(Ordering::Relaxed)
     }
 
-    /// The last row of the screen.
+    /// Updates the status line.
     pub(crate) fn update_status(
         &self,
         model: &str,
@@ -88,16 +89,16 @@ impl EventRenderer {
         self.screen.status(status);
     }
 
-    /// The last row of the screen with another mode in it.
+    /// Redraws the status line with another mode.
     pub(crate) fn show_mode(&self, mode: AgentMode) {
         let mut status = self.status.lock();
         status.extra = vec![mode.label()];
         self.screen.status(status.clone());
     }
 
-    /// The plan, as it is now; whether there is one.
+    /// Shows the current plan; returns whether one exists.
     pub(crate) fn show_plan(&self) -> bool {
-        let lines = hermes_tools_agent::todo_lines(&self.session).unwrap_or_default();
+        let lines = crate::agent_session::todo_lines(&self.session);
         let plan: Vec<TodoLine> = lines.iter().filter_map(|line| parse_todo(line)).collect();
         self.screen.todo(&plan);
         !plan.is_empty()
@@ -120,7 +121,7 @@ impl AgentObserver for EventRenderer {
                 screen.end_text();
                 self.context_used.store(usage.input + usage.output, Ordering::Relaxed);
             }
-            AgentEvent::AnswerDiscarded { why } => screen.warn(&format!("Asked again: {why}")),
+            AgentEvent::AnswerDiscarded { why } => screen.warn(&format!("Retrying: {why}")),
             AgentEvent::CallStarted(begun) if begun.parent.is_none() => {
                 let snapshot = self.engine.snapshot();
                 let emoji = snapshot.find(begun.tool).map(|entry| entry.spec().emoji.to_string());
@@ -143,15 +144,16 @@ impl AgentObserver for EventRenderer {
                     self.show_plan();
                 }
             }
-            AgentEvent::Compressed { before, after } => screen
-                .note(&format!("The conversation was shortened from {before} to {after} tokens.")),
+            AgentEvent::Compressed { before, after } => {
+                screen.note(&format!("Compacted the conversation from {before} to {after} tokens."))
+            }
             AgentEvent::Retry(setback) => {
                 let remedy = match &setback.action {
                     RetryAction::Wait(pause) => {
-                        format!("again in {}", call_summary::format_duration(*pause))
+                        format!("retrying in {}", call_summary::format_duration(*pause))
                     }
-                    RetryAction::NextKey => "with the next key".to_owned(),
-                    RetryAction::NextModel(model) => format!("{model} is asked instead"),
+                    RetryAction::NextKey => "retrying with the next key".to_owned(),
+                    RetryAction::NextModel(model) => format!("falling back to {model}"),
                 };
                 screen.warn(&format!("{}: {}; {remedy}", setback.model, setback.error));
             }
@@ -161,7 +163,7 @@ impl AgentObserver for EventRenderer {
     }
 }
 
-/// A line of the plan: `[x] text`.
+/// Parses a line of the plan: `[x] text`.
 fn parse_todo(line: &str) -> Option<TodoLine> {
     let (mark, text) = line.split_at_checked(4)?;
     let state = match mark {

@@ -1,5 +1,5 @@
-//! One session at the terminal: lines come in, turns go out, and orders to the
-//! program itself are carried out in between.
+//! One chat session: reads lines, runs turns, and runs slash commands in
+//! between.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -27,52 +27,52 @@ use crate::commands::run::exit_for_end;
 use crate::commands::skills;
 use crate::mode::AgentMode;
 
-/// What comes after a session.
+/// What follows a session.
 #[derive(Debug)]
 pub(crate) enum NextSession {
-    /// Nothing.
+    /// Exit the program.
     Quit,
-    /// This session.
+    /// Resume this session.
     Session(String),
-    /// A new session.
+    /// Start a new session.
     New,
 }
 
-/// How a session at the terminal ended.
+/// How a chat session ended.
 pub(crate) struct SessionEnd {
     pub(crate) next: NextSession,
-    /// What scripts are told of it.
+    /// Exit code for scripts.
     pub(crate) exit: CliExitCode,
-    /// The mode that it was in.
+    /// Mode at the end of the session.
     pub(crate) mode: AgentMode,
 }
 
-/// What becomes of a line that was typed.
+/// What to do after an input line.
 pub(crate) enum LineOutcome {
-    /// The next line is waited for.
+    /// Wait for the next line.
     Wait,
-    /// The session is over.
+    /// End the session.
     End(NextSession),
-    /// This is said to the model.
+    /// Send this text to the model.
     Say(String),
 }
 
-/// A turn of this session.
+/// Start of a turn, for `/undo`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TurnStart {
-    /// When it began, in nanoseconds since 1970.
+    /// Start time in nanoseconds since the Unix epoch.
     pub(crate) at: i64,
-    /// How often the person has said something in it.
+    /// Number of user messages in the turn.
     pub(crate) message_count: usize,
 }
 
-/// A turn under way.
+/// A turn in progress.
 struct RunningTurn {
     work: JoinHandle<(Agent, TurnOutcome)>,
     interrupt: InterruptHandle,
 }
 
-/// A session at the terminal.
+/// A chat session at the terminal.
 pub(crate) struct ChatSession<'a> {
     pub(crate) app: &'a AppContext,
     pub(crate) ready: &'a Arc<AppServices>,
@@ -80,18 +80,18 @@ pub(crate) struct ChatSession<'a> {
     pub(crate) screen: &'a ChatScreen,
     pub(crate) renderer: Arc<EventRenderer>,
     pub(crate) agent_session: AgentSession,
-    /// The skills of this place.
+    /// Skills available in the working directory.
     pub(crate) skills: SkillLibrary,
     /// How much the agent does without asking.
     pub(crate) mode: AgentMode,
-    /// The mode that comes back when automatic approval is switched off.
+    /// Mode to restore when automatic approval is switched off.
     pub(crate) mode_before_yolo: AgentMode,
     /// The turns so far.
     pub(crate) turns: Vec<TurnStart>,
-    /// Whether the person has stopped the last turn: nothing begins by itself
-    /// until they say something.
+    /// Whether the user interrupted the last turn. No turn starts automatically
+    /// until the next user message.
     pub(crate) is_halted: bool,
-    /// What went wrong first, for scripts.
+    /// First failure, as the exit code for scripts.
     pub(crate) exit: CliExitCode,
 }
 
@@ -106,7 +106,7 @@ impl<'a> ChatSession<'a> {
         is_alone: bool,
     ) -> Result<Self, CommandError> {
         let shown =
-            EventRenderer::new(screen.clone(), ready.engine.clone(), caller.session.clone());
+            EventRenderer::new(screen.clone(), ready.engine().clone(), caller.session.clone());
         let mode = app.effective_mode(&ready.config, args.options.mode.chosen());
         let terms = AgentOptions {
             source: "chat",
@@ -119,7 +119,7 @@ impl<'a> ChatSession<'a> {
             has_local_context: true,
             observer: Arc::clone(&shown) as Arc<dyn AgentObserver>,
         };
-        let shelf = skills::skill_library(&ready.home, &ready.config, &caller.cwd);
+        let shelf = skills::skill_library(ready.home(), &ready.config, &caller.cwd);
         let engaged = ready.start_agent(caller, terms).await?;
         if resume.is_some() {
             let reader = engaged.store.reader();
@@ -149,7 +149,7 @@ impl<'a> ChatSession<'a> {
         let tokens = crate::tokens::estimate(&self.agent_session.definitions.json);
         let more = match self.agent_session.definitions.deferred.len() {
             0 => String::new(),
-            count => format!(", {count} more by search"),
+            count => format!(", {count} more found by search"),
         };
         self.screen.note(&format!(
             "hermes {} · {} ({}) · {tools} tools, about {tokens} tokens{more} · {}",
@@ -183,7 +183,7 @@ impl<'a> ChatSession<'a> {
         Ok(())
     }
 
-    /// Notes the mode that is in force now.
+    /// Records the current mode.
     fn note_mode(&mut self, mode: AgentMode) {
         self.mode = mode;
         if mode != AgentMode::Yolo {
@@ -191,7 +191,7 @@ impl<'a> ChatSession<'a> {
         }
     }
 
-    /// Tells the model of the mode, and has the right one answer its questions.
+    /// Updates the system prompt and the approver for the current mode.
     fn apply_mode_to_agent(&mut self) {
         let makeup = self.agent_session.agent.parts_mut();
         self.mode.instruct(&mut makeup.system);
@@ -205,24 +205,25 @@ impl<'a> ChatSession<'a> {
             .begin_session(&self.agent_session.session, makeup.caller.approver.clone());
     }
 
-    /// About how many tokens of the model's context are in use.
+    /// Estimates how many tokens of the model's context are in use.
     pub(crate) fn context_tokens(&self) -> u64 {
         let agent = &self.agent_session.agent;
         let said = agent.conversation().tokens();
         if self.renderer.context_used() > 0 {
             return said;
         }
-        // No server has counted yet what is sent before the conversation.
+        // Without a server count, add the system prompt and the tool
+        // definitions.
         let tools = u64::try_from(crate::tokens::estimate(&self.agent_session.definitions.json));
         said + agent.parts().system.len() as u64 / 4 + tools.unwrap_or_default()
     }
 
-    /// Until the person wants something else.
+    /// Runs the session until the user quits or switches sessions.
     pub(crate) async fn run(mut self, events: &mut EventStream) -> SessionEnd {
         let news = Arc::new(Notify::new());
         let wake = Arc::clone(&news);
-        self.ready.notices.on_notice(Arc::new(move || wake.notify_one()));
-        // What came while an order was carried out.
+        self.ready.notices().on_notice(Arc::new(move || wake.notify_one()));
+        // Events received while a command ran.
         let mut held = VecDeque::new();
         let next = loop {
             let said = tokio::select! {
@@ -237,7 +238,7 @@ impl<'a> ChatSession<'a> {
                         continue;
                     }
                     Some(UserEvent::Interrupt) => {
-                        self.screen.note("Ctrl-D or /quit leaves.");
+                        self.screen.note("Press Ctrl-D or type /quit to exit.");
                         continue;
                     }
                     Some(UserEvent::Line { text, attachments }) => {
@@ -245,7 +246,7 @@ impl<'a> ChatSession<'a> {
                         let typed = self.handle_line(text, &attachments);
                         match run_interruptible(typed, &interrupt, &mut held, events).await {
                             Ok(Some(mut said)) => {
-                                // What came since it was stopped is told now.
+                                // Deliver the notices held back since the interrupt.
                                 if std::mem::take(&mut self.is_halted)
                                     && let Some(news) = self.take_notices()
                                 {
@@ -258,7 +259,7 @@ impl<'a> ChatSession<'a> {
                         }
                     }
                 },
-                // A process has ended, for instance; the model goes on with that.
+                // A notice, such as a process exit, starts a turn.
                 () = news.notified(), if !self.is_halted => match self.take_notices() {
                     Some(said) => said,
                     None => continue,
@@ -272,13 +273,13 @@ impl<'a> ChatSession<'a> {
             }
         };
         self.close();
-        // Whoever sits there has seen how it went.
+        // An interactive user has already seen the failures.
         let exit =
             if self.screen.mode() == ScreenMode::Piped { self.exit } else { CliExitCode::Ok };
         SessionEnd { next, exit, mode: self.mode }
     }
 
-    /// What a line says to the model; none if it was an order to the program.
+    /// Returns the message for the model, or `None` if the line was a command.
     async fn handle_line(
         &mut self,
         text: String,
@@ -303,7 +304,7 @@ impl<'a> ChatSession<'a> {
         Ok(Some(parts_with_pictures(self.screen, text, attachments)))
     }
 
-    /// Takes in the tools of servers that were not there at the beginning.
+    /// Adds the tools of MCP servers that connected after the start.
     async fn add_late_servers(&mut self) {
         let newcomers = self.ready.take_arrived_servers();
         if newcomers.is_empty() {
@@ -320,14 +321,14 @@ impl<'a> ChatSession<'a> {
                 makeup.tools = tools;
                 self.agent_session.definitions = definitions;
                 let names = newcomers.join(", ");
-                self.screen.note(&format!("The tools of {names} are there now."));
+                self.screen.note(&format!("The tools of {names} are now available."));
             }
             Err(failure) => self.screen.warn(&failure.message),
         }
     }
 
     fn take_notices(&self) -> Option<Vec<ContentPart>> {
-        let news = self.ready.notices.drain(&self.agent_session.session, MAX_NOTICES);
+        let news = self.ready.notices().drain(&self.agent_session.session, MAX_NOTICES);
         let told = notices_text(&news)?;
         for notice in &news {
             self.screen.note(&call_summary::notice_line(notice));
@@ -335,8 +336,8 @@ impl<'a> ChatSession<'a> {
         Some(vec![ContentPart::Text { text: told }])
     }
 
-    /// One turn. What is typed meanwhile steers it, and orders are for later. An
-    /// error means that this was the last one, and is what scripts are told.
+    /// Runs one turn. Lines typed meanwhile steer it; commands wait until it
+    /// ends. An error ends the session and carries the exit code.
     async fn run_turn(
         mut self,
         said: Vec<ContentPart>,
@@ -347,16 +348,16 @@ impl<'a> ChatSession<'a> {
         self.renderer.track_budget(&budget);
         let (app, ready, args, screen) = (self.app, self.ready, self.args, self.screen);
         let at = hermes_history::Timestamp::now().as_millisecond() * 1_000_000;
-        // It is lent to the turn, and comes back with what came of it.
+        // The turn task owns the agent while it runs.
         let mut agent = self.agent_session.agent;
-        // Each turn is a request of its own.
+        // The deadline applies to each turn.
         agent.parts_mut().caller.deadline = self.args.options.deadline();
         let before = user_message_count(&agent);
         let cwd = agent.parts().caller.cwd.clone();
         let mut mode = self.mode;
         let mut turn = start_turn(agent, said, budget);
         let mut leaves = false;
-        // A script says one thing after the other, and steers nothing.
+        // Piped input runs one turn per line and never steers.
         let listens = screen.mode() != ScreenMode::Piped;
         let (agent, outcome) = loop {
             tokio::select! {
@@ -373,7 +374,8 @@ impl<'a> ChatSession<'a> {
                         leaves = true;
                         turn.interrupt.stop_turn();
                     }
-                    // What is called from now on is judged by it; the model is told later.
+                    // Applies to calls from now on; the system prompt changes
+                    // after the turn.
                     Some(UserEvent::ShiftTab) => match enforce_mode(app, ready, args, &cwd, mode.next()) {
                         Ok(()) => {
                             mode = mode.next();
@@ -382,7 +384,7 @@ impl<'a> ChatSession<'a> {
                         Err(failure) => screen.error(&failure.message),
                     },
                     Some(UserEvent::Interrupt) => match turn.interrupt.stop() {
-                        InterruptScope::Calls => screen.note("Stopping the calls; once more stops the turn."),
+                        InterruptScope::Calls => screen.note("Stopping the calls; press Ctrl-C again to stop the turn."),
                         InterruptScope::Turn => stop_turn(ready, screen, &self.agent_session.session),
                     },
                     Some(UserEvent::Line { text, .. }) if text.trim() == "/stop" => {
@@ -399,14 +401,14 @@ impl<'a> ChatSession<'a> {
                         if text.starts_with('/') && !is_path(&text) =>
                     {
                         screen.note(&format!(
-                            "{} comes after this turn; /stop ends it.",
+                            "{} runs after this turn; /stop ends the turn.",
                             text.trim()
                         ));
                         held.push_back(UserEvent::Line { text, attachments });
                     }
                     Some(UserEvent::Line { text, attachments }) if !text.trim().is_empty() => {
                         screen.user(&text);
-                        screen.note("The model hears this with the next result.");
+                        screen.note("The model receives this with the next tool result.");
                         turn.interrupt.queue_input(parts_with_pictures(screen, text, &attachments));
                     }
                     Some(UserEvent::Line { .. } | UserEvent::Resized) => {}
@@ -424,7 +426,7 @@ impl<'a> ChatSession<'a> {
         }
         self.turns.push(TurnStart { at, message_count: said });
         self.is_halted = outcome.end == TurnEnd::Interrupted;
-        // What went wrong once is not made good by what comes after.
+        // Later turns do not clear an earlier failure.
         if self.exit == CliExitCode::Ok {
             self.exit = exit_for_end(&outcome.end);
         }
@@ -436,7 +438,7 @@ impl<'a> ChatSession<'a> {
         Ok(self)
     }
 
-    /// The session is closed; one in which nothing was said is not kept.
+    /// Closes the session; deletes it if it has no messages.
     fn close(&self) {
         let AgentSession { agent, session, store, .. } = &self.agent_session;
         if let Some(told) = stopped_text(&self.ready.subagents.stop_session(session)) {
@@ -447,11 +449,11 @@ impl<'a> ChatSession<'a> {
             return;
         }
         let _ = store.end(session, "left");
-        self.screen.note(&format!("Go on later with: hermes chat --resume {session}"));
+        self.screen.note(&format!("Resume with: hermes chat --resume {session}"));
     }
 }
 
-/// Has the calls from now on judged as this mode wants it.
+/// Applies the policy of this mode to later calls.
 fn enforce_mode(
     app: &AppContext,
     ready: &AppServices,
@@ -460,11 +462,11 @@ fn enforce_mode(
     mode: AgentMode,
 ) -> Result<(), CommandError> {
     let permissions = app.permissions(ready, &args.options.profile, cwd, Some(mode))?;
-    ready.engine.set_policy(permissions);
+    ready.engine().set_policy(permissions);
     Ok(())
 }
 
-/// What comes next: first what was held back.
+/// Returns the next event; held events come first.
 async fn next_event(held: &mut VecDeque<UserEvent>, events: &mut EventStream) -> Option<UserEvent> {
     match held.pop_front() {
         Some(event) => Some(event),
@@ -472,8 +474,7 @@ async fn next_event(held: &mut VecDeque<UserEvent>, events: &mut EventStream) ->
     }
 }
 
-/// Carries something out that an interrupt stops; what else comes meanwhile is
-/// for later.
+/// Runs work that an interrupt stops; holds back all other events.
 async fn run_interruptible<T>(
     work: impl Future<Output = T>,
     interrupt: &InterruptHandle,
@@ -499,7 +500,7 @@ async fn run_interruptible<T>(
     }
 }
 
-/// How many messages of the person the conversation has.
+/// Counts the user messages of the conversation.
 fn user_message_count(agent: &Agent) -> usize {
     let is_said = |message: &&ChatMessage| matches!(message, ChatMessage::User { .. });
     agent.conversation().messages().iter().filter(is_said).count()
@@ -514,7 +515,7 @@ fn start_turn(mut agent: Agent, said: Vec<ContentPart>, budget: AgentBudget) -> 
     RunningTurn { work, interrupt }
 }
 
-/// The turn is stopped, with what it has in the background.
+/// Stops the turn and its background sub-agents.
 fn stop_turn(ready: &AppServices, screen: &ChatScreen, session: &str) {
     screen.note("Stopping the turn.");
     if let Some(told) = stopped_text(&ready.subagents.stop_session(session)) {
@@ -525,24 +526,27 @@ fn stop_turn(ready: &AppServices, screen: &ChatScreen, session: &str) {
 pub(crate) fn show_end(screen: &ChatScreen, end: &TurnEnd) {
     match end {
         TurnEnd::Done => {}
-        TurnEnd::Budget(what) => screen.warn(&format!("Stopped: {what} are used up. Say “go on”.")),
-        TurnEnd::Interrupted => screen.note("Stopped. Say what is to be done instead."),
+        TurnEnd::Budget(what) => screen.warn(&format!(
+            "Stopped: the budget is used up \
+            ({what}). Type “continue” to resume."
+        )),
+        TurnEnd::Interrupted => screen.note("Stopped. Describe what to do instead."),
         TurnEnd::ModelError(fault) => {
             let hint = fault.hint.as_deref().map(|hint| format!("\n{hint}")).unwrap_or_default();
             screen.error(&format!("{fault}{hint}"));
         }
-        TurnEnd::Journal(why) => screen.error(&format!("The session cannot be written: {why}")),
+        TurnEnd::Journal(why) => screen.error(&format!("Cannot write the session: {why}")),
         other => screen.warn(&other.reason().unwrap_or_default()),
     }
 }
 
-/// Whether a line that begins with a slash begins with a path.
+/// Whether a line that starts with a slash starts with a path.
 fn is_path(text: &str) -> bool {
     let word = text.split_whitespace().next().unwrap_or_default();
     word[1.min(word.len())..].contains('/') || Path::new(word).exists() && word.len() > 1
 }
 
-/// What a line says to the model, with the pictures that were pasted into it.
+/// Builds the message of a line and its pasted images.
 fn parts_with_pictures(
     screen: &ChatScreen,
     text: String,
@@ -560,7 +564,7 @@ fn parts_with_pictures(
 
 fn is_picture(path: &Path) -> bool {
     let name = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_lowercase();
-    // Those that no server takes are said to be such.
+    // Formats that no server accepts: loading them reports a clear error.
     let others = ["bmp", "tif", "tiff", "heic", "avif"];
     matches!(name.as_str(), "png" | "jpg" | "jpeg" | "gif" | "webp") || others.contains(&&*name)
 }

@@ -1,4 +1,4 @@
-//! Skills in a conversation: looked at by `/skills`, called for by their name.
+//! Skills in chat: the `/skills` command and invocation by name.
 
 use hermes::engine::SecretSource as _;
 use hermes_chat::CompletionCandidate;
@@ -12,20 +12,21 @@ use super::slash_commands::SLASH_COMMANDS;
 use crate::command_error::CommandError;
 use crate::commands::skills::{origin, skill_fields, skill_summary};
 
-/// So many skills are called for at once.
+/// Maximum number of skills invoked by one message.
 const MAX_SKILLS_PER_MESSAGE: usize = 5;
-/// The widest column of the table, and the longest text in it.
+/// Maximum column width of the skills table.
 const MAX_COLUMN_WIDTH: usize = 32;
 const MAX_DESCRIPTION_CHARS: usize = 200;
-/// Of a description so much is shown in a menu.
+/// Maximum description length in the completion menu.
 const MAX_NOTE_CHARS: usize = 70;
 
-/// A skill as it is typed: a slash would look like a path.
+/// Returns the name to type. A `/` in it would look like a path.
 fn slash_name(skill: &Skill) -> String {
     skill.qualified_name.replace('/', ":")
 }
 
-/// `/skills …`: the table, one skill, or the message that calls for one.
+/// Runs `/skills …`: shows the table or one skill, or returns the message that
+/// invokes a skill.
 pub(crate) fn run_skills_command(
     sitting: &ChatSession<'_>,
     rest: &str,
@@ -34,12 +35,12 @@ pub(crate) fn run_skills_command(
     match first {
         "" | "list" => show_table(sitting),
         "show" if more.trim().is_empty() => {
-            return Err(CommandError::usage("/skills show needs a name"));
+            return Err(CommandError::usage("/skills show requires a name"));
         }
         "show" => show_skill(sitting, more.trim())?,
         _ => {
             let called = invocation_message(sitting, rest)?;
-            // Who asks for it here does not mean another command.
+            // `/skills NAME` never falls back to another command.
             let missing =
                 || {
                     CommandError::from(sitting.skills.refresh().find_ready(first).err().unwrap_or(
@@ -72,8 +73,11 @@ fn show_table(sitting: &ChatSession<'_>) {
         text.push_str(&format!("{note}\n"));
     }
     text.push_str(match catalogue.all().is_empty() {
-        true => "There are no skills yet. A folder with a SKILL.md in HERMES_HOME/skills is one.",
-        false => "/NAME what to do calls for one; /skills show NAME shows it.",
+        true => {
+            "No skills yet. To add one, create a directory with a SKILL.md in \
+            HERMES_HOME/skills."
+        }
+        false => "Type /NAME TASK to use a skill, /skills show NAME to view it.",
     });
     sitting.screen.note(&text);
 }
@@ -88,13 +92,14 @@ fn show_skill(sitting: &ChatSession<'_>, name: &str) -> Result<(), CommandError>
     sitting.screen.note(text.trim_end());
     if skill.is_ready() {
         let body = skill.instructions(Some(&sitting.agent_session.session))?.body;
-        sitting.screen.text(&sitting.ready.secrets.redactor().redact(&body));
+        sitting.screen.text(&sitting.ready.secrets().redactor().redact(&body));
         sitting.screen.end_text();
     }
     Ok(())
 }
 
-/// The message of `/NAME what to do`, or of several names; none if the first is no skill.
+/// Returns the message of `/NAME TASK`, or of several names; `None` if the
+/// first is not a skill.
 pub(crate) fn invocation_message(
     sitting: &ChatSession<'_>,
     order: &str,
@@ -134,12 +139,13 @@ pub(crate) fn invocation_message(
         let from = skill.path().display().to_string();
         sitting
             .screen
-            .note(&format!("{} is told, about {size} tokens: {from}", skill.manifest.name));
+            .note(&format!("Loaded skill {} (about {size} tokens): {from}", skill.manifest.name));
     }
-    Ok(Some(sitting.ready.secrets.redactor().redact(&message).into_owned()))
+    Ok(Some(sitting.ready.secrets().redactor().redact(&message).into_owned()))
 }
 
-/// Skills whose name begins so, each with what comes before it.
+/// Returns completions for skills that start with `begun`, each prefixed with
+/// `before`.
 pub(crate) fn candidates(
     shelf: &SkillLibrary,
     begun: &str,

@@ -1,4 +1,4 @@
-//! Orders to the program itself: lines that begin with `/`.
+//! Slash commands: lines that start with `/`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use crate::command_error::{CliExitCode, CommandError};
 use crate::commands::{checkpoints, memory};
 use crate::mode::AgentMode;
 
-/// An order that can be given.
+/// A slash command.
 pub(crate) struct SlashCommand {
     pub(crate) name: &'static str,
-    /// What it takes, as people write it.
+    /// Arguments as shown in the help.
     pub(crate) arguments: &'static str,
     pub(crate) about: &'static str,
 }
@@ -35,47 +35,39 @@ const fn slash_command(
     SlashCommand { name, arguments: takes, about }
 }
 
-/// All of them.
+/// All slash commands.
 pub(crate) const SLASH_COMMANDS: &[SlashCommand] = &[
     slash_command("help", "", "show the commands and keys"),
     slash_command("model", "[NAME]", "show or change the model (MODEL or PROVIDER:MODEL)"),
     slash_command("tools", "", "list the tools of this session"),
-    slash_command("toolsets", "[NAMES]", "list groups of tools, or use only these"),
-    slash_command(
-        "skills",
-        "[NAME]",
-        "list skills; show NAME shows one, NAME or /NAME calls for it",
-    ),
-    slash_command("cost", "", "what was used so far"),
-    slash_command("compact", "", "sum up the conversation to make room"),
-    slash_command(
-        "undo",
-        "[N]",
-        "take back the last turn, or N: the messages, and what changed in files",
-    ),
-    slash_command("memory", "", "show what is remembered"),
+    slash_command("toolsets", "[NAMES]", "list toolsets, or use only these"),
+    slash_command("skills", "[NAME]", "list skills; `show NAME` views one, NAME or /NAME uses it"),
+    slash_command("cost", "", "show token usage and cost"),
+    slash_command("compact", "", "summarize the conversation to free context"),
+    slash_command("undo", "[N]", "undo the last N turns: messages and file changes"),
+    slash_command("memory", "", "show the memory"),
     slash_command("todo", "", "show the plan"),
-    slash_command("sessions", "", "list the last sessions"),
-    slash_command("resume", "[ID]", "go on with another session"),
-    slash_command("new", "", "begin a new session"),
-    slash_command("title", "TEXT", "give this session a name"),
+    slash_command("sessions", "", "list recent sessions"),
+    slash_command("resume", "[ID]", "resume another session"),
+    slash_command("new", "", "start a new session"),
+    slash_command("title", "TEXT", "rename this session"),
     slash_command("save", "[FILE]", "write the conversation to a file"),
     slash_command(
         "mode",
         "[NAME]",
-        "show the mode, or switch it: auto, ask or plan (as Shift-Tab)",
+        "show or switch the mode: auto, ask or plan (same as Shift-Tab)",
     ),
-    slash_command("yolo", "", "approve every question automatically, or ask again"),
-    slash_command("stop", "", "stop the turn (as Ctrl-C twice), and what is in the background"),
+    slash_command("yolo", "", "toggle automatic approval"),
+    slash_command("stop", "", "stop the turn (same as Ctrl-C twice) and background work"),
     slash_command("quit", "", "leave (as Ctrl-D)"),
 ];
 
-/// How long it is waited for that what was stopped has ended.
+/// How long `/stop` waits for sub-agents to end.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
-/// How many of the last messages are shown when a session goes on.
+/// How many messages are shown when a session is resumed.
 const REPLAYED_MESSAGES: usize = 6;
 
-/// Carries an order out.
+/// Runs a slash command.
 pub(crate) async fn run_slash_command(sitting: &mut ChatSession<'_>, order: &str) -> LineOutcome {
     let (name, rest) = order.split_once(char::is_whitespace).unwrap_or((order, ""));
     let rest = rest.trim();
@@ -100,7 +92,7 @@ pub(crate) async fn run_slash_command(sitting: &mut ChatSession<'_>, order: &str
         "memory" => show_memory(sitting),
         "todo" => {
             if !sitting.renderer.show_plan() {
-                sitting.screen.note("There is no plan.");
+                sitting.screen.note("No plan yet.");
             }
             Ok(())
         }
@@ -114,9 +106,8 @@ pub(crate) async fn run_slash_command(sitting: &mut ChatSession<'_>, order: &str
             let told = stopped_text(&stopped);
             sitting.is_halted |= told.is_some();
             let settled = sitting.ready.subagents.wait_until_idle(&sitting.agent_session.session);
-            // One that does not end is not waited for.
             let _ = tokio::time::timeout(STOP_TIMEOUT, settled).await;
-            sitting.screen.note(told.as_deref().unwrap_or("Nothing is under way."));
+            sitting.screen.note(told.as_deref().unwrap_or("Nothing is running."));
             Ok(())
         }
         _ => match skills::invocation_message(sitting, order) {
@@ -145,8 +136,8 @@ fn report_unknown(sitting: &mut ChatSession<'_>, name: &str) {
     let near = SLASH_COMMANDS.iter().find(|known| known.name.starts_with(name));
     let near = near.map(|near| format!("; did you mean /{}?", near.name));
     sitting.screen.warn(&format!(
-        "There is no command or skill /{name}{}",
-        near.unwrap_or_else(|| "; /help and /skills list them".to_owned())
+        "Unknown command or skill: /{name}{}",
+        near.unwrap_or_else(|| "; see /help and /skills".to_owned())
     ));
 }
 
@@ -157,9 +148,9 @@ fn show_help(sitting: &ChatSession<'_>) -> Result<(), CommandError> {
         text.push_str(&format!("{written:<20} {}\n", order.about));
     }
     text.push_str(
-        "\nEnter sends; Alt-Enter or Ctrl-J begins a new line; Tab completes (@ names a file).\n\
-         What is typed while a turn runs reaches the model with the next result.\n\
-         Ctrl-C stops the calls, again the turn; Ctrl-D leaves.",
+        "\nEnter sends; Alt-Enter or Ctrl-J starts a new line; Tab completes (@ completes a \
+         file).\nText typed during a turn reaches the model with the next tool result.\nCtrl-C \
+         stops the calls, a second Ctrl-C stops the turn; Ctrl-D exits.",
     );
     sitting.screen.note(&text);
     Ok(())
@@ -175,7 +166,7 @@ async fn change_model(sitting: &mut ChatSession<'_>, wanted: &str) -> Result<(),
         sitting.agent_session.model_origin = chosen.found.source;
     }
     let makeup = sitting.agent_session.agent.parts();
-    let window = makeup.model.window().map(|tokens| format!(", {tokens} tokens of context"));
+    let window = makeup.model.window().map(|tokens| format!(", context window of {tokens} tokens"));
     sitting.screen.note(&format!(
         "{} ({}{})",
         makeup.params.model,
@@ -188,7 +179,7 @@ async fn change_model(sitting: &mut ChatSession<'_>, wanted: &str) -> Result<(),
 
 fn list_tools(sitting: &ChatSession<'_>) -> Result<(), CommandError> {
     let definitions = &sitting.agent_session.definitions;
-    let snapshot = sitting.ready.engine.snapshot();
+    let snapshot = sitting.ready.engine().snapshot();
     let mut text = String::new();
     for name in &definitions.visible {
         let about = snapshot.find(name).map(|entry| {
@@ -204,7 +195,7 @@ fn list_tools(sitting: &ChatSession<'_>) -> Result<(), CommandError> {
     }
     for (name, state) in &definitions.unavailable {
         if let hermes::core::Availability::Missing { reason, .. } = state {
-            text.push_str(&format!("not here: {name} ({reason})\n"));
+            text.push_str(&format!("unavailable: {name} ({reason})\n"));
         }
     }
     sitting.screen.note(text.trim_end());
@@ -214,14 +205,16 @@ fn list_tools(sitting: &ChatSession<'_>) -> Result<(), CommandError> {
 async fn change_toolsets(sitting: &mut ChatSession<'_>, wanted: &str) -> Result<(), CommandError> {
     if wanted.is_empty() {
         let infos = crate::commands::toolsets::toolset_infos(sitting.ready)?;
-        let snapshot = sitting.ready.engine.snapshot();
-        // Groups of which nothing is there, and those of other places, are of no use here.
+        let snapshot = sitting.ready.engine().snapshot();
+        // Hide toolsets without available tools and those for other platforms.
         let is_of_use = |info: &&ToolsetSummary| {
             let is_here = info.tools.iter().any(|tool| snapshot.get(tool).is_some());
             is_here && (info.custom || !info.name.starts_with("hermes-"))
         };
         let names: Vec<&str> = infos.iter().filter(is_of_use).map(|info| &*info.name).collect();
-        sitting.screen.note(&format!("{}\n/toolsets NAME,NAME uses only these.", names.join(", ")));
+        sitting
+            .screen
+            .note(&format!("{}\n/toolsets NAME,NAME selects toolsets.", names.join(", ")));
         return Ok(());
     }
     let split = |c: char| c == ',' || c.is_whitespace();
@@ -229,12 +222,12 @@ async fn change_toolsets(sitting: &mut ChatSession<'_>, wanted: &str) -> Result<
     let choice = crate::args::ToolsetFilter { toolsets: names.collect(), without: Vec::new() };
     let window = sitting.agent_session.agent.parts().model.window();
     let (definitions, tools) = sitting.ready.tool_definitions(&choice, window).await?;
-    // Who says which tools are used wants no others to join.
+    // An explicit selection must not grow when servers connect later.
     sitting.ready.forget_late_servers();
     let makeup = sitting.agent_session.agent.parts_mut();
     makeup.caller.scope = Some(Arc::clone(&definitions.scope));
     makeup.tools = tools;
-    sitting.screen.note(&format!("{} tools from now on.", definitions.visible.len()));
+    sitting.screen.note(&format!("{} tools are now available.", definitions.visible.len()));
     sitting.agent_session.definitions = definitions;
     Ok(())
 }
@@ -244,20 +237,21 @@ fn show_cost(sitting: &ChatSession<'_>) -> Result<(), CommandError> {
     let cost = match spent.cost {
         Some(cost) => format!("${cost:.4}"),
         None if spent.input + spent.output == 0 => "nothing yet".to_owned(),
-        None => "not known; model.prices in config.yaml tells it".to_owned(),
+        None => "unknown; set model.prices in config.yaml".to_owned(),
     };
     let before = match sitting.renderer.earlier_usage() {
         before if before.input + before.output == 0 => String::new(),
         before => format!(
-            " ({} tokens{} of it in earlier sittings)",
+            " ({} tokens{} of it before this session was resumed)",
             before.input + before.output,
             before.cost.map(|cost| format!(" and ${cost:.4}")).unwrap_or_default()
         ),
     };
     let definitions = &sitting.agent_session.definitions.json;
     sitting.screen.note(&format!(
-        "sent      {} tokens, {} of them from a cache\nanswered  {} tokens\ncost      {cost}{before}\n\
-         context   {} tokens now, about {} of them for {} tools",
+        "input     {} tokens, {} of them cached\noutput    {} \
+         tokens\ncost      {cost}{before}\ncontext   {} tokens now, about {} of them for {} \
+         tools",
         spent.input,
         spent.cache_read,
         spent.output,
@@ -269,7 +263,7 @@ fn show_cost(sitting: &ChatSession<'_>) -> Result<(), CommandError> {
 }
 
 async fn compact(sitting: &mut ChatSession<'_>) -> Result<(), CommandError> {
-    sitting.screen.working(Some("summing up"));
+    sitting.screen.working(Some("summarizing"));
     let budget = AgentBudget::new(Default::default());
     sitting.renderer.track_budget(&budget);
     let done = sitting.agent_session.agent.compact(&budget).await;
@@ -277,14 +271,14 @@ async fn compact(sitting: &mut ChatSession<'_>) -> Result<(), CommandError> {
     sitting.show_status();
     match done {
         Ok(true) => {}
-        Ok(false) => sitting.screen.note("The conversation is short already."),
-        Err(TurnEnd::Interrupted) => sitting.screen.note("Stopped; nothing is changed."),
+        Ok(false) => sitting.screen.note("The conversation is too short to compact."),
+        Err(TurnEnd::Interrupted) => sitting.screen.note("Stopped; the conversation is unchanged."),
         Err(end) => super::session::show_end(sitting.screen, &end),
     }
     Ok(())
 }
 
-/// Takes turns back, one after the other.
+/// Undoes turns, newest first.
 fn undo(sitting: &mut ChatSession<'_>, turns: &str) -> Result<(), CommandError> {
     let turns: u32 =
         match turns {
@@ -301,20 +295,20 @@ fn undo(sitting: &mut ChatSession<'_>, turns: &str) -> Result<(), CommandError> 
     Ok(())
 }
 
-/// Takes the last turn back; whether there was one.
+/// Undoes the last turn; returns whether there was one.
 fn undo_last_turn(sitting: &mut ChatSession<'_>) -> Result<bool, CommandError> {
     let session = sitting.agent_session.session.clone();
-    // What was said while the turn ran belongs to it.
+    // Messages typed during the turn belong to it.
     let said = sitting.turns.last().map_or(1, |turn| turn.message_count);
     let taken = sitting.agent_session.store.undo(&session, said)?;
     if taken.messages == 0 {
-        sitting.screen.note("There is nothing to take back.");
+        sitting.screen.note("Nothing to undo.");
         return Ok(false);
     }
     let reader = sitting.agent_session.store.reader();
     let info = reader.session(&session)?;
     sitting.agent_session.agent.set_conversation(reader.conversation(&info)?);
-    let mut told = format!("{} messages are taken back.", taken.messages);
+    let mut told = format!("Removed {} messages.", taken.messages);
     let store = checkpoints::open_store(sitting.app)?;
     match plan_file_undo(sitting, &store)? {
         Some(plan) => {
@@ -324,10 +318,10 @@ fn undo_last_turn(sitting: &mut ChatSession<'_>) -> Result<bool, CommandError> {
                 told.push_str(&format!("\n{what}  {}", path.display()));
             }
             for (path, why) in &restored.skipped {
-                told.push_str(&format!("\nleft      {} ({why})", path.display()));
+                told.push_str(&format!("\nskipped   {} ({why})", path.display()));
             }
         }
-        None => told.push_str(" It had changed no files that are kept."),
+        None => told.push_str(" No file changes to undo."),
     }
     sitting.screen.note(&told);
     if let Some(text) = taken.user_text {
@@ -336,8 +330,8 @@ fn undo_last_turn(sitting: &mut ChatSession<'_>) -> Result<bool, CommandError> {
     Ok(true)
 }
 
-/// How the files come back that the last turn has changed. Another program may
-/// have worked here since, so only this session's own turn counts.
+/// Plans how to restore the files that the last turn changed. Another process
+/// may have changed files here since, so only this session's own turn counts.
 fn plan_file_undo(
     sitting: &mut ChatSession<'_>,
     store: &CheckpointStore,
@@ -355,9 +349,9 @@ fn plan_file_undo(
 }
 
 fn show_memory(sitting: &ChatSession<'_>) -> Result<(), CommandError> {
-    let lists = memory::open_lists(&sitting.ready.home, &sitting.ready.config)?;
+    let lists = memory::open_lists(&sitting.ready.home(), &sitting.ready.config)?;
     let mut text = String::new();
-    for (title, target) in [("What is known of you", List::User), ("Notes", List::Memory)] {
+    for (title, target) in [("About you", List::User), ("Notes", List::Memory)] {
         let read = lists.read(target).map_err(CommandError::from)?;
         text.push_str(&format!("{title}:\n"));
         for entry in &read.entries {
@@ -367,12 +361,12 @@ fn show_memory(sitting: &ChatSession<'_>) -> Result<(), CommandError> {
             text.push_str("  nothing yet\n");
         }
     }
-    text.push_str("`hermes memory` changes it.");
+    text.push_str("To change it, run `hermes memory`.");
     sitting.screen.note(&text);
     Ok(())
 }
 
-/// Where sessions come from that nobody has talked in.
+/// Sources of sessions without a user, excluded from lists.
 fn helper_sources() -> Vec<String> {
     crate::commands::sessions::HELPER_SOURCES.map(str::to_owned).to_vec()
 }
@@ -392,14 +386,14 @@ fn list_sessions(sitting: &ChatSession<'_>) -> Result<(), CommandError> {
         ));
     }
     text.push_str(match text.is_empty() {
-        true => "There is no other session yet.",
-        false => "/resume ID goes on with one.",
+        true => "No other sessions yet.",
+        false => "Type /resume ID to resume one.",
     });
     sitting.screen.note(&text);
     Ok(())
 }
 
-/// The session that is meant; the one before this if none is named.
+/// Resolves a session id; an empty name or `last` is the previous session.
 fn find_session(sitting: &ChatSession<'_>, named: &str) -> Result<String, CommandError> {
     let reader = sitting.agent_session.store.reader();
     if !named.is_empty() && named != "last" {
@@ -409,20 +403,20 @@ fn find_session(sitting: &ChatSession<'_>, named: &str) -> Result<String, Comman
         SessionFilter { limit: 2, excluded_sources: helper_sources(), ..SessionFilter::default() };
     let found = reader.sessions(&listing)?;
     let other = found.into_iter().find(|session| session.id != sitting.agent_session.session);
-    let other = other.ok_or_else(|| CommandError::not_found("There is no other session"))?;
+    let other = other.ok_or_else(|| CommandError::not_found("No other session to resume"))?;
     Ok(other.id)
 }
 
 fn set_title(sitting: &ChatSession<'_>, title: &str) -> Result<(), CommandError> {
     if title.is_empty() {
-        return Err(CommandError::usage("/title needs a text"));
+        return Err(CommandError::usage("/title requires a text"));
     }
     sitting.agent_session.store.rename(&sitting.agent_session.session, title)?;
-    sitting.screen.note(&format!("This session is called “{title}” from now on."));
+    sitting.screen.note(&format!("Renamed this session to “{title}”."));
     Ok(())
 }
 
-/// A file for a session that is not there yet.
+/// Returns an unused file name for a session.
 fn unused_path(folder: &Path, session: &str) -> PathBuf {
     let named = |at: u32| match at {
         1 => folder.join(format!("hermes-{session}.md")),
@@ -433,7 +427,7 @@ fn unused_path(folder: &Path, session: &str) -> PathBuf {
 
 fn save_conversation(sitting: &ChatSession<'_>, file: &str) -> Result<(), CommandError> {
     if sitting.agent_session.agent.conversation().messages().is_empty() {
-        return Err(CommandError::usage("Nothing was said yet"));
+        return Err(CommandError::usage("Nothing to save: the conversation is empty"));
     }
     let cwd = sitting.agent_session.agent.parts().caller.cwd.clone();
     let path = match file {
@@ -458,13 +452,13 @@ fn save_conversation(sitting: &ChatSession<'_>, file: &str) -> Result<(), Comman
     }
     let cannot = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => {
-            CommandError::usage(format!("{} is there already", path.display()))
-                .hint("Name another file.")
+            CommandError::usage(format!("{} already exists", path.display()))
+                .hint("Choose another file name.")
         }
         _ => CommandError::usage(format!("{}: {error}", path.display())),
     };
     let mut options = std::fs::OpenOptions::new();
-    // What was said is for nobody else.
+    // The conversation is private to the user.
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let file = options.write(true).create_new(true).open(&path);
     std::io::Write::write_all(&mut file.map_err(cannot)?, text.as_bytes()).map_err(cannot)?;
@@ -472,7 +466,7 @@ fn save_conversation(sitting: &ChatSession<'_>, file: &str) -> Result<(), Comman
     Ok(())
 }
 
-/// Shows the mode, or switches it.
+/// Shows or switches the mode.
 fn change_mode(sitting: &mut ChatSession<'_>, name: &str) -> Result<(), CommandError> {
     if !name.is_empty() {
         sitting.set_mode(AgentMode::parse(name)?)?;
@@ -482,7 +476,7 @@ fn change_mode(sitting: &mut ChatSession<'_>, name: &str) -> Result<(), CommandE
         let mark = if mode == sitting.mode { "▸" } else { " " };
         text.push_str(&format!("{mark} {:<5} {}\n", mode.name(), mode.about()));
     }
-    text.push_str("/mode NAME or Shift-Tab switches; /yolo switches automatic approval.");
+    text.push_str("/mode NAME or Shift-Tab switches the mode; /yolo toggles automatic approval.");
     sitting.screen.note(&text);
     Ok(())
 }
@@ -494,14 +488,14 @@ fn toggle_yolo(sitting: &mut ChatSession<'_>) -> Result<(), CommandError> {
         return Ok(());
     }
     sitting.set_mode(AgentMode::Yolo)?;
-    let told = "Automatic approval is on; what is denied stays denied. /yolo switches it off.";
+    let told = "Automatic approval is on; denied calls stay denied. /yolo switches it off.";
     sitting.screen.warn(told);
     Ok(())
 }
 
-/// The last messages of a session that goes on.
+/// Shows the last messages of a resumed session.
 pub(crate) fn replay_messages(sitting: &ChatSession<'_>) {
-    // Whoever reads a pipe takes every answer for a new one.
+    // A program that reads a pipe would take old replies for new ones.
     if sitting.screen.mode() == ScreenMode::Piped {
         return;
     }

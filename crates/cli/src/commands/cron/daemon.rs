@@ -1,5 +1,5 @@
-//! Running jobs: each is a `hermes run` of its own, so that none can harm the
-//! others, and nobody is there to say yes for it.
+//! Runs scheduled jobs. Each is a separate `hermes run` process without an
+//! approver, so jobs cannot affect each other.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -23,25 +23,25 @@ use crate::command_error::{CliExitCode, CommandError, CommandResult};
 use crate::commands::runtime;
 use crate::terminal::{TerminalOutput, one_line};
 
-/// Toolsets that a run has no use for: it must not plan the next one, its
-/// answer is sent for it, and nobody is there to answer.
+/// Toolsets excluded from runs: a run must not schedule jobs, its answer is
+/// delivered by the daemon, and no user can answer questions.
 const EXCLUDED_TOOLSETS: &str = "cronjob,messaging,clarify";
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DaemonOptions {
-    /// Run what is due now, and end
+    /// Run the jobs that are due, then exit
     #[arg(long)]
     once: bool,
-    /// Run at most so many at once
+    /// Maximum number of parallel runs
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     parallel: Option<u16>,
 }
 
-/// Our own program.
+/// Starts runs with this executable.
 #[derive(Debug)]
 struct JobLauncher {
     program: PathBuf,
-    /// For jobs that do not say where.
+    /// Working directory for jobs without one.
     default_dir: PathBuf,
 }
 
@@ -50,7 +50,7 @@ impl JobLauncher {
         let program = std::env::current_exe().map_err(|e| {
             CommandError::failed(
                 ErrorKind::Internal,
-                format!("The program does not find itself: {e}"),
+                format!("Cannot locate the hermes executable: {e}"),
             )
         })?;
         let folder = jobs.dir().join("work");
@@ -60,8 +60,8 @@ impl JobLauncher {
         Ok(Self { program, default_dir: folder })
     }
 
-    /// A command that nobody watches. What is said for this terminal does not
-    /// hold for it.
+    /// Builds an unattended command, without the session and the approval mode
+    /// of this terminal.
     fn command(&self, job: &CronJob) -> Command {
         let mut command = Command::new(&self.program);
         command.current_dir(job.workdir.as_ref().map_or(self.default_dir.as_path(), Path::new));
@@ -76,7 +76,7 @@ impl RunCommands for JobLauncher {
     fn run_command(&self, job: &CronJob, run: &str) -> Command {
         let mut command = self.command(job);
         command.env(JobStore::RUN_ID_VAR, run);
-        // With `=`, no value can pass for an option.
+        // With `=`, a value cannot be parsed as an option.
         command.args(["run", "--json", "--quiet", "--source=cron"]);
         command.arg(format!("--without={EXCLUDED_TOOLSETS}")).arg(format!("--title={}", job.name));
         let toolsets = job.enabled_toolsets.as_ref().map(|names| names.join(","));
@@ -111,7 +111,7 @@ fn daemon_settings(config: &ResolvedConfig, parallel: Option<u16>) -> DaemonSett
     }
 }
 
-/// Runs jobs until a signal says stop.
+/// Runs jobs until a signal arrives.
 pub(super) fn serve(
     app: &AppContext,
     config: &ResolvedConfig,
@@ -120,27 +120,27 @@ pub(super) fn serve(
 ) -> CommandResult {
     let until = if options.once { StopCondition::Idle } else { StopCondition::OnRequest };
     if !options.once && !app.json {
-        app.terminal.note("Running jobs when they are due. Ctrl-C stops.");
+        app.terminal.note("Running jobs when they are due. Press Ctrl-C to stop.");
     }
     let trouble = Arc::new(AtomicBool::new(false));
     let heard = DaemonOutput { is_printed: true, has_failed: Arc::clone(&trouble) };
     run_until_signal(app, config, jobs, options.parallel, heard, move |daemon, bell| {
         daemon.serve(bell, until)
     })??;
-    // One that goes on may still get over it.
+    // A daemon that keeps running may recover.
     let is_troubled = options.once && trouble.load(Ordering::Relaxed);
     Ok(if is_troubled { CliExitCode::Failed } else { CliExitCode::Ok })
 }
 
-/// What becomes of what a daemon tells.
+/// What to do with the daemon's events.
 struct DaemonOutput {
-    /// Whether it is passed on.
+    /// Whether events are printed.
     is_printed: bool,
-    /// Set once something has gone wrong beside the runs themselves.
+    /// Set once the daemon reports a warning.
     has_failed: Arc<AtomicBool>,
 }
 
-/// Makes one run, and tells how it went.
+/// Runs a job once and reports the outcome.
 pub(super) fn run_now(
     app: &AppContext,
     config: &ResolvedConfig,
@@ -148,7 +148,7 @@ pub(super) fn run_now(
     wanted: &str,
 ) -> CommandResult {
     let wanted = wanted.to_owned();
-    // Programs get one answer.
+    // JSON output is a single object.
     let told = DaemonOutput { is_printed: !app.json, has_failed: Arc::default() };
     let run = run_until_signal(app, config, jobs, None, told, move |daemon, bell| {
         daemon.run_now(&wanted, bell)
@@ -165,7 +165,7 @@ pub(super) fn run_now(
     })
 }
 
-/// Does something that a signal stops in good order.
+/// Runs daemon work that a signal shuts down cleanly.
 fn run_until_signal<T: Send + 'static>(
     app: &AppContext,
     config: &ResolvedConfig,
@@ -213,7 +213,7 @@ fn print_event(terminal: TerminalOutput, json: bool, event: &CronEvent<'_>) {
     let (line, text) = match event {
         CronEvent::Started { job, run } => (
             json!({ "type": "started", "job": job.id, "name": job.name, "run": run }),
-            format!("{}: begins ({run})", one_line(&job.name)),
+            format!("{}: started ({run})", one_line(&job.name)),
         ),
         CronEvent::Ended(run) => (
             json!({ "type": "ended", "run": run }),
@@ -226,11 +226,11 @@ fn print_event(terminal: TerminalOutput, json: bool, event: &CronEvent<'_>) {
             ),
         ),
         CronEvent::Warning(what) => {
-            (json!({ "type": "trouble", "error": what }), format!("trouble: {}", one_line(what)))
+            (json!({ "type": "trouble", "error": what }), format!("warning: {}", one_line(what)))
         }
     };
     if json {
-        // A reader that has gone away is no reason to stop.
+        // A closed pipe does not stop the daemon.
         let mut out = std::io::stdout().lock();
         let _ = writeln!(out, "{line}").and_then(|()| out.flush());
     } else {

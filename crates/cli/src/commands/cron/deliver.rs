@@ -1,5 +1,5 @@
-//! `hermes cron deliver`: the answer of a job goes where its owner wants it.
-//! The daemon runs this; by hand it does what the daemon would do.
+//! `hermes cron deliver`: sends the answer of a job to one of its targets. The
+//! daemon runs this command.
 
 use std::io::Read as _;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use crate::command_error::{CommandError, CommandResult};
 use crate::commands::{call, runtime};
 use crate::mode::ModeFlags;
 
-/// Most of what may come in by standard input.
+/// Maximum size of standard input.
 const MAX_INPUT_BYTES: u64 = 4 << 20;
-/// What names a secret in the arguments of a call, and what stands for it in
-/// an answer: nobody may have a secret sent by writing its name.
+/// Prefix of a secret reference in call arguments, and its escaped form: an
+/// answer must not send a secret by naming it.
 const SECRET_SCHEME_ESCAPE: (&str, &str) = ("secret://", "secret:/ /");
 
 struct DeliveryMessage {
@@ -30,8 +30,8 @@ struct DeliveryMessage {
     message: String,
 }
 
-/// The owner of a job, who has said beforehand where its answers go. That is a
-/// yes to sending them there, and to nothing else; what is forbidden stays so.
+/// Approver for deliveries. The job's owner chose the target in advance, so
+/// sending there is approved and nothing else. Denied calls stay denied.
 struct DeliveryApprover {
     target: String,
 }
@@ -40,7 +40,7 @@ impl DeliveryApprover {
     fn allows_effect(&self, effect: &Effect) -> bool {
         match (&effect.scope, &effect.resource) {
             (scope, Resource::Name(name)) if *scope == Scope::MESSAGE_SEND => *name == self.target,
-            // Which host that is, is set down with the target.
+            // The target's settings determine the host.
             (scope, Resource::Host(_)) => *scope == Scope::NETWORK_SEND,
             _ => false,
         }
@@ -65,17 +65,19 @@ impl Approver for DeliveryApprover {
 }
 
 pub(super) fn run(app: &AppContext, jobs: &JobStore, wanted: &str) -> CommandResult {
-    // What a run does itself is not what its owner has ordered.
+    // The owner ordered deliveries by the daemon, not by the run.
     if jobs.is_in_scheduled_run() {
-        let message = "A scheduled run does not send its answer itself: that is done for it";
+        let message = "A scheduled run cannot deliver its own answer; the daemon delivers it";
         return Err(CommandError::failed(ErrorKind::Denied, message));
     }
     let job = jobs.get(wanted)?;
     let letter = read_message()?;
     if !delivers_to(&job, &letter.target) {
-        let message = format!("'{}' does not send its answers to '{}'", job.name, letter.target);
-        return Err(CommandError::failed(ErrorKind::Denied, message)
-            .hint(format!("`hermes cron edit {} --deliver TARGETS` says where.", job.id)));
+        let message = format!("Job '{}' does not deliver to '{}'", job.name, letter.target);
+        return Err(CommandError::failed(ErrorKind::Denied, message).hint(format!(
+            "Run `hermes cron edit {} --deliver TARGETS` to change the targets.",
+            job.id
+        )));
     }
     let ready = app.services()?;
     let profile = ProfileOptions { profile: job.profile.clone(), permissions: None };
@@ -87,14 +89,14 @@ pub(super) fn run(app: &AppContext, jobs: &JobStore, wanted: &str) -> CommandRes
     caller.label_untrusted = false;
     caller.observer = None;
     caller.approver = Some(Arc::new(DeliveryApprover { target: letter.target.clone() }));
-    let redactor = ready.secrets.redactor();
+    let redactor = ready.secrets().redactor();
     let clean =
         |text: &str| redactor.redact(text).replace(SECRET_SCHEME_ESCAPE.0, SECRET_SCHEME_ESCAPE.1);
     let arguments = json!({
         "target": letter.target, "title": clean(&letter.title), "message": clean(&letter.message),
     });
     let send = ToolCall::new("call_1", "send_message", arguments);
-    let engine = ready.engine.clone();
+    let engine = ready.engine().clone();
     let leaving = ready.teardown();
     let cancel = caller.cancel.clone();
     let result = runtime::with_tools(&cancel, async move {
@@ -107,7 +109,7 @@ pub(super) fn run(app: &AppContext, jobs: &JobStore, wanted: &str) -> CommandRes
     call::show_result(app, &result)
 }
 
-/// Whether the answers of a job go there.
+/// Whether the job delivers to this target.
 fn delivers_to(job: &CronJob, target: &str) -> bool {
     job.targets()
         .iter()
@@ -117,11 +119,11 @@ fn delivers_to(job: &CronJob, target: &str) -> bool {
 fn read_message() -> Result<DeliveryMessage, CommandError> {
     let mut text = String::new();
     let read = std::io::stdin().lock().take(MAX_INPUT_BYTES).read_to_string(&mut text);
-    read.map_err(|e| CommandError::usage(format!("Standard input cannot be read: {e}")))?;
+    read.map_err(|e| CommandError::usage(format!("Cannot read standard input: {e}")))?;
     let value: Value = serde_json::from_str(&text).unwrap_or_default();
     let word = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
     let (Some(target), Some(message)) = (word("target"), word("message")) else {
-        return Err(CommandError::usage("Standard input is no message")
+        return Err(CommandError::usage("Standard input is not a valid message")
             .hint(r#"Write {"target": "NAME", "title": "…", "message": "…"}."#));
     };
     Ok(DeliveryMessage { target, title: word("title").unwrap_or_default(), message })

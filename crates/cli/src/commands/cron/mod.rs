@@ -1,4 +1,4 @@
-//! `hermes cron`: tasks that run by themselves at set times.
+//! `hermes cron`: tasks that run on a schedule.
 
 mod daemon;
 mod deliver;
@@ -23,98 +23,98 @@ use crate::command_error::{CliExitCode, CommandError, CommandResult};
 pub(crate) enum CronCommand {
     /// List the jobs
     List,
-    /// Plan a task
+    /// Add a job
     #[command(visible_alias = "create")]
     Add {
-        /// When: '30m' or 'in 2h' (once), 'every 30m', '2030-02-03T14:00' (once), or a cron
-        /// expression such as '0 9 * * MON-FRI'
+        /// Schedule: '30m' or 'in 2h' (once), 'every 30m', '2030-02-03T14:00'
+        /// (once), or a cron expression such as '0 9 * * MON-FRI'
         schedule: String,
-        /// The task; `-` for standard input
+        /// Task; `-` reads standard input
         prompt: String,
         #[command(flatten)]
         terms: JobOptions,
     },
     /// Show a job
     Show {
-        /// Its id or name
+        /// Job ID or name
         job: String,
     },
     /// Change a job
     Edit {
-        /// Its id or name
+        /// Job ID or name
         job: String,
-        /// Another schedule
+        /// New schedule
         #[arg(long, value_name = "WHEN")]
         schedule: Option<String>,
-        /// Another task; `-` for standard input
+        /// New task; `-` reads standard input
         #[arg(long, value_name = "TASK")]
         prompt: Option<String>,
         #[command(flatten)]
         terms: JobOptions,
     },
-    /// Keep a job from running
+    /// Pause a job
     Pause {
-        /// Its id or name
+        /// Job ID or name
         job: String,
         /// Why
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
     },
-    /// Let a job run again, from its next time on
+    /// Resume a paused job at its next scheduled time
     Resume {
-        /// Its id or name
+        /// Job ID or name
         job: String,
     },
-    /// Run a job now, and wait for it
+    /// Run a job now and wait for it
     Run {
-        /// Its id or name
+        /// Job ID or name
         job: String,
-        /// Leave it to the daemon
+        /// Queue the run for the daemon instead
         #[arg(long)]
         later: bool,
     },
-    /// Take a job away; its answers stay
+    /// Remove a job; its answers are kept
     Remove {
-        /// Its id or name
+        /// Job ID or name
         job: String,
     },
-    /// Show how the runs of a job went, the latest first
+    /// Show the runs of a job, newest first
     History {
-        /// Its id or name
+        /// Job ID or name
         job: String,
-        /// How many
+        /// Maximum number of runs to show
         #[arg(long, default_value_t = 20, value_name = "N")]
         limit: usize,
     },
-    /// Send a message to where the answers of a job go, as the daemon does
+    /// Send a message to a target of a job, as the daemon does
     #[command(hide = true)]
     Deliver {
-        /// Its id or name
+        /// Job ID or name
         job: String,
     },
-    /// Run jobs when they are due, until told to stop
+    /// Run jobs when they are due, until stopped
     Daemon(daemon::DaemonOptions),
 }
 
-/// Everything about a job but what and when.
+/// Options of a job other than its task and schedule.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct JobOptions {
-    /// What to call it
+    /// Name of the job
     #[arg(long, value_name = "TEXT")]
     name: Option<String>,
-    /// The time zone of the schedule, such as Europe/Berlin
+    /// Time zone of the schedule, such as Europe/Berlin
     #[arg(long, value_name = "ZONE")]
     tz: Option<String>,
-    /// Run so many times; 0 for without end
+    /// Number of runs; 0 for unlimited
     #[arg(long, value_name = "N")]
     repeat: Option<u32>,
-    /// Send answers to these message targets, too
+    /// Additional message targets for the answers
     #[arg(long, value_name = "TARGETS")]
     deliver: Option<String>,
-    /// The model, as MODEL or PROVIDER:MODEL
+    /// Model, as MODEL or PROVIDER:MODEL
     #[arg(long, short = 'm', value_name = "NAME")]
     model: Option<String>,
-    /// The tools of a run
+    /// Toolsets of a run
     #[arg(
         long = "toolset",
         visible_alias = "toolsets",
@@ -122,25 +122,25 @@ pub(crate) struct JobOptions {
         value_delimiter = ','
     )]
     toolsets: Option<Vec<String>>,
-    /// Work in this folder; the current one if a job is added
+    /// Working directory; `add` defaults to the current one
     #[arg(long, short = 'C', value_name = "DIR")]
     cwd: Option<PathBuf>,
-    /// Use this permission profile
+    /// Permission profile
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
-    /// Ask the model at most so often
+    /// Maximum number of model requests per run
     #[arg(long, value_name = "N")]
     max_turns: Option<u32>,
-    /// Stop a run when this many dollars are spent
+    /// Maximum cost of a run in dollars
     #[arg(long, value_name = "USD")]
     budget: Option<f64>,
-    /// Stop a run after this many seconds
+    /// Timeout of a run in seconds
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<u64>,
-    /// What becomes of missed runs: skip, once, or all:N
+    /// Policy for missed runs: skip, once, or all:N
     #[arg(long, value_name = "RULE")]
     missed: Option<String>,
-    /// Begin a run again that was interrupted
+    /// Restart a run that was interrupted
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
     retry: Option<bool>,
 }
@@ -183,25 +183,28 @@ impl From<CronError> for CommandError {
             },
             CronError::Invalid(_) => CommandError::usage(text),
             CronError::NotFound(_) => {
-                CommandError::not_found(text).hint("`hermes cron list` shows the jobs.")
+                CommandError::not_found(text).hint("`hermes cron list` lists the jobs.")
             }
             CronError::Ambiguous { matches, .. } => CommandError::usage(text)
-                .hint(format!("Name one by its id: {}.", matches.join(", "))),
+                .hint(format!("Use one of these IDs: {}.", matches.join(", "))),
             CronError::NameTaken { id, .. } => CommandError::failed(ErrorKind::Conflict, text)
-                .hint(format!("Give another --name, or change that one: hermes cron edit {id}")),
+                .hint(format!(
+                    "Choose another --name, or change the existing job: hermes cron \
+                    edit {id}"
+                )),
             CronError::Threat { .. } => CommandError::failed(ErrorKind::Denied, text)
-                .hint("A scheduled task runs unwatched. Say what is to be done in plain words."),
+                .hint("Scheduled tasks run unattended. Describe the task in plain words."),
             CronError::State(_) => CommandError::failed(ErrorKind::Conflict, text),
             CronError::ReadOnlyInRun => CommandError::failed(ErrorKind::Denied, text),
             CronError::Busy { .. } => CommandError::failed(ErrorKind::Timeout, text),
             CronError::Damaged { .. } => CommandError::failed(ErrorKind::Conflict, text)
-                .hint("Mend the file or move it away."),
+                .hint("Repair the file or move it away."),
             _ => CommandError::failed(ErrorKind::Internal, text).hint("Look at HERMES_HOME/cron."),
         }
     }
 }
 
-/// The jobs of a home, as the settings want them.
+/// Opens the job store of a home with the configured time zone.
 pub(crate) fn open_jobs(
     home: &HermesHome,
     config: &ResolvedConfig,
@@ -212,7 +215,7 @@ pub(crate) fn open_jobs(
         None => Ok(jobs),
         Some(name) => jobs
             .with_zone_named(name)
-            .map_err(|e| CommandError::from(e).or_hint("Mend `timezone` in config.yaml.")),
+            .map_err(|e| CommandError::from(e).or_hint("Fix `timezone` in config.yaml.")),
     }
 }
 
@@ -233,7 +236,7 @@ pub(crate) fn run(app: &AppContext, command: CronCommand) -> CommandResult {
             check_references(app, &change)?;
             let draft = JobDraft { prompt: text_or_stdin(prompt)?, schedule, change };
             let job = jobs.add(draft, now)?;
-            report_job(app, &jobs, &job, "is planned")?;
+            report_job(app, &jobs, &job, "is scheduled")?;
         }
         CronCommand::Edit { job, schedule, prompt, terms } => {
             let prompt = prompt.map(text_or_stdin).transpose()?;
@@ -245,12 +248,14 @@ pub(crate) fn run(app: &AppContext, command: CronCommand) -> CommandResult {
         CronCommand::Pause { job, reason } => {
             report_job(app, &jobs, &jobs.pause(&job, reason, now)?, "is paused")?;
         }
-        CronCommand::Resume { job } => report_job(app, &jobs, &jobs.resume(&job, now)?, "goes on")?,
+        CronCommand::Resume { job } => {
+            report_job(app, &jobs, &jobs.resume(&job, now)?, "is resumed")?
+        }
         CronCommand::Remove { job } => {
             report_job(app, &jobs, &jobs.remove(&job, now)?, "is removed")?
         }
         CronCommand::Run { job, later: true } => {
-            report_job(app, &jobs, &jobs.request_run(&job, now)?, "is left to the daemon")?;
+            report_job(app, &jobs, &jobs.request_run(&job, now)?, "is queued for the daemon")?;
         }
         CronCommand::Run { job, later: false } => {
             return daemon::run_now(app, &config, &jobs, &job);
@@ -261,7 +266,8 @@ pub(crate) fn run(app: &AppContext, command: CronCommand) -> CommandResult {
     Ok(CliExitCode::Ok)
 }
 
-/// What a job names must be there: nobody would see it fail at night.
+/// Checks that everything a job refers to exists: no user sees an unattended
+/// run fail.
 fn check_references(app: &AppContext, change: &JobChange) -> Result<(), CommandError> {
     if change.profile.is_none() && change.toolsets.is_none() && change.deliver.is_none() {
         return Ok(());
@@ -276,9 +282,9 @@ fn check_references(app: &AppContext, change: &JobChange) -> Result<(), CommandE
     if let Some(toolsets) = change.toolsets.clone().filter(|names| !names.is_empty()) {
         ready.offer_cached_tools();
         let selection = ready.selection(&ToolsetFilter { toolsets, without: Vec::new() });
-        let snapshot = ready.engine.snapshot();
+        let snapshot = ready.engine().snapshot();
         ready
-            .engine
+            .engine()
             .toolsets()
             .select(&selection, &*snapshot)
             .map_err(|e| ready.unknown_toolset_error(e))?;
@@ -289,10 +295,10 @@ fn check_references(app: &AppContext, change: &JobChange) -> Result<(), CommandE
         if known.get(&name).is_none() {
             let names = known.as_object().into_iter().flat_map(|it| it.keys().cloned());
             let names = names.collect::<Vec<_>>().join(", ");
-            let failure = CommandError::usage(format!("There is no message target '{name}'"));
+            let failure = CommandError::usage(format!("No message target named '{name}'"));
             return Err(failure.hint(match &*names {
-                "" => "Describe it under messaging.targets in config.yaml.".to_owned(),
-                names => format!("There are: {names}."),
+                "" => "Define it under messaging.targets in config.yaml.".to_owned(),
+                names => format!("Defined targets: {names}."),
             }));
         }
     }
@@ -318,15 +324,15 @@ fn report_job(
     app.terminal.print_line(&job.id)?;
     app.terminal.note(&format!("'{}' ({}) {what}.{next}", job.name, job.schedule_display));
     if is_removed && job.held.is_some() {
-        app.terminal.note("A run of it has begun; it is being stopped.");
+        app.terminal.note("Stopping its current run.");
     }
     if !running && job.enabled && !is_removed {
-        app.terminal.note("Nothing runs it yet: start `hermes cron daemon`.");
+        app.terminal.note("The daemon is not running; start it with `hermes cron daemon`.");
     }
     Ok(())
 }
 
-/// A text, or what comes in on standard input.
+/// Returns the text, or standard input for `-`.
 fn text_or_stdin(text: String) -> Result<String, CommandError> {
     if text != "-" {
         return Ok(text);
@@ -336,13 +342,12 @@ fn text_or_stdin(text: String) -> Result<String, CommandError> {
         .lock()
         .take(1 << 20)
         .read_to_string(&mut input)
-        .map_err(|e| CommandError::usage(format!("Standard input cannot be read: {e}")))?;
+        .map_err(|e| CommandError::usage(format!("Cannot read standard input: {e}")))?;
     Ok(input)
 }
 
 fn path_to_string(folder: PathBuf) -> Result<String, CommandError> {
-    folder
-        .into_os_string()
-        .into_string()
-        .map_err(|_| CommandError::usage("The folder's name is not text").hint("Give --cwd DIR."))
+    folder.into_os_string().into_string().map_err(|_| {
+        CommandError::usage("The directory's path is not valid UTF-8").hint("Use --cwd DIR.")
+    })
 }

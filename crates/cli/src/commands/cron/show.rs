@@ -1,4 +1,4 @@
-//! What is planned, and how it went, for people and programs.
+//! Output of jobs and their runs, as text and JSON.
 
 use hermes_cron::{CronJob, JobRun, JobStore, RunStatus};
 use serde_json::json;
@@ -33,15 +33,15 @@ pub(super) fn list(app: &AppContext, jobs: &JobStore) -> Result<(), CommandError
         ]);
     }
     if all.is_empty() {
-        app.terminal.note("No jobs yet. Plan one: hermes cron add '0 9 * * *' \"TASK\"");
+        app.terminal.note("No jobs yet. Add one: hermes cron add '0 9 * * *' \"TASK\"");
     } else {
         app.terminal.print_line(&table.render(&app.terminal))?;
     }
     if others > 0 {
-        app.terminal.warn(&format!("{others} entries of jobs.json are not understood."));
+        app.terminal.warn(&format!("{others} entries of jobs.json cannot be parsed."));
     }
     if !running && all.iter().any(|job| job.enabled) {
-        app.terminal.note("Nothing runs them yet: start `hermes cron daemon`.");
+        app.terminal.note("The daemon is not running; start it with `hermes cron daemon`.");
     }
     Ok(())
 }
@@ -75,14 +75,14 @@ pub(super) fn show_job(
         ("deliver", Some(job.deliver.clone())),
         ("missed", Some(job.missed.to_string())),
         ("retry", job.retry.then(|| "yes".to_owned())),
-        ("folder", job.workdir.clone()),
+        ("directory", job.workdir.clone()),
         ("toolsets", job.enabled_toolsets.as_ref().map(|names| names.join(", "))),
         ("model", job.model.clone()),
         ("profile", job.profile.clone()),
         ("max turns", number(job.max_turns)),
         ("budget", job.budget.map(|usd| format!("${usd}"))),
         ("time limit", job.timeout_seconds.map(|seconds| format!("{seconds} s"))),
-        ("not run here", job.unsupported_field().map(|what| format!("it has '{what}'"))),
+        ("unsupported", job.unsupported_field().map(|what| format!("field '{what}'"))),
     ];
     for (name, value) in rows {
         if let Some(value) = value {
@@ -105,7 +105,7 @@ pub(super) fn history(
         return Ok(());
     }
     if runs.is_empty() {
-        app.terminal.note("It has not run yet.");
+        app.terminal.note("This job has not run yet.");
         return Ok(());
     }
     let mut table = TextTable::default();
@@ -124,7 +124,7 @@ pub(super) fn history(
     Ok(())
 }
 
-/// What there is to say of a run, in a line.
+/// Describes a run in one line.
 pub(super) fn describe_run(run: &JobRun) -> String {
     let mut parts: Vec<String> = Vec::new();
     parts.extend(run.error.clone());
@@ -133,7 +133,7 @@ pub(super) fn describe_run(run: &JobRun) -> String {
         parts.push(format!("{}{more} missed before", run.missed));
     }
     let lost = run.delivered.iter().filter_map(|delivery| {
-        Some(format!("not sent to {}: {}", delivery.target, delivery.error.as_ref()?))
+        Some(format!("delivery to {} failed: {}", delivery.target, delivery.error.as_ref()?))
     });
     parts.extend(lost);
     parts.extend(run.output.clone());

@@ -1,5 +1,5 @@
-//! Trying out where commands run: opened, a command, its streams, a kill, a
-//! terminal, a file. Each is done for real, and cleaned up.
+//! `hermes doctor --backend`: opens a backend and tries a command, streams, a
+//! kill, a terminal and a file transfer, then cleans up.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use crate::command_error::CommandError;
 use crate::commands::runtime;
 use crate::exec_target;
 
-/// How long each try may take.
+/// Timeout of each trial.
 const TRIAL_TIMEOUT: Duration = Duration::from_secs(30);
 const KILL_GRACE: Duration = Duration::from_secs(2);
 
@@ -31,13 +31,13 @@ pub(super) fn examine(
     let mut settings = ready.config.settings.clone();
     if !name.is_empty() {
         if !["local", "docker", "ssh", "singularity"].contains(&name) {
-            return Err(CommandError::usage(format!("There is no backend named {name}"))
-                .hint("local, docker, ssh, singularity"));
+            return Err(CommandError::usage(format!("Unknown backend: {name}"))
+                .hint("Use local, docker, ssh or singularity."));
         }
         name.clone_into(&mut settings.terminal.backend);
     }
     let started_in = std::env::current_dir().unwrap_or_else(|_| "/".into());
-    let backend = match exec_target::configured_backend(&settings, &ready.home, &started_in) {
+    let backend = match exec_target::configured_backend(&settings, ready.home(), &started_in) {
         Ok(backend) => backend,
         Err(failure) => {
             let fix = failure.hint.unwrap_or_default();
@@ -61,7 +61,7 @@ async fn run_trials(backend: &Arc<dyn ExecBackend>, findings: &mut Vec<HealthFin
     findings.push(HealthFinding::good(
         backend.name(),
         format!(
-            "open after {} ms: {}, shell {shell}, in {}",
+            "opened in {} ms: {}, shell {shell}, in {}",
             began.elapsed().as_millis(),
             place.system,
             place.directory.display()
@@ -122,7 +122,7 @@ impl BackendTrial<'_> {
         match done.exit {
             ProcessExit::Code(7) => Ok(format!("{} ms", began.elapsed().as_millis())),
             other => {
-                Err(unexpected_error(format!("A command that ends with 7 ended with {other:?}")))
+                Err(unexpected_error(format!("A command with exit code 7 ended with {other:?}")))
             }
         }
     }
@@ -131,9 +131,12 @@ impl BackendTrial<'_> {
         let given = StdinSource::Bytes(b"in\0put".to_vec());
         let done = self.run_captured("cat; echo problem >&2", given).await?;
         if done.output == b"in\0put" && done.errors.trim() == "problem" {
-            return Ok("input, output and errors arrive as they are".to_owned());
+            return Ok("stdin, stdout and stderr pass through unchanged".to_owned());
         }
-        Err(unexpected_error(format!("{:?} and {:?} came back", done.output, done.errors)))
+        Err(unexpected_error(format!(
+            "Received {:?} on stdout and {:?} on stderr",
+            done.output, done.errors
+        )))
     }
 
     async fn try_kill(&self) -> Result<String, ToolError> {
@@ -149,9 +152,9 @@ impl BackendTrial<'_> {
         let done = self.run_captured(&look, StdinSource::Empty).await?;
         let left = String::from_utf8_lossy(&done.output).trim().to_owned();
         if job.ended().is_none() || !matches!(left.as_str(), "0" | "") {
-            return Err(unexpected_error("A program that was killed still runs there".to_owned()));
+            return Err(unexpected_error("A killed process is still running".to_owned()));
         }
-        Ok(format!("one that ignores TERM is gone after {took} ms"))
+        Ok(format!("killed a process that ignores SIGTERM in {took} ms"))
     }
 
     async fn try_terminal(&self) -> Result<String, ToolError> {
@@ -170,9 +173,9 @@ impl BackendTrial<'_> {
             job.terminate(KILL_GRACE).await;
         }
         if said.contains("30 120") {
-            return Ok("a real one, of the size that was asked for".to_owned());
+            return Ok("a pty of the requested size".to_owned());
         }
-        Err(unexpected_error(format!("It says {said:?} of its size")))
+        Err(unexpected_error(format!("The terminal reports size {said:?}")))
     }
 
     async fn try_files(&self) -> Result<String, ToolError> {
@@ -187,7 +190,7 @@ impl BackendTrial<'_> {
         if read.bytes == b"hello\n" {
             return Ok(format!("written and read in {took} ms"));
         }
-        Err(unexpected_error("What was read is not what was written".to_owned()))
+        Err(unexpected_error("The file read differs from the file written".to_owned()))
     }
 }
 
@@ -197,5 +200,5 @@ async fn start_job(backend: &dyn ExecBackend, order: CommandSpec) -> Result<Arc<
 }
 
 fn unexpected_error(message: String) -> ToolError {
-    ToolError::unavailable(message).with_hint("Commands there may not behave as they should.")
+    ToolError::unavailable(message).with_hint("Commands may misbehave on this backend.")
 }

@@ -1,4 +1,4 @@
-//! `hermes doctor`: what works here, what is missing, and what to do.
+//! `hermes doctor`: checks the installation and suggests fixes.
 
 use std::path::Path;
 
@@ -13,23 +13,23 @@ use crate::app::{AppContext, AppServices, working_dir};
 use crate::args::ProfileOptions;
 use crate::command_error::{CliExitCode, CommandError, CommandResult};
 use crate::mode::runs_programs;
-use crate::sandbox_support::{
-    self, NamespaceObstacle, REDUCED_COMMAND, REDUCED_GAPS, trial_confinement,
-};
 use crate::table::display_width;
 use crate::terminal::OutputStyle;
+use hermes::sandbox_support::{
+    self, NamespaceObstacle, REDUCED_COMMAND, REDUCED_GAPS, trial_confinement,
+};
 
-/// How something is.
+/// Result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CheckHealth {
     Good,
-    /// Something cannot be used, which is nobody's fault.
+    /// Something is unavailable, which is not an error.
     Missing,
     /// Something is broken.
     Bad,
 }
 
-/// One thing that was looked at.
+/// One check and its result.
 struct HealthFinding {
     what: String,
     health: CheckHealth,
@@ -52,11 +52,11 @@ impl HealthFinding {
     }
 }
 
-/// What `hermes doctor` is asked.
+/// Arguments of `hermes doctor`.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct DoctorArgs {
-    /// Try out where commands run: `local`, `docker`, `ssh` or `singularity`; without a name, the
-    /// one of the settings
+    /// Test a backend: `local`, `docker`, `ssh` or `singularity` [default: the
+    /// configured one]
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
     backend: Option<String>,
 }
@@ -86,20 +86,20 @@ fn examine(
     findings: &mut Vec<HealthFinding>,
 ) -> Result<(), CommandError> {
     findings.push(check_home(ready));
-    let file = ready.home.config_file();
-    let state = if file.exists() { "read" } else { "none; every setting has its default" };
+    let file = ready.home().config_file();
+    let state = if file.exists() { "read" } else { "no file; all settings have their defaults" };
     findings.push(HealthFinding::good("settings", format!("{}: {state}", file.display())));
     for warning in &ready.config.warnings {
         let fault = &warning.0;
         let place = fault.position.as_ref().map_or(String::new(), |p| format!("{p}: "));
-        let fix = fault.hint.as_deref().unwrap_or("Correct the key's name, or remove it.");
+        let fix = fault.hint.as_deref().unwrap_or("Correct the key's name or remove it.");
         findings.push(HealthFinding::bad("settings", format!("{place}{}", fault.message), fix));
     }
     let (found, can_run) = check_permissions(app, ready);
     findings.extend(found);
-    let snapshot = ready.engine.snapshot();
+    let snapshot = ready.engine().snapshot();
     let lookup = |name: &str| snapshot.find(name).map(|e| e.name().to_owned());
-    for problem in ready.engine.toolsets().problems(&*snapshot, &lookup) {
+    for problem in ready.engine().toolsets().problems(&*snapshot, &lookup) {
         let failure = CommandError::usage(problem.to_string()).lift_suggestion();
         let fix = failure
             .hint
@@ -107,16 +107,16 @@ fn examine(
         findings.push(HealthFinding::bad("toolsets", failure.message, fix));
     }
     let entries = snapshot.entries();
-    let mut states = runtime::block_on_current_thread(ready.engine.availability(&entries))?;
+    let mut states = runtime::block_on_current_thread(ready.engine().availability(&entries))?;
     for (entry, state) in entries.iter().zip(&mut states) {
         if !can_run && state.is_ready() && runs_programs(entry.spec()) {
             let fix = "See `sandbox` above.";
-            *state = Availability::missing("its programs cannot be confined here", fix);
+            *state =
+                Availability::missing("its child processes cannot be confined on this system", fix);
         }
     }
     let usable = states.iter().filter(|s| s.is_ready()).count();
-    findings
-        .push(HealthFinding::good("tools", format!("{usable} of {} can be used", entries.len())));
+    findings.push(HealthFinding::good("tools", format!("{usable} of {} available", entries.len())));
     for (entry, state) in entries.iter().zip(states) {
         if let Availability::Missing { reason, fix } = state {
             findings.push(HealthFinding {
@@ -129,16 +129,16 @@ fn examine(
         if let Err(error) = entry.schema().compile() {
             findings.push(HealthFinding::bad(
                 entry.name(),
-                format!("its schema is broken: {error}"),
-                "This is a defect of the tool.",
+                format!("invalid schema: {error}"),
+                "This is a bug in the tool.",
             ));
         }
     }
     Ok(())
 }
 
-/// Whether the permissions can be used, and whether the system can enforce them.
-/// The second is false if programs cannot be started.
+/// Checks whether the permissions load and the system can enforce them. The
+/// second value is false if child processes cannot be started.
 fn check_permissions(app: &AppContext, ready: &AppServices) -> (Vec<HealthFinding>, bool) {
     let options = ProfileOptions::default();
     let loaded = working_dir(None).and_then(|cwd| {
@@ -166,38 +166,38 @@ fn check_permissions(app: &AppContext, ready: &AppServices) -> (Vec<HealthFindin
     };
     if permissions.settings().mode == EnforcementMode::Audit {
         notice(
-            "only watched: what the profile refuses is recorded and done",
-            "`hermes config set permissions.mode enforce` enforces it.",
+            "audit mode: calls that the profile denies are recorded and still run",
+            "Run `hermes config set permissions.mode enforce` to enforce the profile.",
         );
     }
     if permissions.settings().approvals == ApprovalMode::Off {
         notice(
-            "questions count as answered with yes",
-            "Unset HERMES_YOLO, or `hermes config set approvals.mode manual`.",
+            "every question is approved automatically",
+            "Unset HERMES_YOLO, or run `hermes config set approvals.mode manual`.",
         );
     }
     (findings, can_run)
 }
 
-/// Whether the system can hold what the profile wants held, and whether programs
-/// can be started.
+/// Checks whether the system can enforce the profile's sandbox, and whether
+/// child processes can be started.
 fn check_sandbox(permissions: &PermissionPolicy, cwd: &Path) -> (HealthFinding, bool) {
     let (support, summary) = (sandbox_support::support(), sandbox_support::summary());
     let profile = &permissions.profile().name;
     let Some(wanted) = trial_confinement(permissions, cwd) else {
-        let detail = format!("switched off in profile {profile}");
-        let fix = "Commands run with all rights of your user; remove `enabled: false` from the \
-                   profile.";
+        let detail = format!("disabled in profile {profile}");
+        let fix = "Commands run with all permissions of your user; remove `enabled: false` \
+                   from the profile.";
         return (HealthFinding::bad("sandbox", detail, fix), true);
     };
     let is_reduced = permissions.sandbox().is_reduced;
     let needed = Confinement { reduced: false, ..wanted };
-    let Err(lacking) = sandbox_support::can_hold(&needed) else {
+    let Err(lacking) = sandbox_support::can_enforce(&needed) else {
         return (HealthFinding::good("sandbox", summary), true);
     };
     let Some(obstacle) = NamespaceObstacle::find().filter(|_| support.landlock.is_some()) else {
         let detail = format!("{summary}: {lacking}");
-        let fix = "Run a kernel that has it, or switch the sandbox off in the profile.";
+        let fix = "Use a kernel that supports it, or disable the sandbox in the profile.";
         return (HealthFinding::bad("sandbox", detail, fix), false);
     };
     let mut lines = match obstacle.remedies.as_slice() {
@@ -216,27 +216,27 @@ fn check_sandbox(permissions: &PermissionPolicy, cwd: &Path) -> (HealthFinding, 
         };
         return (finding, true);
     }
-    lines.push(format!("Or run commands with what there is: {REDUCED_COMMAND}\n{REDUCED_GAPS}"));
-    let detail = format!("{summary}\nNo command and no code can be run.");
+    lines.push(format!("Or run commands in a reduced sandbox: {REDUCED_COMMAND}\n{REDUCED_GAPS}"));
+    let detail = format!("{summary}\nCommands and code cannot be run.");
     (HealthFinding::bad("sandbox", detail, lines.join("\n")), false)
 }
 
-/// Whether state can be kept. Nothing is left behind by trying.
+/// Checks whether the home directory is writable. Leaves no file behind.
 fn check_home(ready: &AppServices) -> HealthFinding {
-    let root = ready.home.root();
+    let root = ready.home().root();
     let shown = root.display();
     if !root.exists() {
-        return HealthFinding::good("home", format!("{shown} (made when first needed)"));
+        return HealthFinding::good("home", format!("{shown} (created on first use)"));
     }
     let probe = root.join(format!(".doctor-{}", std::process::id()));
     let tried = std::fs::OpenOptions::new().write(true).create_new(true).open(&probe);
     let _ = std::fs::remove_file(&probe);
     match tried {
-        Ok(_) => HealthFinding::good("home", format!("{shown} can be written")),
+        Ok(_) => HealthFinding::good("home", format!("{shown} is writable")),
         Err(e) => HealthFinding::bad(
             "home",
-            format!("{shown} cannot be written: {e}"),
-            "Give it to your user, or set HERMES_HOME.",
+            format!("{shown} is not writable: {e}"),
+            "Make it writable for your user, or set HERMES_HOME.",
         ),
     }
 }

@@ -1,4 +1,4 @@
-//! `hermes mcp add`: a server is tried, and set down if it works.
+//! `hermes mcp add`: tests a server and adds it to the settings if it works.
 
 use clap::Args;
 use hermes_config::edit;
@@ -8,32 +8,33 @@ use super::servers::{self, SERVERS_SECTION};
 use crate::app::AppContext;
 use crate::command_error::{CliExitCode, CommandError, CommandResult};
 
-/// The longest name; tools carry it in theirs.
+/// Maximum length of a server name, which prefixes its tool names.
 const MAX_NAME_CHARS: usize = 32;
 
 #[derive(Debug, Args)]
 pub(crate) struct AddServerArgs {
-    /// What the server is to be called here
+    /// Name of the server
     name: String,
-    /// Where it listens
+    /// URL of the server
     #[arg(long, value_name = "URL", conflicts_with = "command")]
     url: Option<String>,
-    /// A header for every request, such as `Authorization=Bearer ${GITHUB_TOKEN}`
+    /// Header of every request, such as `Authorization=Bearer ${GITHUB_TOKEN}`
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_pair, requires = "url")]
     header: Vec<(String, String)>,
-    /// It wants a login (OAuth); `hermes mcp login` makes it
+    /// Use OAuth; log in with `hermes mcp login`
     #[arg(long, requires = "url")]
     oauth: bool,
-    /// A variable for the program; ${NAME} stands for one of ours or a secret
+    /// Environment variable of the program; ${NAME} expands to a variable or a
+    /// secret
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_pair, requires = "command")]
     env: Vec<(String, String)>,
-    /// Put it in place of one of the same name
+    /// Replace a server of the same name
     #[arg(long)]
     replace: bool,
-    /// Set it down without trying it
+    /// Add the server without testing it
     #[arg(long)]
     untried: bool,
-    /// The program that is the server, and its arguments, after `--`
+    /// Program of the server and its arguments, after `--`
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
@@ -42,42 +43,42 @@ pub(super) fn run(app: &AppContext, args: &AddServerArgs) -> CommandResult {
     let ready = app.services()?;
     let entry = settings_entry(args)?;
     if ready.mcp_settings().get(&args.name).is_some() && !args.replace {
-        return Err(CommandError::usage(format!("There is an MCP server '{}' already", args.name))
-            .hint("Choose another name, or give --replace."));
+        return Err(CommandError::usage(format!("MCP server '{}' already exists", args.name))
+            .hint("Choose another name, or use --replace."));
     }
     let alone = json!({ args.name.as_str(): entry });
     let candidates = ready.mcp_servers(&alone);
     if let Some(problem) = candidates.problems().first() {
         return Err(CommandError::usage(problem.clone()));
     }
-    // One that wants a login cannot be tried before it.
+    // A server with OAuth cannot be tested before the login.
     let trial = if args.untried || args.oauth {
         None
     } else {
         let tried = servers::try_server(candidates, &args.name);
         Some(tried.map_err(|failure| {
-            failure.or_hint("Nothing was written; --untried sets it down all the same.")
+            failure.or_hint("Nothing was written; use --untried to add the server anyway.")
         })?)
     };
-    servers::edit_entry(app, &ready.home, &args.name, |text, path| edit::set(text, path, &entry))?;
+    servers::edit_entry(app, ready.home(), &args.name, |text, path| edit::set(text, path, &entry))?;
     if let Some(trial) = trial {
         servers::show_trial(app, &trial)?;
     } else if app.json {
         let answer = json!({ "schema_version": 1, "server": args.name, "added": true });
         app.terminal.print_line(&answer.to_string())?;
     }
-    app.terminal.note(&format!("{}.{} is in config.yaml.", SERVERS_SECTION, args.name));
+    app.terminal.note(&format!("Added {}.{} to config.yaml.", SERVERS_SECTION, args.name));
     if args.oauth {
-        app.terminal.note(&format!("`hermes mcp login {}` logs in.", args.name));
+        app.terminal.note(&format!("Run `hermes mcp login {}` to log in.", args.name));
     }
     Ok(CliExitCode::Ok)
 }
 
-/// The entry as it is written.
+/// Builds the entry for `config.yaml`.
 fn settings_entry(args: &AddServerArgs) -> Result<Value, CommandError> {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if args.name.is_empty() || args.name.len() > MAX_NAME_CHARS || !args.name.chars().all(fits) {
-        return Err(CommandError::usage(format!("'{}' cannot be the name of a server", args.name))
+        return Err(CommandError::usage(format!("Invalid server name '{}'", args.name))
             .hint(format!("Use 1 to {MAX_NAME_CHARS} letters, digits, '-' or '_'.")));
     }
     let map = |pairs: &[(String, String)]| -> Value {
@@ -104,7 +105,7 @@ fn settings_entry(args: &AddServerArgs) -> Result<Value, CommandError> {
             }
         }
         (None, None) => {
-            return Err(CommandError::usage("A server is a program or an address")
+            return Err(CommandError::usage("A server requires a program or a URL")
                 .hint("Give --url URL, or `-- COMMAND ARGUMENTS`."));
         }
     }

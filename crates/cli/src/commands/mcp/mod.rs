@@ -1,5 +1,5 @@
-//! `hermes mcp`: our tools for other programs, and theirs for us, by the Model
-//! Context Protocol.
+//! `hermes mcp`: serves tools to MCP clients and manages the MCP servers whose
+//! tools are used.
 
 mod add;
 mod reload;
@@ -13,32 +13,33 @@ use crate::command_error::CommandResult;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum McpCommand {
-    /// Offer tools to another program, on standard input and output or over HTTP
+    /// Serve tools over stdio or HTTP
     Serve(serve::ServeArgs),
-    /// List the servers whose tools are used
+    /// List the configured servers
     List,
-    /// Use the tools of another server
+    /// Add a server
     Add(add::AddServerArgs),
-    /// Use the tools of a server no longer, and forget its login
+    /// Remove a server and its login
     Remove {
-        /// Its name
+        /// Server name
         name: String,
     },
-    /// Connect to a server, and tell how long it takes and what its tools cost
+    /// Connect to a server, and show its latency and the token cost of its
+    /// tools
     Test {
-        /// Its name
+        /// Server name
         name: String,
     },
-    /// Log in to a server, in a browser
+    /// Log in to a server in a browser
     Login {
-        /// Its name
+        /// Server name
         name: String,
     },
-    /// Take a server's tools as they are now, after they have changed
+    /// Accept the current tools of a server after they changed
     Accept {
-        /// The name of the server
+        /// Server name
         name: String,
-        /// One of its tools, by the server's own name for it; all if none is named
+        /// Tool to accept, by the server's name for it [default: all]
         tool: Option<String>,
     },
 }

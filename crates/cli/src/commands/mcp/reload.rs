@@ -1,5 +1,5 @@
-//! What a server that runs takes from a config.yaml that changes: which toolsets
-//! are switched off, and whose tools it passes on.
+//! Applies changes of `config.yaml` to a running server: disabled toolsets and
+//! forwarded servers.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -18,20 +18,20 @@ use crate::app::{AppContext, AppServices};
 use crate::args::ToolsetFilter;
 use crate::command_error::CommandError;
 
-/// How often the file is looked at.
+/// Polling interval for the file.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// A server, and what it was started with.
+/// A server and the options it was started with.
 pub(super) struct ConfigReloader {
     pub(super) app: AppContext,
     pub(super) ready: Arc<AppServices>,
     pub(super) server: McpServer,
     pub(super) choice: ToolsetFilter,
-    /// Whether it passes on tools of other servers.
+    /// Whether it forwards tools of other servers.
     pub(super) forwards_servers: bool,
 }
 
-/// What tells one state of a file from another.
+/// Modification time and size, to detect changes.
 type ConfigFileStamp = Option<(SystemTime, u64)>;
 
 fn config_file_stamp(file: &Path) -> ConfigFileStamp {
@@ -40,10 +40,10 @@ fn config_file_stamp(file: &Path) -> ConfigFileStamp {
 }
 
 impl ConfigReloader {
-    /// Looks after the file until `over` is set. A file that cannot be used
-    /// changes nothing.
+    /// Watches the file until `over` is cancelled. An invalid file changes
+    /// nothing.
     pub(super) async fn watch(self, over: CancellationToken) {
-        let file = self.ready.home.config_file();
+        let file = self.ready.home().config_file();
         let mut used = config_file_stamp(&file);
         let mut seen = used;
         let mut entries = self.ready.mcp_settings();
@@ -53,11 +53,11 @@ impl ConfigReloader {
         let mut is_whole = true;
         while over.run_until_cancelled(tokio::time::sleep(POLL_INTERVAL)).await.is_some() {
             let now = config_file_stamp(&file);
-            // Whoever writes it in pieces is given the time.
+            // Wait until a file that is written in pieces stops changing.
             let is_settled = now == std::mem::replace(&mut seen, now);
             if now != used && is_settled {
                 used = now;
-                match self.app.config(&self.ready.home) {
+                match self.app.config(self.ready.home()) {
                     Ok(read) => config = Arc::new(read),
                     Err(failure) => {
                         self.warn(&failure);
@@ -85,14 +85,14 @@ impl ConfigReloader {
     }
 
     fn warn(&self, failure: &CommandError) {
-        let text = format!("config.yaml has changed and is not used: {}", failure.message);
+        let text = format!("config.yaml changed but cannot be applied: {}", failure.message);
         self.app.terminal.warn(&text);
     }
 
-    /// Offers what was asked for, less what is switched off now. False if the
-    /// tools of a server are not there, or not yet.
+    /// Serves the requested toolsets without those that are now disabled.
+    /// Returns false while the tools of a server are missing.
     fn apply_selection(&self, config: &ResolvedConfig) -> Result<bool, CommandError> {
-        let engine = &self.ready.engine;
+        let engine = self.ready.engine();
         let (toolsets, snapshot) = (engine.toolsets(), engine.snapshot());
         let mut selection = self.choice.selection();
         let mut is_whole = true;
@@ -112,8 +112,8 @@ impl ConfigReloader {
         Ok(is_whole)
     }
 
-    /// Ends the servers whose entries are gone or others, and starts those that
-    /// are new. What stays as it is goes on undisturbed.
+    /// Stops servers whose entries changed or are gone, and starts new and
+    /// changed ones. Other servers keep running.
     async fn replace_servers(
         &self,
         before: &Value,

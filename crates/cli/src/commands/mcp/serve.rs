@@ -1,4 +1,4 @@
-//! `hermes mcp serve`: tools for any client of the protocol.
+//! `hermes mcp serve`: serves tools to MCP clients.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -22,39 +22,42 @@ use crate::args::{CallOptions, ToolsetFilter};
 use crate::command_error::{CliExitCode, CommandError, CommandResult};
 use crate::commands::runtime;
 use crate::mcp_servers::ServerSelection;
-use crate::security::RedactingStore;
 use crate::terminal::TerminalOutput;
+use hermes::RedactingStore;
 
-/// What is offered unless something else is asked for.
+/// Toolset that is served by default.
 const DEFAULT_TOOLSET: &str = "coding";
 
-/// But not what its user has told nobody but this program.
+/// Toolsets excluded by default, because their data is private to the user.
 const PRIVATE_TOOLSETS: [&str; 2] = ["memory", "session_search"];
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
-    /// Serve HTTP at this address instead: 127.0.0.1:PORT, or only PORT
+    /// Serve HTTP at this address instead of stdio: 127.0.0.1:PORT, or just
+    /// PORT
     #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
     http: Option<SocketAddr>,
-    /// Offer the tools of these toolsets [default: coding, without memory and session_search]
+    /// Toolsets to serve [default: coding, without memory and session_search]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     toolsets: Vec<String>,
-    /// But not those of these
+    /// Toolsets to exclude
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     without: Vec<String>,
-    /// Take the token for HTTP from this variable, instead of a file in HERMES_HOME
+    /// Environment variable with the HTTP token, instead of a file in
+    /// HERMES_HOME
     #[arg(long, value_name = "VARIABLE", requires = "http")]
     token_env: Option<String>,
-    /// Another name by which clients may call the server
+    /// Additional host name that clients may use
     #[arg(long, value_name = "NAME", requires = "http")]
     allow_host: Vec<String>,
-    /// A web page that may call the server, such as `https://example.com:443`
+    /// Web origin that may call the server, such as `https://example.com:443`
     #[arg(long, value_name = "ORIGIN", requires = "http")]
     allow_origin: Vec<String>,
-    /// Do not put questions to the client's user: what must be asked is refused with a token
+    /// Do not ask the client's user: refuse calls that need approval, with a
+    /// token
     #[arg(long)]
     no_questions: bool,
-    /// Do not offer skills as prompts and resources
+    /// Do not serve skills as prompts and resources
     #[arg(long)]
     no_skills: bool,
     #[command(flatten)]
@@ -63,8 +66,8 @@ pub(crate) struct ServeArgs {
 
 pub(crate) fn run(app: &AppContext, args: &ServeArgs) -> CommandResult {
     let ready = Arc::new(app.services()?);
-    // Tools of other servers are passed on where that is wanted, and no server
-    // is started for who does not want its tools, unless it is required.
+    // Start other servers only if their tools are forwarded, or if they are
+    // required.
     let passes_on = args.toolsets.iter().any(|name| name.starts_with("mcp-"));
     let wanted = if passes_on { ServerSelection::All } else { ServerSelection::RequiredOnly };
     ready.connect_servers(app, wanted)?;
@@ -76,15 +79,15 @@ pub(crate) fn run(app: &AppContext, args: &ServeArgs) -> CommandResult {
     }
     let stop = caller.cancel.clone();
     let server =
-        McpServer::new(ready.engine.clone(), settings, caller_factory(&ready, args, caller))
+        McpServer::new(ready.engine().clone(), settings, caller_factory(&ready, args, caller))
             .map_err(|e| serve_error(&e))?;
     ready.warn_of_leftovers(app);
     let entrance = match args.http {
         None => None,
-        Some(address) => Some(open_endpoint(&ready.home, args, address)?),
+        Some(address) => Some(open_endpoint(ready.home(), args, address)?),
     };
     let (terminal, json) = (app.terminal, app.json);
-    let (engine, leaving) = (ready.engine.clone(), ready.teardown());
+    let (engine, leaving) = (ready.engine().clone(), ready.teardown());
     let reload = ConfigReloader {
         app: app.clone(),
         ready: Arc::clone(&ready),
@@ -98,8 +101,8 @@ pub(crate) fn run(app: &AppContext, args: &ServeArgs) -> CommandResult {
         let served = match entrance {
             None => serve_stdio(&server, server.handler(TransportKind::Stdio), stop).await,
             Some(entrance) => {
-                // Only now: whoever knows the address may end us, and signals are
-                // heard from here on.
+                // Only now: a reader of the address may send a signal, and
+                // signals are handled from here on.
                 let _ = entrance.announce(terminal, json);
                 serve_endpoint(&server, entrance, stop).await
             }
@@ -116,10 +119,10 @@ pub(crate) fn run(app: &AppContext, args: &ServeArgs) -> CommandResult {
 }
 
 fn serve_error(error: &io::Error) -> CommandError {
-    CommandError::failed(ErrorKind::Internal, format!("The server has failed: {error}"))
+    CommandError::failed(ErrorKind::Internal, format!("The server failed: {error}"))
 }
 
-/// What is to be offered.
+/// Returns the toolsets to serve.
 fn toolset_filter(args: &ServeArgs) -> ToolsetFilter {
     let (mut toolsets, mut without) = (args.toolsets.clone(), args.without.clone());
     if toolsets.is_empty() {
@@ -135,17 +138,17 @@ fn server_settings(
     choice: &ToolsetFilter,
 ) -> Result<ServeSettings, CommandError> {
     let selection = ready.selection(choice);
-    // A toolset that does not exist is found out now, not at the first list.
-    let snapshot = ready.engine.snapshot();
+    // Report unknown toolsets now, not at the first `tools/list`.
+    let snapshot = ready.engine().snapshot();
     ready
-        .engine
+        .engine()
         .toolsets()
         .select(&selection, &*snapshot)
         .map_err(|e| ready.unknown_toolset_error(e))?;
     Ok(ServeSettings {
         instructions: Some(
-            "Tools that work on the user's machine. Relative paths are relative to the working \
-             folder of the session. A call that needs permission says how to get it."
+            "Tools that work on the user's machine. Relative paths are relative to the \
+             session's working directory. A call that needs permission says how to get it."
                 .to_owned(),
         ),
         selection,
@@ -154,22 +157,22 @@ fn server_settings(
     })
 }
 
-/// The skills of this place, as far as the permissions let them be read.
+/// Returns the available skills that the policy allows reading.
 fn served_skills(
     app: &AppContext,
     ready: &AppServices,
     args: &ServeArgs,
     cwd: &Path,
 ) -> Result<ServedSkills, CommandError> {
-    let shelf = crate::commands::skills::skill_library(&ready.home, &ready.config, cwd);
+    let shelf = crate::commands::skills::skill_library(ready.home(), &ready.config, cwd);
     let permissions =
         app.permissions(ready, &args.options.profile, cwd, args.options.mode.chosen())?;
-    let secrets = Arc::clone(&ready.secrets);
+    let secrets = Arc::clone(ready.secrets());
     let redact = move |text: &str| secrets.redactor().redact(text).into_owned();
     Ok(ServedSkills::new(shelf, permissions, Arc::new(redact)))
 }
 
-/// A session for each client; the one that was named for all of them.
+/// Creates a session for each client, unless `--session` names a shared one.
 fn caller_factory(
     ready: &AppServices,
     args: &ServeArgs,
@@ -177,7 +180,7 @@ fn caller_factory(
 ) -> CallerFactory {
     let is_shared = args.options.session.as_deref().is_some_and(|id| !id.is_empty());
     let store =
-        RedactingStore::new(Box::new(MemorySessionStore::default()), Arc::clone(&ready.secrets));
+        RedactingStore::new(Box::new(MemorySessionStore::default()), Arc::clone(ready.secrets()));
     let store: Arc<dyn SessionStore> = Arc::new(store);
     let options = args.options.clone();
     Arc::new(move |id| {
@@ -202,17 +205,17 @@ async fn serve_endpoint(
         .await
 }
 
-/// The place where clients connect, and what they must show.
+/// Listener and access rules for HTTP clients.
 struct HttpEndpoint {
     listener: std::net::TcpListener,
     access: HttpAccessPolicy,
     bound: SocketAddr,
-    /// Where the token is kept, if it is our own.
+    /// File with the token, if hermes generated it.
     token_file: Option<PathBuf>,
 }
 
 impl HttpEndpoint {
-    /// Tells where it is.
+    /// Prints the URL and where to find the token.
     fn announce(&self, terminal: TerminalOutput, json: bool) -> Result<(), CommandError> {
         let url = format!("http://{}/mcp", self.bound);
         let file = self.token_file.as_ref().map(|file| file.display().to_string());
@@ -224,11 +227,11 @@ impl HttpEndpoint {
         }
         if let Some(file) = file {
             terminal.note(&format!(
-                "Clients must send `Authorization: Bearer TOKEN`; it is in {file}."
+                "Clients must send `Authorization: Bearer TOKEN`; the token is in {file}."
             ));
         }
         if !self.bound.ip().is_loopback() {
-            terminal.warn("Other machines can connect, and what is sent is not encrypted.");
+            terminal.warn("Other machines can connect, and the traffic is not encrypted.");
         }
         Ok(())
     }
@@ -244,8 +247,8 @@ fn open_endpoint(
         None => home_token(home).map(|(token, file)| (token, Some(file)))?,
     };
     let cannot = |e: io::Error| {
-        CommandError::usage(format!("{address} cannot be listened to: {e}"))
-            .hint("Choose another port; 0 takes any that is free.")
+        CommandError::usage(format!("Cannot listen on {address}: {e}"))
+            .hint("Choose another port, or 0 for any free port.")
     };
     let listener = std::net::TcpListener::bind(address).map_err(cannot)?;
     listener.set_nonblocking(true).map_err(cannot)?;
@@ -260,19 +263,20 @@ fn open_endpoint(
 
 fn token_from_env(variable: &str) -> Result<BearerToken, CommandError> {
     let value = std::env::var(variable).map_err(|_| {
-        CommandError::usage(format!("--token-env {variable}: there is no such variable"))
+        CommandError::usage(format!("--token-env {variable}: the variable is not set"))
             .hint("Set it to the token that clients must send.")
     })?;
     BearerToken::new(&value)
         .map_err(|e| CommandError::usage(format!("--token-env {variable}: {e}")))
 }
 
-/// The token of this home: made once, so that clients need not be told again.
+/// Returns the token of this home. It is generated once, so clients keep
+/// working after a restart.
 fn home_token(home: &HermesHome) -> Result<(BearerToken, PathBuf), CommandError> {
     let file = home.root().join("mcp-server-token");
     let problem = |what: String| {
         CommandError::usage(format!("{}: {what}", file.display()))
-            .hint("Delete the file, and a new token is made; or give --token-env VARIABLE.")
+            .hint("Delete the file to generate a new token, or use --token-env VARIABLE.")
     };
     match std::fs::read_to_string(&file) {
         Ok(text) => {
@@ -297,6 +301,6 @@ fn parse_address(text: &str) -> Result<SocketAddr, String> {
     }
     let named = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
     named.as_deref().unwrap_or(text).parse().map_err(|_| {
-        "must be an address and a port, such as 127.0.0.1:8808, or only a port".to_owned()
+        "must be an address and a port, such as 127.0.0.1:8808, or just a port".to_owned()
     })
 }

@@ -1,4 +1,4 @@
-//! The servers of others that are set down in the settings.
+//! The MCP servers configured in the settings.
 
 use std::future::Future;
 use std::io::{self, BufRead as _, IsTerminal as _};
@@ -20,20 +20,20 @@ use crate::commands::runtime;
 use crate::table::TextTable;
 use crate::terminal::{OutputStyle, TerminalOutput, one_line};
 
-/// Where servers are set down.
+/// Section of the settings with the servers.
 pub(super) const SERVERS_SECTION: &str = "mcp_servers";
 
 impl AppServices {
-    /// What the settings say of servers.
+    /// Returns the configured server entries.
     pub(crate) fn mcp_settings(&self) -> Value {
         let path = KeyPath::from_names([SERVERS_SECTION]);
         path.and_then(|path| self.config.get(&path)).map_or(Value::Null, |(value, _)| value)
     }
 
-    /// These servers, as `mcp_servers` describes them.
+    /// Creates clients for these entries of `mcp_servers`.
     pub(crate) fn mcp_servers(&self, entries: &Value) -> McpServers {
         let lookup = |name: &str| {
-            let found = self.secrets.lookup(name).ok().flatten();
+            let found = self.secrets().lookup(name).ok().flatten();
             found.map(|secret| secret.expose().to_owned())
         };
         let surroundings = std::env::vars_os();
@@ -43,9 +43,9 @@ impl AppServices {
         let osv = KeyPath::from_names(["mcp", "osv_url"]).and_then(|path| self.config.get(&path));
         let osv = osv.and_then(|(value, _)| value.as_str().map(str::to_owned));
         let deps = ClientDeps {
-            engine: self.engine.clone(),
-            cache: self.home.cache_dir(),
-            state: self.home.root().to_owned(),
+            engine: self.engine().clone(),
+            cache: self.home().cache_dir(),
+            state: self.home().root().to_owned(),
             roots: std::env::current_dir().into_iter().collect(),
             prompter: Some(Arc::new(UserPrompterAdapter(
                 Arc::clone(&self.prompter) as Arc<dyn UserPrompter>
@@ -62,7 +62,7 @@ impl AppServices {
         McpServers::new(settings, deps)
     }
 
-    /// What an entry holds that is secret is shown to nobody.
+    /// Registers the secrets of an entry for redaction.
     fn learn_secrets(&self, name: &str, server: &ServerSettings) {
         let values = match &server.transport {
             ServerTransport::Stdio { env, .. } => env,
@@ -72,14 +72,14 @@ impl AppServices {
         let password = password.map(|value| ("client_secret", value));
         let values = values.iter().map(|(key, value)| (key.as_str(), value)).chain(password);
         for (key, value) in values.filter(|(key, value)| hermes::secrets::is_secret(key, value)) {
-            // `Bearer` is none.
+            // `Bearer` is not part of the secret.
             let bare = value.rsplit(' ').next().unwrap_or(value);
-            self.secrets.learn_secret(&format!("{SERVERS_SECTION}.{name}.{key}"), bare);
+            self.secrets().learn_secret(&format!("{SERVERS_SECTION}.{name}.{key}"), bare);
         }
     }
 }
 
-/// Does something with servers, and ends those that it has started.
+/// Runs work with servers, then stops the servers it started.
 pub(super) fn with_servers<T, W>(
     servers: McpServers,
     work: impl FnOnce(Arc<McpServers>) -> W,
@@ -108,14 +108,14 @@ pub(super) fn list(app: &AppContext) -> CommandResult {
     let entries = ready.mcp_settings();
     let known = McpClientSettings::read(&entries, &|name| Some(format!("${{{name}}}")));
     let lookup = |name: &str| {
-        let found = ready.secrets.lookup(name).ok().flatten();
+        let found = ready.secrets().lookup(name).ok().flatten();
         found.map(|secret| secret.expose().to_owned())
     };
     let filled = McpClientSettings::read(&entries, &lookup);
     for problem in &filled.problems {
         app.terminal.warn(problem);
     }
-    let redactor = ready.secrets.redactor();
+    let redactor = ready.secrets().redactor();
     let target = |link: &ServerTransport| {
         let text = match link {
             ServerTransport::Stdio { command, args, .. } => {
@@ -142,7 +142,7 @@ pub(super) fn list(app: &AppContext) -> CommandResult {
         return Ok(CliExitCode::Ok);
     }
     if known.servers.is_empty() {
-        app.terminal.note("There are no servers; `hermes mcp add` sets one down.");
+        app.terminal.note("No servers configured; add one with `hermes mcp add`.");
         return Ok(CliExitCode::Ok);
     }
     let mut table = TextTable::default();
@@ -173,16 +173,16 @@ pub(super) fn test(app: &AppContext, name: &str) -> CommandResult {
     Ok(CliExitCode::Ok)
 }
 
-/// The entry of that name, without the others: they are not started for it.
+/// Returns only the entry of that name, so the others are not started.
 fn single_entry(entries: &Value, name: &str) -> Result<Value, CommandError> {
     match entries.get(name) {
         Some(entry) => Ok(json!({ name: entry })),
-        None => Err(CommandError::not_found(format!("There is no MCP server '{name}'"))
-            .hint("`hermes mcp list` shows those that there are.")),
+        None => Err(CommandError::not_found(format!("No MCP server named '{name}'"))
+            .hint("`hermes mcp list` lists the configured servers.")),
     }
 }
 
-/// Starts a server, and looks how it does.
+/// Starts a server and measures it.
 pub(super) fn try_server(servers: McpServers, name: &str) -> Result<ServerTrial, CommandError> {
     let wanted = name.to_owned();
     let tried = with_servers(servers, |servers| async move {
@@ -190,7 +190,7 @@ pub(super) fn try_server(servers: McpServers, name: &str) -> Result<ServerTrial,
         servers.test_server(&wanted).await
     });
     tried.map_err(|failure| match failure.kind {
-        // However it fails, it is not there to be used.
+        // The server is unusable, whatever the cause.
         ErrorKind::Network | ErrorKind::Timeout => {
             let kind = ErrorKind::Unavailable;
             CommandError { kind, exit: CliExitCode::Kind(kind), ..failure }
@@ -199,7 +199,7 @@ pub(super) fn try_server(servers: McpServers, name: &str) -> Result<ServerTrial,
     })
 }
 
-/// Tells what is wrong with the entry of that name.
+/// Warns about problems of the entry with that name.
 fn warn_about_entry(app: &AppContext, servers: &McpServers, name: &str) {
     let about = format!("'{name}'");
     for problem in servers.problems().iter().filter(|problem| problem.contains(&about)) {
@@ -207,7 +207,7 @@ fn warn_about_entry(app: &AppContext, servers: &McpServers, name: &str) {
     }
 }
 
-/// What a trial has shown.
+/// Prints the result of a trial.
 pub(super) fn show_trial(app: &AppContext, trial: &ServerTrial) -> Result<(), CommandError> {
     if app.json {
         let mut answer = json!({ "schema_version": 1 });
@@ -225,25 +225,25 @@ pub(super) fn show_trial(app: &AppContext, trial: &ServerTrial) -> Result<(), Co
             "{} over {}, {}",
             app.terminal.paint(OutputStyle::Bold, &status.name),
             status.transport,
-            status.program.as_deref().unwrap_or("a server without a name"),
+            status.program.as_deref().unwrap_or("unnamed server"),
         ),
         format!("protocol:  {}", status.protocol.as_deref().unwrap_or("unknown")),
-        format!("ready:     {:.0} ms until its tools were known", trial.ready_ms),
-        format!("answer:    {:.1} ms for a harmless request", trial.answer_ms),
+        format!("ready:     {:.0} ms to connect and list the tools", trial.ready_ms),
+        format!("answer:    {:.1} ms round trip", trial.answer_ms),
         format!("tools:     {}, about {} tokens", trial.tools.len(), trial.schema_tokens),
     ];
     lines.extend(trial.tools.iter().map(|tool| format!("  {tool}")));
     for tool in &status.held_back {
         lines.push(format!(
-            "held back: {tool}; `hermes mcp accept {} {tool}` takes it",
+            "held back: {tool}; run `hermes mcp accept {} {tool}` to accept it",
             status.name
         ));
         lines.extend(hold_reason(status, tool));
     }
     if !status.news.is_empty() {
         lines.push(format!(
-            "new:       {}, added since the server was first used; `hermes mcp accept {}` ends \
-             this notice",
+            "new:       {}, added since the server was first used; run `hermes mcp accept {}` \
+             to dismiss this",
             status.news.join(", "),
             status.name
         ));
@@ -258,7 +258,7 @@ pub(super) fn show_trial(app: &AppContext, trial: &ServerTrial) -> Result<(), Co
     Ok(())
 }
 
-/// Why a tool is held back, in lines below it.
+/// Returns why a tool is held back, as indented lines.
 fn hold_reason(status: &ServerStatus, tool: &str) -> Vec<String> {
     let reason = status.reasons.get(tool).map(String::as_str).unwrap_or_default();
     reason.lines().map(|line| format!("  {line}")).collect()
@@ -268,7 +268,7 @@ pub(super) fn accept(app: &AppContext, name: &str, tool: Option<&str>) -> Comman
     let ready = app.services()?;
     let servers = ready.mcp_servers(&single_entry(&ready.mcp_settings(), name)?);
     let (wanted, which) = (name.to_owned(), tool.map(str::to_owned));
-    // As they are now, which only the server knows.
+    // Connect first: only the server knows its current tools.
     let (before, accepted) = with_servers(servers, |servers| async move {
         servers.start();
         let before = servers.test_server(&wanted).await?.status;
@@ -287,11 +287,11 @@ pub(super) fn accept(app: &AppContext, name: &str, tool: Option<&str>) -> Comman
         return Ok(CliExitCode::Ok);
     }
     for tool in &before.held_back {
-        let mut lines = vec![format!("taken: {tool}")];
+        let mut lines = vec![format!("accepted: {tool}")];
         lines.extend(hold_reason(&before, tool));
         app.terminal.print_line(&lines.join("\n"))?;
     }
-    app.terminal.note(&format!("{accepted} taken as they are now."));
+    app.terminal.note(&format!("Accepted {accepted} tools."));
     Ok(CliExitCode::Ok)
 }
 
@@ -309,7 +309,7 @@ pub(super) fn login(app: &AppContext, name: &str) -> CommandResult {
     Ok(CliExitCode::Ok)
 }
 
-/// A person with a browser, here or elsewhere.
+/// Login in a browser, on this machine or another.
 struct BrowserLogin {
     terminal: TerminalOutput,
 }
@@ -317,9 +317,9 @@ struct BrowserLogin {
 impl LoginPrompter for BrowserLogin {
     fn open_url<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Option<String>> {
         Box::pin(async move {
-            self.terminal.note(&format!("Open this address in a browser:\n{url}"));
+            self.terminal.note(&format!("Open this URL in a browser:\n{url}"));
             self.terminal.note(
-                "If the browser is on another machine, paste the address that it ends up at here.",
+                "If the browser is on another machine, paste the URL it is redirected to here.",
             );
             read_pasted_line().await
         })
@@ -327,18 +327,18 @@ impl LoginPrompter for BrowserLogin {
 
     fn retry<'a>(&'a self, why: &'a str) -> BoxFuture<'a, Option<String>> {
         Box::pin(async move {
-            self.terminal.warn(&format!("That is not the address that is meant: {why}."));
-            self.terminal.note("Paste all of it, from the address bar of the browser.");
+            self.terminal.warn(&format!("That is not the redirect URL: {why}."));
+            self.terminal.note("Paste the complete URL from the browser's address bar.");
             read_pasted_line().await
         })
     }
 }
 
-/// A line from standard input. An empty one means that the user gives up; at
-/// the end of what another program writes, the browser brings the answer.
+/// Reads a line from standard input. An empty line cancels the login. At the
+/// end of piped input, waits for the browser's redirect.
 async fn read_pasted_line() -> Option<String> {
     let (send, typed) = oneshot::channel();
-    // A thread of its own: a login that is through must not wait for it.
+    // A separate thread, so a finished login does not wait for input.
     std::thread::spawn(move || {
         let mut line = String::new();
         let read = io::stdin().lock().read_line(&mut line);
@@ -355,20 +355,19 @@ pub(super) fn remove(app: &AppContext, name: &str) -> CommandResult {
     let ready = app.services()?;
     let servers = ready.mcp_servers(&single_entry(&ready.mcp_settings(), name)?);
     let wanted = name.to_owned();
-    // An entry that cannot be used has left nothing to forget.
+    // An unusable entry has no stored login to remove.
     let _ = with_servers(servers, |servers| async move { servers.forget_server(&wanted).await });
-    edit_entry(app, &ready.home, name, edit::unset)?;
+    edit_entry(app, ready.home(), name, edit::unset)?;
     if app.json {
         let answer = json!({ "schema_version": 1, "server": name, "removed": true });
         app.terminal.print_line(&answer.to_string())?;
     } else {
-        app.terminal
-            .note(&format!("{name} is no longer in {}", ready.home.config_file().display()));
+        app.terminal.note(&format!("Removed {name} from {}", ready.home().config_file().display()));
     }
     Ok(CliExitCode::Ok)
 }
 
-/// Changes the entry of a server; comments and everything else stay.
+/// Edits the entry of a server; comments and all other settings are kept.
 pub(super) fn edit_entry(
     app: &AppContext,
     home: &HermesHome,

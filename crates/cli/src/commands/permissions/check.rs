@@ -1,4 +1,4 @@
-//! `hermes permissions check` and `explain`: a call judged, not made.
+//! `hermes permissions check` and `explain`: judge a call without making it.
 
 use std::sync::Arc;
 
@@ -16,11 +16,11 @@ use crate::app::{AppContext, AppServices, working_dir};
 use crate::call_arguments;
 use crate::command_error::{CliExitCode, CommandError, CommandResult};
 use crate::commands::{call, runtime};
-use crate::security::RedactingStore;
 use crate::table::TextTable;
 use crate::terminal::{OutputStyle, one_line};
+use hermes::RedactingStore;
 
-/// What is to be judged.
+/// The call to judge.
 struct JudgedCall {
     tool: String,
     toolset: String,
@@ -53,7 +53,7 @@ pub(crate) fn run(app: &AppContext, args: &PermissionCheckArgs, everything: bool
         depth: 0,
     });
     let report = VerdictReport { permissions: &permissions, exam: &exam, case: &case, confinement };
-    let redactor = ready.secrets.redactor();
+    let redactor = ready.secrets().redactor();
     if app.json {
         let mut line = report.json(everything).to_string();
         redactor.redact_json(&mut line);
@@ -67,19 +67,18 @@ pub(crate) fn run(app: &AppContext, args: &PermissionCheckArgs, everything: bool
     }
 }
 
-/// A session of which something is kept. Those that end with their program
-/// leave nothing to judge by.
+/// Opens a stored session. In-memory sessions leave no state to judge by.
 fn find_session(ready: &AppServices, id: &str) -> Result<Session, CommandError> {
-    let store = FileSessionStore::new(ready.home.session_state_dir());
+    let store = FileSessionStore::new(ready.home().session_state_dir());
     let kept = store
         .list()
         .map_err(|error| CommandError::failed(ErrorKind::Internal, error.to_string()))?;
     if !kept.iter().any(|entry| entry.id == id) {
-        let message = format!("Nothing is kept of a session '{id}'");
+        let message = format!("No stored session named '{id}'");
         return Err(CommandError::not_found(message)
-            .hint("What was answered for a session is kept if it was started with --session ID."));
+            .hint("The approvals of a session are stored if it was started with --session ID."));
     }
-    let store = RedactingStore::new(Box::new(store), Arc::clone(&ready.secrets));
+    let store = RedactingStore::new(Box::new(store), Arc::clone(ready.secrets()));
     Ok(Session::new(id, Arc::new(store)))
 }
 
@@ -88,7 +87,7 @@ fn build_judged_call(
     args: &PermissionCheckArgs,
     caller: &Caller,
 ) -> Result<JudgedCall, CommandError> {
-    // The session may have gone elsewhere since.
+    // The session may have changed its working directory.
     let moved = match args.cwd {
         None => caller
             .session
@@ -119,7 +118,7 @@ fn build_judged_call(
                 || "For example: --effect file:write=/etc/hosts".to_owned(),
                 |near| format!("Did you mean '{near}'?"),
             );
-            let message = format!("--effect {text}: there is no scope '{scope}'");
+            let message = format!("--effect {text}: unknown scope '{scope}'");
             return Err(CommandError::usage(message).hint(hint));
         }
         effects.push(PermissionPolicy::parse_effect(scope, resource, &at));
@@ -140,11 +139,11 @@ fn judged_tool_call(
     written: &[String],
     caller: &Caller,
 ) -> Result<JudgedCall, CommandError> {
-    let snapshot = ready.engine.snapshot();
+    let snapshot = ready.engine().snapshot();
     let entry = call::find_tool(&snapshot, tool);
-    // Who asks about one tool is not answered about another.
+    // Never answer for a similarly named tool.
     if let Some(other) = call::similar_tool(&snapshot, tool) {
-        return Err(CommandError::not_found(format!("There is no such tool: {tool}"))
+        return Err(CommandError::not_found(format!("No such tool: {tool}"))
             .hint(format!("Did you mean '{other}'?")));
     }
     let arguments =
@@ -153,7 +152,7 @@ fn judged_tool_call(
             value => CallArguments::Json(value),
         };
     let call = ToolCall { id: "check".into(), name: tool.to_owned(), arguments };
-    let preview = runtime::block_on_current_thread(ready.engine.preview(call, caller))?;
+    let preview = runtime::block_on_current_thread(ready.engine().preview(call, caller))?;
     let preview = preview.map_err(|result| {
         let error: Value = serde_json::from_str(&result.content).unwrap_or_default();
         let field = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or_default();

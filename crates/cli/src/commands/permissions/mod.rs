@@ -1,6 +1,7 @@
-//! `hermes permissions`: what is allowed here, why, and what was answered.
+//! `hermes permissions`: shows and tests the policy, and manages approvals.
 
 mod check;
+mod places;
 mod profiles;
 mod questions;
 mod verify;
@@ -13,44 +14,47 @@ use crate::command_error::CommandResult;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PermissionsCommand {
-    /// List the profiles that can be chosen
+    /// List the available profiles
     Profiles {
         #[command(flatten)]
         options: ProfileOptions,
     },
     /// Show what a profile allows, asks about and denies
     Show {
-        /// Its name; the chosen one if none is given
+        /// Profile name [default: the selected one]
         name: Option<String>,
         #[command(flatten)]
         options: ProfileOptions,
     },
-    /// Judge a call without making it; exit code 0 if it is allowed, 3 if not
+    /// Judge a call without making it; exit code 0 if allowed, 3 if not
     Check(PermissionCheckArgs),
-    /// Like check, with what every rule says of every part
+    /// Judge a call and show the findings of every rule
     Explain(PermissionCheckArgs),
-    /// Try to break out of the sandbox, and print what was really blocked
+    /// Try to break out of the sandbox, and show what was blocked
     Verify {
         #[command(flatten)]
         options: ProfileOptions,
     },
-    /// Approve a call that was held back, once; without a token, list those that wait
+    /// Approve a pending call once; without a token, list the pending calls
     Approve {
-        /// The token that the call was answered with
+        /// Token from the result of the call
         token: Option<String>,
-        /// Take the question away instead
+        /// Refuse the call instead
         #[arg(long)]
         refuse: bool,
     },
-    /// List the rules that were saved by answering "always"
+    /// List the rules saved by answering "always"
     Rules {
-        /// Forget the rule of that number
+        /// Number of the rule to remove
         #[arg(long, value_name = "NUMBER")]
         forget: Option<usize>,
     },
-    /// Propose rules from what was recorded
+    /// Print the reference of protected places
+    #[command(hide = true)]
+    Places,
+    /// Suggest rules from the audit log
     Suggest {
-        /// Look at calls since then: 2h, 7d, or a date
+        /// Start of the period to examine: 2h, 7d, or a date
         #[arg(long, value_name = "WHEN", default_value = "7d")]
         since: String,
         #[command(flatten)]
@@ -60,22 +64,22 @@ pub(crate) enum PermissionsCommand {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct PermissionCheckArgs {
-    /// The tool's name
+    /// Tool name
     #[arg(required_unless_present_any = ["command", "effects"])]
     pub(crate) tool: Option<String>,
-    /// Its arguments, as for `hermes call`
+    /// Tool arguments, as for `hermes call`
     #[arg(value_name = "ARGUMENTS")]
     pub(crate) arguments: Vec<String>,
-    /// Judge a shell command
+    /// Shell command to judge
     #[arg(long, value_name = "COMMAND", conflicts_with = "tool", allow_hyphen_values = true)]
     pub(crate) command: Option<String>,
-    /// Judge an effect, such as file:write=/etc/hosts; may be repeated
+    /// Effect to judge, such as file:write=/etc/hosts; may be repeated
     #[arg(long = "effect", value_name = "SCOPE[=RESOURCE]", conflicts_with = "tool")]
     pub(crate) effects: Vec<String>,
-    /// Judge it as a call of this session, with what was answered there
+    /// Session whose approvals apply
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
-    /// Judge it as if in this folder
+    /// Working directory of the call
     #[arg(long, short = 'C', value_name = "DIR")]
     pub(crate) cwd: Option<std::path::PathBuf>,
     #[command(flatten)]
@@ -91,6 +95,7 @@ pub(crate) fn run(app: &AppContext, command: PermissionsCommand) -> CommandResul
         PermissionsCommand::Verify { options } => verify::run(app, &options),
         PermissionsCommand::Approve { token, refuse } => questions::approve(app, token, refuse),
         PermissionsCommand::Rules { forget } => questions::list_rules(app, forget),
+        PermissionsCommand::Places => places::print_reference(app),
         PermissionsCommand::Suggest { since, options } => questions::suggest(app, &since, &options),
     }
 }

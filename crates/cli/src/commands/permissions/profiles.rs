@@ -43,7 +43,7 @@ pub(crate) fn list(app: &AppContext, options: &ProfileOptions) -> CommandResult 
         let mark = if profile.name == chosen { "*" } else { " " };
         let problem = sources.profile(&profile.name).err();
         let told = match &problem {
-            Some(problem) => (format!("cannot be used: {problem}"), Some(OutputStyle::Red)),
+            Some(problem) => (format!("invalid: {problem}"), Some(OutputStyle::Red)),
             None => (profile.description.unwrap_or_default(), None),
         };
         let from = profile.file.map_or("built in".to_owned(), |file| file.display().to_string());
@@ -89,8 +89,8 @@ pub(crate) fn show(
     for socket in &permissions.profile().sockets {
         app.terminal.print_line(&format!("socket  {socket}"))?;
     }
-    let always = "always: private keys, credential stores, start-up files and hermes's own state \
-                  are protected; hard blocks are denied (docs/permissions.md)";
+    let always = "always: private keys, credential stores, start-up files and the state of \
+                  hermes are protected; hard blocks are denied (docs/permissions.md)";
     app.terminal.print_line(&app.terminal.paint(OutputStyle::Dim, always))?;
     Ok(CliExitCode::Ok)
 }
@@ -163,7 +163,7 @@ fn restriction_text(restriction: &ScopeRestriction) -> String {
     format!("{}: {}", restriction.scope.as_str(), parts.join("; "))
 }
 
-/// Resources as they were written.
+/// Formats resource selectors as written in the profile.
 fn selector_text(list: &ResourceSelectors) -> String {
     let paths = list.paths.iter().map(ToString::to_string);
     let commands = list.commands.iter().map(|command| format!("`{command}`"));
@@ -171,7 +171,7 @@ fn selector_text(list: &ResourceSelectors) -> String {
     paths.chain(commands).chain(names).collect::<Vec<_>>().join(", ")
 }
 
-/// A rule without the name of its level.
+/// Formats a rule without the name of its level.
 fn rule_text(rule: &PolicyRule) -> String {
     let text = rule.to_string();
     let text = text.split_once(": ").map_or(text.as_str(), |(_, rest)| rest);

@@ -1,5 +1,5 @@
-//! `hermes permissions approve`, `rules` and `suggest`: answers given, and
-//! answers that might be.
+//! `hermes permissions approve`, `rules` and `suggest`: pending approvals,
+//! saved rules and suggested rules.
 
 use hermes::audit::{AuditEntry, AuditQuery};
 use hermes::policy::{ApprovalTicket, ObservedCall, SavedRules, TicketStore, suggest_profile};
@@ -8,7 +8,6 @@ use serde_json::json;
 use crate::app::{AppContext, working_dir};
 use crate::args::ProfileOptions;
 use crate::command_error::{CliExitCode, CommandError, CommandResult};
-use crate::commands::audit;
 use crate::table::TextTable;
 use crate::terminal::{OutputStyle, one_line};
 
@@ -19,7 +18,7 @@ pub(crate) fn approve(app: &AppContext, token: Option<String>, refuse: bool) -> 
         if !tickets.discard(&token) {
             return Err(unknown_token_error(&token));
         }
-        app.terminal.note("Refused: the question is gone.");
+        app.terminal.note("Refused; the call is no longer pending.");
         return Ok(CliExitCode::Ok);
     }
     let ticket = tickets.grant(&token).map_err(|error| match error {
@@ -30,14 +29,14 @@ pub(crate) fn approve(app: &AppContext, token: Option<String>, refuse: bool) -> 
         app.terminal.print_line(&json!({ "schema_version": 1, "approved": ticket }).to_string())?;
     } else {
         app.terminal.print_line(&describe_ticket(app, &ticket))?;
-        app.terminal.note("Approved for one call, made within the next hour.");
+        app.terminal.note("Approved for one call within the next hour.");
     }
     Ok(CliExitCode::Ok)
 }
 
 fn unknown_token_error(token: &str) -> CommandError {
-    CommandError::not_found(format!("There is no open question '{token}'"))
-        .hint("`hermes permissions approve` lists those that wait; they last a day.")
+    CommandError::not_found(format!("No pending call with token '{token}'"))
+        .hint("`hermes permissions approve` lists the pending calls; they expire after a day.")
 }
 
 fn list_pending(app: &AppContext, tickets: &TicketStore) -> CommandResult {
@@ -48,7 +47,7 @@ fn list_pending(app: &AppContext, tickets: &TicketStore) -> CommandResult {
         return Ok(CliExitCode::Ok);
     }
     if waiting.is_empty() {
-        app.terminal.note("Nothing waits for an approval.");
+        app.terminal.note("No calls are pending.");
     }
     for ticket in waiting {
         app.terminal.print_line(&describe_ticket(app, &ticket))?;
@@ -67,12 +66,12 @@ fn describe_ticket(app: &AppContext, ticket: &ApprovalTicket) -> String {
 
 pub(crate) fn list_rules(app: &AppContext, forget: Option<usize>) -> CommandResult {
     let saved = SavedRules::load(app.home()?.saved_rules_file())
-        .map_err(|problem| CommandError::usage(problem).hint("Mend the file or move it away."))?;
+        .map_err(|problem| CommandError::usage(problem).hint("Repair the file or move it away."))?;
     if let Some(number) = forget {
         let removed = saved.remove(number.wrapping_sub(1)).map_err(CommandError::usage)?;
         if !removed {
-            return Err(CommandError::not_found(format!("There is no rule {number}"))
-                .hint("`hermes permissions rules` numbers them."));
+            return Err(CommandError::not_found(format!("No rule {number}"))
+                .hint("`hermes permissions rules` lists the rules with their numbers."));
         }
         app.terminal.note("Forgotten.");
         return Ok(CliExitCode::Ok);
@@ -83,7 +82,7 @@ pub(crate) fn list_rules(app: &AppContext, forget: Option<usize>) -> CommandResu
         return Ok(CliExitCode::Ok);
     }
     if rules.is_empty() {
-        app.terminal.note("No rules were saved.");
+        app.terminal.note("No saved rules.");
         return Ok(CliExitCode::Ok);
     }
     let mut table = TextTable::default();
@@ -106,7 +105,7 @@ pub(crate) fn suggest(app: &AppContext, since: &str, options: &ProfileOptions) -
         CommandError::usage(error.to_string()).hint("For example: --since 2h, 7d or 2030-01-31")
     })?;
     let query = AuditQuery { since: Some(since), ..AuditQuery::default() };
-    let entries = hermes::audit::query(&audit::log_dir(&home), &query, 100_000)?;
+    let entries = hermes::audit::query(&home.audit_dir(), &query, 100_000)?;
     let of_profile =
         |entry: &&AuditEntry| entry.text_field("profile").is_none_or(|name| name == profile);
     let observed: Vec<ObservedCall> =
@@ -122,22 +121,22 @@ pub(crate) fn suggest(app: &AppContext, since: &str, options: &ProfileOptions) -
     match proposal {
         Some(yaml) => {
             app.terminal.note(&format!(
-                "From {} calls. Read it, then put what you want of it into {}:",
+                "Based on {} calls. Review it, then copy what you need to {}:",
                 entries.len(),
                 home.permissions_file().display()
             ));
             app.terminal.print_line(yaml.trim_end())?;
         }
         None => app.terminal.note(&format!(
-            "Nothing was asked about or refused often enough in {} calls.",
+            "Nothing to suggest: no question or denial recurs in {} calls.",
             entries.len()
         )),
     }
     Ok(CliExitCode::Ok)
 }
 
-/// What one recorded call says about rules. A rehearsal says nothing, and what
-/// a person refused is not proposed to them again.
+/// Converts a recorded call to an observation. Dry runs are skipped, and calls
+/// that the user refused are not suggested again.
 fn observed_call(entry: &AuditEntry) -> Option<ObservedCall> {
     let approval = entry.text_field("approval");
     let is_rehearsal = entry.fields.get("dry_run").is_some_and(|flag| flag == true);

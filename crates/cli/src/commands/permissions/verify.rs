@@ -1,4 +1,4 @@
-//! `hermes permissions verify`: does the sandbox hold?
+//! `hermes permissions verify`: tests the sandbox.
 
 use hermes::core::ErrorKind;
 use hermes::sandbox::{self, ProbeOutcome as Got, ProbeResult};
@@ -7,9 +7,9 @@ use serde_json::json;
 use crate::app::{AppContext, working_dir};
 use crate::args::ProfileOptions;
 use crate::command_error::{CliExitCode, CommandError, CommandResult};
-use crate::sandbox_support::{self, trial_confinement};
 use crate::table::TextTable;
 use crate::terminal::OutputStyle;
+use hermes::sandbox_support::{self, trial_confinement};
 
 pub(crate) fn run(app: &AppContext, options: &ProfileOptions) -> CommandResult {
     let ready = app.services()?;
@@ -18,18 +18,18 @@ pub(crate) fn run(app: &AppContext, options: &ProfileOptions) -> CommandResult {
     let Some(confinement) = trial_confinement(&permissions, &cwd) else {
         return Err(CommandError::failed(
             ErrorKind::Unavailable,
-            "The profile switches the sandbox off, so there is nothing to verify",
+            "The profile disables the sandbox; there is nothing to verify",
         )
         .hint("Set sandbox: {enabled: true} in the profile."));
     };
     let scratch = tempfile::tempdir()
-        .map_err(|e| CommandError::usage(format!("No folder for the trial can be made: {e}")))?;
-    let obstacle = sandbox_support::can_hold(&confinement).err();
+        .map_err(|e| CommandError::usage(format!("Cannot create a temporary directory: {e}")))?;
+    let obstacle = sandbox_support::can_enforce(&confinement).err();
     let mut probes = match &obstacle {
         Some(_) => Vec::new(),
         None => sandbox::probe(&confinement, scratch.path()),
     };
-    // Where nothing may be written, that nothing can be written is right.
+    // If nothing is writable, a blocked write is correct.
     let writes = !confinement.write.is_empty();
     probes.retain(|probe| writes || probe.wanted != Got::Permitted);
     let verdict = SandboxVerdict::new(&probes);
@@ -53,13 +53,13 @@ pub(crate) fn run(app: &AppContext, options: &ProfileOptions) -> CommandResult {
     })
 }
 
-/// What the probes come to.
+/// Overall result of the probes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SandboxVerdict {
     Holds,
     HoldsWhereTried,
     Broken,
-    /// Nothing could be tried, which says nothing of whether it holds.
+    /// No probe could run, so the result is unknown.
     Untried,
 }
 
@@ -78,12 +78,12 @@ impl SandboxVerdict {
     }
 }
 
-/// What is printed after the probes.
+/// Summary printed after the probes.
 struct VerifySummary {
     verdict: SandboxVerdict,
-    /// Why nothing was tried.
+    /// Why no probe ran.
     obstacle: Option<String>,
-    /// Whether the sandbox makes do with what this system has.
+    /// Whether the sandbox is reduced to what this system supports.
     is_reduced: bool,
 }
 
@@ -94,10 +94,10 @@ fn show(
 ) -> Result<(), CommandError> {
     app.terminal.print_line(&format!("system: {}", sandbox_support::summary()))?;
     if summary.verdict == SandboxVerdict::Untried {
-        // All of them were kept from being tried by the same.
+        // All probes failed to run for the same reason.
         let first = || probes.first().map(|probe| probe.detail.as_str());
         let why = summary.obstacle.as_deref().or_else(first);
-        app.terminal.print_line(&format!("Nothing could be tried: {}", why.unwrap_or_default()))?;
+        app.terminal.print_line(&format!("No probe could run: {}", why.unwrap_or_default()))?;
         return Ok(());
     }
     let mut table = TextTable::default();
@@ -117,9 +117,9 @@ fn show(
     app.terminal.print_line(&table.render(&app.terminal))?;
     app.terminal.print_line(match summary.verdict {
         SandboxVerdict::Holds => "The sandbox holds.",
-        SandboxVerdict::HoldsWhereTried => "The sandbox holds, as far as it could be tried.",
+        SandboxVerdict::HoldsWhereTried => "The sandbox holds, as far as it could be tested.",
         SandboxVerdict::Broken if summary.is_reduced => {
-            "The sandbox is reduced, and does NOT hold where it says WRONG."
+            "The sandbox is reduced and does NOT hold where marked WRONG."
         }
         SandboxVerdict::Broken | SandboxVerdict::Untried => "The sandbox does NOT hold.",
     })?;

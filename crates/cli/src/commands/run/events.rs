@@ -1,4 +1,4 @@
-//! What an agent does, as JSON lines for programs.
+//! Agent events as JSON lines.
 
 use std::io;
 
@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 
 use crate::terminal::TerminalOutput;
 
-/// Writes one line for each thing that happens, as long as somebody reads them.
+/// Writes one JSON line per event until the reader closes the pipe.
 #[derive(Debug)]
 pub(crate) struct JsonEventWriter {
     terminal: TerminalOutput,
-    /// Stops what is going on.
+    /// Cancels the run.
     cancel: CancellationToken,
 }
 
@@ -27,7 +27,7 @@ impl AgentObserver for JsonEventWriter {
     fn on_event(&self, notice: &AgentEvent<'_>) {
         if let Some(event) = event_json(notice) {
             let sent = self.terminal.try_print_line(&event.to_string());
-            // Whoever does not read on has what there is in the session.
+            // The session keeps the state for a later resume.
             if sent.is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
                 self.cancel.cancel();
             }
@@ -88,7 +88,7 @@ fn retry_action_json(remedy: &RetryAction) -> Value {
     }
 }
 
-/// What the model took.
+/// Formats token usage as JSON.
 pub(crate) fn usage_json(usage: &TokenUsage) -> Value {
     json!({
         "input_tokens": usage.input,

@@ -1,5 +1,4 @@
-//! What an agent does, as lines for people: its words on standard output, its
-//! calls on standard error.
+//! Agent events as text: replies on standard output, calls on standard error.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
@@ -14,10 +13,10 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::call_summary;
 use crate::terminal::{OpenQuestion, OutputStyle, TerminalOutput, show_control_chars};
 
-/// Calls that take longer are shown while they run.
+/// Calls that take longer show their progress.
 const PROGRESS_DELAY: Duration = Duration::from_millis(800);
 
-/// Writes what happens as it happens.
+/// Writes events as they happen.
 pub(crate) struct LineEventWriter {
     terminal: TerminalOutput,
     engine: Engine,
@@ -26,9 +25,9 @@ pub(crate) struct LineEventWriter {
 
 #[derive(Default)]
 struct OutputState {
-    /// Whether a line of the answer is open.
+    /// Whether the current line of the reply is unfinished.
     is_open: bool,
-    /// Whether a line stands on standard error that will be wiped.
+    /// Whether standard error shows a progress line to erase.
     has_transient_line: bool,
     running: BTreeMap<String, RunningCall>,
 }
@@ -44,7 +43,7 @@ impl LineEventWriter {
         let lines = Arc::new(Self { terminal, engine, state: Mutex::default() });
         if terminal.stderr_is_person {
             let shown = Arc::downgrade(&lines);
-            // A call that hangs must still be seen to take its time.
+            // A hanging call still shows its elapsed time.
             std::thread::spawn(move || refresh(&shown));
         }
         lines
@@ -54,13 +53,13 @@ impl LineEventWriter {
         self.state.lock()
     }
 
-    /// A line on standard error, below what stands there.
+    /// Prints a line on standard error, after any unfinished line.
     fn print_message(&self, state: &mut OutputState, line: &str) {
         self.end_open_line(state);
         self.terminal.note(line);
     }
 
-    /// What stands there is ended or wiped.
+    /// Finishes the reply's line and erases the progress line.
     fn end_open_line(&self, state: &mut OutputState) {
         if state.is_open {
             state.is_open = false;
@@ -115,7 +114,7 @@ fn refresh(lines: &Weak<LineEventWriter>) {
 }
 
 impl AgentObserver for LineEventWriter {
-    /// In a pipe the answer is written when it is whole.
+    /// In a pipe, a reply is written only once it is complete.
     fn can_retract(&self) -> bool {
         !self.terminal.stdout_is_person
     }
@@ -163,19 +162,19 @@ impl AgentObserver for LineEventWriter {
                 self.terminal.note_marked(style, mark, &format!("{what} ({time}){why}"));
             }
             AgentEvent::AnswerDiscarded { why } => {
-                self.print_message(&mut state, &format!("asked again: {why}"))
+                self.print_message(&mut state, &format!("retrying: {why}"))
             }
             AgentEvent::Compressed { before, after } => self.print_message(
                 &mut state,
-                &format!("the conversation was shortened from {before} to {after} tokens"),
+                &format!("compacted the conversation from {before} to {after} tokens"),
             ),
             AgentEvent::Retry(setback) => {
                 let remedy = match &setback.action {
                     RetryAction::Wait(pause) => {
-                        format!("again in {}", call_summary::format_duration(*pause))
+                        format!("retrying in {}", call_summary::format_duration(*pause))
                     }
-                    RetryAction::NextKey => "with the next key".to_owned(),
-                    RetryAction::NextModel(model) => format!("{model} is asked instead"),
+                    RetryAction::NextKey => "retrying with the next key".to_owned(),
+                    RetryAction::NextModel(model) => format!("falling back to {model}"),
                 };
                 self.print_message(
                     &mut state,
@@ -188,7 +187,7 @@ impl AgentObserver for LineEventWriter {
     }
 }
 
-/// What a task took, in a line.
+/// Summarizes the usage of a task in one line.
 pub(crate) fn usage_summary(ended: &TurnOutcome, session: &str, time: Duration) -> String {
     let usage = &ended.usage;
     let cost = usage.cost.map(|cost| format!(", ${cost:.4}")).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `hermes run`: one task, seen through to its end.
+//! `hermes run`: runs one task to completion.
 
 mod events;
 mod lines;
@@ -26,33 +26,33 @@ use crate::mode::AgentMode;
 use events::JsonEventWriter;
 use lines::LineEventWriter;
 
-/// Most of what may come in by standard input.
+/// Maximum size of standard input.
 const MAX_INPUT_BYTES: u64 = 16 * 1024 * 1024;
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// The task; `-` stands for what comes in on standard input
+    /// Task; `-` reads standard input
     #[arg(required = true, value_name = "TASK")]
     pub(crate) task: Vec<String>,
-    /// The model, as MODEL or PROVIDER:MODEL
+    /// Model, as MODEL or PROVIDER:MODEL
     #[arg(long, short = 'm', value_name = "NAME")]
     pub(crate) model: Option<String>,
-    /// Ask the model at most so often, and then once more for a summary
+    /// Maximum number of model requests, before a final one for a summary
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_turns: Option<u32>,
-    /// Spend at most this many dollars, with the last request for a summary
+    /// Maximum cost in dollars, including the final summary
     #[arg(long, value_name = "USD", value_parser = parse_dollars)]
     pub(crate) budget: Option<f64>,
-    /// Show the model this picture; may be given several times
+    /// Image to attach; may be repeated
     #[arg(long, value_name = "FILE")]
     pub(crate) image: Vec<PathBuf>,
-    /// Go on with this session; `last` is the last one
+    /// Session to resume; `last` is the most recent one
     #[arg(long, value_name = "ID", conflicts_with = "session")]
     pub(crate) resume: Option<String>,
-    /// What the session is called
+    /// Title of the session
     #[arg(long, visible_alias = "session-title", value_name = "TITLE")]
     pub(crate) title: Option<String>,
-    /// Where the session comes from
+    /// Origin of the session
     #[arg(long, hide = true, default_value = "run")]
     pub(crate) source: String,
     #[command(flatten)]
@@ -64,7 +64,7 @@ pub(crate) struct RunArgs {
 fn parse_dollars(text: &str) -> Result<f64, String> {
     match text.trim_start_matches('$').parse::<f64>() {
         Ok(amount) if amount > 0.0 && amount.is_finite() => Ok(amount),
-        _ => Err("it must be an amount above 0, such as 0.50".to_owned()),
+        _ => Err("must be an amount above 0, such as 0.50".to_owned()),
     }
 }
 
@@ -85,11 +85,11 @@ pub(crate) fn run(app: &AppContext, args: &RunArgs) -> CommandResult {
         ready.prompter.allow_questions();
     }
     ready.warn_of_leftovers(app);
-    ready.notices.set_listening();
+    ready.notices().set_listening();
     let is_alone = caller.approver.is_none();
     let watcher: Arc<dyn AgentObserver> = match app.json {
         true => Arc::new(JsonEventWriter::new(app.terminal, caller.cancel.clone())),
-        false => LineEventWriter::new(app.terminal, ready.engine.clone()),
+        false => LineEventWriter::new(app.terminal, ready.engine().clone()),
     };
     let budget = ready.budget(args.max_turns, args.budget);
     let cancel = caller.cancel.clone();
@@ -113,18 +113,19 @@ pub(crate) fn run(app: &AppContext, args: &RunArgs) -> CommandResult {
             Ok(engaged) => {
                 let json = json.then_some(terminal);
                 let mut ended = run_task(&working, engaged, said, &budget, json).await;
-                // What is left ends with the task, and it is told that it did.
+                // Background sub-agents end with the task; report them.
                 if let Some(told) = stopped_text(&working.subagents.stop_session(&ended.1)) {
                     watcher.on_event(&AgentEvent::Warning(&told));
                     if ended.0.end.is_done() {
-                        ended.0.end = TurnEnd::Broken("not all of it was waited for".to_owned());
+                        ended.0.end =
+                            TurnEnd::Broken("background sub-agents were still running".to_owned());
                     }
                 }
                 Ok(ended)
             }
             Err(failure) => Err(failure),
         };
-        working.engine.shutdown().await;
+        working.engine().shutdown().await;
         working.teardown().run().await;
         ended
     })?;
@@ -133,8 +134,8 @@ pub(crate) fn run(app: &AppContext, args: &RunArgs) -> CommandResult {
     report(app, &ended, &session, began)
 }
 
-/// Puts the agent together. Its files may lie where nobody answers, so that whoever
-/// wants an end meanwhile does not wait for them.
+/// Starts the agent. Its files may be on an unresponsive mount, so a
+/// cancellation does not wait for them.
 async fn start_session(
     ready: Arc<AppServices>,
     caller: Caller,
@@ -145,15 +146,15 @@ async fn start_session(
     tokio::select! {
         biased;
         engaged = engaging => engaged.unwrap_or_else(|crash| {
-            Err(CommandError::failed(ErrorKind::Internal, format!("The agent cannot begin: {crash}")))
+            Err(CommandError::failed(ErrorKind::Internal, format!("Cannot start the agent: {crash}")))
         }),
         () = cancel.cancelled() => {
-            Err(CommandError::failed(ErrorKind::Cancelled, "It was stopped before it began"))
+            Err(CommandError::failed(ErrorKind::Cancelled, "Cancelled before the start"))
         }
     }
 }
 
-/// [`Terms`] that can be taken along.
+/// Owned [`AgentOptions`], for a spawned task.
 struct OwnedAgentOptions {
     source: String,
     model: Option<String>,
@@ -207,15 +208,15 @@ async fn run_task(
     }
     let mut ended = agent.run_turn(said, budget).await;
     await_background(ready, &mut agent, &session, budget, &mut ended).await;
-    // What sub-agents and summaries took was taken for this task.
+    // The usage includes sub-agents and summaries.
     ended.usage = budget.spent().usage;
-    // A session that cannot be closed can be gone on with all the same.
+    // A session that cannot be closed can still be resumed.
     let _ = store.end(&session, ended.end.name());
     (ended, session)
 }
 
-/// Waits for what the model has handed to sub-agents in the background, as long
-/// as there is time, and tells it what came of that: it was promised.
+/// Waits for background sub-agents until the deadline, and passes their results
+/// to the model as promised.
 async fn await_background(
     ready: &AppServices,
     agent: &mut Agent,
@@ -235,7 +236,7 @@ async fn await_background(
         tokio::select! {
             biased;
             () = late => {
-                ended.end = TurnEnd::Budget("the seconds of this task".to_owned());
+                ended.end = TurnEnd::Budget("the time limit of the task".to_owned());
                 return;
             }
             () = caller.cancel.cancelled() => {
@@ -244,7 +245,7 @@ async fn await_background(
             }
             () = ready.subagents.wait_until_idle(session) => {}
         }
-        let news = ready.notices.drain(session, MAX_NOTICES);
+        let news = ready.notices().drain(session, MAX_NOTICES);
         let is_due = news.iter().any(SubagentPool::is_delegation_notice);
         let Some(text) = notices_text(&news).filter(|_| is_due) else { return };
         let before = std::mem::replace(
@@ -256,7 +257,7 @@ async fn await_background(
     }
 }
 
-/// What scripts are told of how a turn ended.
+/// Returns the exit code for the end of a turn.
 pub(crate) fn exit_for_end(end: &TurnEnd) -> CliExitCode {
     match end {
         TurnEnd::Done => CliExitCode::Ok,
@@ -273,7 +274,7 @@ pub(crate) fn exit_for_end(end: &TurnEnd) -> CliExitCode {
     }
 }
 
-/// Tells how it ended; the answer itself is data.
+/// Reports the outcome. The reply itself goes to standard output.
 fn report(app: &AppContext, ended: &Ended, session: &str, began: Instant) -> CommandResult {
     let exit = exit_for_end(&ended.end);
     let why = ended.end.reason();
@@ -290,7 +291,7 @@ fn report(app: &AppContext, ended: &Ended, session: &str, began: Instant) -> Com
             "usage": events::usage_json(&ended.usage),
             "duration_ms": u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
         });
-        // Whoever does not read on is told by the exit code.
+        // If the pipe is closed, the exit code is enough.
         let _ = app.terminal.try_print_line(&line.to_string());
         return Ok(exit);
     }
@@ -303,7 +304,7 @@ fn report(app: &AppContext, ended: &Ended, session: &str, began: Instant) -> Com
         }
         (_, Some(why)) => {
             app.terminal.warn(&why);
-            app.terminal.note(&format!("Go on with: hermes run --resume {session} \"go on\""));
+            app.terminal.note(&format!("Resume with: hermes run --resume {session} \"continue\""));
         }
         (_, None) => {}
     }
@@ -311,17 +312,17 @@ fn report(app: &AppContext, ended: &Ended, session: &str, began: Instant) -> Com
     Ok(exit)
 }
 
-/// The task, and whether standard input was read for it.
+/// Returns the task and whether it includes standard input.
 fn read_task(words: &[String]) -> Result<(String, bool), CommandError> {
     let takes_input = words.iter().any(|word| word == "-");
     let mut input = String::new();
     if takes_input {
         let mut bytes = Vec::new();
         let read = std::io::stdin().lock().take(MAX_INPUT_BYTES + 1).read_to_end(&mut bytes);
-        read.map_err(|e| CommandError::usage(format!("Standard input cannot be read: {e}")))?;
+        read.map_err(|e| CommandError::usage(format!("Cannot read standard input: {e}")))?;
         if bytes.len() as u64 > MAX_INPUT_BYTES {
-            return Err(CommandError::usage("Standard input is longer than 16 MB")
-                .hint("Put it into a file, and name the file in the task."));
+            return Err(CommandError::usage("Standard input exceeds 16 MB")
+                .hint("Write it to a file, and refer to the file in the task."));
         }
         input = String::from_utf8_lossy(&bytes).into_owned();
     }
@@ -334,12 +335,12 @@ fn read_task(words: &[String]) -> Result<(String, bool), CommandError> {
         task.push_str(part);
     }
     if task.trim().is_empty() {
-        return Err(CommandError::usage("The task is empty").hint("Say what is to be done."));
+        return Err(CommandError::usage("The task is empty").hint("Describe what to do."));
     }
     Ok((task, takes_input))
 }
 
-/// What is said to the model: the task, and the pictures.
+/// Builds the user message from the task and the images.
 pub(crate) fn message_parts(
     task: String,
     images: &[PathBuf],

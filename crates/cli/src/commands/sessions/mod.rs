@@ -1,4 +1,4 @@
-//! `hermes sessions`: conversations that were kept.
+//! `hermes sessions`: stored conversations.
 
 mod rendering;
 
@@ -20,59 +20,59 @@ use self::rendering::{
 };
 use crate::app::AppContext;
 use crate::command_error::{CliExitCode, CommandError, CommandResult};
-use crate::security::SecretsProvider;
 use crate::table::{TextTable, clip};
 use crate::terminal::{OutputStyle, one_line, show_control_chars};
+use hermes::SecretsProvider;
 
-/// The most characters of a message that `show` prints.
+/// Maximum length of a message that `show` prints without `--full`.
 const MAX_MESSAGE_CHARS: usize = 2_000;
-/// Sessions that are parts of others' work.
+/// Sources of helper sessions, which do part of another session's work.
 pub(crate) const HELPER_SOURCES: [&str; 2] = ["subagent", "tool"];
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum SessionsCommand {
-    /// List sessions, the one with the latest word first
+    /// List sessions, most recently active first
     List(SessionListArgs),
-    /// Show what was said in a session
+    /// Show the messages of a session
     Show {
-        /// Its id, the beginning of it, or `last`
+        /// Session ID, a prefix of it, or `last`
         id: String,
-        /// Long messages in full
+        /// Show long messages in full
         #[arg(long)]
         full: bool,
     },
-    /// Find what was said, in any script: words, "phrases", OR, NOT, begin*
+    /// Search messages, in any script: words, "phrases", OR, NOT, prefix*
     Search(Box<SessionSearchArgs>),
-    /// Write a session as JSON lines, or as Markdown for people
+    /// Export a session as JSON lines or Markdown
     Export {
-        /// Its id, the beginning of it, or `last`; `all` for all sessions
+        /// Session ID, a prefix of it, `last`, or `all` for all sessions
         id: String,
-        /// How
+        /// Output format
         #[arg(long, value_enum, default_value_t = SessionFormat::Jsonl)]
         format: SessionFormat,
-        /// The file to write, which must not be there yet; standard output if none is named
+        /// Output file, which must not exist; defaults to standard output
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
-    /// Open a session again and print its id
+    /// Reopen a session and print its ID
     Resume {
-        /// Its id, the beginning of it, or `last`
+        /// Session ID, a prefix of it, or `last`
         #[arg(default_value = "last")]
         id: String,
     },
-    /// Give a session a title
+    /// Set the title of a session
     Rename {
-        /// Its id, the beginning of it, or `last`
+        /// Session ID, a prefix of it, or `last`
         id: String,
-        /// The title; an empty one takes it away
+        /// New title; an empty title removes it
         title: String,
     },
-    /// Delete sessions for good, and those that did parts of their work
+    /// Permanently delete sessions and the sessions they delegated work to
     Delete {
-        /// Their ids
+        /// Session IDs
         #[arg(required = true)]
         ids: Vec<String>,
-        /// Do it; without this it is only told what would go
+        /// Confirm the deletion; without it, only report what would be deleted
         #[arg(long, short)]
         yes: bool,
     },
@@ -80,16 +80,16 @@ pub(crate) enum SessionsCommand {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct SessionListArgs {
-    /// How many to show
+    /// Maximum number of sessions to show
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     limit: usize,
-    /// Only those from here: cli, run, cron, subagent, batch
+    /// Only sessions from this source: cli, run, cron, subagent, batch
     #[arg(long, value_name = "NAME")]
     source: Option<String>,
-    /// Only those that worked in this folder
+    /// Only sessions that ran in the current directory
     #[arg(long)]
     here: bool,
-    /// With those that did parts of others' work
+    /// Include helper sessions, such as those of sub-agents
     #[arg(long)]
     all: bool,
     #[command(flatten)]
@@ -98,20 +98,20 @@ pub(crate) struct SessionListArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct SessionSearchArgs {
-    /// What to look for
+    /// Search terms
     #[arg(required = true)]
     query: Vec<String>,
-    /// How many to show
+    /// Maximum number of matches to show
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     limit: usize,
-    /// Only said by these
+    /// Only messages with these roles
     #[arg(long, value_name = "ROLES", value_delimiter = ',',
           value_parser = ["user", "assistant", "tool", "system"])]
     role: Vec<String>,
-    /// Only in this session
+    /// Only messages of this session
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// Which come first
+    /// Order of the matches
     #[arg(long, value_enum, default_value_t = SearchOrder::Rank)]
     sort: SearchOrder,
     #[command(flatten)]
@@ -120,29 +120,29 @@ pub(crate) struct SessionSearchArgs {
 
 #[derive(Debug, clap::Args)]
 struct TimeRange {
-    /// Not older than this: 10m, 2h, 3d, a date, or a date and time
+    /// Start of the time range: 10m, 2h or 3d ago, a date, or a date and time
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// Older than this
+    /// End of the time range, in the same format
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum SearchOrder {
-    /// Those that fit best
+    /// Best match first
     Rank,
-    /// The latest
+    /// Newest first
     Newest,
-    /// The earliest
+    /// Oldest first
     Oldest,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum SessionFormat {
-    /// A line for the session, then one for each message
+    /// One line for the session, then one line per message
     Jsonl,
-    /// For people
+    /// Readable text
     Markdown,
 }
 
@@ -158,11 +158,11 @@ impl From<HistoryError> for CommandError {
     }
 }
 
-/// The command at work.
+/// State shared by the subcommands.
 struct SessionBrowser<'a> {
     app: &'a AppContext,
     history: HomeHistory,
-    /// Secrets that were set after something was said are not shown either.
+    /// Also redacts secrets that were stored after the message was written.
     redactor: Arc<Redactor>,
 }
 
@@ -207,8 +207,10 @@ impl TimeRange {
         let parse = |text: &Option<String>| -> Result<Option<Timestamp>, CommandError> {
             let Some(text) = text else { return Ok(None) };
             let wrong = || {
-                CommandError::usage(format!("`{text}` is no point in time"))
-                    .hint("Write 10m, 2h or 3d for so long ago, or a date such as 2026-01-31.")
+                CommandError::usage(format!("`{text}` is not a valid time")).hint(
+                    "Use 10m, 2h or 3d for a time in the past, or a date such as \
+                        2026-01-31.",
+                )
             };
             parse_time(text).map(Some).ok_or_else(wrong)
         };
@@ -216,8 +218,8 @@ impl TimeRange {
     }
 }
 
-/// The session of an id or the beginning of one; `last` is the latest that is
-/// no helper's.
+/// Resolves an ID, an ID prefix, or `last`: the latest session that is not a
+/// helper session.
 pub(crate) fn find_session(
     reader: &HistoryReader,
     id: &str,
@@ -239,7 +241,7 @@ impl SessionBrowser<'_> {
         Ok(self.app.terminal.print_line(&text)?)
     }
 
-    /// An answer for programs.
+    /// Prints a redacted JSON value.
     fn print_json(&self, value: &Value) -> Result<(), CommandError> {
         Ok(self.app.terminal.print_line(&self.redacted_json(value))?)
     }
@@ -327,7 +329,7 @@ impl SessionBrowser<'_> {
             }
             if cut < text.len() {
                 self.print_line(&format!(
-                    "… ({} more bytes; --full shows them)",
+                    "… ({} more bytes; use --full to show them)",
                     text.len() - cut
                 ))?;
             }
@@ -388,7 +390,7 @@ impl SessionBrowser<'_> {
             return self.print_json(&json!({ "schema_version": 1, "hits": hits }));
         }
         if results.hits.is_empty() {
-            self.app.terminal.note("Nothing was found.");
+            self.app.terminal.note("No matches.");
             return Ok(());
         }
         let mut table = TextTable::default();
@@ -442,7 +444,7 @@ impl SessionBrowser<'_> {
         Ok(())
     }
 
-    /// A session as it is exported.
+    /// Returns the exported lines of a session.
     fn export_lines(
         &self,
         reader: &HistoryReader,
@@ -464,7 +466,7 @@ impl SessionBrowser<'_> {
     }
 
     fn delete(&self, ids: &[String], yes: bool) -> Result<(), CommandError> {
-        // All are looked up before one goes.
+        // Resolve all IDs before deleting anything.
         let mut sessions = Vec::new();
         for id in ids {
             let (_, session) = self.find(id)?;
@@ -478,10 +480,10 @@ impl SessionBrowser<'_> {
                 .map(|session| format!("{} ({} messages)", session.id, session.messages))
                 .collect();
             return Err(CommandError::usage(format!(
-                "This would delete {} for good",
+                "This would permanently delete {}",
                 names.join(", ")
             ))
-            .hint("Add --yes to do it."));
+            .hint("Add --yes to confirm."));
         }
         let (mut gone, mut messages) = (0, 0);
         for session in &sessions {
@@ -490,7 +492,7 @@ impl SessionBrowser<'_> {
                     gone += deleted.sessions;
                     messages += deleted.messages;
                 }
-                // It did a part of the work of one before it.
+                // Already deleted together with its parent session.
                 Err(HistoryError::NoSession(_)) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -505,12 +507,12 @@ impl SessionBrowser<'_> {
     }
 }
 
-/// A file that cannot be written.
+/// Returns the error for an output file that cannot be written.
 fn write_error(path: &std::path::Path, error: &std::io::Error) -> CommandError {
     let kind = match error.kind() {
         std::io::ErrorKind::AlreadyExists => ErrorKind::Conflict,
         _ => ErrorKind::Unavailable,
     };
-    CommandError::failed(kind, format!("{} cannot be written: {error}", path.display()))
-        .hint("Name a file that is not there yet, in a folder of yours.")
+    CommandError::failed(kind, format!("Cannot write {}: {error}", path.display()))
+        .hint("Use a path that does not exist yet, in a writable directory.")
 }

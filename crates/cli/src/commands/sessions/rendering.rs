@@ -1,4 +1,4 @@
-//! Sessions and messages as programs and people see them.
+//! JSON, Markdown and terminal output of sessions and messages.
 
 use hermes_history::{MessageState, SessionSummary, StoredMessage, format_local};
 use hermes_llm::{ChatMessage, TokenUsage};
@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use crate::terminal::one_line;
 
-/// A session; `spent` is what it took with those that did parts of its work.
+/// Returns a session as JSON; `spent` includes the usage of its helper
+/// sessions.
 pub(super) fn session_json(session: &SessionSummary, spent: &TokenUsage) -> Value {
     json!({
         "id": session.id,
@@ -78,7 +79,7 @@ pub(super) fn markdown(session: &SessionSummary, kept: &[StoredMessage]) -> Vec<
     lines
 }
 
-/// A text in a fence that is longer than any in it.
+/// Wraps a text in a code fence longer than any fence in the text.
 fn fenced(text: &str) -> String {
     let mut fence = "```".to_owned();
     while text.contains(&fence) {
@@ -101,7 +102,7 @@ pub(super) fn author(kept: &StoredMessage) -> String {
     }
 }
 
-/// Where the first so many bytes of a text end.
+/// Returns the last character boundary at or before `most` bytes.
 pub(super) fn truncation_point(text: &str, most: usize) -> usize {
     text.floor_char_boundary(most)
 }
@@ -110,7 +111,7 @@ pub(super) fn cost_text(spent: &TokenUsage) -> String {
     spent.cost.map(|cost| format!("${cost:.4}")).unwrap_or_default()
 }
 
-/// How a call ended, if this is its result.
+/// Returns the status of a call if this message is its result.
 fn call_status(kept: &StoredMessage) -> Option<&'static str> {
     let ChatMessage::Tool(answer) = &kept.message else { return None };
     Some(match answer {

@@ -1,4 +1,4 @@
-//! `hermes tools check`: the rules that every tool must keep.
+//! `hermes tools check`: the rules that every tool must follow.
 
 use hermes::engine::{ToolEntry, is_valid_tool_name};
 use hermes::schema::{SchemaDialect, translate};
@@ -10,15 +10,15 @@ use crate::command_error::{CliExitCode, CommandResult};
 use crate::terminal::OutputStyle;
 use crate::tokens;
 
-/// A definition above this is a burden on every prompt that carries it.
+/// Maximum size of a definition, which every prompt with the tool carries.
 const MAX_DEFINITION_TOKENS: usize = 400;
 
 pub(crate) fn run(app: &AppContext, names: &[String]) -> CommandResult {
     let ready = app.services()?;
     let entries = if names.is_empty() {
-        ready.engine.snapshot().entries()
+        ready.engine().snapshot().entries()
     } else {
-        names.iter().map(|name| find(&ready.engine, name)).collect::<Result<_, _>>()?
+        names.iter().map(|name| find(ready.engine(), name)).collect::<Result<_, _>>()?
     };
     let mut rows: Vec<Value> = Vec::new();
     for entry in &entries {
@@ -47,7 +47,7 @@ fn rule_violations(entry: &ToolEntry) -> Vec<String> {
     let spec = entry.spec();
     let mut found = Vec::new();
     if !is_valid_tool_name(&spec.name) {
-        found.push("its name would be refused by models".into());
+        found.push("models reject its name".into());
     }
     if spec.description.trim().is_empty() {
         found.push("it has no description".into());
@@ -57,7 +57,7 @@ fn rule_violations(entry: &ToolEntry) -> Vec<String> {
     }
     let schema = entry.schema();
     if let Err(error) = schema.compile() {
-        found.push(format!("its schema is broken: {error}"));
+        found.push(format!("its schema is invalid: {error}"));
         return found;
     }
     for example in &spec.examples {
@@ -67,7 +67,9 @@ fn rule_violations(entry: &ToolEntry) -> Vec<String> {
                     found.push(format!("example '{}': {violation}", example.title));
                 }
             }
-            Err(error) => found.push(format!("example '{}' is not JSON: {error}", example.title)),
+            Err(error) => {
+                found.push(format!("example '{}' is not valid JSON: {error}", example.title))
+            }
         }
     }
     for (name, property) in
@@ -79,13 +81,16 @@ fn rule_violations(entry: &ToolEntry) -> Vec<String> {
     }
     for (from, to) in &spec.parameter_aliases {
         if schema.raw().pointer(&format!("/properties/{to}")).is_none() {
-            found.push(format!("parameter alias '{from}' leads to '{to}', which does not exist"));
+            found.push(format!("parameter alias '{from}' points to '{to}', which does not exist"));
         }
     }
     for dialect in [SchemaDialect::OpenAi, SchemaDialect::Anthropic, SchemaDialect::Gemini] {
         let lost = translate(schema.raw(), dialect).losses.len();
         if lost > 8 {
-            found.push(format!("{lost} constraints of its schema are lost for {dialect}"));
+            found.push(format!(
+                "{lost} constraints of its schema are lost in the {dialect} \
+                dialect"
+            ));
         }
     }
     let cost = tokens::count(&entry.definition());

@@ -1,4 +1,4 @@
-//! `hermes tools coerce`: what the pipeline would make of arguments, for any
+//! `hermes tools coerce`: shows how the pipeline coerces arguments, for any
 //! JSON Schema.
 
 use std::path::Path;
@@ -12,15 +12,15 @@ use crate::command_error::{CliExitCode, CommandError, CommandResult};
 
 pub(crate) fn run(app: &AppContext, schema: &Path, arguments: &str) -> CommandResult {
     let text = std::fs::read_to_string(schema).map_err(|e| {
-        let message = format!("{} cannot be read: {e}", schema.display());
+        let message = format!("Cannot read {}: {e}", schema.display());
         let missing = e.kind() == std::io::ErrorKind::NotFound;
         let failure =
             if missing { CommandError::not_found(message) } else { CommandError::usage(message) };
-        failure.hint("Name a file with a JSON Schema.")
+        failure.hint("Pass a file with a JSON Schema.")
     })?;
     let raw: Value = serde_json::from_str(&text).map_err(|e| {
         CommandError::usage(format!("{} is not JSON: {e}", schema.display()))
-            .hint("Name a file with a JSON Schema.")
+            .hint("Pass a file with a JSON Schema.")
     })?;
     let compiled = Schema::new(raw);
     compiled.compile().map_err(|e| CommandError::usage(format!("{}: {e}", schema.display())))?;

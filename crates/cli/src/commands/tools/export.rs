@@ -1,4 +1,4 @@
-//! `hermes tools export`: definitions for a model's provider.
+//! `hermes tools export`: prints tool definitions in a provider's format.
 
 use hermes::engine::{BRIDGE_TOOLSET, ToolEntry};
 use hermes::schema::{SchemaDialect, translate};
@@ -22,7 +22,7 @@ pub(crate) fn run(
         all.retain(|e| e.toolset() != BRIDGE_TOOLSET);
         all
     } else {
-        names.iter().map(|name| find(&ready.engine, name)).collect::<Result<_, _>>()?
+        names.iter().map(|name| find(ready.engine(), name)).collect::<Result<_, _>>()?
     };
     let mut tools = Vec::with_capacity(entries.len());
     let mut losses = Vec::new();

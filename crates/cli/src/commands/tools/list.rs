@@ -1,4 +1,4 @@
-//! `hermes tools list`: every tool with its state, and what it costs.
+//! `hermes tools list`: lists every tool with its availability and token cost.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(crate) fn run(
     let ready = app.services()?;
     ready.offer_cached_tools_and_note(app);
     let entries = chosen_tools(&ready, &choice.selection())?;
-    let states = runtime::block_on_current_thread(ready.engine.availability(&entries))?;
+    let states = runtime::block_on_current_thread(ready.engine().availability(&entries))?;
     let mut rows: Vec<(Arc<ToolEntry>, Availability)> = entries.into_iter().zip(states).collect();
     if only_available {
         rows.retain(|(_, state)| state.is_ready());
@@ -40,16 +40,16 @@ pub(crate) fn run(
     Ok(CliExitCode::Ok)
 }
 
-/// The tools that were asked for, by name.
+/// Returns the selected tools, or all tools without a selection.
 pub(super) fn chosen_tools(
     ready: &AppServices,
     selection: &ToolSelection,
 ) -> Result<Vec<Arc<ToolEntry>>, CommandError> {
-    let snapshot = ready.engine.snapshot();
+    let snapshot = ready.engine().snapshot();
     if selection.enabled.is_none() && selection.disabled.is_empty() {
         return Ok(snapshot.entries());
     }
-    let names = ready.engine.toolsets().select(selection, &*snapshot);
+    let names = ready.engine().toolsets().select(selection, &*snapshot);
     let names = names.map_err(|e| ready.unknown_toolset_error(e))?;
     Ok(names.iter().filter_map(|name| snapshot.get(name).cloned()).collect())
 }
@@ -84,17 +84,18 @@ fn document(
     Ok(document)
 }
 
-/// What a session with this choice would send to the model.
+/// Returns the cost of the definitions that a session with this selection sends
+/// to the model.
 fn session_definitions(ready: &AppServices, choice: &ToolsetFilter) -> Result<Value, CommandError> {
     let mut selection = ready.selection(choice);
     if selection.enabled.is_none() {
         selection.enabled = Some(ready.config.settings.toolsets.clone());
     }
     let definitions = runtime::block_on_current_thread(
-        ready.engine.definitions(&selection, ready.deferral(None)),
+        ready.engine().definitions(&selection, ready.deferral(None)),
     )?;
     let definitions = definitions.map_err(|e| ready.unknown_toolset_error(e))?;
-    let snapshot = ready.engine.snapshot();
+    let snapshot = ready.engine().snapshot();
     let count: usize = definitions
         .visible
         .iter()
@@ -141,7 +142,7 @@ fn footer(app: &AppContext, rows: &[(Arc<ToolEntry>, Availability)], cost: bool)
     }
     if cost {
         let total: usize = rows.iter().map(|(e, _)| tokens::count(&e.definition())).sum();
-        text.push_str(&format!(", {total} tokens for all their definitions"));
+        text.push_str(&format!(", {total} tokens for all definitions"));
     }
     app.terminal.note(&text);
 }

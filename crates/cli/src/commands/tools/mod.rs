@@ -1,4 +1,4 @@
-//! `hermes tools`: looking at the tools.
+//! `hermes tools`: inspects the tools.
 
 mod check;
 mod coerce;
@@ -32,7 +32,7 @@ pub(crate) fn run(app: &AppContext, command: ToolsCommand) -> CommandResult {
     }
 }
 
-/// The tool of that name or alias.
+/// Returns the tool with that name or alias.
 fn find(engine: &Engine, name: &str) -> Result<Arc<ToolEntry>, CommandError> {
     let snapshot = engine.snapshot();
     snapshot.find(name).cloned().ok_or_else(|| {
@@ -40,8 +40,8 @@ fn find(engine: &Engine, name: &str) -> Result<Arc<ToolEntry>, CommandError> {
             return why.clone().into();
         }
         let near = tool_names::suggest(name, snapshot.callable_names());
-        CommandError::not_found(format!("There is no tool '{name}'"))
-            .hint("`hermes tools list` shows what there is.")
+        CommandError::not_found(format!("No tool named '{name}'"))
+            .hint("Run `hermes tools list` for the available tools.")
             .did_you_mean(&near)
     })
 }

@@ -1,4 +1,4 @@
-//! `hermes tools new`: the source file of a new tool.
+//! `hermes tools new`: creates the source file of a new tool.
 
 use std::path::Path;
 
@@ -16,8 +16,8 @@ pub(crate) fn run(app: &AppContext, name: &str, out: &Path, toolset: &str) -> Co
     let plain = module.starts_with(|c: char| c.is_ascii_lowercase())
         && module.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
     if !is_valid_tool_name(name) || !plain {
-        return Err(CommandError::usage(format!("'{name}' cannot be a tool's name"))
-            .hint("Use lower-case letters, digits and '_', beginning with a letter."));
+        return Err(CommandError::usage(format!("'{name}' is not a valid tool name"))
+            .hint("Use lowercase letters, digits and '_', starting with a letter."));
     }
     let path = out.join(format!("{module}.rs"));
     let text = TOOL_TEMPLATE
@@ -26,14 +26,11 @@ pub(crate) fn run(app: &AppContext, name: &str, out: &Path, toolset: &str) -> Co
         .replace("{Type}", &to_camel_case(&module));
     let file = std::fs::OpenOptions::new().write(true).create_new(true).open(&path);
     let mut file = file.map_err(|e| {
-        CommandError::usage(format!("{} cannot be made: {e}", path.display()))
-            .hint("Choose another name or folder; an existing file is never overwritten.")
+        CommandError::usage(format!("Cannot create {}: {e}", path.display()))
+            .hint("Choose another name or directory; existing files are never overwritten.")
     })?;
     std::io::Write::write_all(&mut file, text.as_bytes()).map_err(|e| {
-        CommandError::failed(
-            ErrorKind::Internal,
-            format!("{} cannot be written: {e}", path.display()),
-        )
+        CommandError::failed(ErrorKind::Internal, format!("Cannot write {}: {e}", path.display()))
     })?;
     if app.json {
         app.terminal
@@ -42,7 +39,7 @@ pub(crate) fn run(app: &AppContext, name: &str, out: &Path, toolset: &str) -> Co
     }
     app.terminal.print_line(&path.display().to_string())?;
     app.terminal
-        .note("Put it into a family's src/tools folder and build: there is no list to edit.");
+        .note("Move it to the src/tools directory of a family and build; no list needs editing.");
     Ok(CliExitCode::Ok)
 }
 

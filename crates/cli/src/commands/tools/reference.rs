@@ -1,5 +1,5 @@
-//! What is generated from the registry: the tool reference and the table of
-//! token counts. CI checks that the files are current.
+//! Output generated from the registry: the tool reference and the token table.
+//! CI checks that both files are current.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ use hermes::core::text::shell_quote;
 /// Prints docs/tools.md.
 pub(crate) fn run(app: &AppContext) -> CommandResult {
     let ready = app.services()?;
-    let mut entries = ready.engine.snapshot().entries();
+    let mut entries = ready.engine().snapshot().entries();
     entries.sort_by(|a, b| a.toolset().cmp(b.toolset()).then(a.name().cmp(b.name())));
     let mut text = String::from(
         "# Tools\n\nEvery built-in tool, as `hermes tools list` knows it. This page is made by \
@@ -87,10 +87,10 @@ fn append_parameters(text: &mut String, schema: &serde_json::Value) {
     }
 }
 
-/// Prints the table of token counts.
+/// Prints the token table.
 pub(crate) fn print_token_table(app: &AppContext) -> CommandResult {
     let ready = app.services()?;
-    for entry in ready.engine.snapshot().entries() {
+    for entry in ready.engine().snapshot().entries() {
         app.terminal.print_line(&tokens::table_row(entry.name(), &entry.definition()))?;
     }
     Ok(CliExitCode::Ok)

@@ -1,4 +1,4 @@
-//! `hermes tools search`: the search that models use, for people.
+//! `hermes tools search`: the tool search of the model, on the command line.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::terminal::OutputStyle;
 pub(crate) fn run(app: &AppContext, query: &str, limit: usize) -> CommandResult {
     let ready = app.services()?;
     ready.offer_cached_tools_and_note(app);
-    let scope = ready.engine.full_scope();
+    let scope = ready.engine().full_scope();
     let found = scope.index().search(query, limit);
     if app.json {
         let matches: Vec<Value> = found
@@ -23,7 +23,7 @@ pub(crate) fn run(app: &AppContext, query: &str, limit: usize) -> CommandResult 
     }
     if found.is_empty() {
         app.terminal
-            .note(&format!("No tool matches '{query}'. `hermes tools list` shows them all."));
+            .note(&format!("No tool matches '{query}'. Run `hermes tools list` for all tools."));
         return Ok(CliExitCode::Ok);
     }
     let mut table = TextTable::default();

@@ -1,4 +1,4 @@
-//! `hermes tools show` and `hermes tools why`: one tool in full.
+//! `hermes tools show` and `hermes tools why`: details of one tool.
 
 use hermes::core::{Availability, ResultLimit};
 use hermes::engine::ToolEntry;
@@ -15,7 +15,7 @@ use hermes::core::text::shell_quote;
 pub(crate) fn run(app: &AppContext, name: &str) -> CommandResult {
     let ready = app.services()?;
     ready.offer_cached_tools();
-    let entry = find(&ready.engine, name)?;
+    let entry = find(ready.engine(), name)?;
     let state = check_availability(&ready, &entry)?;
     let spec = entry.spec();
     if app.json {
@@ -78,18 +78,18 @@ pub(crate) fn run(app: &AppContext, name: &str) -> CommandResult {
     Ok(CliExitCode::Ok)
 }
 
-/// Tells whether a tool can work here, and why not.
+/// Prints whether a tool is available, and if not, why.
 pub(crate) fn explain_availability(app: &AppContext, name: &str) -> CommandResult {
     let ready = app.services()?;
     ready.offer_cached_tools();
-    let entry = find(&ready.engine, name)?;
+    let entry = find(ready.engine(), name)?;
     let state = check_availability(&ready, &entry)?;
     let fix = match &state {
         Availability::Missing { fix, .. } => Some(fix.as_str()),
         Availability::Ready => None,
     };
-    let snapshot = ready.engine.snapshot();
-    let toolsets = ready.engine.toolsets();
+    let snapshot = ready.engine().snapshot();
+    let toolsets = ready.engine().toolsets();
     let holders: Vec<String> = toolsets
         .names(&*snapshot)
         .into_iter()
@@ -112,12 +112,12 @@ pub(crate) fn explain_availability(app: &AppContext, name: &str) -> CommandResul
         app.terminal.print_line(&document.to_string())?;
     } else {
         let verdict = match &state {
-            Availability::Ready => format!("{} can be used here.", entry.name()),
+            Availability::Ready => format!("{} is available.", entry.name()),
             Availability::Missing { reason, fix } => {
-                format!("{} cannot be used here: {reason}.\n{fix}", entry.name())
+                format!("{} is unavailable: {reason}.\n{fix}", entry.name())
             }
         };
-        app.terminal.print_line(&format!("{verdict}\nIt is in: {}", holders.join(", ")))?;
+        app.terminal.print_line(&format!("{verdict}\nToolsets: {}", holders.join(", ")))?;
     }
     Ok(if state.is_ready() {
         CliExitCode::Ok
@@ -131,11 +131,12 @@ fn check_availability(
     entry: &std::sync::Arc<ToolEntry>,
 ) -> Result<Availability, crate::command_error::CommandError> {
     let mut states =
-        runtime::block_on_current_thread(ready.engine.availability(std::slice::from_ref(entry)))?;
+        runtime::block_on_current_thread(ready.engine().availability(std::slice::from_ref(entry)))?;
     Ok(states.pop().unwrap_or(Availability::Ready))
 }
 
-/// One line a parameter: name, type, whether it must be there, what it is.
+/// Returns one line per parameter: name, type, whether it is required,
+/// description.
 pub(super) fn parameter_lines(entry: &ToolEntry) -> Vec<String> {
     let schema = entry.schema().raw();
     let required: Vec<&str> = schema
@@ -160,7 +161,7 @@ pub(super) fn parameter_lines(entry: &ToolEntry) -> Vec<String> {
         .collect()
 }
 
-/// A property's type in a word or two.
+/// Returns a short name for a property's type.
 pub(super) fn type_label(property: &Value) -> String {
     if let Some(values) = property.get("enum").and_then(Value::as_array) {
         let names: Vec<String> = values

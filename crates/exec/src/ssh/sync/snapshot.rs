@@ -79,7 +79,14 @@ pub(super) fn scan(root: &Path) -> Result<Option<Vec<LocalEntry>>, ToolError> {
             Err(error) => return Err(ToolError::io(path.display(), &error)),
         };
         let stamp = SyncFileStamp::from_metadata(&facts);
-        if facts.is_dir() && depth < MAX_DEPTH {
+        if facts.is_dir() && depth >= MAX_DEPTH {
+            return Err(ToolError::limit(format!(
+                "ssh: {} is nested more than {MAX_DEPTH} directories deep",
+                path.display()
+            ))
+            .with_hint("Declare a directory in terminal.sync that is nested less deeply."));
+        }
+        if facts.is_dir() {
             let failed = |error| ToolError::io(path.display(), &error);
             for inner in fs::read_dir(&path).map_err(failed)? {
                 let inner = inner.map_err(failed)?;

@@ -374,3 +374,12 @@ fn what_was_fetched_is_remembered_for_each_declaration() {
     assert_eq!(BaselineStore::for_settings(&settings("two")).read(&root("~/p")).get(b"a"), None);
     assert_eq!(BaselineStore::for_settings(&settings("one")).read(&root("~/q")).get(b"a"), None);
 }
+
+#[test]
+fn directories_that_are_nested_too_deeply_are_refused_instead_of_left_out() {
+    let scene = Scene::new();
+    let deep: PathBuf = std::iter::repeat_n("d", 201).collect();
+    scene.write(deep.join("f").to_str().unwrap(), "text");
+    let error = snapshot::scan(&scene.here.path().join("p")).unwrap_err();
+    assert!(error.message().contains("nested"), "{error}");
+}

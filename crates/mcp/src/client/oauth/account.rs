@@ -135,7 +135,9 @@ impl OAuthAccount {
         let client = self.store.registration().unwrap_or_default();
         if client.issuer().is_some() && !resolved.source.is_discovered() {
             // Credentials of a known issuer must not go to a guessed endpoint.
-            return Err(AuthError::MetadataError("no authorization server metadata found".to_owned()));
+            return Err(AuthError::MetadataError(
+                "no authorization server metadata found".to_owned(),
+            ));
         }
         let issuer = resolved.metadata.issuer.clone();
         manager.set_metadata(resolved.metadata);

@@ -27,9 +27,9 @@ impl SecuredOAuthClient {
         let build = |redirect: Policy| {
             let builder = Client::builder().timeout(REQUEST_TIMEOUT).redirect(redirect);
             // The authorization server may be another host than the MCP server.
-            tls.apply(builder, TrustRoots::FileAndSystem)?
-                .build()
-                .map_err(|error| ToolError::internal(format!("cannot create the HTTP client: {error}")))
+            tls.apply(builder, TrustRoots::FileAndSystem)?.build().map_err(|error| {
+                ToolError::internal(format!("cannot create the HTTP client: {error}"))
+            })
         };
         Ok(Self {
             redirecting: build(Policy::limited(5))?,

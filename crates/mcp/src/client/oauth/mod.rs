@@ -109,9 +109,8 @@ pub(crate) async fn login(
     let port = settings.redirect_port.or(port);
     // The port of an earlier registration may be in use; then it is replaced.
     let callback = CallbackListener::open(port, settings.redirect_port.is_some()).await;
-    let callback = callback.map_err(|error| {
-        ToolError::io("Cannot open the OAuth callback listener", &error)
-    })?;
+    let callback = callback
+        .map_err(|error| ToolError::io("Cannot open the OAuth callback listener", &error))?;
     let redirect = redirect_uri(settings, callback.port());
     let mut request = AuthorizationRequest::new(redirect.clone())
         .with_initial_scope_selection()
@@ -197,7 +196,7 @@ fn registration_for_issuer(
     let is_theirs =
         known.is_configured() && known.text("client_id") == settings.client_id.as_deref();
     if is_theirs && !is_metadata_document(settings) {
-        let (was, is) = (known.issuer().unwrap_or_default(), issuer.unwrap_or("nobody"));
+        let (was, is) = (known.issuer().unwrap_or_default(), issuer.unwrap_or("an unnamed issuer"));
         return Err(ToolError::denied(format!(
             "The MCP server '{name}' now requires a login at {is}, but `client_id` of its \
              entry was used at {was}"

@@ -1,6 +1,6 @@
-//! A server under supervision: started when it is needed, looked after while
-//! it runs, started again when it falls over, left alone when it keeps doing
-//! so. What happens to one server concerns no other.
+//! Supervises one server: starts it on demand, monitors it, restarts it after a
+//! failure, and suspends it if it keeps failing. Servers do not affect each
+//! other.
 
 mod publish;
 
@@ -25,37 +25,37 @@ use super::sampling::SamplingHandler;
 use super::settings::{RootsMode, ServerSettings};
 pub(crate) use publish::{PublishedTools, explain_tool_absence};
 
-/// How often a server is started again before it is left alone.
+/// How often a server is restarted before it is parked.
 const MAX_RESTARTS: u32 = 5;
 
-/// After that, how long until it is tried once more.
+/// How often a parked server is retried.
 const PARKED_RETRY_INTERVAL: Duration = Duration::from_secs(300);
 
-/// A connection that has lasted so long was a good one.
+/// A connection of this age resets the restart count.
 const STABLE_CONNECTION_AGE: Duration = Duration::from_secs(30);
 
-/// Changes that come one after the other are taken together.
+/// Changes within this time are handled together.
 const REFRESH_DEBOUNCE: Duration = Duration::from_millis(120);
 
-/// How long a sign of life may take.
+/// Timeout of a liveness check.
 const LIVENESS_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Where a server is in its life.
+/// State of a server.
 #[derive(Debug, Clone)]
 pub(crate) enum ServerPhase {
-    /// Not started; its tools may be known from before.
+    /// Not started; its tools may be cached.
     Idle,
-    /// On its way.
+    /// Starting.
     Connecting,
-    /// There.
+    /// Connected.
     Ready(Arc<McpConnection>),
-    /// Not there, and why. The number tells one failure from another.
+    /// Failed, with the reason. The number identifies the failure.
     Failed(u64, ToolError),
-    /// No longer wanted.
+    /// Shut down.
     Stopped,
 }
 
-/// A server.
+/// A supervised server.
 pub(crate) struct SupervisedServer {
     name: Arc<str>,
     settings: ServerSettings,
@@ -70,22 +70,22 @@ pub(crate) struct SupervisedServer {
     running_calls: AtomicUsize,
     last_used: Mutex<Instant>,
     catalogue: Mutex<Option<Arc<ServerCatalogue>>>,
-    /// What is to be told of how it was started.
+    /// Notes about its start.
     notes: Mutex<Vec<String>>,
     published: Mutex<PublishedTools>,
 }
 
-/// Why a connection is no longer looked after.
+/// Why a connection ended.
 enum ConnectionEnd {
-    /// It was lost.
+    /// The connection was lost.
     Lost,
-    /// It is not needed at the moment, or has lived for long enough.
+    /// The server is idle, or reached its maximum lifetime.
     Idle,
-    /// It is not needed any more.
+    /// The server was shut down.
     Stopped,
 }
 
-/// While it lives, a call runs.
+/// Marks a call as running until dropped.
 pub(crate) struct BusyGuard<'a>(&'a SupervisedServer);
 
 impl Drop for BusyGuard<'_> {
@@ -161,7 +161,7 @@ impl SupervisedServer {
         self.catalogue.lock().clone()
     }
 
-    /// Something to be told of how it was started.
+    /// Adds a note about its start.
     pub(crate) fn note(&self, text: String) {
         let mut notes = self.notes.lock();
         if !notes.contains(&text) {
@@ -181,13 +181,12 @@ impl SupervisedServer {
         RequestTimeouts { idle: self.settings.timeout, total: self.settings.total_timeout }
     }
 
-    /// The longest that a call can take, with a server that has to be started
-    /// first and one more try.
+    /// Returns the maximum duration of a call, including a start and a retry.
     pub(crate) fn max_call_time(&self) -> Duration {
         2 * self.settings.connect_timeout + self.settings.total_timeout + Duration::from_secs(30)
     }
 
-    /// From now on a call runs.
+    /// Marks a call as running.
     pub(crate) fn begin_call(&self) -> BusyGuard<'_> {
         self.running_calls.fetch_add(1, Ordering::Relaxed);
         BusyGuard(self)
@@ -197,7 +196,7 @@ impl SupervisedServer {
         self.breaker.lock().record_success();
     }
 
-    /// Something has changed for the better: it is tried again at once.
+    /// Resets the failures and retries at once, for example after a login.
     pub(crate) fn retry_now(&self) {
         self.record_success();
         if !matches!(*self.phase.borrow(), ServerPhase::Ready(_)) {
@@ -205,8 +204,7 @@ impl SupervisedServer {
         }
     }
 
-    /// A call has broken down. A connection that loses messages is not used
-    /// again.
+    /// Records a failed call. A connection that loses messages is closed.
     pub(crate) fn record_failure(
         &self,
         connection: &McpConnection,
@@ -223,7 +221,7 @@ impl SupervisedServer {
         }
     }
 
-    /// Puts what is known of before into the registry. Whether anything is.
+    /// Registers the cached tools. Returns whether there are any.
     pub(crate) fn publish_cached(self: &Arc<Self>) -> bool {
         let folder = &self.shared.catalogues;
         let Some(kept) = ServerCatalogue::load(folder, &self.name, &self.settings.raw_entry) else {
@@ -233,19 +231,19 @@ impl SupervisedServer {
         true
     }
 
-    /// Begins to look after it: at once, or when it is first needed.
+    /// Starts supervising: connects at once, or on first use.
     pub(crate) fn start(self: &Arc<Self>, at_once: bool) {
         if self.is_started.swap(true, Ordering::AcqRel) {
             return;
         }
         if at_once {
-            self.explain_absence("is not there yet", None);
+            self.explain_absence("is still starting", None);
             self.demand.notify_one();
         }
         tokio::spawn(Arc::clone(self).supervise());
     }
 
-    /// Ends it, and waits until nothing of it is left.
+    /// Shuts the server down and waits until it has stopped.
     pub(crate) async fn shut_down(&self) {
         self.stop.cancel();
         if !self.is_started.load(Ordering::Acquire) {
@@ -255,7 +253,7 @@ impl SupervisedServer {
         let _ = phase.wait_for(|phase| matches!(phase, ServerPhase::Stopped)).await;
     }
 
-    /// Waits until it is there, or has failed once.
+    /// Waits until the server is ready or has failed once.
     pub(crate) async fn wait_settled(&self) -> Result<(), ToolError> {
         let mut phase = self.phase.subscribe();
         let is_settled = |phase: &ServerPhase| {
@@ -268,7 +266,7 @@ impl SupervisedServer {
         }
     }
 
-    /// Does it, unless the server is to end first.
+    /// Runs `work`, unless the server is shut down first.
     pub(crate) async fn unless_stopped<T>(
         &self,
         work: impl Future<Output = T>,
@@ -277,10 +275,10 @@ impl SupervisedServer {
     }
 
     fn stopped_error(&self) -> ToolError {
-        ToolError::unavailable(format!("The MCP server '{}' has been ended", self.name))
+        ToolError::unavailable(format!("The MCP server '{}' was shut down", self.name))
     }
 
-    /// The connection, for a call. A server that is not there is started.
+    /// Returns the connection for a call, starting the server if needed.
     pub(crate) async fn connection(
         &self,
         cx: &ToolContext,
@@ -300,13 +298,13 @@ impl SupervisedServer {
             return Err(ToolError::new(
                 ErrorKind::Network,
                 format!(
-                    "The MCP server '{}' has failed {failures} times in a row and is left alone \
-                     for another {} s{why}",
+                    "The MCP server '{}' failed {failures} times in a row and is suspended for \
+                     another {} s{why}",
                     self.name,
                     left.as_secs().max(1)
                 ),
             )
-            .with_hint("Go on without it for now."));
+            .with_hint("Continue without it for now."));
         }
         let patience = self.settings.connect_timeout + Duration::from_secs(10);
         let waiting = async {
@@ -334,13 +332,12 @@ impl SupervisedServer {
         tokio::time::timeout(patience, waiting).await.unwrap_or_else(|_| {
             Err(ToolError::new(
                 ErrorKind::Timeout,
-                format!("The MCP server '{}' was not there within {patience:?}", self.name),
+                format!("The MCP server '{}' was not ready within {patience:?}", self.name),
             ))
         })
     }
 
-    /// An error if the tool of that name cannot be called, by what the server
-    /// has said of it last.
+    /// Returns an error if the tool is held back or no longer offered.
     pub(crate) fn check_callable(&self, tool: &str) -> Result<(), ToolError> {
         let published = self.published.lock();
         if let Some(why) = published.held_back.get(tool) {
@@ -349,18 +346,18 @@ impl SupervisedServer {
         match published.tools.contains_key(tool) {
             true => Ok(()),
             false => Err(ToolError::not_found(format!(
-                "The MCP server '{}' has no {tool} any more",
+                "The MCP server '{}' no longer has {tool}",
                 self.name
             ))
             .with_hint("Use another of its tools.")),
         }
     }
 
-    /// Asks for its tools again: there may be one that was not there before.
+    /// Fetches the tools again, for one that may be new.
     pub(crate) async fn refetch_tools(self: &Arc<Self>) -> Result<(), ToolError> {
         let was_there = matches!(&*self.phase.borrow(), ServerPhase::Ready(it) if !it.is_closed());
         let connection = self.wait_connection().await?;
-        // One that was just opened has been asked.
+        // A new connection has just fetched them.
         if was_there {
             self.refresh_catalogue(&connection)
                 .await
@@ -369,19 +366,19 @@ impl SupervisedServer {
         Ok(())
     }
 
-    /// Why it does not say what tools it has.
+    /// Returns the error for tools that could not be listed.
     fn list_tools_error(&self, fault: McpRequestError) -> ToolError {
         match fault {
             McpRequestError::Refused(error) | McpRequestError::Unreadable(error) => error,
             McpRequestError::AuthRequired(want) => super::oauth::auth_required_error(self, &want),
             fault => ToolError::new(
                 ErrorKind::Network,
-                format!("The MCP server '{}' does not list its tools: {fault}", self.name),
+                format!("The MCP server '{}' did not list its tools: {fault}", self.name),
             ),
         }
     }
 
-    /// The supervisor.
+    /// Runs the server until it is shut down.
     async fn supervise(self: Arc<Self>) {
         let mut tries = 0;
         if !self.wait_for_demand(None).await {
@@ -390,8 +387,8 @@ impl SupervisedServer {
         loop {
             self.phase.send_replace(ServerPhase::Connecting);
             let began = Instant::now();
-            // It gives up by itself when the server is to end, and in order: what
-            // it has started must not be left running.
+            // Not cancelled from here: it stops on shutdown after cleaning up
+            // what it started.
             let opened = self.connect().await;
             if self.stop.is_cancelled() {
                 if let Ok(connection) = opened {
@@ -426,7 +423,7 @@ impl SupervisedServer {
                     }
                 }
                 Err(error) => {
-                    // Who wants a login gets none by being asked again.
+                    // Retries do not help without a login.
                     if super::oauth::is_auth_required(&error) {
                         tries = MAX_RESTARTS;
                     } else {
@@ -448,13 +445,14 @@ impl SupervisedServer {
     }
 
     fn set_failed(&self, error: ToolError) {
-        let why = format!("is not there: {}", error.message());
+        let why = format!("is not available: {}", error.message());
         self.explain_absence(&why, Some(&error));
         let number = self.failures.fetch_add(1, Ordering::AcqRel) + 1;
         self.phase.send_replace(ServerPhase::Failed(number, error));
     }
 
-    /// Waits until it is needed, or the pause is over. False if it is to end.
+    /// Waits until the server is needed or the pause is over. Returns false on
+    /// shutdown.
     async fn wait_for_demand(&self, pause: Option<Duration>) -> bool {
         let over = async {
             match pause {
@@ -482,20 +480,20 @@ impl SupervisedServer {
         }
     }
 
-    /// Asks what it offers, and puts that into the registry.
+    /// Fetches the catalogue and registers its tools.
     async fn refresh_catalogue(
         self: &Arc<Self>,
         connection: &McpConnection,
     ) -> Result<(), McpRequestError> {
         let catalogue = ServerCatalogue::fetch(connection, self.settings.connect_timeout).await?;
         let folder = &self.shared.catalogues;
-        // Without it the next start is slower, and that is all.
+        // Without the cache, the next start is only slower.
         let _ = catalogue.save(folder, &self.name, &self.settings.raw_entry);
         self.publish(&Arc::new(catalogue));
         Ok(())
     }
 
-    /// Looks after a connection until it is over.
+    /// Monitors a connection until it ends.
     async fn watch_connection(self: &Arc<Self>, connection: &Arc<McpConnection>) -> ConnectionEnd {
         let since = Instant::now();
         let _listening =
@@ -510,7 +508,7 @@ impl SupervisedServer {
                 () = connection.closed.cancelled() => return ConnectionEnd::Lost,
                 () = changed.notified() => {
                     tokio::time::sleep(REFRESH_DEBOUNCE).await;
-                    // Whatever came meanwhile is part of what is read now.
+                    // Changes during the wait are covered by this refresh.
                     let _ = tokio::time::timeout(Duration::ZERO, changed.notified()).await;
                     if self.refresh_catalogue(connection).await.is_err_and(|fault| fault.is_connection_failure()) {
                         return ConnectionEnd::Lost;
@@ -544,7 +542,7 @@ impl SupervisedServer {
     async fn is_alive(&self, connection: &McpConnection) -> bool {
         let patience = RequestTimeouts { idle: LIVENESS_TIMEOUT, total: LIVENESS_TIMEOUT };
         let request = super::subscriptions::liveness_request(connection.era());
-        // A server that refuses is there.
+        // A server that refuses is alive.
         match connection.request(request, patience, None).await {
             Ok(_) => true,
             Err(fault) => !fault.is_connection_failure(),
@@ -554,12 +552,12 @@ impl SupervisedServer {
     async fn lost_error(&self, connection: &McpConnection) -> ToolError {
         let error = ToolError::new(
             ErrorKind::Network,
-            format!("The MCP server '{}' has closed the connection", self.name),
+            format!("The MCP server '{}' closed the connection", self.name),
         );
         self.with_stderr(error, connection).await
     }
 
-    /// An error with how its program has ended and what it said last.
+    /// Adds the exit status and the stderr of its program to an error.
     pub(crate) async fn with_stderr(
         &self,
         error: ToolError,
@@ -576,7 +574,7 @@ impl std::fmt::Debug for SupervisedServer {
     }
 }
 
-/// The pause before another try: longer each time, and not the same for all.
+/// Returns the pause before a retry, exponential with jitter.
 fn backoff(tries: u32) -> Duration {
     let base = Duration::from_millis(500) * 2u32.saturating_pow(tries.min(6));
     let jitter = std::time::SystemTime::now()

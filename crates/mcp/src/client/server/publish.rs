@@ -1,4 +1,4 @@
-//! A server's tools in the registry.
+//! Registers the tools of a server.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -17,20 +17,20 @@ use crate::client::protocol_tools::ProtocolTool;
 use crate::client::settings::ServerTransport;
 use crate::client::tool::McpTool;
 
-/// What stands in the registry.
+/// The registered tools of a server.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct PublishedTools {
-    /// Names, and what tells one form of a tool from another.
+    /// Tool names and fingerprints.
     pub(crate) tools: BTreeMap<String, String>,
-    /// Those that are held back, and why.
+    /// Tools that are held back, and why.
     pub(crate) held_back: BTreeMap<String, ToolError>,
-    /// Those that came after the others.
+    /// Tools added after the first use.
     pub(crate) new_tools: Vec<String>,
-    /// What was found in texts, and what else is wrong.
+    /// Findings in texts, and other problems.
     pub(crate) problems: Vec<String>,
 }
 
-/// A server that is asked before a tool of it is said not to exist.
+/// Fetches the tools of a server again before one is reported as unknown.
 #[derive(Debug)]
 struct RefetchingToolSource(Weak<SupervisedServer>);
 
@@ -45,7 +45,7 @@ impl ToolSource for RefetchingToolSource {
     }
 }
 
-/// Calls of a server's tools fail like this for as long as there are none.
+/// Sets the error for calls to the tools of a server while it has none.
 pub(crate) fn explain_tool_absence(engine: &Engine, server: &str, why: &ToolError) {
     let edited: Result<(), Infallible> = engine.registry().edit(|edit| {
         for beginning in names::name_prefixes(server) {
@@ -57,8 +57,8 @@ pub(crate) fn explain_tool_absence(engine: &Engine, server: &str, why: &ToolErro
 }
 
 impl SupervisedServer {
-    /// Puts its tools into the registry in place of those that were there: all
-    /// at once, and without those that stay as they are.
+    /// Replaces the registered tools of the server in one edit. Unchanged ones
+    /// stay.
     pub(crate) fn publish(self: &Arc<Self>, catalogue: &Arc<ServerCatalogue>) {
         let (tools, mut problems) = self.build_tools(catalogue);
         problems.extend(catalogue.problems.iter().cloned());
@@ -84,7 +84,7 @@ impl SupervisedServer {
                 }
                 if published.tools.get(&name) != Some(&print) {
                     let (bare, id) = (tool.without_aliases(), tool.canonical_name());
-                    // Another name is a courtesy, and not worth the tool.
+                    // If an alias is taken, register the tool without it.
                     let registered = edit
                         .register(Arc::new(tool), &owner)
                         .or_else(|_| edit.register(Arc::new(bare), &owner));
@@ -114,7 +114,7 @@ impl SupervisedServer {
         *self.catalogue.lock() = Some(Arc::clone(catalogue));
     }
 
-    /// Tells who calls a tool of it why there is none, until there are some.
+    /// Sets the error for calls to its tools, until they are registered.
     pub(crate) fn explain_absence(&self, why: &str, cause: Option<&ToolError>) {
         if self.catalogue().is_some() {
             return;
@@ -122,8 +122,8 @@ impl SupervisedServer {
         let name = &self.name;
         let error = ToolError::unavailable(format!("The MCP server '{name}' {why}"));
         let usual =
-            format!("Go on without it for now; `hermes mcp test {name}` shows how it does.");
-        // Who wants a login has said what to do.
+            format!("Continue without it for now; `hermes mcp test {name}` shows its state.");
+        // A login error has its own hint.
         let login = cause.filter(|cause| crate::client::oauth::is_auth_required(cause));
         let error = error.with_hint(login.map_or(usual, |cause| cause.hint().to_owned()));
         let details = cause.map(ToolError::details).into_iter().flatten();
@@ -131,7 +131,7 @@ impl SupervisedServer {
         explain_tool_absence(&self.shared.engine, name, &error);
     }
 
-    /// Takes its tools out of the registry.
+    /// Unregisters its tools.
     pub(crate) fn withdraw(&self) {
         let owner = ToolOwner::named(format!("mcp:{}", self.name));
         let published = std::mem::take(&mut *self.published.lock());
@@ -171,7 +171,7 @@ impl SupervisedServer {
         (tools, problems)
     }
 
-    /// The tool that reads what answers refer to, if there is one.
+    /// Returns the tool that reads linked resources, if there is one.
     pub(crate) fn resource_reader(&self) -> Option<String> {
         let catalogue = self.catalogue()?;
         let mut extras = ProtocolTool::for_server(&catalogue, &self.settings.tools).into_iter();
@@ -179,8 +179,8 @@ impl SupervisedServer {
         Some(names::model_name(&self.name, name))
     }
 
-    /// Gives tools the names that they have in Hermes Agent, where those are
-    /// nobody else's.
+    /// Adds the Hermes Agent names of the tools as aliases, where they are
+    /// unique.
     fn add_aliases(&self, tools: &mut [McpTool], definitions: &[Value]) {
         let others: Vec<Option<String>> = definitions
             .iter()
@@ -198,7 +198,7 @@ impl SupervisedServer {
         }
     }
 
-    /// How each tool stands to what it was like at first.
+    /// Compares each tool with its pin.
     fn check_pins(
         &self,
         definitions: &[Value],
@@ -211,7 +211,7 @@ impl SupervisedServer {
         let mut pins = match ToolPins::load(folder, &self.name) {
             Ok(pins) => pins.unwrap_or_default(),
             Err(error) => {
-                problems.push(format!("What its tools were like cannot be read: {error}"));
+                problems.push(format!("Cannot read the pinned tools: {error}"));
                 let unread = PinStatus::Renamed { gone: vec!["what it was".to_owned()] };
                 return (vec![unread; definitions.len()], ToolPins::default());
             }
@@ -219,12 +219,12 @@ impl SupervisedServer {
         let suspicious = |tool: &Value| !describe_tool(&self.name, tool).findings.is_empty();
         let (standings, has_news) = pins.check_tools(&self.identity(), definitions, suspicious);
         if has_news && let Err(error) = pins.save(folder, &self.name) {
-            problems.push(format!("What its tools are like cannot be kept: {error}"));
+            problems.push(format!("Cannot save the pinned tools: {error}"));
         }
         (standings, pins)
     }
 
-    /// What the server is, without what is secret.
+    /// Returns the identity of the server, without secrets.
     pub(crate) fn identity(&self) -> String {
         match &self.settings.transport {
             ServerTransport::Stdio { .. } => {

@@ -1,4 +1,4 @@
-//! JSON to a server, once it takes it.
+//! HTTP client that posts JSON to a webhook, with retries.
 
 use std::error::Error as _;
 use std::time::Duration;
@@ -11,22 +11,22 @@ use serde_json::Value;
 
 use super::targets::checked_host;
 
-/// How long a server may take.
+/// Timeout of one request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How often a message is offered to a server that is busy.
+/// Maximum number of attempts while the server is busy.
 const MAX_ATTEMPTS: usize = 3;
 
-/// The longest that a busy server is waited for.
+/// Longest wait before a retry.
 const MAX_RETRY_WAIT: Duration = Duration::from_secs(20);
 
-/// How much of an answer is read.
+/// Maximum number of response bytes read.
 const MAX_RESPONSE_BYTES: usize = 16 * 1024;
 
-/// How much of an answer an error shows.
+/// Maximum number of response characters quoted in an error.
 const MAX_QUOTED_CHARS: usize = 300;
 
-/// A way to one host.
+/// HTTP client for one webhook URL.
 pub(crate) struct WebhookClient {
     client: Client,
     url: Url,
@@ -34,34 +34,36 @@ pub(crate) struct WebhookClient {
 }
 
 impl WebhookClient {
-    /// A way to `address`, which must be on the host that was declared.
+    /// Creates a client for `address`, which must be on the declared host.
     pub(crate) fn new(address: &str, host: &str) -> Result<Self, ToolError> {
         let actual = checked_host(address).map_err(ToolError::unavailable)?;
         if actual != host {
             return Err(ToolError::denied(format!(
-                "The target's address is on {actual}, not on {host}"
+                "The target's URL is on {actual}, not on {host}"
             ))
-            .with_hint("Put the address itself into the settings, or give its host."));
+            .with_hint("Put the URL itself into the settings, or set its host."));
         }
         let url = Url::parse(address).map_err(|e| ToolError::unavailable(e.to_string()))?;
-        // It fails if another part of the program has chosen already, which is fine.
+        // Fails if a provider is already installed, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::builder()
             .user_agent(concat!("hermes/", env!("CARGO_PKG_VERSION")))
             .timeout(REQUEST_TIMEOUT)
-            // What was allowed is this host and no other.
+            // The policy allowed only this host.
             .redirect(Policy::none())
             .build()
             .map_err(|e| {
-                ToolError::unavailable(format!("HTTP cannot be set up: {}", error_chain(&e)))
+                ToolError::unavailable(format!(
+                    "Cannot create the HTTP client: {}",
+                    error_chain(&e)
+                ))
             })?;
         Ok(Self { client, url, headers: HeaderMap::new() })
     }
 
-    /// With one more header.
+    /// Adds a header.
     pub(crate) fn with_header(mut self, name: &str, value: &str) -> Result<Self, ToolError> {
-        let wrong =
-            || ToolError::unavailable(format!("The header '{name}' of the target is wrong"));
+        let wrong = || ToolError::unavailable(format!("The target's header '{name}' is invalid"));
         let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?;
         let mut value = HeaderValue::from_str(value).map_err(|_| wrong())?;
         value.set_sensitive(true);
@@ -69,7 +71,8 @@ impl WebhookClient {
         Ok(self)
     }
 
-    /// Offers `body` until the server takes it, and gives its answer.
+    /// Posts `body`, retrying while the server is busy, and returns the
+    /// response.
     pub(crate) async fn send(&self, body: &Value, cx: &ToolContext) -> Result<String, ToolError> {
         let bytes = serde_json::to_vec(body).map_err(|e| ToolError::internal(e.to_string()))?;
         for left in (0..MAX_ATTEMPTS).rev() {
@@ -87,7 +90,8 @@ impl WebhookClient {
             if status.is_success() {
                 return Ok(text);
             }
-            // Anything else may have been taken, and must not be sent twice.
+            // After any other status the message may have been accepted, so it
+            // must not be sent twice.
             let is_busy = matches!(status.as_u16(), 429 | 503);
             if !is_busy || left == 0 {
                 let kind = if is_busy { ErrorKind::Limit } else { ErrorKind::Network };
@@ -95,7 +99,7 @@ impl WebhookClient {
                 let status = status.as_u16();
                 return Err(ToolError::new(
                     kind,
-                    format!("The server refused with {status}: {said}"),
+                    format!("The server responded with status {status}: {said}"),
                 )
                 .with("status", status)
                 .with_hint(status_advice(status)));
@@ -104,25 +108,25 @@ impl WebhookClient {
                 .or_else(|| retry_after_seconds(&text))
                 .unwrap_or(1.0_f64)
                 .clamp(0.1, MAX_RETRY_WAIT.as_secs_f64());
-            cx.report_progress(None, format!("the server is busy; trying again in {wait:.0} s"));
+            cx.report_progress(None, format!("the server is busy; retrying in {wait:.0} s"));
             cx.run_until_cancelled(tokio::time::sleep(Duration::from_secs_f64(wait))).await?;
         }
-        Err(ToolError::internal("The message was never offered"))
+        Err(ToolError::internal("The message was never sent"))
     }
 }
 
-/// What to do about a refusal.
+/// Returns the hint for a failed response.
 fn status_advice(status: u16) -> &'static str {
     match status {
-        429 | 503 => "The server is busy; try again later.",
-        401 | 403 => "The key of the target in messaging.targets is not accepted.",
-        300..400 => "The address leads elsewhere; correct it in messaging.targets.",
-        400..500 => "The same message would be refused again; look at it and at the target.",
-        _ => "Whether it was taken is unknown; ask the user before it is sent again.",
+        429 | 503 => "The server is busy; retry later.",
+        401 | 403 => "The server rejects the key of the target in messaging.targets.",
+        300..400 => "The server redirects to another address; correct it in messaging.targets.",
+        400..500 => "The same message would be refused again; check the message and the target.",
+        _ => "The message may have been accepted; ask the user before sending it again.",
     }
 }
 
-/// How many seconds to wait, as Discord and Telegram say it.
+/// Parses the retry delay in seconds, as sent by Discord and Telegram.
 fn retry_after_seconds(answer: &str) -> Option<f64> {
     let answer: Value = serde_json::from_str(answer).ok()?;
     answer.get("retry_after").or_else(|| answer.pointer("/parameters/retry_after"))?.as_f64()
@@ -139,14 +143,12 @@ async fn read_body(mut answer: Response) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The address may hold a token, so that it is left out.
+/// Omits the URL, which may contain a token.
 fn request_error(error: reqwest::Error) -> ToolError {
     let late = error.is_timeout();
     let text = error_chain(&error.without_url());
     match late {
-        true => {
-            ToolError::new(ErrorKind::Timeout, format!("The server did not answer in time: {text}"))
-        }
+        true => ToolError::new(ErrorKind::Timeout, format!("The request timed out: {text}")),
         false => {
             ToolError::new(ErrorKind::Network, format!("The server cannot be reached: {text}"))
         }

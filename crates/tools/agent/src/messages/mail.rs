@@ -1,4 +1,4 @@
-//! A message by e-mail.
+//! Messages by e-mail.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use lettre::{AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor};
 
 use super::targets::SmtpSecurity;
 
-/// How long a server may take for one step.
+/// Timeout of one SMTP command.
 const SMTP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The longest subject that is made of a text.
+/// Maximum length of a subject.
 const MAX_SUBJECT_CHARS: usize = 100;
 
-/// A server and how to speak to it.
+/// An SMTP server, with its security mode and login.
 pub(crate) struct SmtpServer {
     pub(crate) host: String,
     pub(crate) port: Option<u16>,
@@ -23,7 +23,7 @@ pub(crate) struct SmtpServer {
     pub(crate) login: Option<(String, String)>,
 }
 
-/// A letter.
+/// An e-mail to be sent.
 pub(crate) struct MailDraft<'a> {
     pub(crate) from: &'a str,
     pub(crate) to: &'a [String],
@@ -60,7 +60,7 @@ impl SmtpServer {
 fn build_message(sheet: &MailDraft<'_>) -> Result<Message, ToolError> {
     let address = |text: &str| -> Result<Mailbox, ToolError> {
         text.parse::<Mailbox>()
-            .map_err(|e| ToolError::unavailable(format!("'{text}' is no mail address: {e}")))
+            .map_err(|e| ToolError::unavailable(format!("'{text}' is not a mail address: {e}")))
     };
     let first = sheet.text.lines().next().unwrap_or_default();
     let subject: String = sheet
@@ -80,7 +80,7 @@ fn build_message(sheet: &MailDraft<'_>) -> Result<Message, ToolError> {
     builder
         .header(lettre::message::header::ContentType::TEXT_PLAIN)
         .body(sheet.text.to_owned())
-        .map_err(|e| ToolError::internal(format!("The letter cannot be written: {e}")))
+        .map_err(|e| ToolError::internal(format!("Cannot build the e-mail: {e}")))
 }
 
 fn smtp_error(error: &lettre::transport::smtp::Error) -> ToolError {
@@ -94,5 +94,5 @@ fn smtp_error(error: &lettre::transport::smtp::Error) -> ToolError {
         }
         next = cause.source();
     }
-    ToolError::new(kind, format!("The mail server: {text}"))
+    ToolError::new(kind, format!("SMTP delivery failed: {text}"))
 }

@@ -1,4 +1,4 @@
-//! Messages to people elsewhere: where they may go, and how they get there.
+//! Outgoing messages: the configured targets and how to reach them.
 
 mod http;
 mod mail;

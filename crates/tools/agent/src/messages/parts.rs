@@ -1,7 +1,7 @@
-//! A long message in parts that a server takes.
+//! Splits a long message into parts that a server accepts.
 
-/// Parts of at most `most` units each, cut where a line or a word ends if that
-/// is not too early. `units` says how many a character takes.
+/// Splits into parts of at most `most` units, at a line or word end unless that
+/// is too early. `units` returns the size of a character.
 pub(crate) fn split(text: &str, most: usize, units: fn(char) -> usize) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut rest = text.trim();
@@ -24,7 +24,7 @@ pub(crate) fn split(text: &str, most: usize, units: fn(char) -> usize) -> Vec<&s
     parts
 }
 
-/// How many bytes of a text have room; at least those of one character.
+/// Returns how many bytes fit; at least one character.
 fn fitting_prefix_len(text: &str, most: usize, units: fn(char) -> usize) -> usize {
     let mut used = 0;
     for (at, c) in text.char_indices() {

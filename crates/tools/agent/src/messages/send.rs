@@ -1,4 +1,4 @@
-//! From a message to what each kind of place takes.
+//! Delivery of a message to each kind of target.
 
 use hermes_core::{ToolContext, ToolError};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use super::mail;
 use super::parts::split;
 use super::targets::{MessageTarget, MessageTargets};
 
-/// What is to be sent.
+/// A message to be sent.
 #[derive(Debug, Clone)]
 pub(crate) struct OutgoingMessage {
     pub(crate) title: Option<String>,
@@ -16,7 +16,7 @@ pub(crate) struct OutgoingMessage {
 }
 
 impl OutgoingMessage {
-    /// The parts in which a kind of place takes it.
+    /// Splits the message into parts that fit the target.
     pub(crate) fn parts(&self, target: &MessageTarget) -> Vec<String> {
         let whole = || match &self.title {
             Some(title) => format!("{title}\n{}", self.text),
@@ -35,7 +35,7 @@ impl OutgoingMessage {
     }
 }
 
-/// Sends all parts, in order. An error says how many have gone.
+/// Sends all parts in order. An error reports how many were sent.
 pub(crate) async fn send(
     targets: &MessageTargets,
     target: &MessageTarget,
@@ -47,7 +47,7 @@ pub(crate) async fn send(
     let mut hidden = Vec::new();
     let result = deliver(targets, target, host, letter, &parts, &mut hidden, cx).await;
     result.map_err(|(sent, error)| {
-        // A server may repeat what it was told.
+        // A server may echo the secrets it received.
         let clean = error.map_text(|text| {
             hidden
                 .iter()
@@ -119,7 +119,7 @@ async fn deliver(
     Ok(())
 }
 
-/// What a server is given. Nothing in a text calls people who were not meant.
+/// Builds the request body. Text in it cannot trigger mentions.
 fn request_body(target: &MessageTarget, letter: &OutgoingMessage, part: &str) -> Value {
     match target {
         MessageTarget::Slack { .. } => {
@@ -144,7 +144,7 @@ fn request_body(target: &MessageTarget, letter: &OutgoingMessage, part: &str) ->
     }
 }
 
-/// Telegram may say no in a friendly tone.
+/// Telegram can report a failure in a successful response.
 fn check_response(target: &MessageTarget, answer: &str) -> Result<(), ToolError> {
     let MessageTarget::Telegram { .. } = target else { return Ok(()) };
     let answer: Value = serde_json::from_str(answer).unwrap_or_default();
@@ -152,7 +152,10 @@ fn check_response(target: &MessageTarget, answer: &str) -> Result<(), ToolError>
         Some(false) => {
             let why =
                 answer.get("description").and_then(Value::as_str).unwrap_or("no reason given");
-            Err(ToolError::new(hermes_core::ErrorKind::Network, format!("Telegram refused: {why}")))
+            Err(ToolError::new(
+                hermes_core::ErrorKind::Network,
+                format!("Telegram rejected the message: {why}"),
+            ))
         }
         _ => Ok(()),
     }

@@ -1,4 +1,4 @@
-//! The places that the user has set down for messages, by name.
+//! The message targets that the user configured, by name.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,49 +9,49 @@ use reqwest::Url;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What a reference in the settings stands for, such as `secret://NAME` or
-/// `${NAME}`; none if there is no such thing.
+/// Resolves a reference in the settings, such as `secret://NAME` or `${NAME}`;
+/// none if it does not exist.
 pub type SecretLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
-/// A place for messages, as the settings describe it.
+/// A message target, as configured.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum MessageTarget {
-    /// Any server that takes JSON.
+    /// Any server that accepts JSON.
     Webhook {
-        /// Where to.
+        /// The URL to post to.
         url: String,
-        /// The host, if the address is a secret.
+        /// The host, required if the URL is a secret.
         #[serde(default)]
         host: Option<String>,
-        /// More headers.
+        /// Additional headers.
         #[serde(default)]
         headers: BTreeMap<String, String>,
     },
-    /// A channel of Slack, by its incoming webhook.
+    /// A Slack channel, by its incoming webhook.
     Slack {
-        /// The address of the webhook.
+        /// The URL of the webhook.
         webhook: String,
     },
-    /// A channel of Discord, by its webhook.
+    /// A Discord channel, by its webhook.
     Discord {
-        /// The address of the webhook.
+        /// The URL of the webhook.
         webhook: String,
     },
-    /// A chat of Telegram, by a bot.
+    /// A Telegram chat, by a bot.
     Telegram {
         /// The bot's token.
         token: String,
         /// The chat: a number or an @name.
         chat: Value,
-        /// The topic in it.
+        /// The topic in the chat.
         #[serde(default)]
         thread: Option<i64>,
-        /// Another server than Telegram's own.
+        /// The API server, if not Telegram's own.
         #[serde(default = "telegram_server")]
         server: String,
     },
-    /// A topic of ntfy.
+    /// An ntfy topic.
     Ntfy {
         /// The topic.
         topic: String,
@@ -64,41 +64,41 @@ pub enum MessageTarget {
     },
     /// E-mail.
     Email {
-        /// The server that takes it.
+        /// The SMTP server.
         host: String,
-        /// Its port, if not the usual one.
+        /// Its port, if not the default.
         #[serde(default)]
         port: Option<u16>,
-        /// How the way there is kept private.
+        /// How the connection is encrypted.
         #[serde(default)]
         security: SmtpSecurity,
-        /// Who logs in.
+        /// The login name.
         #[serde(default)]
         user: Option<String>,
-        /// With what.
+        /// The login password.
         #[serde(default)]
         password: Option<String>,
         /// The sender.
         from: String,
-        /// The receivers.
+        /// The recipients.
         to: OneOrMany,
     },
 }
 
-/// How a mail server is spoken to.
+/// Encryption of the connection to an SMTP server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SmtpSecurity {
-    /// In the open at first, then encrypted or not at all.
+    /// Starts in plain text and requires the upgrade to TLS.
     #[default]
     Starttls,
-    /// Encrypted from the start.
+    /// TLS from the start.
     Tls,
-    /// In the open.
+    /// Plain text.
     None,
 }
 
-/// A text or several.
+/// One string or several.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 pub enum OneOrMany {
@@ -125,7 +125,7 @@ fn ntfy_server() -> String {
     "https://ntfy.sh".into()
 }
 
-/// A target in the settings that cannot be used.
+/// A configured target that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetError {
     /// Its name.
@@ -142,7 +142,7 @@ impl fmt::Display for TargetError {
 
 impl std::error::Error for TargetError {}
 
-/// All targets of the user, and who knows their secrets.
+/// All configured targets, with the lookup for their secrets.
 #[derive(Clone, Default)]
 pub struct MessageTargets {
     by_name: BTreeMap<String, (MessageTarget, String)>,
@@ -156,12 +156,12 @@ impl fmt::Debug for MessageTargets {
 }
 
 impl MessageTargets {
-    /// The targets of a mapping from names to descriptions.
+    /// Parses a mapping from names to target settings.
     pub fn from_settings(settings: &Value, lookup: SecretLookup) -> Result<Self, TargetError> {
         let wrong = |name: &str, why: String| TargetError { name: name.to_owned(), reason: why };
         let mut by_name = BTreeMap::new();
         let Some(map) = settings.as_object() else {
-            let why = "messaging.targets is a mapping from names to {kind: …}".to_owned();
+            let why = "messaging.targets must be a mapping from names to {kind: …}".to_owned();
             return if settings.is_null() { Ok(Self::default()) } else { Err(wrong("", why)) };
         };
         for (name, described) in map {
@@ -173,40 +173,42 @@ impl MessageTargets {
         Ok(Self { by_name, lookup: Some(lookup) })
     }
 
-    /// Whether there are none.
+    /// Whether there are no targets.
     pub fn is_empty(&self) -> bool {
         self.by_name.is_empty()
     }
 
-    /// A target and its host.
+    /// Returns a target and its host.
     pub(crate) fn get(&self, name: &str) -> Option<(&MessageTarget, &str)> {
         self.by_name.get(name).map(|(target, host)| (target, host.as_str()))
     }
 
-    /// Name, target and host of each.
+    /// Iterates over name, target and host.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &MessageTarget, &str)> {
         self.by_name.iter().map(|(name, (target, host))| (name.as_str(), target, host.as_str()))
     }
 
-    /// What a text of the settings stands for, if it is a reference.
+    /// Resolves a setting if it is a reference.
     pub(crate) fn resolve(&self, text: &str) -> Result<String, ToolError> {
         if !is_reference(text) {
             return Ok(text.to_owned());
         }
         self.lookup.as_ref().and_then(|lookup| lookup(text)).ok_or_else(|| {
-            ToolError::unavailable(format!("{text}, which the target needs, is not set"))
-                .with_hint("Keep it with `hermes secrets set NAME`, or set the variable.")
+            ToolError::unavailable(format!("{text}, which the target needs, is not set")).with_hint(
+                "Store it with `hermes secrets set NAME`, or set the environment \
+                    variable.",
+            )
         })
     }
 }
 
-/// Whether a text of the settings stands for another.
+/// Whether a setting is a reference.
 pub(crate) fn is_reference(text: &str) -> bool {
     text.starts_with("secret://") || (text.starts_with("${") && text.ends_with('}'))
 }
 
 impl MessageTarget {
-    /// What kind of place it is.
+    /// Returns the name of the target's kind.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Webhook { .. } => "webhook",
@@ -218,12 +220,12 @@ impl MessageTarget {
         }
     }
 
-    /// The host that a message goes to.
+    /// Returns the host that messages are sent to.
     fn host(&self) -> Result<String, String> {
         match self {
             Self::Webhook { url, host: Some(host), .. } if is_reference(url) => Ok(host.clone()),
             Self::Webhook { url, .. } if is_reference(url) => {
-                Err("its url is a secret, so that its host must be given too".into())
+                Err("its url is a secret, so its host must be set too".into())
             }
             Self::Slack { webhook } if is_reference(webhook) => Ok("hooks.slack.com".into()),
             Self::Discord { webhook } if is_reference(webhook) => Ok("discord.com".into()),
@@ -235,21 +237,21 @@ impl MessageTarget {
             Self::Email { host, security: SmtpSecurity::None, password: Some(_), .. }
                 if !is_loopback(host) =>
             {
-                Err("a password would go over the network in the open; use security starttls or tls".into())
+                Err("the password would be sent in the open; use security starttls or tls".into())
             }
-            Self::Email { to, .. } if to.as_slice().is_empty() => Err("it has no receiver".into()),
+            Self::Email { to, .. } if to.as_slice().is_empty() => Err("it has no recipient".into()),
             Self::Email { host, .. } => Ok(host.clone()),
         }
     }
 }
 
-/// The host of an address that can be used.
+/// Returns the host of an HTTP or HTTPS URL.
 pub(crate) fn checked_host(address: &str) -> Result<String, String> {
-    let url = Url::parse(address).map_err(|e| format!("its address is wrong: {e}"))?;
+    let url = Url::parse(address).map_err(|e| format!("its URL is invalid: {e}"))?;
     match (url.scheme(), url.host_str()) {
         ("https", Some(host)) => Ok(host.to_owned()),
         ("http", Some(host)) => Ok(host.to_owned()),
-        _ => Err("its address must begin with https:// or http://".into()),
+        _ => Err("its URL must begin with https:// or http://".into()),
     }
 }
 

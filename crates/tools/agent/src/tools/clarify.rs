@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::choice::LenientChoice;
 
-/// How many choices are offered. A person does not weigh more at a glance.
+/// Maximum number of choices; more are hard to compare at a glance.
 const MAX_CHOICES: usize = 4;
 
-/// How long a person may take.
+/// How long to wait for the user's answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3_600);
 
 #[derive(Debug, Default)]
@@ -24,7 +24,8 @@ pub(crate) struct Clarify;
 pub(crate) struct Args {
     /// The question, with what the user must know to answer it
     question: String,
-    /// Up to 4 answers to choose from; the user can always answer in other words. Leave out for an open question.
+    /// Up to 4 answers to choose from; the user can always answer freely. Leave
+    /// out for an open question.
     #[serde(default)]
     choices: Vec<LenientChoice>,
 }
@@ -38,9 +39,9 @@ pub(crate) struct ClarifyAnswer {
     note: Option<String>,
 }
 
-/// What is told of somebody who is there and says nothing.
+/// Note for an empty answer.
 const DECLINED_RESPONSE: &str =
-    "The user does not want to answer. Decide by what is known, and say what you assumed.";
+    "The user does not want to answer. Decide by what is known and state your assumptions.";
 
 impl Tool for Clarify {
     type Args = Args;
@@ -50,8 +51,8 @@ impl Tool for Clarify {
         ToolSpec::new("clarify", "clarify")
             .emoji("❓")
             .description(
-                "Ask the user a question and wait for the answer. For decisions that are the user's and that \
-                 change what is done next; not for what a tool can find out.",
+                "Ask the user a question and wait for the answer. For decisions that are the \
+                 user's and that change the next steps; not for what a tool can find out.",
             )
             .alias("ask_user")
             .parameter_alias("options", "choices")
@@ -93,16 +94,16 @@ impl Tool for Clarify {
             None => None,
         };
         let Some(response) = response else {
-            return Err(ToolError::unavailable("Nobody is there to answer")
+            return Err(ToolError::unavailable("No user is available to answer")
                 .with_hint(
-                    "Decide by what is known and say what you assumed, or end with the question so that it \
-                     can be answered.",
+                    "Decide by what is known and state your assumptions, or end with the \
+                     question so the user can answer it.",
                 )
                 .with("question", question)
                 .with("choices_offered", choices));
         };
         let mut note = (over > 0).then(|| {
-            format!("{over} choices were over the limit of {MAX_CHOICES} and not offered")
+            format!("{over} choices exceeded the limit of {MAX_CHOICES} and were not offered")
         });
         if response.trim().is_empty() {
             note = Some(DECLINED_RESPONSE.to_owned());

@@ -1,4 +1,4 @@
-//! Tasks that run by themselves at set times.
+//! Tasks that run at scheduled times.
 
 use hermes_core::{
     Effect, ErrorKind, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError, ToolExample,
@@ -9,10 +9,10 @@ use hermes_cron::{
 };
 use serde::{Deserialize, Serialize};
 
-/// How many runs a history shows.
+/// Maximum number of runs in a history.
 const MAX_HISTORY_RUNS: usize = 20;
 
-/// How much of a prompt a list shows.
+/// Maximum length of a prompt preview in a list.
 const PREVIEW_CHARS: usize = 100;
 
 #[derive(Debug, Default)]
@@ -40,7 +40,7 @@ pub(crate) struct Args {
     /// Its id or name
     #[serde(default)]
     job_id: Option<String>,
-    /// The task, complete in itself
+    /// The task, self-contained
     #[serde(default)]
     prompt: Option<String>,
     /// Once: '30m', 'in 2h', '2030-02-03T14:00'. Repeated: 'every 30m', '0 9 * * MON-FRI'
@@ -49,34 +49,34 @@ pub(crate) struct Args {
     /// Such as Europe/Berlin
     #[serde(default)]
     timezone: Option<String>,
-    /// What to call it
+    /// Job name
     #[serde(default)]
     name: Option<String>,
-    /// So many times; 0: without end
+    /// Number of runs; 0: unlimited
     #[serde(default)]
     repeat: Option<u32>,
-    /// local (a file), or send_message targets, with commas
+    /// local (file) or comma-separated send_message targets
     #[serde(default)]
     deliver: Option<String>,
-    /// Of the run
+    /// For runs
     #[serde(default)]
     model: Option<String>,
-    /// Of the run
+    /// For runs
     #[serde(default)]
     enabled_toolsets: Option<Vec<String>>,
-    /// Default: this folder
+    /// Default: current dir
     #[serde(default)]
     workdir: Option<String>,
     /// Missed runs: skip, once, or all:N
     #[serde(default)]
     missed: Option<String>,
-    /// After an interruption
+    /// If interrupted
     #[serde(default)]
     retry: Option<bool>,
     /// Seconds
     #[serde(default)]
     timeout: Option<u64>,
-    /// Why it is paused
+    /// Reason for pause
     #[serde(default)]
     reason: Option<String>,
 }
@@ -139,7 +139,7 @@ impl Args {
         }
     }
 
-    /// What it is done to.
+    /// Returns the resource that the call acts on.
     fn resource(&self) -> Resource {
         let named = match self.action {
             CronjobAction::List => None,
@@ -150,7 +150,7 @@ impl Args {
         Resource::Name(named.unwrap_or("jobs").to_owned())
     }
 
-    /// The message targets that answers will go to from now on.
+    /// Returns the message targets that the call sets.
     fn delivery_targets(&self) -> Vec<String> {
         let changes = matches!(self.action, CronjobAction::Create | CronjobAction::Update);
         let deliver = self.deliver.as_deref().filter(|_| changes).unwrap_or_default();
@@ -162,7 +162,7 @@ impl Args {
         messages.collect()
     }
 
-    /// The folder that runs will work in from now on, if it is said.
+    /// Returns the directory that the call sets for runs, if any.
     fn working_dir(&self, at: &WorkingDir) -> Option<std::path::PathBuf> {
         let said = self.workdir.as_deref().filter(|dir| !dir.trim().is_empty());
         match self.action {
@@ -176,13 +176,13 @@ impl Args {
         let mut effects = vec![Effect { scope: self.scope(), resource: self.resource() }];
         let message = |name| Effect::name(Scope::MESSAGE_SEND, name);
         effects.extend(self.delivery_targets().into_iter().map(message));
-        // A run may write where it works.
+        // A run may write to its working directory.
         effects.extend(self.working_dir(at).map(|dir| Effect::path(Scope::FILE_WRITE, dir)));
         effects
     }
 
-    /// What is sent changes with the task, and how often with the schedule. Where
-    /// to must then be said, so that it is judged as sending.
+    /// Requires `deliver` when the task or schedule changes: both change what
+    /// is sent and how often, so the policy must judge the call as sending.
     fn require_targets(&self, job: &CronJob) -> Result<(), ToolError> {
         let changes = self.prompt.is_some()
             || self.schedule.is_some()
@@ -200,7 +200,7 @@ impl Args {
             .with("job_id", job.id.clone())
             .with("deliver", job.deliver.clone())
             .with_hint(format!(
-                "Say where they go from now on, with the rest: deliver '{}', or 'local'.",
+                "Repeat the destination in this call: deliver '{}', or 'local'.",
                 job.deliver
             )))
     }
@@ -208,7 +208,7 @@ impl Args {
     fn required_job_id(&self) -> Result<&str, ToolError> {
         let named = self.job_id.as_deref().map(str::trim).filter(|id| !id.is_empty());
         named.ok_or_else(|| {
-            ToolError::invalid("job_id is missing").with_hint("action list shows the jobs.")
+            ToolError::invalid("job_id is missing").with_hint("action=list shows the jobs.")
         })
     }
 
@@ -242,8 +242,8 @@ impl Tool for Cronjob {
         ToolSpec::new("cronjob", "cronjob")
             .emoji("⏰")
             .description(
-                "Tasks that run by themselves at set times, each in a conversation of its own, with nobody \
-                 to ask.",
+                "Tasks that run at scheduled times, each in a separate conversation, with no \
+                 user to ask.",
             )
             .alias("cronjob_manage")
             .preset_alias("schedule_cronjob", r#"{"action":"create"}"#)
@@ -259,7 +259,7 @@ impl Tool for Cronjob {
             .keyword("periodic")
             .example(
                 ToolExample::new(
-                    "Every working day at nine",
+                    "Every weekday at nine",
                     r#"{"action":"create","name":"News","prompt":"Tell what is new in CHANGELOG.md since yesterday.","schedule":"0 9 * * MON-FRI","timezone":"Europe/Berlin"}"#,
                 )
                 .expects(r#"{"success":true,"name":"News","schedule":"0 9 * * MON-FRI (Europe/Berlin)"}"#),
@@ -271,7 +271,7 @@ impl Tool for Cronjob {
                 )
                 .expects(r#"{"success":true,"schedule":"once in 2h","deliver":"local"}"#),
             )
-            .example(ToolExample::new("See what is planned", r#"{"action":"list"}"#).expects(r#"{"count":0}"#))
+            .example(ToolExample::new("List scheduled jobs", r#"{"action":"list"}"#).expects(r#"{"count":0}"#))
     }
 
     fn effects(&self, args: &Args, at: &WorkingDir) -> Vec<Effect> {
@@ -283,15 +283,15 @@ impl Tool for Cronjob {
             cx.check_grant(&effect.scope, &effect.resource)?;
         }
         let Some(jobs) = cx.ports.get::<JobStore>() else {
-            return Err(ToolError::unavailable("There is no schedule here"));
+            return Err(ToolError::unavailable("No job store is available"));
         };
         let folder = args.working_dir(&cx.working_dir);
         let folder = folder.map(|dir| dir.into_os_string().into_string()).transpose();
         let folder = folder
-            .map_err(|_| ToolError::invalid("The folder's name is not text; name another"))?;
+            .map_err(|_| ToolError::invalid("The directory's path is not valid UTF-8; choose another"))?;
         // Another process may hold the lock.
         let work = tokio::task::spawn_blocking(move || serve(&jobs, args, folder));
-        work.await.map_err(|e| ToolError::internal(format!("The schedule was lost: {e}")))?
+        work.await.map_err(|e| ToolError::internal(format!("The cron worker failed: {e}")))?
     }
 }
 
@@ -320,13 +320,13 @@ fn serve(
         CronjobAction::Create => {
             let missing = |what: &str| {
                 ToolError::invalid(format!("create needs {what}"))
-                    .with_hint("prompt is the task, schedule says when.")
+                    .with_hint("prompt is the task, schedule the time.")
             };
             let prompt = args.prompt.take().ok_or_else(|| missing("prompt"))?;
             let schedule = args.schedule.take().ok_or_else(|| missing("schedule"))?;
             let draft = JobDraft { prompt, schedule, change: args.change(folder)? };
             let job = jobs.add(draft, now).map_err(|e| cron_error(&e))?;
-            let message = format!("Job '{}' is planned: {}.", job.name, job.schedule_display);
+            let message = format!("Job '{}' is scheduled: {}.", job.name, job.schedule_display);
             Ok(changed_answer(jobs, job, message))
         }
         CronjobAction::Update => {
@@ -334,7 +334,7 @@ fn serve(
             args.require_targets(&wanted)?;
             let change = args.change(folder)?;
             let job = jobs.edit(&wanted.id, change, now).map_err(|e| cron_error(&e))?;
-            let message = format!("Job '{}' is changed.", job.name);
+            let message = format!("Job '{}' is updated.", job.name);
             Ok(changed_answer(jobs, job, message))
         }
         CronjobAction::Pause => {
@@ -346,20 +346,20 @@ fn serve(
         }
         CronjobAction::Resume => {
             let job = jobs.resume(args.required_job_id()?, now).map_err(|e| cron_error(&e))?;
-            let message = format!("Job '{}' goes on.", job.name);
+            let message = format!("Job '{}' is resumed.", job.name);
             Ok(changed_answer(jobs, job, message))
         }
         CronjobAction::Run => {
             let job = jobs.request_run(args.required_job_id()?, now).map_err(|e| cron_error(&e))?;
             let message = match &job.held {
-                Some(_) => format!("Job '{}' is running already.", job.name),
-                None => format!("Job '{}' runs as soon as the scheduler sees it.", job.name),
+                Some(_) => format!("Job '{}' is already running.", job.name),
+                None => format!("Job '{}' runs at the scheduler's next check.", job.name),
             };
             Ok(changed_answer(jobs, job, message))
         }
         CronjobAction::Remove => {
             let job = jobs.remove(args.required_job_id()?, now).map_err(|e| cron_error(&e))?;
-            let message = format!("Job '{}' is removed; its answers stay.", job.name);
+            let message = format!("Job '{}' is removed; its answers are kept.", job.name);
             Ok(changed_answer(jobs, job, message))
         }
     }
@@ -397,36 +397,36 @@ fn changed_answer(jobs: &JobStore, job: CronJob, message: String) -> CronjobAnsw
         deliver: job.deliver,
         message,
         notice: idle.then_some(
-            "No scheduler is running: jobs begin when the user starts `hermes cron daemon`.",
+            "No scheduler is running: jobs start when the user runs `hermes cron daemon`.",
         ),
     }
 }
 
-/// The error in words that tell what to do next.
+/// Converts the error, with a hint on what to do next.
 fn cron_error(error: &CronError) -> ToolError {
     let text = error.to_string();
     match error {
         CronError::Schedule(_) | CronError::Invalid(_) => ToolError::invalid(text),
         CronError::NotFound(_) => {
-            ToolError::not_found(text).with_hint("action list shows the jobs.")
+            ToolError::not_found(text).with_hint("action=list shows the jobs.")
         }
         CronError::Ambiguous { matches, .. } => ToolError::invalid(text)
             .with("matches", matches.clone())
-            .with_hint("Name the job by its id."),
+            .with_hint("Identify the job by its id."),
         CronError::NameTaken { id, .. } => ToolError::conflict(text)
             .with("job_id", id.clone())
-            .with_hint("action update changes that one; a new one needs another name."),
+            .with_hint("action=update changes that job; a new job needs another name."),
         CronError::Threat { rule, .. } => ToolError::denied(text)
             .with("rule", *rule)
-            .with_hint("A scheduled task runs unwatched. Say what is to be done in plain words."),
+            .with_hint("A scheduled task runs unattended. Describe the task in plain words."),
         CronError::State(_) => ToolError::conflict(text),
         CronError::ReadOnlyInRun => ToolError::denied(text)
-            .with_hint("Say in your answer what should be scheduled; the user decides."),
+            .with_hint("State in your answer what should be scheduled; the user decides."),
         CronError::Busy { .. } => {
-            ToolError::new(ErrorKind::Timeout, text).with_hint("Nothing was written. Try again.")
+            ToolError::new(ErrorKind::Timeout, text).with_hint("Nothing was written. Retry.")
         }
         CronError::Damaged { .. } => {
-            ToolError::conflict(text).with_hint("Ask the user to mend the file or move it away.")
+            ToolError::conflict(text).with_hint("Ask the user to repair the file or move it away.")
         }
         CronError::Io { source, .. } => {
             let kind = ToolError::io("", source).kind();

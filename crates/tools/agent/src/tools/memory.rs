@@ -1,4 +1,4 @@
-//! Notes that outlast the session.
+//! Notes that persist across sessions.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use hermes_memory::{
 };
 use serde::{Deserialize, Serialize};
 
-/// How many hits a search shows.
+/// Maximum number of search hits.
 const MAX_HITS: usize = 10;
 
-/// How much of each is shown, if there are several.
+/// Maximum length of each hit, if there are several.
 const MAX_HIT_CHARS: usize = 1_000;
 
 #[derive(Debug, Default)]
@@ -46,19 +46,19 @@ pub(crate) struct Args {
     /// memory: notes on the work; user: who the user is and what they prefer
     #[serde(default)]
     target: TargetArg,
-    /// One action; leave out with operations
+    /// One action; omit with operations
     #[serde(default)]
     action: Option<MemoryAction>,
     /// The new text, for add and replace
     #[serde(default)]
     content: Option<String>,
-    /// A part of the entry that is meant, which no other has; for replace, remove and archive
+    /// A unique part of the entry; for replace, remove and archive
     #[serde(default)]
     old_text: Option<String>,
-    /// Words to look for, with search
+    /// Words to find, with search
     #[serde(default)]
     query: Option<String>,
-    /// Several changes, all made or none
+    /// Several changes, all or none
     #[serde(default)]
     operations: Option<Vec<OperationArgs>>,
 }
@@ -84,7 +84,7 @@ pub(crate) enum MemoryAnswer {
         entry_count: usize,
         archived_count: usize,
         message: String,
-        /// How the entries begin that had no room any more.
+        /// The beginnings of the entries that no longer fit.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         moved_to_archive: Vec<String>,
         note: &'static str,
@@ -117,7 +117,7 @@ impl Args {
         }
     }
 
-    /// The changes that are asked for.
+    /// Returns the requested changes.
     fn into_operations(self) -> Result<Vec<MemoryOperation>, ToolError> {
         match (self.operations, self.action) {
             (Some(steps), None) if !steps.is_empty() => {
@@ -137,7 +137,8 @@ impl Args {
                 Ok(vec![build_operation(action, self.content, self.old_text, "")?])
             }
             (_, None) => Err(ToolError::invalid(
-                "Nothing is asked for: give action (add, replace, remove, archive, read, search) or operations",
+                "No operation given: set action (add, replace, remove, archive, read, search) \
+                 or operations",
             )),
         }
     }
@@ -153,7 +154,7 @@ fn build_operation(
         value.filter(|text| !text.trim().is_empty()).ok_or_else(|| {
             let action = format!("{action:?}").to_lowercase();
             ToolError::invalid(format!("{place}{action} needs {name}")).with_hint(
-                "content is the new text; old_text is a part of the entry that is meant.",
+                "content is the new text; old_text is a part of the entry to change.",
             )
         })
     };
@@ -167,7 +168,7 @@ fn build_operation(
         MemoryAction::Archive => MemoryOperation::Archive { old_text: need(old_text, "old_text")? },
         MemoryAction::Read | MemoryAction::Search => {
             return Err(ToolError::invalid(format!(
-                "{place}Operations change; read and search stand alone"
+                "{place}Operations must be changes; call read and search on their own"
             )));
         }
     })
@@ -181,10 +182,11 @@ impl Tool for Memory {
         ToolSpec::new("memory", "memory")
             .emoji("🧠")
             .description(
-                "Notes that outlast the session, shown to you at the start of each. Save what will matter again: \
-                 preferences, corrections, facts of the environment, conventions; not progress or what is easily \
-                 looked up. Short entries, one fact each. When a list is full, its oldest entries move to an \
-                 archive that search finds.",
+                "Notes kept across sessions, shown to you at the start of each. Save what will \
+                 matter again: preferences, corrections, facts of the environment, \
+                 conventions; not progress or what is easily looked up. Short entries, one \
+                 fact each. When a list is full, its oldest entries move to an archive that \
+                 search finds.",
             )
             .parameter_alias("text", "content")
             .parameter_alias("old", "old_text")
@@ -207,7 +209,7 @@ impl Tool for Memory {
                 .expects(r#"{"success":true,"entry_count":2,"target":"memory"}"#),
             )
             .example(
-                ToolExample::new("Find what is not shown", r#"{"action":"search","query":"database"}"#)
+                ToolExample::new("Search entries that are not shown", r#"{"action":"search","query":"database"}"#)
                     .expects(r#"{"query":"database"}"#),
             )
     }
@@ -219,11 +221,11 @@ impl Tool for Memory {
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<MemoryAnswer, ToolError> {
         cx.check_grant(&args.scope(), &Resource::Name(args.target().name().into()))?;
         let Some(lists) = cx.ports.get::<Lists>() else {
-            return Err(ToolError::unavailable("There is no memory here"));
+            return Err(ToolError::unavailable("No memory store is available"));
         };
         // Another process may hold the lock.
         let work = tokio::task::spawn_blocking(move || serve(&lists, args));
-        work.await.map_err(|e| ToolError::internal(format!("The notes were lost: {e}")))?
+        work.await.map_err(|e| ToolError::internal(format!("The memory worker failed: {e}")))?
     }
 }
 
@@ -257,7 +259,7 @@ fn serve(lists: &Arc<Lists>, args: Args) -> Result<MemoryAnswer, ToolError> {
 fn changed_answer(target: MemoryTarget, written: MemoryWriteReport) -> MemoryAnswer {
     let mut message = written.notes.join(" ");
     if !written.moved.is_empty() {
-        message.push_str(" Entries without room moved to the archive; search finds them.");
+        message.push_str(" Entries that no longer fit moved to the archive; search finds them.");
     }
     MemoryAnswer::Changed {
         success: true,
@@ -268,25 +270,25 @@ fn changed_answer(target: MemoryTarget, written: MemoryWriteReport) -> MemoryAns
         archived_count: written.archived_count,
         message,
         moved_to_archive: written.moved,
-        note: "Saved. The notes in your prompt stay as they are until the next session.",
+        note: "Saved. The notes in your prompt stay unchanged until the next session.",
     }
 }
 
-/// One hit is shown whole, several in part.
+/// Shows a single hit in full and truncates several.
 fn clip_hits(mut hits: Vec<MemoryHit>) -> Vec<MemoryHit> {
     hits.truncate(MAX_HITS);
     if hits.len() > 1 {
         for hit in &mut hits {
             if let Some((at, _)) = hit.text.char_indices().nth(MAX_HIT_CHARS) {
                 hit.text.truncate(at);
-                hit.text.push_str("… [search for more of its words to see it whole]");
+                hit.text.push_str("… [search for more specific words to see the full entry]");
             }
         }
     }
     hits
 }
 
-/// The error in words that tell what to do next.
+/// Converts the error, with a hint on what to do next.
 fn memory_error(error: MemoryError, lists: &Lists, target: MemoryTarget) -> ToolError {
     let text = error.to_string();
     let with_list = |failed: ToolError| match lists.read(target) {
@@ -297,31 +299,34 @@ fn memory_error(error: MemoryError, lists: &Lists, target: MemoryTarget) -> Tool
         MemoryError::Disabled(_) => ToolError::unavailable(text),
         MemoryError::Invalid(_) => with_list(ToolError::invalid(text)),
         MemoryError::NoMatch(_) => with_list(ToolError::not_found(text))
-            .with_hint("old_text must be a part of one entry, letter for letter."),
+            .with_hint("old_text must match a part of one entry exactly."),
         MemoryError::Ambiguous { matches, .. } => ToolError::invalid(text)
             .with("matches", matches.clone())
-            .with_hint("Give a longer part, which only one entry has."),
+            .with_hint("Give a longer part that matches only one entry."),
         MemoryError::Threat { rule, .. } => ToolError::denied(text)
             .with("rule", *rule)
-            .with_hint("Notes become part of later prompts. Say the fact without commands, secrets or orders."),
+            .with_hint("Notes become part of later prompts. State the fact without commands, \
+                secrets or instructions."),
         MemoryError::TooLong { .. } => ToolError::limit(text)
-            .with_hint("Put it into a file, and note where the file is."),
+            .with_hint("Put it into a file, and note the file's path."),
         MemoryError::Drift { backup, .. } => ToolError::conflict(text)
             .with("drift_backup", backup.display().to_string())
             .with(
                 "remediation",
-                "Ask the user to put the file in order (`hermes memory edit`); additions still work.",
+                "Ask the user to repair the file (`hermes memory edit`); additions still work.",
             ),
         MemoryError::Busy { .. } => ToolError::new(ErrorKind::Timeout, text)
-            .with_hint("Nothing was written. Try again."),
+            .with_hint("Nothing was written. Retry."),
         MemoryError::Io { source, .. } => {
             let kind = match ToolError::io("", source).kind() {
-                // The file is as somebody left it, which is no fault of ours.
+                // The file was changed outside the program, so this is not an
+                // internal error.
                 ErrorKind::Internal => ErrorKind::Unavailable,
                 kind => kind,
             };
             ToolError::new(kind, text).with_hint(
-                "Nothing was written. Tell the user, who must put the file in order; go on without it.",
+                "Nothing was written. Inform the user, who must repair the file; continue \
+                 without it.",
             )
         }
         _ => ToolError::internal(text),

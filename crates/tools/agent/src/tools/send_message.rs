@@ -1,4 +1,4 @@
-//! A message to a place that the user has set down.
+//! Sends a message to a target that the user configured.
 
 use std::sync::Arc;
 
@@ -10,16 +10,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::messages::{self, MessageTarget, MessageTargets, OutgoingMessage};
 
-/// The longest message.
+/// Maximum length of a message.
 const MAX_MESSAGE_CHARS: usize = 100_000;
 
-/// Knows the targets that it was made with.
+/// The tool, with its targets.
 #[derive(Debug, Default)]
 pub(crate) struct SendMessage {
     targets: MessageTargets,
 }
 
-/// The tool for these targets.
+/// Returns the tool for these targets.
 pub(crate) fn with_targets(targets: MessageTargets) -> Arc<dyn DynTool> {
     erase(SendMessage { targets })
 }
@@ -38,7 +38,7 @@ pub(crate) struct Args {
     /// send, or list the targets
     #[serde(default)]
     action: SendAction,
-    /// The name of the target; may be left out if there is only one
+    /// Name of the target; optional if there is only one
     #[serde(default)]
     target: Option<String>,
     /// The text
@@ -47,7 +47,7 @@ pub(crate) struct Args {
     /// A title or subject
     #[serde(default)]
     title: Option<String>,
-    /// Tell what would be sent, and send nothing
+    /// Show what would be sent; send nothing
     #[serde(default)]
     dry_run: bool,
 }
@@ -68,7 +68,7 @@ pub(crate) struct TargetListing {
 }
 
 impl SendMessage {
-    /// The target that is meant.
+    /// Returns the named target, or the only one.
     fn target_name<'a>(&'a self, args: &'a Args) -> Option<&'a str> {
         let mut all = self.targets.iter();
         match (&args.target, all.next(), all.next()) {
@@ -81,16 +81,16 @@ impl SendMessage {
     fn find_target(&self, args: &Args) -> Result<(String, &MessageTarget, &str), ToolError> {
         let names: Vec<&str> = self.targets.iter().map(|(name, _, _)| name).collect();
         if names.is_empty() {
-            return Err(ToolError::unavailable("No message targets are set")
-                .with_hint("Describe them under messaging.targets in config.yaml."));
+            return Err(ToolError::unavailable("No message targets are configured")
+                .with_hint("Configure them under messaging.targets in config.yaml."));
         }
         let Some(name) = self.target_name(args) else {
             return Err(ToolError::invalid("target is missing").with("targets", names));
         };
         match self.targets.get(name) {
             Some((target, host)) => Ok((name.to_owned(), target, host)),
-            None => Err(ToolError::not_found(format!("There is no message target '{name}'"))
-                .with_hint("action list shows the targets.")
+            None => Err(ToolError::not_found(format!("No message target '{name}' exists"))
+                .with_hint("action=list shows the targets.")
                 .with("targets", names)),
         }
     }
@@ -104,8 +104,8 @@ impl Tool for SendMessage {
         ToolSpec::new("send_message", "messaging")
             .emoji("📨")
             .description(
-                "Send a message to a target that the user has set up: chat, phone, e-mail or a webhook. \
-                 What is sent cannot be taken back.",
+                "Send a message to a target that the user has configured: chat, phone, e-mail \
+                 or webhook. Cannot be undone.",
             )
             .parameter_alias("text", "message")
             .parameter_alias("content", "message")
@@ -119,7 +119,7 @@ impl Tool for SendMessage {
             .keyword("email")
             .keyword("ntfy")
             .keyword("webhook")
-            .example(ToolExample::new("See where messages can go", r#"{"action":"list"}"#).expects(r#"{}"#))
+            .example(ToolExample::new("List the message targets", r#"{"action":"list"}"#).expects(r#"{}"#))
     }
 
     fn effects(&self, args: &Args, _at: &WorkingDir) -> Vec<Effect> {
@@ -138,8 +138,8 @@ impl Tool for SendMessage {
     async fn check(&self) -> Availability {
         if self.targets.is_empty() {
             return Availability::missing(
-                "no message targets are set",
-                "Describe them under messaging.targets in config.yaml.",
+                "no message targets are configured",
+                "Configure them under messaging.targets in config.yaml.",
             );
         }
         Availability::Ready
@@ -163,9 +163,9 @@ impl Tool for SendMessage {
         }
         if text.chars().nth(MAX_MESSAGE_CHARS).is_some() {
             return Err(ToolError::limit(format!(
-                "A message may have {MAX_MESSAGE_CHARS} characters"
+                "The message exceeds {MAX_MESSAGE_CHARS} characters"
             ))
-            .with_hint("Send a summary, and say where the rest is."));
+            .with_hint("Send a summary, and say where to find the rest."));
         }
         let title = args.title.filter(|title| !title.trim().is_empty());
         let letter = OutgoingMessage { title, text };

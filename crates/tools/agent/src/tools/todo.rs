@@ -29,10 +29,10 @@ pub(crate) struct Args {
 pub(crate) struct TodoList {
     todos: Vec<TodoTask>,
     summary: TodoSummary,
-    /// How many items were over the limit and are not in the list.
+    /// Number of items over the limit, which are not in the list.
     #[serde(skip_serializing_if = "Option::is_none")]
     dropped: Option<usize>,
-    /// What of the request was changed to make sense of it.
+    /// Corrections made to the request.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
 }
@@ -111,7 +111,7 @@ impl Tool for Todo {
             )
             .example(
                 ToolExample::new(
-                    "Add one item to whatever is there",
+                    "Add one item to the list",
                     r#"{"merge":true,"todos":[{"id":"docs","content":"Update the manual","status":"pending"}]}"#,
                 )
                 .expects(r#"{"todos":[{"id":"docs","content":"Update the manual","status":"pending"}]}"#),
@@ -146,7 +146,7 @@ impl Tool for Todo {
         // Another process may hold the session's lock.
         let work = tokio::task::spawn_blocking(move || args.apply(&session));
         let plan =
-            work.await.map_err(|e| ToolError::internal(format!("The list was lost: {e}")))?;
+            work.await.map_err(|e| ToolError::internal(format!("The todo worker failed: {e}")))?;
         Ok(plan?)
     }
 }

@@ -1,7 +1,7 @@
-//! Python: its words, brackets, blocks and statements. What any version since
-//! 3.6 takes is never told as a fault; what is read as valid may still be none,
-//! such as a `return` outside of a function. Whatever leaves a doubt is no fault,
-//! and is not called checked either.
+//! Python syntax check: tokens, brackets, blocks and statements. It never
+//! rejects what any version since 3.6 accepts; it may accept invalid code, such
+//! as a `return` outside a function. Undecidable code is neither an error nor
+//! reported as checked.
 
 use self::token::{PythonToken, TokenKind};
 
@@ -10,14 +10,13 @@ mod expression;
 mod grammar;
 mod token;
 
-/// Strings within strings that are read. A text of nothing else would take all
-/// of the stack.
+/// Maximum nesting of f-string fields; deeper input would overflow the stack.
 const MAX_FIELD_DEPTH: usize = 32;
 
-/// What is wrong, and at which byte.
+/// Byte offset and message of an error.
 pub(super) type PythonError = (usize, String);
 
-/// The first fault of a text; why, if it cannot be told.
+/// Returns the first error of a text; `Err` if the text cannot be checked.
 pub(super) fn first_error(text: &str) -> Result<Option<PythonError>, String> {
     let mut reader =
         PythonScanner { source: text, text: text.as_bytes(), ..PythonScanner::default() };
@@ -27,12 +26,15 @@ pub(super) fn first_error(text: &str) -> Result<Option<PythonError>, String> {
         Err(None) => {
             let before = reader.text.get(..reader.at).unwrap_or_default();
             let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-            Err(format!("It was checked only up to line {line}, which is beyond this check."))
+            Err(format!(
+                "Only the text before line {line} was checked; the rest is beyond this \
+                check."
+            ))
         }
     }
 }
 
-/// None of an error says that nothing can be told of the rest.
+/// `Err(None)` means that the rest cannot be checked.
 type TokenizeResult = Result<(), Option<PythonError>>;
 
 #[derive(Default)]
@@ -40,12 +42,12 @@ struct PythonScanner<'t> {
     source: &'t str,
     text: &'t [u8],
     at: usize,
-    /// Brackets that are open, and where.
+    /// Open brackets and their offsets.
     open: Vec<(u8, usize)>,
-    /// The words of the line so far.
+    /// Tokens of the current line.
     tokens: Vec<PythonToken<'t>>,
     blocks: blocks::BlockStack,
-    /// Expressions in strings that are open.
+    /// Nesting depth of f-string fields.
     depth: usize,
 }
 
@@ -82,7 +84,7 @@ impl<'t> PythonScanner<'t> {
         self.blocks.finish(self.text.len())
     }
 
-    /// The backslash of a line that goes on.
+    /// Skips a backslash line continuation.
     fn continue_line(&mut self) -> TokenizeResult {
         self.at += 1;
         match self.peek(0) {
@@ -90,15 +92,15 @@ impl<'t> PythonScanner<'t> {
             Some(b'\r' | b'\n') => self.at += 1,
             None => {}
             Some(_) => {
-                let what = "unexpected character after the backslash that continues a line";
+                let what = "unexpected character after the line continuation backslash";
                 return Err(Some((self.at, what.to_owned())));
             }
         }
         Ok(())
     }
 
-    /// A fault in the line before this one in it, if there is one: a line that
-    /// breaks off may have gone wrong at its beginning.
+    /// Returns an earlier error in the current line if there is one: a line
+    /// that breaks off may have gone wrong at its start.
     fn earliest_error(&self, fault: PythonError) -> PythonError {
         match grammar::parse_line(&self.tokens, fault.0) {
             Err(Some(earlier)) if earlier.0 < fault.0 => earlier,
@@ -173,7 +175,8 @@ impl<'t> PythonScanner<'t> {
         }
     }
 
-    /// A string whose quote is next; its prefix begins at `start`.
+    /// Scans a string whose opening quote is next; its prefix starts at
+    /// `start`.
     fn scan_string(&mut self, start: usize) -> TokenizeResult {
         let prefix = self.text.get(start..self.at).unwrap_or_default().to_ascii_lowercase();
         let has_fields = prefix.contains(&b'f') || prefix.contains(&b't');
@@ -195,8 +198,8 @@ impl<'t> PythonScanner<'t> {
                     let what = if is_long { "unterminated triple-quoted" } else { "unterminated" };
                     return Err(Some((begin, format!("{what} string"))));
                 }
-                // The brace behind a backslash begins a field all the same, but
-                // for that of a character's name.
+                // A brace after a backslash still starts a field, except in
+                // `\N{…}`.
                 Some(b'\\') if has_fields && self.peek(1) == Some(b'{') => self.at += 1,
                 Some(b'\\') if has_fields && !is_raw && self.is_next("\\N{") => {
                     while self.peek(0).is_some_and(|byte| byte != b'}' && byte != quote) {
@@ -215,8 +218,8 @@ impl<'t> PythonScanner<'t> {
         self.text.get(self.at..).is_some_and(|rest| rest.starts_with(text.as_bytes()))
     }
 
-    /// What stands in braces in a string: an expression, and how it is shown.
-    /// Quotes in it may be those of the string.
+    /// Scans a replacement field in braces: an expression and its format spec.
+    /// It may contain the quotes of the string.
     fn scan_field(&mut self, quote: u8) -> TokenizeResult {
         self.depth += 1;
         if self.depth > MAX_FIELD_DEPTH {
@@ -240,12 +243,12 @@ impl<'t> PythonScanner<'t> {
         Ok(())
     }
 
-    /// How a field is shown, which is text, and the brace behind it.
+    /// Scans the format spec of a field and its closing brace.
     fn scan_format_spec(&mut self, quote: u8) -> TokenizeResult {
         loop {
             match self.peek(0) {
                 Some(b'}') => break,
-                // It may end the string.
+                // The quote may end the string.
                 Some(byte) if byte == quote => return Err(None),
                 Some(b'{') => self.scan_field(quote)?,
                 Some(_) => self.at += 1,
@@ -272,16 +275,16 @@ impl<'t> PythonScanner<'t> {
         Ok(())
     }
 
-    /// Goes to the first byte of a line that counts, and judges where it is.
+    /// Skips indentation and checks the line's position in its block.
     fn begin_line(&mut self) -> TokenizeResult {
         let start = self.at;
         while matches!(self.peek(0), Some(b' ' | b'\t' | b'\x0C')) {
             self.at += 1;
         }
         match self.peek(0) {
-            // Lines without a word, and the last one.
+            // Blank and comment lines, and the end of the text.
             None | Some(b'\n' | b'\r' | b'#') => Ok(()),
-            // Where its first word would be is hard to tell.
+            // The position of the first token is ambiguous.
             Some(b'\\') => Err(None),
             Some(_) => {
                 let blanks = self.source.get(start..self.at).unwrap_or_default();
@@ -296,7 +299,7 @@ impl<'t> PythonScanner<'t> {
     }
 }
 
-/// Letters of every script count.
+/// Whether the byte can be part of a word; includes non-ASCII letters.
 fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
 }

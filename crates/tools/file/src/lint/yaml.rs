@@ -1,24 +1,25 @@
-//! YAML: its events are enough, so several documents and unknown tags are fine.
-//! What they do not tell is a key that a mapping has twice.
+//! YAML syntax check. Parser events suffice, so multiple documents and unknown
+//! tags are fine. Duplicate mapping keys are checked separately.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use granit_parser::{ErrorKind, Event, Parser, ScalarStyle};
 
-/// Levels that are looked at.
+/// Maximum nesting depth that is checked.
 const MAX_NESTING: usize = 1000;
 
-/// The keys of a mapping, whether each is plain, and the lines that they are on.
+/// Keys of a mapping, whether each is a plain scalar, and their lines.
 type MappingKeys = HashMap<(String, bool), usize>;
 
-/// What is open.
+/// A collection that is not closed yet.
 enum OpenCollection {
     Sequence,
     Mapping { keys: MappingKeys, is_key_next: bool },
 }
 
-/// The first fault of a text, and at which byte; why, if it cannot be told.
+/// Returns the byte offset and message of the first error; `Err` if the text
+/// cannot be checked.
 pub(super) fn first_error(text: &str) -> Result<Option<(usize, String)>, String> {
     let options = granit_parser::options! {
         flow_nesting_limit: MAX_NESTING,
@@ -29,7 +30,7 @@ pub(super) fn first_error(text: &str) -> Result<Option<(usize, String)>, String>
     for event in Parser::new_from_str_with_options(text, options) {
         let (event, span) = match event {
             Ok(event) => event,
-            // Too deep is no error of the text.
+            // Exceeding the depth limit is not a syntax error.
             Err(error) if *error.kind() == ErrorKind::RecursionLimitExceeded => {
                 let why = "It is nested more than";
                 return Err(format!("{why} {MAX_NESTING} levels deep and was not checked."));
@@ -43,13 +44,14 @@ pub(super) fn first_error(text: &str) -> Result<Option<(usize, String)>, String>
             Event::Scalar(value, style, _, tag) => {
                 let keys =
                     next_key_slot(open.last_mut()).filter(|_| tag.is_none() && value != "<<");
-                // A number in quotes is another key than the number.
+                // A quoted number is a different key than the number.
                 let spelt = (value.into_owned(), style == ScalarStyle::Plain);
                 match keys.map(|keys| keys.entry(spelt)) {
                     Some(Entry::Occupied(first)) if twice.is_none() => {
                         let at = span.start.byte_offset().unwrap_or_default();
                         let (name, line) = (&first.key().0, first.get());
-                        twice = Some((at, format!("the key '{name}' is on line {line} already")));
+                        twice =
+                            Some((at, format!("the key '{name}' already exists on line {line}")));
                     }
                     Some(Entry::Vacant(free)) => drop(free.insert(span.start.line())),
                     _ => {}
@@ -71,7 +73,7 @@ pub(super) fn first_error(text: &str) -> Result<Option<(usize, String)>, String>
     Ok(twice)
 }
 
-/// Takes the next place; the keys so far, if that is the place of a key.
+/// Advances to the next key or value; returns the keys so far if it is a key.
 fn next_key_slot(open: Option<&mut OpenCollection>) -> Option<&mut MappingKeys> {
     let Some(OpenCollection::Mapping { keys, is_key_next }) = open else { return None };
     let was_key = *is_key_next;

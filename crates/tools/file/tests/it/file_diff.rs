@@ -231,7 +231,7 @@ async fn folders_are_compared_entry_by_entry() {
     assert_eq!(entry("empty")["note"], "a folder");
     let same = place.call("file_diff", json!({"path": "old", "other_path": "old"})).await;
     assert_eq!((&same["identical"], same.get("files")), (&json!(true), None));
-    assert_eq!(same["note"], "The folders are the same.");
+    assert_eq!(same["note"], "The directories are the same.");
 }
 
 #[tokio::test]
@@ -478,7 +478,7 @@ async fn a_file_that_may_be_run_is_another() {
     fs::set_permissions(place.path().join("b/x"), runs).unwrap();
     let found = place.call("file_diff", json!({"path": "a", "other_path": "b"})).await;
     assert_eq!(found["identical"], false, "{found}");
-    assert!(found.to_string().contains("may be run now"), "{found}");
+    assert!(found.to_string().contains("now executable"), "{found}");
     assert!(!found.to_string().contains("\"y\""), "{found}");
 }
 

@@ -637,7 +637,7 @@ async fn a_path_that_means_a_folder_makes_no_file() {
     assert!(!place.path().join("new").exists());
     place.write("file", "x");
     let in_the_way = place.call("write_file", json!({"path": "file/a", "content": "x"})).await;
-    assert_eq!(in_the_way["hint"], "A file is in the way; choose another path.");
+    assert_eq!(in_the_way["hint"], "A parent of the path is a file; choose another path.");
 }
 
 #[tokio::test]
@@ -645,7 +645,7 @@ async fn replacing_a_binary_file_is_said() {
     let place = Place::new();
     place.write("a.png", b"\x89PNG\r\n\x1A\n\0\0");
     let written = place.call("write_file", json!({"path": "a.png", "content": "text\n"})).await;
-    assert_eq!(written["note"], "The file that this replaces is not text.", "{written}");
+    assert_eq!(written["note"], "The replaced file is not text.", "{written}");
 }
 
 #[tokio::test]

@@ -1,5 +1,4 @@
-//! The desktop that this process belongs to, and the programs through which
-//! it is reached.
+//! The desktop session of this process, and the programs that access it.
 
 mod program;
 
@@ -11,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 pub(crate) use program::{DesktopProgram, ProgramResult};
 
-/// What programs of the desktop need of the environment. They stay in the
-/// background for long, so they get nothing else: no keys, no tokens.
+/// Environment variables passed to desktop programs. These may stay in the
+/// background for a long time, so they get nothing else: no keys, no tokens.
 const PASSED_VARIABLES: &[&str] = &[
     "PATH",
     "HOME",
@@ -33,7 +32,7 @@ const PASSED_VARIABLES: &[&str] = &[
     "TMUX_TMPDIR",
 ];
 
-/// The part of the environment that leads to a desktop.
+/// The environment variables that identify a desktop session.
 #[derive(Debug, Clone)]
 pub(crate) struct DesktopEnv {
     variables: BTreeMap<String, OsString>,
@@ -46,7 +45,7 @@ impl Default for DesktopEnv {
 }
 
 impl DesktopEnv {
-    /// The desktop of an environment.
+    /// Picks the desktop variables from an environment.
     pub(crate) fn from_vars(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         let passed = |(name, value): (OsString, OsString)| {
             let name = name.into_string().ok()?;
@@ -55,13 +54,13 @@ impl DesktopEnv {
         Self { variables: variables.into_iter().filter_map(passed).collect() }
     }
 
-    /// A variable that says something.
+    /// A variable, if it is set and not empty.
     pub(crate) fn variable(&self, name: &str) -> Option<&OsStr> {
         self.variables.get(name).map(OsString::as_os_str).filter(|value| !value.is_empty())
     }
 
-    /// Where a program is. Entries of PATH that depend on the working folder
-    /// are passed over: the folder may be anybody's.
+    /// Finds a program in PATH. Relative PATH entries are skipped: the working
+    /// directory is not trusted.
     pub(crate) fn find_program(&self, program: &str) -> Option<PathBuf> {
         env::split_paths(self.variable("PATH")?)
             .filter(|folder| folder.is_absolute())
@@ -69,16 +68,15 @@ impl DesktopEnv {
             .find(|path| is_executable(path))
     }
 
-    /// The socket of the Wayland display that is set, whether it is there or
-    /// not.
+    /// The socket of the configured Wayland display, whether it exists or not.
     pub(crate) fn wayland_socket(&self) -> Option<PathBuf> {
         let display = Path::new(self.variable("WAYLAND_DISPLAY")?);
         let runtime = self.variable("XDG_RUNTIME_DIR").map(Path::new);
         Some(runtime.map_or_else(|| display.to_owned(), |runtime| runtime.join(display)))
     }
 
-    /// Whether a session bus can be reached. One that would have to be started
-    /// first does not count: nobody listens on it.
+    /// Whether a session bus is reachable. One that would have to be started
+    /// first does not count: no notification daemon listens on it.
     pub(crate) fn has_session_bus(&self) -> bool {
         let usual = || Some(Path::new(self.variable("XDG_RUNTIME_DIR")?).join("bus"));
         self.variable("DBUS_SESSION_BUS_ADDRESS").is_some()

@@ -1,9 +1,9 @@
-//! A program of the desktop, run to its end within a time limit.
+//! Runs a desktop program to its end within a time limit.
 //!
-//! Some of them (`xclip`, `wl-copy`) leave a copy of themselves behind that
-//! serves what was copied. So the end is the end of the process that was
-//! started, never that of its output: whatever it has written by then is
-//! taken, and our ends are closed.
+//! Some of them (`xclip`, `wl-copy`) leave a background process that serves the
+//! copied content and keeps the output pipes open. So the run ends when the
+//! started process exits, not at end of output: the output so far is taken and
+//! our ends are closed.
 
 use std::ffi::OsString;
 use std::future::pending;
@@ -20,20 +20,20 @@ use tokio::net::UnixStream;
 
 use super::DesktopEnv;
 
-/// How long a program may take. The owner of a selection may hang.
+/// Time limit of a program. The owner of a selection may hang.
 const RUN_TIMEOUT: Duration = Duration::from_secs(10);
-/// How often its end is looked for: soon at first, then at this pace.
+/// Upper bound of the exit poll interval, which doubles from 1 ms.
 const MAX_POLL_INTERVAL: Duration = Duration::from_millis(16);
-/// How often, a millisecond apart, one looks whether it has died.
+/// Checks for exit after a kill, one millisecond apart.
 const REAP_ATTEMPTS: u32 = 200;
-/// How much is read at a time.
+/// Bytes read at a time.
 const READ_CHUNK_BYTES: usize = 64 * 1024;
-/// The most that is kept of its complaints.
+/// Maximum bytes of stderr kept.
 const MAX_STDERR_BYTES: usize = 64 * 1024;
-/// The most of them that is repeated.
+/// Maximum characters of stderr quoted in a message.
 const MAX_QUOTED_CHARS: usize = 300;
 
-/// A program to be run.
+/// A program to run.
 #[derive(Debug)]
 pub(crate) struct DesktopProgram<'a> {
     desktop: &'a DesktopEnv,
@@ -51,16 +51,16 @@ pub(crate) struct ProgramResult {
     pub(crate) name: &'static str,
     pub(crate) success: bool,
     pub(crate) output: Vec<u8>,
-    /// What it said on standard error, in one line.
+    /// Its stderr, on one line.
     pub(crate) stderr_line: String,
 }
 
 impl<'a> DesktopProgram<'a> {
-    /// A program that is installed; an error tells that it is not.
+    /// Finds the program; fails if it is not installed.
     pub(crate) fn new(desktop: &'a DesktopEnv, name: &'static str) -> Result<Self, ToolError> {
         let path = desktop.find_program(name).ok_or_else(|| {
             ToolError::unavailable(format!("{name} is not installed"))
-                .with_hint(format!("Install {name}, and see that it is in PATH."))
+                .with_hint(format!("Install {name} and make sure that it is in PATH."))
         })?;
         Ok(Self {
             desktop,
@@ -73,45 +73,50 @@ impl<'a> DesktopProgram<'a> {
         })
     }
 
-    /// Adds arguments. No shell reads them.
+    /// Adds arguments. They are not passed through a shell.
     pub(crate) fn args<A: Into<OsString>>(mut self, more: impl IntoIterator<Item = A>) -> Self {
         self.arguments.extend(more.into_iter().map(Into::into));
         self
     }
 
-    /// Sets a variable.
+    /// Sets an environment variable.
     pub(crate) fn env(mut self, name: &'static str, value: &'static str) -> Self {
         self.variables.push((name, value));
         self
     }
 
-    /// What it reads, to the byte. Otherwise it finds nothing to read.
+    /// Sets the exact bytes of stdin. The default is an empty stdin.
     pub(crate) fn input(mut self, bytes: Vec<u8>) -> Self {
         self.input = Some(bytes);
         self
     }
 
-    /// Keeps what it writes, up to so many bytes; more is an error. Otherwise
-    /// nothing is kept.
+    /// Captures up to `most` bytes of stdout; more is an error. By default
+    /// stdout is discarded.
     pub(crate) fn output(mut self, most: usize) -> Self {
         self.max_output = Some(most);
         self
     }
 
-    /// Runs it. A call that is cancelled or out of time ends it.
+    /// Runs the program. Kills it if the call is cancelled or times out.
     pub(crate) async fn run(self, cx: &ToolContext) -> Result<ProgramResult, ToolError> {
         let name = self.name;
         let limit = cx.remaining().map_or(RUN_TIMEOUT, |left| left.min(RUN_TIMEOUT));
-        let failed = move |error: io::Error| {
-            ToolError::unavailable(format!("{name} could not be run: {error}"))
-        };
+        let failed =
+            move |error: io::Error| ToolError::unavailable(format!("cannot run {name}: {error}"));
         let mut running = self.start().map_err(failed)?;
         let ended = tokio::time::timeout(limit, cx.run_until_cancelled(running.finish())).await;
         let status = ended
             .map_err(|_| {
                 let seconds = limit.as_secs_f64();
-                ToolError::new(ErrorKind::Timeout, format!("{name} did not end in {seconds:.1} s"))
-                    .with_hint("The program that owns the selection or the desktop may hang.")
+                ToolError::new(
+                    ErrorKind::Timeout,
+                    format!("{name} did not exit within {seconds:.1} s"),
+                )
+                .with_hint(
+                    "The desktop, or the program that owns the selection, may be \
+                        hanging.",
+                )
             })??
             .map_err(failed)?;
         running.outcome(name, status)
@@ -124,8 +129,8 @@ impl<'a> DesktopProgram<'a> {
             .env_clear()
             .envs(self.desktop.variables())
             .envs(self.variables)
-            // One that stays must not hold on to a folder, nor die of the
-            // Ctrl-C that is meant for us.
+            // A background process must not keep a directory busy, nor be
+            // killed by a Ctrl-C meant for us.
             .current_dir("/")
             .process_group(0);
         let input = match self.input {
@@ -162,18 +167,18 @@ impl<'a> DesktopProgram<'a> {
     }
 }
 
-/// Two ends: ours, and one for the program. Unlike a pipe it can be waited for
-/// without a thread.
+/// A socket pair: our end, and stdio for the child. Unlike a pipe it needs no
+/// thread to wait on.
 fn stdio_pair() -> io::Result<(UnixStream, Stdio)> {
     let (ours, theirs) = Pipe::pair()?;
     ours.set_nonblocking(true)?;
     Ok((UnixStream::from_std(ours)?, Stdio::from(OwnedFd::from(theirs))))
 }
 
-/// A program that was started. It is ended and reaped when this goes.
+/// A started program. It is killed and reaped on drop.
 #[derive(Debug)]
 struct RunningProgram {
-    /// There until this goes.
+    /// `Some` until drop.
     child: Option<Child>,
     input: Option<(UnixStream, Vec<u8>)>,
     output: PipeSink,
@@ -181,7 +186,7 @@ struct RunningProgram {
 }
 
 impl RunningProgram {
-    /// Feeds it and listens to it until it ends.
+    /// Feeds stdin and reads the output until the program exits.
     async fn finish(&mut self) -> io::Result<ExitStatus> {
         let input = self.input.take();
         let talk = async {
@@ -195,7 +200,7 @@ impl RunningProgram {
         };
         tokio::select! {
             status = wait_for_exit(self.child.as_mut()) => status,
-            () = talk => Err(io::Error::other("nothing was left to wait for")),
+            () = talk => Err(io::Error::other("the program's pipes closed before it exited")),
         }
     }
 
@@ -208,7 +213,7 @@ impl RunningProgram {
         self.stderr.drain_ready();
         if self.output.overflowed() {
             return Err(ToolError::limit(format!(
-                "{name} gave more than {} MiB",
+                "{name} returned more than {} MiB",
                 self.output.max_bytes / (1024 * 1024)
             )));
         }
@@ -223,7 +228,7 @@ impl RunningProgram {
 impl Drop for RunningProgram {
     fn drop(&mut self) {
         let Some(mut child) = self.child.take() else { return };
-        // It does nothing to a process that has been waited for.
+        // A no-op if the process has been reaped.
         let _ = child.kill();
         for _ in 0..REAP_ATTEMPTS {
             if !matches!(child.try_wait(), Ok(None)) {
@@ -231,7 +236,7 @@ impl Drop for RunningProgram {
             }
             std::thread::sleep(Duration::from_millis(1));
         }
-        // One that hangs in the kernel dies late, and must not hold us up.
+        // A process stuck in the kernel dies late and must not block us.
         std::thread::spawn(move || child.wait());
     }
 }
@@ -248,7 +253,7 @@ async fn wait_for_exit(child: Option<&mut Child>) -> io::Result<ExitStatus> {
     }
 }
 
-/// Writes all of it, unless the program stops reading.
+/// Writes all bytes, unless the program stops reading.
 async fn feed(stream: UnixStream, mut bytes: &[u8]) {
     while !bytes.is_empty() {
         if stream.writable().await.is_err() {
@@ -262,12 +267,12 @@ async fn feed(stream: UnixStream, mut bytes: &[u8]) {
     }
 }
 
-/// The same end without the runtime; it still does not block.
+/// Duplicates the stream as a std one; it stays non-blocking.
 fn to_std_stream(stream: &UnixStream) -> io::Result<Pipe> {
     stream.as_fd().try_clone_to_owned().map(Pipe::from)
 }
 
-/// What a program writes, up to a bound.
+/// Captured output, up to a limit.
 #[derive(Debug, Default)]
 struct PipeSink {
     stream: Option<UnixStream>,
@@ -280,7 +285,7 @@ impl PipeSink {
         Self { stream: Some(stream), bytes: Vec::new(), max_bytes: most }
     }
 
-    /// Takes what comes until nothing more can.
+    /// Reads until end of output or the limit.
     async fn fill(&mut self) {
         let mut piece = vec![0; READ_CHUNK_BYTES];
         while let Some(stream) = &self.stream {
@@ -292,8 +297,8 @@ impl PipeSink {
         }
     }
 
-    /// Takes what is there without waiting. The runtime may not have heard of
-    /// it yet, so it is not asked.
+    /// Reads what is available without waiting. Bypasses the runtime, which may
+    /// not have registered the readiness yet.
     fn drain_ready(&mut self) {
         let Some(Ok(mut stream)) = self.stream.as_ref().map(to_std_stream) else { return };
         let mut piece = vec![0; READ_CHUNK_BYTES];
@@ -306,7 +311,7 @@ impl PipeSink {
         }
     }
 
-    /// A program that wrote too much finds the other end closed.
+    /// Appends a chunk. Closes the stream at the end or past the limit.
     fn accept_chunk(&mut self, piece: &[u8], read: io::Result<usize>) {
         use io::ErrorKind::{Interrupted, WouldBlock};
         match read {
@@ -327,15 +332,14 @@ impl PipeSink {
 }
 
 impl ProgramResult {
-    /// It again, unless it failed.
+    /// Returns the result, or an error if the program failed.
     pub(crate) fn require_success(self) -> Result<Self, ToolError> {
         if self.success { Ok(self) } else { Err(self.failure()) }
     }
 
-    /// That it failed, in its own words.
+    /// The error for a failed program, with its stderr.
     pub(crate) fn failure(&self) -> ToolError {
-        let said =
-            if self.stderr_line.is_empty() { "it does not say why" } else { &self.stderr_line };
+        let said = if self.stderr_line.is_empty() { "no error message" } else { &self.stderr_line };
         ToolError::unavailable(format!("{} failed: {said}", self.name))
     }
 }

@@ -1,4 +1,4 @@
-//! The session's environment: what programs started in it will see.
+//! `env_manager`: the session's environment, as programs started in it see it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -16,21 +16,23 @@ use hermes_secrets::own_env;
 use serde::{Deserialize, Serialize};
 
 use crate::blocking::blocking;
-use crate::environment::{self, VariableEntry, VariableMask, VariableSource, dotenv};
+use hermes_store::dotenv::DotenvFile;
+
+use crate::environment::{self, VariableEntry, VariableMask, VariableSource};
 use crate::remote;
 use crate::secrets::{self, MaskedValue};
 use crate::shell;
 
-/// The session document that holds the changes.
+/// The session document with the changes.
 const ENV_DOCUMENT: &str = "env";
 const PATH_VARIABLE: &str = "PATH";
-/// The most characters of a value in a list; `get` shows all.
+/// Maximum characters of a value in a list; `get` shows all.
 const PREVIEW_CHARS: usize = 200;
-/// The largest file that is loaded.
+/// Maximum size of a file to load.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
-const MASKED_HINT: &str = "Secrets are handed to programs, not shown.";
+const MASKED_HINT: &str = "Secrets are passed to programs but not shown.";
 const WITHHELD_HINT: &str =
-    "hermes has it, programs do not get it. If they need it, set it in the session.";
+    "hermes has it, but programs do not get it. If they need it, set it in the session.";
 
 #[derive(Debug, Default)]
 pub(crate) struct EnvManager;
@@ -42,9 +44,9 @@ pub(crate) struct Args {
     action: EnvAction,
     /// For get, set, unset.
     name: Option<String>,
-    /// For set; taken as it is.
+    /// For set; not expanded.
     value: Option<String>,
-    /// For load. One called .env is read only where the permission profile opens it.
+    /// For load. .env files are read only if the permission profile allows it.
     path: Option<String>,
     /// For list: part of a name, or a pattern such as AWS_*.
     filter: Option<String>,
@@ -70,7 +72,7 @@ pub(crate) enum EnvAnswer {
         source: VariableSource,
         #[serde(skip_serializing_if = "is_false")]
         masked: bool,
-        /// Whether programs do not get it.
+        /// Whether the variable is withheld from programs.
         #[serde(skip_serializing_if = "is_false")]
         withheld: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,16 +83,16 @@ pub(crate) enum EnvAnswer {
         variables: BTreeMap<String, String>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         masked: Vec<String>,
-        /// Names whose value is longer than shown.
+        /// Names whose value is truncated.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         shortened: Vec<String>,
-        /// Names that hermes has, and that programs do not get.
+        /// Names that are set in hermes but withheld from programs.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         withheld: Vec<String>,
     },
     Unset {
         name: String,
-        /// Whether it was set before.
+        /// Whether the variable was set before.
         was_set: bool,
     },
     Loaded {
@@ -98,7 +100,8 @@ pub(crate) enum EnvAnswer {
         loaded: Vec<String>,
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         skipped: BTreeMap<String, &'static str>,
-        /// Names that the file refers to and that are not set; taken as empty.
+        /// Names that the file references but that are not set; expanded as
+        /// empty.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         unresolved: Vec<String>,
     },
@@ -148,16 +151,16 @@ impl Tool for EnvManager {
                 .expects(r#"{"name":"APP_MODE","value":"test","source":"session"}"#),
             )
             .example(
-                // A file that is called .env is denied by most profiles.
+                // Most profiles deny reading a file named .env.
                 ToolExample::new(
-                    "Load a file of variables",
+                    "Load a dotenv file",
                     r#"{"action":"load","path":"dev.env"}"#,
                 )
                 .file("dev.env", "# local settings\nPORT=8080\nexport API_TOKEN='abc'\n")
                 .expects(r#"{"loaded":["API_TOKEN","PORT"]}"#),
             )
             .example(
-                ToolExample::new("What did this session change", r#"{"action":"diff"}"#)
+                ToolExample::new("Show what this session changed", r#"{"action":"diff"}"#)
                     .expects(r#"{"set":{},"unset":[]}"#),
             )
     }
@@ -206,10 +209,10 @@ fn require_argument(
     parameter: &str,
     action: &str,
 ) -> Result<String, ToolError> {
-    value.ok_or_else(|| ToolError::invalid(format!("'{parameter}' is needed to {action}")))
+    value.ok_or_else(|| ToolError::invalid(format!("'{parameter}' is required for {action}")))
 }
 
-/// The environment as the session has it.
+/// The session's environment.
 struct EnvironmentView {
     visible: BTreeMap<String, VariableEntry>,
     around: ShellEnv,
@@ -237,7 +240,7 @@ impl EnvironmentView {
         MaskedValue { text, masked: true }
     }
 
-    /// Whether there was such a variable before the session changed something.
+    /// Whether the variable was set before the session's changes.
     fn was_inherited(&self, name: &str) -> bool {
         match &self.around.host {
             None => std::env::var_os(name).is_some(),
@@ -245,15 +248,15 @@ impl EnvironmentView {
         }
     }
 
-    /// What a program of the session has under that name.
+    /// The value that programs of the session see.
     fn program_value(&self, name: &str) -> Option<String> {
         let entry = self.visible.get(name).filter(|entry| !entry.withheld)?;
         Some(entry.value.clone())
     }
 
-    /// Whether a program could be started with this search path.
+    /// Fails if no program could be started with this PATH.
     fn check_path(&self, value: &str) -> Result<(), ToolError> {
-        // What lies on the paths of another place is not known here.
+        // The PATH directories of a remote backend are not visible here.
         if !self.is_local() {
             return Ok(());
         }
@@ -278,8 +281,8 @@ impl EnvironmentView {
     }
 }
 
-/// What the session's shell knows of these counts no longer: they are what was
-/// said last.
+/// Removes variables from the session's shell state, so the latest change takes
+/// precedence.
 fn override_shell<'a>(
     names: impl IntoIterator<Item = &'a str>,
     view: &EnvironmentView,
@@ -314,9 +317,9 @@ fn get(name: String, view: &EnvironmentView) -> Result<EnvAnswer, ToolError> {
         .collect();
     let error = ToolError::not_found(format!("{name} {state}"));
     Err(if near.is_empty() {
-        error.with_hint("The action list shows what is set.")
+        error.with_hint("action=list shows the variables that are set.")
     } else {
-        error.with_hint(format!("These are set: {}", near.join(", ")))
+        error.with_hint(format!("Similar names that are set: {}", near.join(", ")))
     })
 }
 
@@ -369,7 +372,8 @@ fn unset(name: String, view: &EnvironmentView, cx: &ToolContext) -> Result<EnvAn
     environment::check_writable(&name)?;
     let was_set = view.visible.contains_key(&name);
     cx.session.update(ENV_DOCUMENT, |changes: &mut EnvOverrides| {
-        // Another process of this session may have it even if this one has not.
+        // Recorded even if unset here: another process of this session may have
+        // it set.
         changes.insert(name.clone(), None);
     })?;
     override_shell([name.as_str()], view, cx)?;
@@ -385,25 +389,22 @@ async fn load(
     let resolved = cx.working_dir.resolve(path);
     let text = read(path, &resolved, jobs, cx).await?;
     let known = |name: &str| view.program_value(name);
-    let parsed = dotenv::parse(&text, &known, environment::MAX_VALUE_BYTES).map_err(|problem| {
-        ToolError::invalid(format!(
-            "{} cannot be loaded: line {}: {}",
-            resolved.display(),
-            problem.line,
-            problem.message
-        ))
-        .with_hint("Nothing was loaded. Mend the line and load it again.")
-    })?;
+    let parsed = DotenvFile::expand(&text, &known, environment::MAX_VALUE_BYTES);
+    if let Some(problem) = parsed.problems.first() {
+        return Err(ToolError::invalid(format!("{} cannot be loaded: {problem}", resolved.display()))
+            .with_hint("Nothing was loaded. Fix the line and load it again."));
+    }
     let mut skipped = BTreeMap::new();
     let mut wanted = BTreeMap::new();
-    for (name, value) in parsed.variables {
+    for (name, value) in parsed.vars {
         let refused = match environment::protection_reason(&name) {
-            _ if environment::check_name(&name).is_err() => Some("no shell knows such a name"),
+            _ if environment::check_name(&name).is_err() => Some("not a valid shell variable name"),
             None if name == PATH_VARIABLE && view.check_path(&value).is_err() => {
-                Some("no bash is on it, so no command could be started")
+                Some("it has no bash, so no command could be started")
             }
             None => environment::redirects_programs(&name, &value)
-                .then_some("programs would run or reach something else with it: set it by itself"),
+                .then_some("it changes which programs run or what they connect to: use \
+                    action=set for it"),
             why => why,
         };
         if let Some(why) = refused {
@@ -427,7 +428,7 @@ async fn load(
     Ok(EnvAnswer::Loaded { path: resolved.display().to_string(), loaded, skipped, unresolved })
 }
 
-/// The text of a file, which is where commands run.
+/// Reads a text file on the backend.
 async fn read(
     name: &str,
     path: &Path,
@@ -467,8 +468,8 @@ fn diff(view: &EnvironmentView) -> EnvAnswer {
     let (mut set, mut unset, mut masked) = (BTreeMap::new(), Vec::new(), Vec::new());
     for name in environment::changed_names(&view.around) {
         let Some(value) = view.program_value(&name) else {
-            // What the shell keeps to itself, and what nobody had set, was never in
-            // an environment.
+            // Unexported shell variables and variables that were never set were
+            // not in the environment.
             let is_there = view.around.base_environment.contains_key(OsStr::new(&name));
             if is_there || view.was_inherited(&name) {
                 unset.push(name);

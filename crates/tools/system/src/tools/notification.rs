@@ -1,4 +1,5 @@
-//! A message on the user's desktop, or at least a bell.
+//! `notification`: shows a desktop notification, or rings the terminal bell as
+//! a fallback.
 
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -19,10 +20,10 @@ const APPLICATION_NAME: &str = "hermes";
 const MAX_TITLE_CHARS: usize = 200;
 const MAX_MESSAGE_CHARS: usize = 4_000;
 const MAX_REPLY_BYTES: usize = 64 * 1024;
-/// How names of images end.
+/// File extensions of images.
 const IMAGE_EXTENSIONS: [&str; 8] = ["png", "svg", "jpg", "jpeg", "gif", "ico", "webp", "xpm"];
 
-/// Its arguments are title, message and the name of a sound, each as it is.
+/// Takes title, message and sound name as arguments, each passed verbatim.
 const NOTIFY_APPLESCRIPT: &str = "on run argv
   if (item 3 of argv) is \"\" then
     display notification (item 2 of argv) with title (item 1 of argv)
@@ -35,7 +36,7 @@ end run
 #[derive(Debug)]
 pub(crate) struct Notification {
     desktop: DesktopEnv,
-    /// Whether standard error is a terminal, which has a bell.
+    /// Whether stderr is a terminal, which has a bell.
     has_bell: bool,
 }
 
@@ -48,17 +49,17 @@ impl Default for Notification {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// The text, shown as it is.
+    /// Text, shown verbatim.
     #[schemars(length(max = 4000))]
     message: String,
     /// Default: hermes.
     #[schemars(length(max = 200))]
     title: Option<String>,
-    /// critical stays until it is dismissed.
+    /// critical stays until dismissed.
     urgency: Option<NotificationUrgency>,
-    /// Name of a theme's icon (dialog-warning), or path of an image.
+    /// Theme icon name (dialog-warning) or image path.
     icon: Option<String>,
-    /// Seconds on the screen; 0 stays. Default: the desktop decides.
+    /// Seconds shown; 0 stays. Default: set by the desktop.
     #[schemars(range(max = 86400))]
     timeout: Option<u32>,
 }
@@ -74,10 +75,10 @@ enum NotificationUrgency {
 #[derive(Debug, Serialize)]
 pub(crate) struct NotificationAnswer {
     delivered_by: NotificationChannel,
-    /// Why it was no better one.
+    /// Why no better channel was used.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    /// What the deliverer cannot do.
+    /// Arguments that the channel does not support.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     ignored: Vec<&'static str>,
 }
@@ -99,7 +100,7 @@ impl Tool for Notification {
             .emoji("🔔")
             .description(
                 "Show the user a desktop notification, for instance when long work is done. \
-                 Without a desktop the terminal's bell rings; delivered_by tells.",
+                 Without a desktop, rings the terminal bell; see delivered_by.",
             )
             .alias("notify")
             .alias("send_notification")
@@ -121,7 +122,7 @@ impl Tool for Notification {
             )
             .example(
                 ToolExample::new(
-                    "Something needs attention",
+                    "Ask for attention",
                     r#"{"message":"The disk is nearly full","urgency":"critical","timeout":0}"#,
                 )
                 .expects("{}"),
@@ -149,7 +150,7 @@ impl Tool for Notification {
         if !(self.has_bell && ring_bell()) {
             return Err(error);
         }
-        let reason = format!("{}; the bell rang, the text was not shown", error.message());
+        let reason = format!("{}; rang the bell, the text was not shown", error.message());
         Ok(NotificationAnswer {
             delivered_by: NotificationChannel::Bell,
             reason: Some(reason),
@@ -169,14 +170,14 @@ fn show_effect() -> Effect {
     Effect { scope: Scope::NOTIFICATION_SHOW, resource: Resource::Name("desktop".to_owned()) }
 }
 
-/// How the desktop is told.
+/// How to reach the desktop's notification service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DesktopNotifier {
     NotifySend,
     Osascript,
 }
 
-/// Why it cannot be told, and what would help.
+/// Why no notifier is available, and how to get one.
 #[derive(Debug)]
 struct NotifierUnavailable {
     reason: &'static str,
@@ -190,7 +191,7 @@ impl DesktopNotifier {
         }
         if !desktop.has_session_bus() {
             return Err(NotifierUnavailable {
-                reason: "There is no desktop session: DBUS_SESSION_BUS_ADDRESS is not set",
+                reason: "No desktop session: DBUS_SESSION_BUS_ADDRESS is not set",
                 fix: "Start hermes in a desktop session, or in a terminal for its bell.",
             });
         }
@@ -218,9 +219,9 @@ impl Args {
             }
             if text.chars().count() > longest {
                 return Err(ToolError::invalid(format!(
-                    "'{name}' may have {longest} characters at most"
+                    "'{name}' exceeds {longest} characters"
                 ))
-                .with_hint("Say it shorter; long text belongs in a file."));
+                .with_hint("Shorten it; put long text into a file."));
             }
         }
         if self.message.trim().is_empty() {
@@ -233,8 +234,8 @@ impl Args {
         self.title.as_deref().filter(|title| !title.trim().is_empty()).unwrap_or(APPLICATION_NAME)
     }
 
-    /// An icon with a slash is a file, and so is one that ends like an image;
-    /// all others are names of the theme's, which have no such end.
+    /// The path of an icon file. An icon with a slash or an image extension is
+    /// a file; any other is a theme icon name, which has no extension.
     fn icon_path(&self, at: &WorkingDir) -> Option<PathBuf> {
         let is_image = |icon: &str| {
             let end = Path::new(icon).extension().and_then(OsStr::to_str).unwrap_or_default();
@@ -244,7 +245,7 @@ impl Args {
         Some(at.resolve(icon))
     }
 
-    /// The icon as the desktop wants it.
+    /// Resolves the icon for the desktop.
     async fn find_icon(&self, cx: &ToolContext) -> Result<Option<PathBuf>, ToolError> {
         let Some(path) = self.icon_path(&cx.working_dir) else {
             return Ok(self.icon.as_deref().filter(|icon| !icon.is_empty()).map(PathBuf::from));
@@ -252,9 +253,9 @@ impl Args {
         if let Some(jobs) = remote::remote_jobs(cx) {
             let place = jobs.backend().name().to_owned();
             return Err(ToolError::invalid(format!(
-                "The icon would be a file of {place}, and the desktop is not there"
+                "The icon is a file on {place}, which the desktop cannot read"
             ))
-            .with_hint("Leave it out, or name an icon of the desktop's theme."));
+            .with_hint("Omit it, or name an icon of the desktop's theme."));
         }
         let own = cx.clone();
         let real = blocking(cx, move || {
@@ -265,7 +266,7 @@ impl Args {
         real.await?.map(Some)
     }
 
-    /// What was asked for beside the text.
+    /// The optional arguments that were given.
     fn requested_extras(&self) -> impl Iterator<Item = &'static str> {
         let asked = [
             ("urgency", self.urgency.is_some()),
@@ -304,7 +305,7 @@ impl Notification {
         let ended = program.args(["--", args.title(), &body]).run(cx).await?;
         ended.require_success().map_err(|error| {
             error.with_hint(
-                "Check that a notification daemon runs (the desktop's own, dunst, mako).",
+                "Check that a notification daemon is running (the desktop's own, dunst, mako).",
             )
         })?;
         Ok(NotificationAnswer {
@@ -314,8 +315,8 @@ impl Notification {
         })
     }
 
-    /// The message so that it comes out as it is: `notify-send` reads
-    /// backslashes, and most desktops read markup.
+    /// Escapes the message so it is shown verbatim: `notify-send` interprets
+    /// backslashes, and most desktops interpret markup.
     async fn body(&self, message: &str, cx: &ToolContext) -> Result<String, ToolError> {
         let literal = message.replace('\\', "\\\\");
         if !literal.contains(['&', '<', '>']) || !self.reads_markup(cx).await? {
@@ -324,7 +325,8 @@ impl Notification {
         Ok(literal.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;"))
     }
 
-    /// Asks the desktop. One that cannot be asked does, like most.
+    /// Queries the notification service. Assumes markup if the query fails, as
+    /// most desktops support it.
     async fn reads_markup(&self, cx: &ToolContext) -> Result<bool, ToolError> {
         let Ok(program) = DesktopProgram::new(&self.desktop, "dbus-send") else { return Ok(true) };
         let asked = program
@@ -355,7 +357,7 @@ impl Notification {
             .run(cx)
             .await?;
         ended.require_success().map_err(|error| {
-            error.with_hint("Allow notifications of Script Editor in the system's settings.")
+            error.with_hint("Allow notifications from Script Editor in the system settings.")
         })?;
         let ignored = args.requested_extras().filter(|name| *name != "urgency").collect();
         Ok(NotificationAnswer {
@@ -366,7 +368,7 @@ impl Notification {
     }
 }
 
-/// Whether it rang.
+/// Rings the terminal bell; whether that succeeded.
 fn ring_bell() -> bool {
     let mut terminal = io::stderr().lock();
     terminal.write_all(b"\x07").and_then(|()| terminal.flush()).is_ok()

@@ -1,20 +1,20 @@
-//! How sessions and messages are shown: long ones are clipped, so that an
-//! answer stays small whatever was said.
+//! Excerpts of sessions and messages: long ones are truncated to keep results
+//! small.
 
 use hermes_history::{FoundSession, MessageHit, MessageState, SessionSummary, StoredMessage};
 use serde::Serialize;
 
-/// The most characters of a message, by where it is shown.
+/// Maximum number of characters of a message, by context.
 pub(super) const MAX_SCROLL_CHARS: usize = 2_000;
 pub(super) const MAX_READ_CHARS: usize = 1_000;
 const MAX_CONTEXT_CHARS: usize = 600;
 const MAX_BOOKEND_CHARS: usize = 300;
-/// The message that was looked for gets more room.
+/// The matched message gets more room.
 const MAX_ANCHOR_CHARS: usize = 1_500;
-/// The most characters of a call's arguments.
+/// Maximum number of characters of a call's arguments.
 const MAX_ARGUMENT_CHARS: usize = 200;
 
-/// A session that was found.
+/// A matching session.
 #[derive(Debug, Serialize)]
 pub(crate) struct SessionExcerpt {
     session_id: String,
@@ -63,7 +63,7 @@ impl SessionExcerpt {
         }
     }
 
-    /// One of several places in a session.
+    /// Creates the excerpt for one of several hits in a session.
     pub(super) fn from_hit(
         session: &SessionSummary,
         hit: MessageHit,
@@ -98,7 +98,7 @@ impl SessionExcerpt {
     }
 }
 
-/// A session of a list.
+/// A session in a list.
 #[derive(Debug, Serialize)]
 pub(crate) struct SessionOverview {
     session_id: String,
@@ -145,7 +145,7 @@ pub(crate) struct MessageExcerpt {
     tool_call_id: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<ToolCallExcerpt>,
-    /// Whether it sums up what came before.
+    /// Whether it summarizes earlier messages.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     summary: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -185,7 +185,8 @@ impl MessageExcerpt {
     }
 }
 
-/// The beginning and the end of a long text, and how much is left out.
+/// Keeps the beginning and the end of a long text, and counts the omitted
+/// characters.
 fn elide_middle(text: &str, most: usize) -> String {
     let length = text.chars().count();
     if length <= most {

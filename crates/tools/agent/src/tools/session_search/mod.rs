@@ -1,4 +1,4 @@
-//! What was said in earlier sessions: found, read, listed.
+//! Searches, reads and lists earlier sessions.
 
 mod excerpts;
 
@@ -16,13 +16,13 @@ use serde::{Deserialize, Serialize};
 
 use excerpts::{MessageExcerpt, SessionExcerpt, SessionOverview};
 
-/// What the effect names.
+/// The resource name of the effect.
 const SESSIONS_RESOURCE: &str = "sessions";
-/// A session that is longer is shown without its middle.
+/// Number of messages above which a session is shown without its middle.
 const MAX_WHOLE_MESSAGES: usize = 30;
-/// So many of its first messages, and so many of its last.
+/// Number of first and last messages shown of a long session.
 const HEAD_AND_TAIL_MESSAGES: (usize, usize) = (20, 10);
-/// Sessions that are parts of others' work.
+/// Sources of sessions that are part of another session's work.
 const HIDDEN_SOURCES: [&str; 2] = ["subagent", "tool"];
 const MESSAGE_ROLES: [&str; 4] = ["user", "assistant", "tool", "system"];
 
@@ -32,21 +32,23 @@ pub(crate) struct SessionSearch;
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// Words to look for, in any script; "phrases", OR, NOT and begin* work. With session_id: only there.
+    /// Search words, in any script; "phrases", OR, NOT and prefix* work. With
+    /// session_id: only there.
     query: Option<String>,
-    /// Roles to look at, comma-separated: user, assistant, tool, system. Default: user,assistant.
+    /// Roles to search, comma-separated: user, assistant, tool, system.
+    /// Default: user,assistant.
     role_filter: Option<String>,
-    /// How many sessions (default 3, at most 10).
+    /// Number of sessions (default 3, max 10).
     #[schemars(range(min = 1, max = 10))]
     limit: Option<usize>,
     /// The session to read, or `profile/id`.
     session_id: Option<String>,
     /// Read around this message of session_id.
     around_message_id: Option<i64>,
-    /// Messages on each side (default 5, at most 20).
+    /// Messages on each side (default 5, max 20).
     #[schemars(range(min = 1, max = 20))]
     window: Option<usize>,
-    /// Order by time instead of by fit.
+    /// Order by time, not relevance.
     sort: Option<SessionOrder>,
     /// Not before: a date, a date and time, or 2h, 3d, 1w ago.
     since: Option<String>,
@@ -54,7 +56,7 @@ pub(crate) struct Args {
     until: Option<String>,
     /// Another profile's sessions.
     profile: Option<String>,
-    /// Give a summary by a model instead of the messages.
+    /// Return a model's summary instead of the messages.
     #[serde(default)]
     summarize: bool,
 }
@@ -73,7 +75,7 @@ pub(crate) enum SessionSearchAnswer {
         query: String,
         results: Vec<SessionExcerpt>,
         count: usize,
-        /// How many sessions have it.
+        /// Number of sessions that match.
         sessions_searched: usize,
     },
     Scroll {
@@ -98,7 +100,7 @@ pub(crate) enum SessionSearchAnswer {
         results: Vec<SessionOverview>,
         count: usize,
     },
-    /// What a model makes of it.
+    /// A model's summary of the result.
     Summary {
         #[serde(skip_serializing_if = "Option::is_none")]
         query: Option<String>,
@@ -128,7 +130,7 @@ impl Tool for SessionSearch {
             .keyword("recall")
             .example(
                 ToolExample::new(
-                    "Find what was said about a thing",
+                    "Search earlier conversations",
                     r#"{"query":"deploy kubernetes"}"#,
                 )
                 .expects(r#"{"mode":"discover","query":"deploy kubernetes"}"#),
@@ -152,12 +154,12 @@ impl Tool for SessionSearch {
         });
         let outcome = cx.run_until_cancelled(work).await?;
         let outcome =
-            outcome.map_err(|e| ToolError::internal(format!("The search was lost: {e}")))??;
+            outcome.map_err(|e| ToolError::internal(format!("The search worker failed: {e}")))??;
         if !summarize {
             return Ok(outcome);
         }
         let Some(model) = cx.ports.get::<dyn Summarizer>() else {
-            return Err(ToolError::unavailable("No model is here to sum it up")
+            return Err(ToolError::unavailable("No model is available to summarize the result")
                 .with_hint("Leave summarize out to get the messages."));
         };
         let session_ids = outcome.session_ids();
@@ -165,13 +167,13 @@ impl Tool for SessionSearch {
             return Ok(outcome);
         }
         let found = serde_json::to_string(&outcome)
-            .map_err(|e| ToolError::internal(format!("It cannot be told: {e}")))?;
-        cx.report_progress(None, "summing up");
+            .map_err(|e| ToolError::internal(format!("Cannot serialize the result: {e}")))?;
+        cx.report_progress(None, "summarizing");
         let summary = cx
             .run_until_cancelled(model.summarize(summary_prompt(query.as_deref(), &found)))
             .await?;
         let summary = summary.map_err(|why| {
-            ToolError::unavailable(format!("It could not be summed up: {why}"))
+            ToolError::unavailable(format!("The summary failed: {why}"))
                 .with_hint("Leave summarize out to get the messages.")
         })?;
         Ok(SessionSearchAnswer::Summary { query, session_ids, summary })
@@ -179,7 +181,7 @@ impl Tool for SessionSearch {
 }
 
 impl SessionSearchAnswer {
-    /// The sessions that it is about.
+    /// Returns the ids of the sessions in the result.
     fn session_ids(&self) -> Vec<String> {
         let mut ids: Vec<String> = match self {
             Self::Discover { results, .. } => {
@@ -197,7 +199,8 @@ impl SessionSearchAnswer {
     }
 }
 
-/// What the model is asked. What was found is data, so it comes as JSON.
+/// Builds the summary prompt. The excerpts are data, so they are passed as
+/// JSON.
 fn summary_prompt(query: Option<&str>, found: &str) -> String {
     let about = match query {
         Some(query) => format!("what they say about {query:?}"),
@@ -211,10 +214,10 @@ fn summary_prompt(query: Option<&str>, found: &str) -> String {
     )
 }
 
-/// A question and who asks it.
+/// A search request and its caller.
 struct SessionSearchRequest<'a> {
     args: &'a Args,
-    /// The session that asks.
+    /// The session that makes the call.
     calling_session: &'a str,
     history: Option<Arc<HomeHistory>>,
 }
@@ -226,8 +229,8 @@ impl SessionSearchRequest<'_> {
         match (query, named, self.args.around_message_id) {
             (Some(query), session, None) => self.discover(query, session),
             (_, Some(session), Some(message)) => self.scroll(session, message),
-            (_, None, Some(_)) => Err(ToolError::invalid("around_message_id needs session_id")
-                .with_hint("Give the session_id that the message was found in.")),
+            (_, None, Some(_)) => Err(ToolError::invalid("around_message_id requires session_id")
+                .with_hint("Give the session_id of the message.")),
             (None, Some(session), None) => self.read(session),
             (None, None, None) => self.browse(),
         }
@@ -312,13 +315,13 @@ impl SessionSearchRequest<'_> {
             ));
             session = owner;
         }
-        // What was folded into a summary is no longer before the model's eyes.
+        // Messages folded into a summary are no longer in the model's context.
         if profile.is_none()
             && session.id == self.calling_session
             && kept.state == MessageState::Live
         {
-            return Err(ToolError::invalid("That message is in the present conversation")
-                .with_hint("Look above; only earlier sessions are read here."));
+            return Err(ToolError::invalid("That message is in the current conversation")
+                .with_hint("See above; this tool reads only earlier sessions."));
         }
         let around =
             reader.messages_around(&session, message, self.window()).map_err(history_error)?;
@@ -387,7 +390,8 @@ impl SessionSearchRequest<'_> {
         Ok(SessionSearchAnswer::Browse { count: results.len(), results })
     }
 
-    /// The sessions that are asked for; none if there are none yet.
+    /// Returns the reader for the requested profile; none if no sessions exist
+    /// yet.
     fn reader(&self) -> Result<Option<Arc<HistoryReader>>, ToolError> {
         let Some(history) = &self.history else { return Ok(None) };
         match self.args.profile.as_deref().filter(|name| !name.is_empty()) {
@@ -399,7 +403,7 @@ impl SessionSearchRequest<'_> {
         }
     }
 
-    /// A session, where it is, and the profile if it is another's.
+    /// Returns a session, its reader, and its profile if it is another one.
     fn find_session(
         &self,
         id: &str,
@@ -418,7 +422,7 @@ impl SessionSearchRequest<'_> {
             None => (history.profiles(), id),
         };
         for name in profiles {
-            // A profile that cannot be read is not where it is.
+            // Skip profiles that cannot be read.
             let Ok(Some(reader)) = history.profile_reader(&name) else { continue };
             if let Ok(session) = reader.session(id) {
                 return Ok((Arc::new(reader), session, Some(name)));
@@ -434,7 +438,7 @@ impl SessionSearchRequest<'_> {
         let roles = filter.split(',').map(|role| role.trim().to_lowercase());
         let roles: Vec<String> = roles.filter(|role| !role.is_empty()).collect();
         match roles.iter().find(|role| !MESSAGE_ROLES.contains(&role.as_str())) {
-            Some(other) => Err(ToolError::invalid(format!("Nobody has the role '{other}'"))
+            Some(other) => Err(ToolError::invalid(format!("No role '{other}' exists"))
                 .with_hint(format!("The roles are {}.", MESSAGE_ROLES.join(", ")))),
             None => Ok(roles),
         }
@@ -444,15 +448,15 @@ impl SessionSearchRequest<'_> {
 fn parse_time_argument(name: &str, text: Option<&str>) -> Result<Option<Timestamp>, ToolError> {
     let Some(text) = text.filter(|text| !text.trim().is_empty()) else { return Ok(None) };
     let wrong = || {
-        ToolError::invalid(format!("{name}: '{text}' is no point in time"))
-            .with_hint("Write 2h, 3d or 1w for so long ago, or a date such as 2026-01-31.")
+        ToolError::invalid(format!("{name}: '{text}' is not a valid time"))
+            .with_hint("Write 2h, 3d or 1w for a time ago, or a date such as 2026-01-31.")
     };
     parse_time(text).map(Some).ok_or_else(wrong)
 }
 
 fn profile_not_found(history: &HomeHistory, name: &str) -> ToolError {
     let names = history.profiles();
-    ToolError::not_found(format!("There are no sessions of a profile '{name}'")).with_hint(format!(
+    ToolError::not_found(format!("Profile '{name}' has no sessions")).with_hint(format!(
         "Profiles with sessions: {}.",
         if names.is_empty() { "none".to_owned() } else { names.join(", ") }
     ))

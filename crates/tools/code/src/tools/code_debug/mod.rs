@@ -1,5 +1,5 @@
-//! `code_debug`: a program run until it stops where it was asked to, looked
-//! at there, and led on.
+//! `code_debug`: runs a program under a debugger, inspects it when it stops,
+//! and steps through it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -24,9 +24,9 @@ mod start;
 
 /// Seconds that a program may run before it is paused.
 const DEFAULT_TIMEOUT_SECS: u64 = 60;
-/// How long a program that was asked to pause is waited for.
+/// How long to wait for a program to pause.
 const PAUSE_TIMEOUT: Duration = Duration::from_secs(3);
-/// How often one hears of a program that runs.
+/// Interval between progress reports.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Default)]
@@ -34,7 +34,7 @@ pub(crate) struct CodeDebug {
     sessions: DebugSessions,
 }
 
-/// What to do.
+/// The action.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum DebugAction {
@@ -74,7 +74,7 @@ pub(crate) struct Args {
     /// Default run.
     #[serde(default)]
     action: DebugAction,
-    /// Default: the last.
+    /// Default: latest.
     session: Option<String>,
     /// File to run, or -m and a Python module.
     program: Option<String>,
@@ -82,11 +82,12 @@ pub(crate) struct Args {
     test: Option<String>,
     /// Its arguments.
     args: Option<Vec<String>>,
-    /// Folder to run in.
+    /// Working dir.
     cwd: Option<String>,
-    /// More variables.
+    /// Env variables.
     env: Option<BTreeMap<String, String>>,
-    /// File and line, or function. hit: only the n-th time; log: print this and go on.
+    /// File and line, or function. hit: n-th time only; log: print this and
+    /// continue.
     #[serde(default)]
     breakpoints: Vec<BreakpointArgs>,
     /// uncaught (default), user_uncaught, raised, none, or exception classes; entry; libraries, too.
@@ -94,9 +95,9 @@ pub(crate) struct Args {
     /// 0 is the innermost.
     #[schemars(with = "Option<i64>")]
     frame: Option<usize>,
-    /// To evaluate, or a variable to open: self.items[3].
+    /// Expression, or variable to expand: self.items[3].
     expression: Option<String>,
-    /// Seconds until it is paused (60).
+    /// Seconds until paused (60).
     #[schemars(with = "Option<i64>")]
     timeout: Option<u64>,
 }
@@ -126,7 +127,7 @@ impl Tool for CodeDebug {
             .timeout(Duration::from_secs(3_700))
             .example(
                 ToolExample::new(
-                    "Stop in a loop when something is true",
+                    "Stop in a loop on a condition",
                     r#"{"program":"sum.js","breakpoints":[{"file":"sum.js","line":3,"condition":"n === 2"}]}"#,
                 )
                 .file(
@@ -135,7 +136,7 @@ impl Tool for CodeDebug {
                 )
                 .expects(r#"{"status":"stopped","reason":"breakpoint","location":{"file":"sum.js","line":3}}"#),
             )
-            .example(ToolExample::new("What is being debugged", r#"{"action":"list"}"#))
+            .example(ToolExample::new("List debug sessions", r#"{"action":"list"}"#))
     }
 
     fn effects(&self, args: &Args, at: &WorkingDir) -> Vec<Effect> {
@@ -201,11 +202,11 @@ impl CodeDebug {
     ) -> Result<Output, ToolError> {
         let session = cx.run_until_cancelled(start.start(id, cx)).await??;
         self.sessions.add(Arc::clone(&session));
-        // It is among those that are kept now.
+        // The session is registered now.
         drop(place);
         let told = self.wait_for_stop(&session, until, args, cx).await;
         if told.as_ref().is_err_and(|_| cx.cancel.is_cancelled()) {
-            // Nobody has heard of it.
+            // The caller never received the session id.
             self.sessions.remove(&session);
             session.end().await;
         }
@@ -230,7 +231,7 @@ impl CodeDebug {
             | DebugAction::StepOver
             | DebugAction::StepInto
             | DebugAction::StepOut => {
-                // One that still runs is waited for.
+                // A program that is still running only needs waiting.
                 if args.action != DebugAction::Continue
                     || session.status() != DebuggeeStatus::Running
                 {
@@ -250,7 +251,7 @@ impl CodeDebug {
                 self.sessions.remove(session);
                 let mut output =
                     DebugReport::new(session, cx, args).describe_state(session.status()).await?;
-                output.add_note("The session is over.");
+                output.add_note("The session has ended.");
                 Ok(output)
             }
             DebugAction::Variables | DebugAction::Evaluate => {
@@ -268,15 +269,15 @@ impl CodeDebug {
             DebugAction::ClearBreakpoints => {
                 let gone = clear_breakpoints(session, args, cx).await?;
                 let mut output = DebugReport::new(session, cx, args).breakpoints();
-                output.add_note(&format!("{gone} taken away."));
+                output.add_note(&format!("{gone} removed."));
                 Ok(output)
             }
             _ => DebugReport::new(session, cx, args).describe_state(session.status()).await,
         }
     }
 
-    /// Waits for a stop. A program that takes too long is paused, so that one
-    /// sees where it is.
+    /// Waits for a stop. Pauses a program that takes too long, to show where it
+    /// is.
     async fn wait_for_stop(
         &self,
         session: &Arc<DebugSession>,
@@ -304,26 +305,27 @@ impl CodeDebug {
         let seconds = began.elapsed().as_secs();
         output.add_note(&match (met, asked) {
             (DebuggeeStatus::Stopped(_), _) => {
-                // The start of the program is part of the time that it was given.
+                // The timeout includes the start of the program.
                 format!(
-                    "It had not stopped when its time was up (after {seconds} s of running), so it \
-                     was paused here."
+                    "It had not stopped before the timeout (after {seconds} s of running), so \
+                     it was paused here."
                 )
             }
             (DebuggeeStatus::Ended(_), _) => String::new(),
             (DebuggeeStatus::Running, Ok(())) => format!(
-                "It still runs after {seconds} s and cannot be paused at once: it waits, or is in \
-                 code that the debugger does not see. It will stop as soon as it goes on."
+                "It is still running after {seconds} s and cannot be paused at once: it is \
+                 blocked, or in code that the debugger does not see. It will stop as soon as \
+                 it continues."
             ),
             (DebuggeeStatus::Running, Err(error)) => {
-                format!("It still runs after {seconds} s: {}.", error.message())
+                format!("It is still running after {seconds} s: {}.", error.message())
             }
         });
         Ok(output)
     }
 }
 
-/// The variables or the value that somebody wants to see.
+/// Returns the requested variables or value.
 async fn inspect_values(
     session: &DebugSession,
     frame: usize,
@@ -332,7 +334,7 @@ async fn inspect_values(
     let is_statement = args.action == DebugAction::Evaluate;
     let text = match is_statement {
         true => Some(args.expression.as_ref().ok_or_else(|| {
-            ToolError::invalid("There is nothing to evaluate").with_hint("Give 'expression'.")
+            ToolError::invalid("No expression to evaluate").with_hint("Give 'expression'.")
         })?),
         false => args.expression.as_ref(),
     };
@@ -347,7 +349,7 @@ async fn inspect_values(
     }
 }
 
-/// Takes the named breakpoints away, or all.
+/// Removes the given breakpoints, or all.
 async fn clear_breakpoints(
     session: &DebugSession,
     args: &Args,
@@ -376,7 +378,7 @@ async fn clear_breakpoints(
 
 fn deadline(seconds: Option<u64>, cx: &ToolContext) -> Instant {
     let limit = Duration::from_secs(seconds.unwrap_or(DEFAULT_TIMEOUT_SECS).clamp(1, 3_600));
-    // There must be time to pause it and to tell.
+    // Reserve time to pause the program and report.
     let left = cx.remaining().map(|left| left.saturating_sub(PAUSE_TIMEOUT * 2).mul_f64(0.9));
     Instant::now() + left.map_or(limit, |left| left.min(limit))
 }

@@ -1,4 +1,4 @@
-//! What a call tells of a program.
+//! Builds the output of a call.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -16,24 +16,24 @@ use serde::Serialize;
 
 use super::{Args, DebugAction, is_test_target};
 
-/// Lines around the one that it stopped at.
+/// Source lines shown before and after the current line.
 const CONTEXT_LINES: u64 = 4;
-/// The last line that is looked for.
+/// Highest line number for which source is shown.
 const MAX_SOURCE_LINE: u64 = 200_000;
-/// Frames that are shown, of the project and of others.
+/// Maximum number of frames shown, of the project and of libraries.
 const MAX_PROJECT_FRAMES: usize = 20;
 const MAX_LIBRARY_FRAMES: usize = 10;
-/// Bytes of output.
+/// Maximum bytes of output.
 const MAX_OUTPUT_BYTES: usize = 8_000;
 
-/// What a program is doing.
+/// State of a debugged program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum DebugRunStatus {
     Stopped,
     Running,
     Ended,
-    /// The answer to `list`.
+    /// The result of `list`.
     Listed,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Output {
     status: DebugRunStatus,
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
-    /// Why it has stopped.
+    /// Why it stopped.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,17 +54,17 @@ pub(crate) struct Output {
     /// Frames of the project first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     stack: Vec<FrameSummary>,
-    /// How many frames there are, if not all are shown.
+    /// Total number of frames, if not all are shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     frames_total: Option<usize>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     locals: Vec<DebugVariable>,
-    /// What was evaluated or opened.
+    /// The evaluated or expanded value.
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<DebugVariable>,
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<i64>,
-    /// What it printed since it was last told.
+    /// Output since the last report.
     #[serde(skip_serializing_if = "String::is_empty")]
     output: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -81,7 +81,7 @@ struct CodeLocation {
     line: u64,
     function: String,
     frame: usize,
-    /// The lines around it, the one that comes next marked.
+    /// The lines around it, with the next one marked.
     #[serde(skip_serializing_if = "String::is_empty")]
     source: String,
 }
@@ -140,7 +140,7 @@ impl Output {
     }
 }
 
-/// The answer to `list`.
+/// Returns the result of `list`.
 pub(super) fn list(sessions: &[Arc<DebugSession>], cx: &ToolContext) -> Output {
     let one = |session: &Arc<DebugSession>| {
         let (status, exit_code) = run_status(&session.status());
@@ -163,7 +163,7 @@ pub(super) fn list(sessions: &[Arc<DebugSession>], cx: &ToolContext) -> Output {
     let mut output = Output::empty(DebugRunStatus::Listed);
     output.sessions = sessions.iter().map(one).collect();
     if output.sessions.is_empty() {
-        output.add_note("Nothing is being debugged.");
+        output.add_note("No debug sessions.");
     }
     output
 }
@@ -176,7 +176,7 @@ fn run_status(met: &DebuggeeStatus) -> (DebugRunStatus, Option<i64>) {
     }
 }
 
-/// The frame that is meant: the one that was said, or the one that is shown.
+/// Returns the requested frame, or the one shown by default.
 pub(super) async fn selected_frame(
     session: &DebugSession,
     said: Option<usize>,
@@ -188,7 +188,8 @@ pub(super) async fn selected_frame(
     }
 }
 
-/// The frame that is worth a look: of an exception in a library, the project's.
+/// Returns the frame to show: for an exception in a library, the project's
+/// frame.
 fn relevant_frame(stop: &StopEvent, frames: &[StackFrame]) -> usize {
     let is_plain = ["breakpoint", "function breakpoint", "step", "entry"];
     if is_plain.contains(&stop.reason.as_str()) && !is_panic(stop, frames) {
@@ -197,18 +198,18 @@ fn relevant_frame(stop: &StopEvent, frames: &[StackFrame]) -> usize {
     frames.iter().position(|frame| frame.is_own).unwrap_or(0)
 }
 
-/// Whether it stopped where a panic begins.
+/// Whether it stopped at the start of a panic.
 fn is_panic(stop: &StopEvent, frames: &[StackFrame]) -> bool {
     let first = frames.first().map_or("", |frame| frame.function.as_str());
     stop.breakpoints.is_empty() && first.contains("rust_panic")
 }
 
-/// A path as somebody would write it.
+/// Returns a path relative to the working directory, if it is inside.
 fn display_path(path: &Path, cx: &ToolContext) -> String {
     path.strip_prefix(cx.working_dir.cwd()).unwrap_or(path).display().to_string()
 }
 
-/// The answer of a call in the making.
+/// Builder for the output of one call.
 #[derive(Debug)]
 pub(super) struct DebugReport<'a> {
     session: &'a Arc<DebugSession>,
@@ -229,18 +230,18 @@ impl<'a> DebugReport<'a> {
         let printed = self.session.take_output(MAX_OUTPUT_BYTES);
         output.output = match printed.skipped_bytes {
             0 => printed.text,
-            skipped => format!("[{skipped} bytes left out]\n{}", printed.text),
+            skipped => format!("[{skipped} bytes omitted]\n{}", printed.text),
         };
         output
     }
 
-    /// What it has come to.
+    /// Reports the state of the program.
     pub(super) async fn describe_state(&self, met: DebuggeeStatus) -> Result<Output, ToolError> {
         match &met {
             DebuggeeStatus::Stopped(stop) => self.stopped(stop, &met).await,
             DebuggeeStatus::Running => {
                 let mut output = self.base_output(&met);
-                // Not every debugger can tell.
+                // Not every debugger reports the stack of a running program.
                 if let Ok(frames) = self.session.stack().await {
                     self.add_location(&mut output, &frames, 0).await;
                     output.location = None;
@@ -283,26 +284,26 @@ impl<'a> DebugReport<'a> {
         let mut output = self.base_output(met);
         let breakpoints = self.shown_breakpoints();
         if let Some(reason) = self.session.end_reason() {
-            output.add_note(&format!("It was ended: {reason}."));
+            output.add_note(&format!("It was terminated: {reason}."));
         } else if let Some(complaint) =
             self.session.adapter_stderr().filter(|_| self.args.action != DebugAction::Stop)
         {
             let name = self.session.debugger.adapter.name();
-            let said = if complaint.is_empty() { "without a word".to_owned() } else { complaint };
+            let said = if complaint.is_empty() { "no error output".to_owned() } else { complaint };
             return Err(ToolError::unavailable(format!(
-                "The debugger ({name}) broke down: {said}"
+                "The debugger ({name}) crashed: {said}"
             ))
-            .with_hint("The program has ended with it. Run it again with action 'restart'.")
+            .with_hint("The program ended with it. Run it again with action 'restart'.")
             .with("session", self.session.id.as_str())
             .with("output", output.output.as_str()));
         }
         if let Some(signal) = code.filter(|code| *code < 0) {
             output.exit_code = Some(128 - signal);
-            output.add_note(&format!("It was ended by signal {}.", -signal));
+            output.add_note(&format!("It was killed by signal {}.", -signal));
         }
         let is_first = matches!(self.args.action, DebugAction::Run | DebugAction::Restart);
         if is_first && !breakpoints.is_empty() {
-            output.add_note("The program ended before it met a breakpoint.");
+            output.add_note("The program ended before it hit a breakpoint.");
             for one in breakpoints.iter().filter(|one| !one.verified) {
                 let place = match (&one.function, &one.file, one.line) {
                     (Some(function), ..) => format!("function {function}"),
@@ -321,7 +322,7 @@ impl<'a> DebugReport<'a> {
         Ok(output)
     }
 
-    /// What was opened or evaluated.
+    /// Reports an evaluated or expanded value.
     pub(super) async fn value(
         &self,
         mut values: Vec<DebugVariable>,
@@ -341,7 +342,7 @@ impl<'a> DebugReport<'a> {
         Ok(output)
     }
 
-    /// The breakpoints as they are now.
+    /// Reports the current breakpoints.
     pub(super) fn breakpoints(&self) -> Output {
         let mut output = self.base_output(&self.session.status());
         output.breakpoints = self.shown_breakpoints();
@@ -357,7 +358,7 @@ impl<'a> DebugReport<'a> {
         all
     }
 
-    /// What the debugger has made of lines without code.
+    /// Notes the breakpoints that the debugger moved off lines without code.
     fn moved_note(&self) -> String {
         let told = self.session.breakpoints().into_iter().filter(|one| one.verified);
         let moved = told.filter_map(|one| {
@@ -367,7 +368,7 @@ impl<'a> DebugReport<'a> {
         moved.collect::<Vec<_>>().join(" ")
     }
 
-    /// Where it is.
+    /// Adds the stack and the location of a frame.
     async fn add_location(&self, output: &mut Output, frames: &[StackFrame], frame: usize) {
         let brief = |frame: &StackFrame| FrameSummary {
             frame: frame.frame,
@@ -391,7 +392,7 @@ impl<'a> DebugReport<'a> {
         });
     }
 
-    /// The lines around one.
+    /// Reads the source lines around `line`.
     async fn source_excerpt(&self, file: &Path, line: u64) -> Option<String> {
         let (first, last) = (line.saturating_sub(CONTEXT_LINES).max(1), line + CONTEXT_LINES);
         if !file.is_absolute() || line == 0 || line > MAX_SOURCE_LINE {
@@ -430,7 +431,7 @@ impl<'a> DebugReport<'a> {
     }
 }
 
-/// Lines with their numbers, one of them marked.
+/// Formats lines with their numbers, one of them marked.
 fn numbered_lines(lines: &[Vec<u8>], first: u64, marked: u64) -> String {
     const MAX_LINE_CHARS: usize = 200;
     let mut text = String::new();
@@ -445,7 +446,7 @@ fn numbered_lines(lines: &[Vec<u8>], first: u64, marked: u64) -> String {
     text
 }
 
-/// Whether the last words of Node's runner are that no test has passed or failed.
+/// Whether Node's test runner reports no passed and no failed test.
 fn ran_no_test(printed: &str) -> bool {
     let count = |what: &str| {
         let mut counts = printed

@@ -1,4 +1,4 @@
-//! From the arguments of a call to a program that runs under a debugger.
+//! Launches a program under a debugger from the arguments of a call.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,22 +14,22 @@ use hermes_secrets::own_env;
 
 use super::{Args, BreakpointArgs, is_test_target};
 
-/// Most breakpoints of one call.
+/// Maximum number of breakpoints in one call.
 const MAX_BREAKPOINTS: usize = 200;
 
-/// The folder that a program runs in.
+/// Returns the directory that the program runs in.
 pub(super) fn working_dir(args: &Args, at: &WorkingDir) -> PathBuf {
     at.resolve(args.cwd.as_deref().unwrap_or("."))
 }
 
-/// The file that is run, if it is one.
+/// Returns the file to run, if the target is one.
 pub(super) fn program_file(args: &Args, at: &WorkingDir) -> Option<PathBuf> {
     let test = args.test.as_deref().map(|test| test.split("::").next().unwrap_or(test));
     let program = args.program.as_deref().filter(|program| python_module(program).is_none());
     Some(resolve(program.or(test)?, &working_dir(args, at), at))
 }
 
-/// The module of `-m module`, as one would type it.
+/// Returns the module of `-m module`.
 fn python_module(program: &str) -> Option<&str> {
     let name = program.strip_prefix("-m")?;
     name.starts_with(char::is_whitespace).then(|| name.trim())
@@ -39,7 +39,7 @@ fn resolve(file: &str, folder: &Path, at: &WorkingDir) -> PathBuf {
     WorkingDir::new(folder, at.home().map(PathBuf::from)).resolve(file)
 }
 
-/// A program that is about to be started.
+/// A program about to be launched.
 #[derive(Debug)]
 pub(super) struct PendingLaunch {
     jobs: Arc<JobRegistry>,
@@ -50,7 +50,7 @@ pub(super) struct PendingLaunch {
 }
 
 impl PendingLaunch {
-    /// That of a call.
+    /// Prepares the launch for a call.
     pub(super) async fn from_args(args: &Args, cx: &ToolContext) -> Result<Self, ToolError> {
         let target = target(args, cx)?;
         let folder = working_dir(args, &cx.working_dir);
@@ -64,7 +64,7 @@ impl PendingLaunch {
         let more = args.env.iter().flatten().map(|(name, value)| (name.into(), value.into()));
         environment.extend(more);
         let said = args.stop_on.iter().flatten().map(|one| canonical_stop_word(one));
-        // Two of the words are not about exceptions.
+        // These two words are not about exceptions.
         let (places, mut stop_on): (Vec<_>, Vec<_>) =
             said.partition(|one| one == "entry" || one == "libraries");
         if stop_on.is_empty() {
@@ -86,7 +86,7 @@ impl PendingLaunch {
         Self::with_adapter(jobs, launch, wanted, kind, cx).await
     }
 
-    /// That of a program that was started before.
+    /// Prepares the relaunch of an earlier program.
     pub(super) async fn for_restart(
         old: &DebugSession,
         cx: &ToolContext,
@@ -120,7 +120,7 @@ impl PendingLaunch {
         if found.adapter.is_native() {
             if is_test_target(&launch.target) {
                 return Err(ToolError::invalid(
-                    "A test of a native program has no file of its own",
+                    "A native test cannot be debugged by its source file",
                 )
                 .with_hint(
                     "Build the tests (cargo test --no-run) and give the executable as \
@@ -129,20 +129,20 @@ impl PendingLaunch {
             }
             if confinement.is_some() {
                 return Err(ToolError::unavailable(
-                    "Native programs cannot be debugged within this session's sandbox: it forbids \
-                     a process to trace another",
+                    "Native programs cannot be debugged in this session's sandbox: it forbids \
+                     tracing another process",
                 )
                 .with_hint(
-                    "A person can give the profile `sandbox: {enabled: false}` in \
-                     hermes_permissions.yaml, which holds for all that it runs; or debug it where \
-                     programs run without the sandbox, such as a container.",
+                    "The user can set `sandbox: {enabled: false}` for the profile in \
+                     hermes_permissions.yaml, which applies to everything it runs; or debug \
+                     the program where no sandbox is active, such as in a container.",
                 ));
             }
         }
         Ok(Self { jobs, launch, found, breakpoints: wanted, confinement })
     }
 
-    /// Starts it.
+    /// Launches the program.
     pub(super) async fn start(
         self,
         id: String,
@@ -154,7 +154,7 @@ impl PendingLaunch {
     }
 }
 
-/// What holds it here; the walls of another place hold it there.
+/// Returns the confinement; a remote backend applies its own.
 fn confinement(
     jobs: &JobRegistry,
     cx: &ToolContext,
@@ -180,14 +180,14 @@ fn target(args: &Args, cx: &ToolContext) -> Result<DebugTarget, ToolError> {
             let name = test.split_once("::").map(|(_, name)| name.to_owned());
             Ok(DebugTarget::Test { file: file(), name })
         }
-        _ => Err(ToolError::invalid("One of 'program' and 'test' is needed").with_hint(
+        _ => Err(ToolError::invalid("Exactly one of 'program' and 'test' is required").with_hint(
             "Give the file to run as 'program', a module as '-m name', or a test as 'test': \
              file::name.",
         )),
     }
 }
 
-/// The usual words for the same.
+/// Maps synonyms to one word.
 fn canonical_stop_word(word: &str) -> String {
     match word {
         "all" | "always" | "raised" => "raised",
@@ -199,7 +199,7 @@ fn canonical_stop_word(word: &str) -> String {
     .to_owned()
 }
 
-/// The breakpoints that are asked for.
+/// Parses the requested breakpoints.
 pub(super) fn breakpoint_requests(
     places: &[BreakpointArgs],
     folder: &Path,
@@ -217,14 +217,14 @@ pub(super) fn breakpoint_requests(
             log_message: place.log.clone(),
         }),
         (_, None, Some(_)) if place.log.is_some() || place.hit.is_some() => {
-            Err(ToolError::invalid("'log' and 'hit' are for a breakpoint with file and line")
+            Err(ToolError::invalid("'log' and 'hit' require a breakpoint with file and line")
                 .with_hint("Give the first line of the function, or a 'condition'."))
         }
         (_, None, Some(name)) => Ok(BreakpointRequest::Function {
             name: name.clone(),
             condition: place.condition.clone(),
         }),
-        _ => Err(ToolError::invalid("A breakpoint has a file and a line, or a function")
+        _ => Err(ToolError::invalid("A breakpoint requires a file and a line, or a function")
             .with_hint(r#"For example {"file":"a.py","line":3} or {"function":"main"}."#)),
     });
     wanted.collect()
@@ -246,7 +246,7 @@ fn adapter_kind(session: &DebugSession) -> ProgramKind {
     }
 }
 
-/// An error if a file of these is not there.
+/// Returns an error if one of these files does not exist.
 pub(super) async fn check_breakpoint_files(
     wanted: &[BreakpointRequest],
     session: &DebugSession,

@@ -1,4 +1,4 @@
-//! Formatters at work.
+//! Runs formatters on files.
 
 use std::path::{Path, PathBuf};
 
@@ -11,21 +11,21 @@ use super::FormatFailure;
 use crate::checks::{CheckContext, FileChanges, is_not_installed, not_installed_error};
 use crate::program::ProgramRun;
 
-/// Files that are formatted one by one.
+/// Maximum number of files formatted one by one.
 const MAX_PIPED_FILES: usize = 500;
-/// Files whose difference is shown when nothing is to be changed.
+/// Maximum number of files diffed in check mode.
 const MAX_DIFFED_FILES: usize = 60;
-/// Files whose names are given to one command.
+/// Number of file names passed to one command.
 const FILES_PER_COMMAND: usize = 200;
 
-/// The formatting of a path.
+/// One formatting pass over a path.
 #[derive(Debug)]
 pub(super) struct FormatPass<'a> {
     context: &'a CheckContext<'a>,
     check: bool,
     pub(super) changes: FileChanges,
     pub(super) failures: Vec<FormatFailure>,
-    /// Files that are not as they should be, or were not looked at.
+    /// Files that are not formatted, or were not checked.
     pub(super) unformatted: usize,
     pub(super) notes: Vec<String>,
 }
@@ -36,8 +36,8 @@ impl<'a> FormatPass<'a> {
         Self { context: desk, check, changes, failures: broken, unformatted: 0, notes }
     }
 
-    /// Has a formatter at the files; how many are not, or were not, as they
-    /// should be.
+    /// Runs a formatter on its files; returns how many are or were not
+    /// formatted.
     pub(super) async fn format_files(
         &mut self,
         choice: &ChosenFormatter,
@@ -54,7 +54,7 @@ impl<'a> FormatPass<'a> {
         }
         let place = |name: &String| self.context.survey.resolve_path(name, &choice.dir);
         let mut files: Vec<PathBuf> = listed.files.iter().map(place).collect();
-        // A formatter may follow a file to others.
+        // A formatter may follow a file to other files.
         files.retain(|file| file.starts_with(&self.context.path) && choice.covers_file(file));
         files.sort();
         files.dedup();
@@ -66,7 +66,7 @@ impl<'a> FormatPass<'a> {
                 self.failures.push(FormatFailure { file, error: why.clone() });
             }
         }
-        // A list of lines cannot name them.
+        // The formatter lists one path per line, so it cannot list these.
         let odd =
             choice.files.iter().filter(|file| file.as_os_str().as_encoded_bytes().contains(&b'\n'));
         let odd: Vec<PathBuf> = odd.cloned().collect();
@@ -77,7 +77,7 @@ impl<'a> FormatPass<'a> {
         Ok(wrong + self.format_in_place(choice, program, &files).await?)
     }
 
-    /// The formatter changes the files itself.
+    /// Lets the formatter rewrite the files itself.
     async fn format_in_place(
         &mut self,
         choice: &ChosenFormatter,
@@ -106,8 +106,8 @@ impl<'a> FormatPass<'a> {
         Ok(files.len())
     }
 
-    /// Each file goes through the formatter; `all` if it is not known yet
-    /// whether that changes it.
+    /// Pipes each file through the formatter. `all` means it is unknown which
+    /// files change.
     async fn format_each(
         &mut self,
         choice: &ChosenFormatter,
@@ -117,7 +117,7 @@ impl<'a> FormatPass<'a> {
     ) -> Result<usize, ToolError> {
         let most = if self.check && !all { MAX_DIFFED_FILES } else { MAX_PIPED_FILES };
         if files.len() > most {
-            let what = if all { "looked at" } else { "compared" };
+            let what = if all { "checked" } else { "compared" };
             self.notes.push(format!("Of {} files, {most} were {what}.", files.len()));
             let rest = files.get(most..).unwrap_or_default().iter().filter(|_| !all);
             self.notes.extend(rest.take(100).map(|file| self.context.display_path(file)));
@@ -135,7 +135,7 @@ impl<'a> FormatPass<'a> {
             let words = choice.filter_args(file);
             let ran = self.run(program, &words, choice, StdinSource::Bytes(old.clone())).await?;
             let new = ran.stdout_bytes();
-            // Nothing comes out of what cannot be parsed.
+            // A formatter prints nothing for a file it cannot parse.
             if ran.exit_code() != 0 || (new.is_empty() && !old.trim_ascii().is_empty()) {
                 self.failures.push(FormatFailure {
                     file: self.context.display_path(file),
@@ -167,7 +167,7 @@ impl<'a> FormatPass<'a> {
         let ran = self.context.run(program, words, &choice.dir, input).await?;
         if ran.exit.is_none() {
             let name = choice.formatter.name;
-            return Err(ToolError::new(ErrorKind::Timeout, format!("{name} took too long")));
+            return Err(ToolError::new(ErrorKind::Timeout, format!("{name} timed out")));
         }
         if is_not_installed(&ran) {
             return Err(not_installed_error(choice.formatter.name, &choice.install));
@@ -178,5 +178,5 @@ impl<'a> FormatPass<'a> {
 
 fn formatter_error(choice: &ChosenFormatter, ran: &ProgramRun) -> ToolError {
     let (name, code) = (choice.formatter.name, ran.exit_code());
-    ToolError::conflict(format!("{name} ended with {code}: {}", ran.error_excerpt()))
+    ToolError::conflict(format!("{name} exited with code {code}: {}", ran.error_excerpt()))
 }

@@ -1,4 +1,4 @@
-//! `code_format`: code in the form that the project's own formatters give it.
+//! `code_format`: formats code with the project's own formatters.
 
 use hermes_checks::format::{self, ChosenFormatter};
 use hermes_core::{
@@ -12,7 +12,7 @@ mod formatting;
 
 use formatting::FormatPass;
 
-/// Seconds that all formatters together may take.
+/// Default timeout in seconds, for all formatters together.
 const DEFAULT_TIMEOUT_SECS: u64 = 300;
 
 #[derive(Debug, Default)]
@@ -21,26 +21,27 @@ pub(crate) struct CodeFormat;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// File or folder; default: the working folder.
+    /// File or directory; default: the cwd.
     path: Option<String>,
-    /// Formatter to use, such as black, ruff, prettier or rustfmt; default: those of the project.
+    /// Formatter to use, such as black, ruff, prettier or rustfmt; default: the
+    /// project's.
     tool: Option<String>,
-    /// Only tell what would change, with the diff.
+    /// Only show what would change, as a diff.
     #[serde(default)]
     check: bool,
     /// Seconds; default 300.
     timeout: Option<u64>,
 }
 
-/// What one formatter did.
+/// The outcome of one formatter.
 #[derive(Debug, Serialize)]
 pub(crate) struct FormatterRun {
     tool: &'static str,
     why: &'static str,
-    /// Where it ran, if that is not the working folder.
+    /// Where it ran, if not in the working directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     directory: Option<String>,
-    /// Files that are not, or were not, as it wants them.
+    /// Number of files that are or were not formatted.
     files: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
@@ -58,9 +59,9 @@ pub(crate) struct FormatFailure {
 #[derive(Debug, Serialize)]
 pub(crate) struct Output {
     tools: Vec<FormatterRun>,
-    /// Whether all is, after this call, as its formatters want it.
+    /// Whether everything is formatted after this call.
     formatted: bool,
-    /// Whether this call has changed files.
+    /// Whether this call changed files.
     changed: bool,
     files_changed: Vec<ChangedFile>,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -96,7 +97,7 @@ impl Tool for CodeFormat {
             .keyword("style")
             .timeout(std::time::Duration::from_secs(3_700))
             .example(
-                ToolExample::new("What rustfmt would change", r#"{"path":"a.rs","check":true}"#)
+                ToolExample::new("Show what rustfmt would change", r#"{"path":"a.rs","check":true}"#)
                     .file("a.rs", "fn main( ) {}\n")
                     .expects(
                         r#"{"formatted":false,"changed":false,"check":true,"diff":"--- a/a.rs\n+++ b/a.rs\n@@ -1 +1 @@\n-fn main( ) {}\n+fn main() {}\n"}"#,
@@ -132,7 +133,7 @@ impl Tool for CodeFormat {
         refuse_if_nothing_ran(&tools, &choices)?;
         let mut notes = shaping.notes;
         if shaping.changes.unshown > 0 {
-            notes.push(format!("The differences of {} files do not fit.", shaping.changes.unshown));
+            notes.push(format!("The diffs of {} files are omitted for space.", shaping.changes.unshown));
         }
         let is_formatted = shaping.unformatted == 0 && shaping.failures.is_empty();
         Ok(Output {
@@ -181,7 +182,7 @@ async fn run_formatter(
     Ok(run)
 }
 
-/// An error if no formatter could do its work.
+/// Returns an error if every formatter failed.
 fn refuse_if_nothing_ran(
     runs: &[FormatterRun],
     choices: &[ChosenFormatter],
@@ -191,7 +192,7 @@ fn refuse_if_nothing_ran(
     }
     if let Some(run) = runs.iter().find(|run| run.install.is_none()) {
         let why = run.error.as_deref().unwrap_or_default();
-        return Err(ToolError::conflict(format!("{} could not format: {why}", run.tool)));
+        return Err(ToolError::conflict(format!("{} failed to format: {why}", run.tool)));
     }
     let all: Vec<&str> = choices.iter().map(|choice| choice.install.as_str()).collect();
     let name = choices.first().map_or("", |choice| choice.formatter.name);

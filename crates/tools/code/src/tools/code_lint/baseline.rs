@@ -1,4 +1,4 @@
-//! Which findings are new.
+//! Decides which findings are new.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,7 +11,7 @@ use super::Args;
 use crate::checks::{CheckContext, not_installed_error};
 use crate::program::ProgramRun;
 
-/// The session's document of known findings, by path and linter.
+/// The session document of known findings, by path and linter.
 const BASELINE_DOCUMENT: &str = "code_lint";
 
 type SavedBaselines = BTreeMap<String, LintBaseline>;
@@ -20,7 +20,7 @@ fn baseline_key(args: &Args, path: &Path) -> String {
     format!("{} {}", path.display(), args.tool.as_deref().unwrap_or("*"))
 }
 
-/// Keeps the findings that are new; what they are new to.
+/// Keeps only new findings, and describes what they were compared with.
 pub(super) async fn retain_new(
     findings: &mut Vec<LintFinding>,
     args: &Args,
@@ -28,7 +28,7 @@ pub(super) async fn retain_new(
 ) -> Result<String, ToolError> {
     if args.since.is_none() {
         let known: SavedBaselines = desk.cx.session.read(BASELINE_DOCUMENT)?;
-        // That of a folder is good for all that is in it.
+        // A directory's baseline covers everything below it.
         let mut saved =
             desk.path.ancestors().filter_map(|path| known.get(&baseline_key(args, path)));
         if let Some(baseline) = saved.next() {
@@ -47,7 +47,7 @@ pub(super) async fn retain_new(
     Ok(format!("lines changed since {since}"))
 }
 
-/// Remembers all findings as known; what was done, in words.
+/// Saves all findings as known, and returns a note about it.
 pub(super) fn save_baseline(
     findings: &[LintFinding],
     left_out: Option<usize>,
@@ -55,21 +55,21 @@ pub(super) fn save_baseline(
     desk: &CheckContext<'_>,
 ) -> Result<String, ToolError> {
     if left_out.is_some() {
-        return Err(ToolError::invalid("'save_baseline' and 'only_new' exclude each other")
-            .with_hint("Save the baseline of all findings first, then ask for new ones."));
+        return Err(ToolError::invalid("'save_baseline' and 'only_new' are mutually exclusive")
+            .with_hint("Save the baseline of all findings first, then request the new ones."));
     }
     let baseline = LintBaseline::from_findings(findings);
     let key = baseline_key(args, &desk.path);
     desk.cx
         .session
         .update(BASELINE_DOCUMENT, |known: &mut SavedBaselines| known.insert(key, baseline))?;
-    Ok(format!("{} findings are known from now on; only_new leaves them out.", findings.len()))
+    Ok(format!("{} findings are saved as known; only_new omits them.", findings.len()))
 }
 
-/// The lines that have changed since a commit, below the folder of the path.
+/// Returns the lines changed since a commit, below the base directory.
 async fn changed_lines(since: &str, desk: &CheckContext<'_>) -> Result<ChangedLines, ToolError> {
     if since.starts_with('-') || since.is_empty() {
-        return Err(ToolError::invalid(format!("'{since}' names no commit")));
+        return Err(ToolError::invalid(format!("'{since}' is not a commit")));
     }
     let words = [
         "diff",
@@ -85,8 +85,8 @@ async fn changed_lines(since: &str, desk: &CheckContext<'_>) -> Result<ChangedLi
     let is_kept = run_git(desk, &["rev-parse", "--is-inside-work-tree"]).await;
     if is_kept.is_err() {
         let place = desk.display_path(desk.survey.base_dir());
-        return Err(ToolError::conflict(format!("{place} is in no git repository"))
-            .with_hint("Save a baseline with save_baseline=true first, or leave only_new out."));
+        return Err(ToolError::conflict(format!("{place} is not in a git repository"))
+            .with_hint("Save a baseline with save_baseline=true first, or omit only_new."));
     }
     let diff = run_git(desk, &words).await?;
     let mut changed = ChangedLines::from_diff(&diff.stdout);
@@ -99,7 +99,7 @@ async fn changed_lines(since: &str, desk: &CheckContext<'_>) -> Result<ChangedLi
 async fn run_git(desk: &CheckContext<'_>, words: &[&str]) -> Result<ProgramRun, ToolError> {
     let program = desk.survey.program("git");
     let program = program.ok_or_else(|| not_installed_error("git", "apt-get install -y git"))?;
-    // It only looks; whoever works there is not to wait for it.
+    // Read-only, so it must not block other git processes.
     let words = ["--no-optional-locks"].iter().chain(words).map(|word| (*word).to_owned());
     let words: Vec<String> = words.collect();
     let ran =
@@ -107,6 +107,6 @@ async fn run_git(desk: &CheckContext<'_>, words: &[&str]) -> Result<ProgramRun, 
     if ran.exit_code() == 0 {
         return Ok(ran);
     }
-    Err(ToolError::conflict(format!("git cannot tell what has changed: {}", ran.error_excerpt()))
+    Err(ToolError::conflict(format!("git cannot list the changes: {}", ran.error_excerpt()))
         .with_hint("Give another commit as 'since', or save a baseline with save_baseline=true."))
 }

@@ -1,4 +1,4 @@
-//! Linters at work.
+//! Runs linters and collects their findings.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -13,10 +13,10 @@ use super::edit::EditApplier;
 use crate::checks::{self, CheckContext, FileChanges};
 use crate::program::ProgramRun;
 
-/// Files that are compared before and after they are mended.
+/// Maximum number of files compared before and after fixes.
 const MAX_COMPARED_FILES: usize = 500;
 
-/// What all linters together have found.
+/// Combined results of all linters.
 #[derive(Debug, Default)]
 pub(super) struct LintResults {
     pub(super) runs: Vec<LinterRun>,
@@ -24,15 +24,15 @@ pub(super) struct LintResults {
     pub(super) fixed: usize,
     pub(super) changes: FileChanges,
     pub(super) notes: Vec<String>,
-    /// Whether some linter has looked.
+    /// Whether any linter ran successfully.
     has_run: bool,
     timed_out: bool,
 }
 
-/// One look of one linter.
+/// The outcome of one linter run.
 #[derive(Debug)]
 pub(super) enum LintOutcome {
-    /// What it has found, and what could be written instead.
+    /// The findings, and the edits that would fix them.
     Found(Vec<LintFinding>, Vec<Vec<LintEdit>>),
     Missing,
     Failed(String),
@@ -81,7 +81,7 @@ impl LintResults {
                 run.findings = found.len();
                 let is_partial = run.exit_code.is_some_and(|code| choice.is_partial(code));
                 run.error = is_partial.then(|| {
-                    "these errors kept it from checking further; there may be more".to_owned()
+                    "these errors stopped it early; there may be more".to_owned()
                 });
                 self.findings.extend(found);
                 self.has_run = true;
@@ -93,14 +93,14 @@ impl LintResults {
             LintOutcome::Failed(why) => run.error = Some(why),
             LintOutcome::TimedOut => {
                 self.timed_out = true;
-                run.error = Some("it took too long and was ended".to_owned());
+                run.error = Some("it timed out and was killed".to_owned());
             }
         }
         self.runs.push(run);
         Ok(())
     }
 
-    /// Has the linter mend what it can; whether it did anything.
+    /// Lets the linter apply its fixes; returns whether it ran.
     async fn apply_fixes(
         &mut self,
         desk: &CheckContext<'_>,
@@ -133,15 +133,15 @@ impl LintResults {
                 self.changes.add(&desk.display_path(file), &old, &new);
             }
         }
-        // One says that findings are left.
+        // Exit code 1 means that findings remain.
         if !is_changed && !matches!(ran.exit_code(), 0 | 1) {
             let why = ran.error_excerpt();
-            self.notes.push(format!("{} could not mend anything: {why}", choice.linter.name));
+            self.notes.push(format!("{} could not fix anything: {why}", choice.linter.name));
         }
         Ok(true)
     }
 
-    /// An error if no linter could do its work.
+    /// Returns an error if every linter failed.
     pub(super) fn refuse_if_nothing_ran(&self, choices: &[ChosenLinter]) -> Result<(), ToolError> {
         if self.has_run {
             return Ok(());
@@ -155,7 +155,7 @@ impl LintResults {
             return Err(if self.timed_out {
                 error
             } else {
-                error.with_hint("Mend what it complains of, or choose another with 'tool'.")
+                error.with_hint("Fix what it reports, or choose another linter with 'tool'.")
             });
         }
         let Some(first) = choices.first() else { return Ok(()) };
@@ -164,8 +164,8 @@ impl LintResults {
     }
 }
 
-/// Runs a linter once. Its findings are named from the working folder on, and
-/// only those at the path are kept.
+/// Runs a linter once. Reports paths relative to the working directory, and
+/// keeps only findings within the path.
 pub(super) async fn run_linter(
     desk: &CheckContext<'_>,
     choice: &ChosenLinter,
@@ -193,7 +193,7 @@ fn interpret_output(
     }
     if ran.is_truncated {
         return LintOutcome::Failed(
-            "it prints more than can be read; give a smaller path".to_owned(),
+            "its output is too large; give a smaller path".to_owned(),
         );
     }
     let said = CheckOutput { stdout: &ran.stdout, stderr: &ran.stderr, report: "" };

@@ -1,4 +1,4 @@
-//! What a linter is sure of, written into the files.
+//! Applies the machine-applicable edits of a linter.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,18 +12,17 @@ use super::LinterRun;
 use super::check::{LintOutcome, run_linter};
 use crate::checks::{CheckContext, FileChanges};
 
-/// How often it is looked whether there is more: one edit may make way for
-/// another.
+/// Maximum number of rounds: one edit may enable another.
 const MAX_FIX_ROUNDS: usize = 4;
 
-/// Edits being made.
+/// Applies edits and can roll them back.
 #[derive(Debug)]
 pub(super) struct EditApplier<'a> {
     context: &'a CheckContext<'a>,
     choice: &'a ChosenLinter,
-    /// Errors that were there before.
+    /// Number of errors before the edits.
     errors: usize,
-    /// What each file was, and what it is now.
+    /// The old and new content of each file.
     files: BTreeMap<PathBuf, (Vec<u8>, Vec<u8>)>,
     pub(super) fixed: usize,
     pub(super) note: Option<String>,
@@ -39,8 +38,8 @@ impl<'a> EditApplier<'a> {
         Self { context: desk, choice, errors, files: BTreeMap::new(), fixed: 0, note: None }
     }
 
-    /// Makes the edits, as long as there are some. If there are more errors than
-    /// before, all of them are taken back.
+    /// Applies edits until none are left. Rolls all of them back if the number
+    /// of errors grows.
     pub(super) async fn run(
         &mut self,
         before: Vec<LintFinding>,
@@ -66,14 +65,14 @@ impl<'a> EditApplier<'a> {
         Ok(LintOutcome::Found(found, edits))
     }
 
-    /// Tells what has become of the files.
+    /// Adds the changed files to `changes`.
     pub(super) fn report_changes(self, changes: &mut FileChanges) {
         for (path, (old, new)) in &self.files {
             changes.add(&self.context.display_path(path), old, new);
         }
     }
 
-    /// Makes those that do not touch one another; whether there was one.
+    /// Applies the edits that do not overlap; returns whether any file changed.
     async fn apply_round(&mut self, groups: &[Vec<LintEdit>]) -> Result<bool, ToolError> {
         let mut chosen: Vec<&LintEdit> = Vec::new();
         for group in groups {
@@ -108,7 +107,7 @@ impl<'a> EditApplier<'a> {
         }
         let name = self.choice.linter.name;
         self.note =
-            Some(format!("What {name} proposes does not hold together; nothing was changed."));
+            Some(format!("The edits of {name} cause new errors; nothing was changed."));
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! `code_lint`: what a project's own linters have to say, as findings.
+//! `code_lint`: runs the project's own linters and reports their findings.
 
 use std::collections::BTreeMap;
 
@@ -17,11 +17,11 @@ mod edit;
 
 use check::LintResults;
 
-/// Findings that are told unless more are asked for.
+/// Default number of findings shown.
 const DEFAULT_FINDINGS: u64 = 100;
-/// Findings that are told at most.
+/// Maximum number of findings shown.
 const MAX_FINDINGS: u64 = 1_000;
-/// Seconds that all linters together may take.
+/// Default timeout in seconds, for all linters together.
 const DEFAULT_TIMEOUT_SECS: u64 = 300;
 
 #[derive(Debug, Default)]
@@ -30,33 +30,34 @@ pub(crate) struct CodeLint;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// File or folder; default: the working folder.
+    /// File or directory; default: the cwd.
     path: Option<String>,
-    /// Linter to use, such as ruff, eslint or clippy; default: those of the project.
+    /// Linter to use, such as ruff, eslint or clippy; default: the project's.
     tool: Option<String>,
-    /// Let the linter mend what it can.
+    /// Let the linter fix what it can.
     #[serde(default)]
     fix: bool,
-    /// Only findings that are new: against the saved baseline, or on lines changed since `since`.
+    /// Only new findings: not in the saved baseline, or on lines changed since
+    /// `since`.
     #[serde(default)]
     only_new: bool,
     /// Git commit or branch to compare with; default: HEAD. Implies only_new.
     since: Option<String>,
-    /// Remember all present findings as known.
+    /// Save all current findings as known.
     #[serde(default)]
     save_baseline: bool,
-    /// Most findings to show; default 100.
+    /// Max findings to show; default 100.
     limit: Option<u64>,
     /// Seconds; default 300.
     timeout: Option<u64>,
 }
 
-/// What one linter did.
+/// The outcome of one linter.
 #[derive(Debug, Serialize)]
 pub(crate) struct LinterRun {
     tool: &'static str,
     why: &'static str,
-    /// Where it ran, if that is not the working folder.
+    /// Where it ran, if not in the working directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     directory: Option<String>,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -66,7 +67,7 @@ pub(crate) struct LinterRun {
     #[serde(skip_serializing_if = "Option::is_none")]
     seconds: Option<f64>,
     findings: usize,
-    /// Why it could not do its work.
+    /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -76,7 +77,7 @@ pub(crate) struct LinterRun {
 #[derive(Debug, Serialize)]
 pub(crate) struct Output {
     tools: Vec<LinterRun>,
-    /// All findings, also those that are not shown.
+    /// All findings, including those not shown.
     total: usize,
     errors: usize,
     warnings: usize,
@@ -86,10 +87,10 @@ pub(crate) struct Output {
     /// By rule, if not all findings are shown.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     by_rule: BTreeMap<String, usize>,
-    /// What new findings are new to.
+    /// What the findings were compared with.
     #[serde(skip_serializing_if = "Option::is_none")]
     compared_to: Option<String>,
-    /// Findings that are not new.
+    /// Number of findings that are not new.
     #[serde(skip_serializing_if = "Option::is_none")]
     known: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -182,14 +183,14 @@ async fn answer(
         .unwrap_or(usize::MAX);
     let truncated = total > shown;
     let by_rule = if truncated { by_rule(&findings) } else { BTreeMap::new() };
-    // The worst are shown, wherever they are.
+    // Show the most severe findings of all files.
     if truncated {
         findings.sort_by_key(|finding| finding.severity);
         findings.truncate(shown);
-        notes.push(format!("{shown} of {total} findings are shown, the worst first."));
+        notes.push(format!("{shown} of {total} findings are shown, the most severe first."));
     }
     for choice in choices.iter().filter(|choice| args.fix && !choice.can_fix()) {
-        notes.push(format!("{} cannot mend anything by itself.", choice.linter.name));
+        notes.push(format!("{} cannot apply fixes.", choice.linter.name));
     }
     Ok(Output {
         tools: runs,
@@ -208,7 +209,7 @@ async fn answer(
     })
 }
 
-/// The rules with the most findings.
+/// Counts findings for the most frequent rules.
 fn by_rule(findings: &[LintFinding]) -> BTreeMap<String, usize> {
     const MAX_RULES: usize = 30;
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();

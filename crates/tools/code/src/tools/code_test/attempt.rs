@@ -1,4 +1,4 @@
-//! A run of the tests that were asked for, and another if none of them was met.
+//! Runs the requested tests, and retries with looser names if none matched.
 
 use std::path::Path;
 
@@ -11,10 +11,10 @@ use super::report::ReportingCommand;
 use crate::checks::{self, CheckContext};
 use crate::program::{ProgramRun};
 
-/// How often names are taken less exactly.
+/// Maximum number of retries with looser names.
 const MAX_RETRIES: u8 = 2;
 
-/// A runner at hand.
+/// A runner with its program.
 #[derive(Debug)]
 pub(super) struct TestAttempt<'a> {
     pub(super) context: &'a CheckContext<'a>,
@@ -22,19 +22,19 @@ pub(super) struct TestAttempt<'a> {
     pub(super) program: &'a Path,
 }
 
-/// What became of it.
+/// The outcome of a run.
 #[derive(Debug)]
 pub(super) struct AttemptResult {
     pub(super) ran: ProgramRun,
     pub(super) results: Option<TestResults>,
-    /// The words of the command, as somebody would type them.
+    /// The arguments of the command, as a user would type them.
     pub(super) words: Vec<String>,
     pub(super) note: Option<String>,
 }
 
 impl TestAttempt<'_> {
-    /// Runs the tests of just these names; if there is none, those that are
-    /// called like it.
+    /// Runs the tests with exactly these names; if there are none, those with
+    /// similar names.
     pub(super) async fn run(&self, wish: TestRequest) -> Result<AttemptResult, ToolError> {
         let report = self.context.runner.scratch_dir()?.join(format!("hermes-{}", unique_id()));
         let mut wish = TestRequest { report: report.display().to_string(), ..wish };
@@ -56,8 +56,8 @@ impl TestAttempt<'_> {
         Ok(done)
     }
 
-    /// How many of the tests that are meant were not met, as far as another try
-    /// may meet them.
+    /// Counts the requested tests that did not run, as far as a retry may find
+    /// them.
     fn missing_count(&self, wish: &TestRequest, done: &AttemptResult) -> usize {
         let Some(results) = done.results.as_ref().filter(|_| done.ran.exit.is_some()) else {
             return 0;
@@ -95,13 +95,13 @@ impl TestAttempt<'_> {
         };
         let name = wish.name.last().filter(|_| results.as_ref().is_some_and(is_like));
         let note = name.map(|name| {
-            format!("No test is called just so; those with '{name}' in their name were run.")
+            format!("No test has exactly this name; ran those with '{name}' in their name.")
         });
         Ok(AttemptResult { results, ran, words, note })
     }
 }
 
-/// Whether no test was met.
+/// Whether no test ran.
 fn ran_no_tests(done: &AttemptResult) -> bool {
     let is_nothing = |results: &TestResults| results.total() == 0;
     done.ran.exit.is_some() && done.results.as_ref().is_some_and(is_nothing)

@@ -1,4 +1,4 @@
-//! The tests that failed when they last ran in this session.
+//! Remembers which tests failed in this session.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,14 +7,14 @@ use hermes_core::ToolError;
 
 use crate::checks::CheckContext;
 
-/// The session's document of tests that failed, by folder and runner.
+/// The session document of failed tests, by directory and runner.
 const FAILED_TESTS_DOCUMENT: &str = "code_test";
-/// The most that are kept of one project.
+/// Maximum number of tests remembered per project.
 const MAX_REMEMBERED_TESTS: usize = 2_000;
 
 type FailedTests = BTreeMap<String, Vec<String>>;
 
-/// What is known of a project's tests.
+/// The remembered failures of one project.
 #[derive(Debug)]
 pub(super) struct FailureMemory<'a> {
     context: &'a CheckContext<'a>,
@@ -28,13 +28,13 @@ impl<'a> FailureMemory<'a> {
         Self { context: desk, choice, key }
     }
 
-    /// Those of the tests that are meant which failed when they last ran.
+    /// Returns the selected tests that failed in their last run.
     pub(super) fn failed_tests(&self, aim: &TestSelection) -> Result<Vec<String>, ToolError> {
         let name = self.choice.runner.name;
         if !self.choice.runner.can_filter {
-            return Err(ToolError::invalid(format!("{name} cannot run some tests only"))
+            return Err(ToolError::invalid(format!("{name} cannot run individual tests"))
                 .with_hint(
-                    "Leave failed_only out, or choose the runner that it starts with 'tool'.",
+                    "Omit failed_only, or choose the underlying runner with 'tool'.",
                 ));
         }
         let failed: FailedTests = self.context.cx.session.read(FAILED_TESTS_DOCUMENT)?;
@@ -43,7 +43,7 @@ impl<'a> FailureMemory<'a> {
                 .with_hint(self.other_projects_hint(&failed)));
         };
         let meant = self.choice.filter_ids(known.clone(), &aim.targets);
-        // A name is only compared with names.
+        // Only plain names are compared; filter expressions are not.
         let has = |id: &String, part: &str| id.to_lowercase().contains(&part.to_lowercase());
         let is_named = |id: &String| {
             aim.filter.as_deref().is_none_or(|filter| {
@@ -53,29 +53,30 @@ impl<'a> FailureMemory<'a> {
         };
         let meant: Vec<String> = meant.into_iter().filter(is_named).collect();
         if meant.is_empty() {
-            return Err(ToolError::conflict("No test failed the last time")
-                .with_hint("There is nothing to run again; leave failed_only out to run all."));
+            return Err(ToolError::conflict("No test failed in the last run")
+                .with_hint("Nothing to rerun; omit failed_only to run all tests."));
         }
         Ok(meant)
     }
 
-    /// What to do where nothing is known: other parts of it may have been run.
+    /// Returns a hint when no run is known: other projects may have been run.
     fn other_projects_hint(&self, failed: &FailedTests) -> String {
         let others = failed.iter().filter(|(_, ids)| !ids.is_empty());
         let folders = others.filter_map(|(key, _)| Some(key.rsplit_once(' ')?.0));
         let shown: BTreeSet<String> =
             folders.map(|folder| self.context.display_path(folder.as_ref())).collect();
         if shown.is_empty() {
-            return "Run them all first, without failed_only.".to_owned();
+            return "Run all tests first, without failed_only.".to_owned();
         }
         let shown = shown.into_iter().take(8).collect::<Vec<_>>().join(", ");
         format!(
-            "Run them all first, without failed_only. Tests failed in: {shown} (give it as 'path')."
+            "Run all tests first, without failed_only. Tests failed in: {shown} (give it as \
+             'path')."
         )
     }
 
-    /// Keeps what became of the tests; those that did not run are as before,
-    /// unless all were to run.
+    /// Records the outcomes. Tests that did not run keep their state, unless
+    /// the whole suite was run.
     pub(super) fn record_results(
         &self,
         results: &TestResults,

@@ -1,4 +1,4 @@
-//! `code_test`: a project's own tests, and which of them fail and why.
+//! `code_test`: runs the project's own tests and reports the failures.
 
 use std::path::{Path, PathBuf};
 
@@ -23,9 +23,9 @@ mod truncation;
 use memory::FailureMemory;
 use test_names::TestNames;
 
-/// Failing tests that are told in full.
+/// Default number of failing tests shown.
 const DEFAULT_FAILURES: u64 = 30;
-/// Seconds that the tests may take.
+/// Default timeout in seconds.
 const DEFAULT_TIMEOUT_SECS: u64 = 600;
 
 #[derive(Debug, Default)]
@@ -34,26 +34,27 @@ pub(crate) struct CodeTest;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// File or folder with tests; default: the working folder.
+    /// File or directory with tests; default: the cwd.
     path: Option<String>,
     /// Only tests with this in their name (or, for most runners, in this file).
     filter: Option<String>,
-    /// Only tests that failed the last time.
+    /// Only tests that failed last time.
     #[serde(default)]
     failed_only: bool,
-    /// Runner to use, such as pytest, unittest, cargo, jest or node; default: that of the project.
+    /// Runner to use, such as pytest, unittest, cargo, jest or node; default:
+    /// the project's.
     tool: Option<String>,
-    /// Name all passed tests, also if they are many.
+    /// List all passed tests, even if many.
     #[serde(default)]
     list: bool,
-    /// Most failing tests to show; default 30.
+    /// Max failing tests to show; default 30.
     limit: Option<u64>,
     /// Seconds; default 600.
     timeout: Option<u64>,
 }
 
 impl Args {
-    /// The path, and the name of a test that stands behind it, as in
+    /// Splits the path from a test name after it, as in
     /// `test_a.py::Sum::test_two[3]`.
     fn split_path(&self) -> (Option<&str>, Option<&str>) {
         let Some(path) = self.path.as_deref() else { return (None, None) };
@@ -62,7 +63,7 @@ impl Args {
     }
 }
 
-/// How a run of tests ended.
+/// Status of a test run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum TestRunStatus {
@@ -70,7 +71,7 @@ enum TestRunStatus {
     Failed,
     /// Tests could not be run.
     Error,
-    /// The sandbox has stopped something, which is no fault of the project.
+    /// The sandbox blocked something, which is not the project's fault.
     Blocked,
     NoTests,
     Timeout,
@@ -95,13 +96,13 @@ pub(crate) struct Output {
     truncated: bool,
     #[serde(flatten)]
     named: TestNames,
-    /// The end of what was printed, if something is wrong.
+    /// The end of the output, unless all tests passed.
     #[serde(skip_serializing_if = "String::is_empty")]
     output: String,
-    /// Other runners that the project seems to have.
+    /// Other runners that the project seems to use.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     other_tools: Vec<&'static str>,
-    /// What the sandbox has stopped, and how to allow it.
+    /// What the sandbox blocked, and how to allow it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     blocked: Vec<SandboxStop>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -116,9 +117,9 @@ impl Tool for CodeTest {
         ToolSpec::new("code_test", "code")
             .emoji("🧪")
             .description(
-                "Run the project's own tests (pytest, unittest, cargo test, nextest, jest, vitest, \
-                 mocha, node --test, go test, make test, …), found from its files. Gives counts \
-                 and each failing test with its place, assertion and traceback.",
+                "Run the project's own tests (pytest, unittest, cargo test, nextest, jest, \
+                 vitest, mocha, node --test, go test, make test, …), found from its files. \
+                 Returns counts and each failing test's location, assertion and traceback.",
             )
             .alias("run_tests")
             .parameter_alias("file", "path")
@@ -158,7 +159,7 @@ impl Tool for CodeTest {
         let aim = choice.select_tests(&desk.survey, name, args.filter.as_deref());
         let is_some = !aim.name.is_empty() || aim.filter.is_some();
         if is_some && !choice.runner.can_filter {
-            notes.push(format!("{} cannot run some tests only; all were run.", choice.runner.name));
+            notes.push(format!("{} cannot run individual tests; all were run.", choice.runner.name));
         }
         let memory = FailureMemory::new(&desk, &choice);
         let only = if args.failed_only { memory.failed_tests(&aim)? } else { Vec::new() };
@@ -175,7 +176,7 @@ impl Tool for CodeTest {
         let done = run.run(wish).await?;
         notes.extend(done.note);
         let results = resolve_results(done.results, &done.ran, &choice, &mut notes);
-        // One that was cut off has not come to all of them.
+        // A run that timed out did not reach all tests.
         memory.record_results(&results, is_whole && done.ran.exit.is_some())?;
         let unmet = choice.missing_tests(&asked, &results);
         let command = desk.command_line(&program, &done.words);
@@ -192,13 +193,13 @@ fn choose_runner(args: &Args, desk: &CheckContext<'_>) -> Result<ChosenRunner, T
         RunnerError::NotConfigured => {
             let names: Vec<_> = test::RUNNERS.iter().map(|runner| runner.name).collect();
             let place = desk.display_path(&desk.path);
-            ToolError::not_found(format!("Nothing at {place} says how it is tested"))
+            ToolError::not_found(format!("No test configuration found at {place}"))
                 .with_hint(format!("Give another path, or 'tool': {}.", names.join(", ")))
         }
     })
 }
 
-/// What became of the tests, if that can be made out at all.
+/// Returns the results; reports an error case if the output cannot be parsed.
 fn resolve_results(
     results: Option<TestResults>,
     ran: &ProgramRun,
@@ -213,20 +214,20 @@ fn resolve_results(
             let mut case = TestCase::new(name, TestOutcome::Error);
             case.id = String::new();
             case.message =
-                format!("{name} ended with {}: {}", ran.exit_code(), ran.error_excerpt());
+                format!("{name} exited with code {}: {}", ran.exit_code(), ran.error_excerpt());
             TestResults { errors: 1, cases: vec![case], ..TestResults::default() }
         }
     };
     if results.is_guess {
-        notes.push(format!("The numbers are what could be made out of the output of {name}."));
+        notes.push(format!("The counts are estimated from the output of {name}."));
     }
     results
 }
 
-/// All that is known of a run.
+/// All data for the report of a run.
 struct TestRunReport<'a> {
     results: TestResults,
-    /// Tests that were asked for by their ids and did not run.
+    /// Tests requested by id that did not run.
     not_run: Vec<String>,
     ran: &'a ProgramRun,
     args: &'a Args,
@@ -239,7 +240,8 @@ impl TestRunReport<'_> {
         let mut status = self.status();
         let Self { results, ran, args, mut notes, .. } = self;
         if results.unrequested > 0 {
-            notes.push(format!("{} other tests had to run with them.", results.unrequested));
+            notes.push(format!("{} other tests also ran, because the runner could not exclude \
+                them.", results.unrequested));
         }
         notes.extend(project_notes(choice, desk));
         let (named, cut) = TestNames::from_cases(&results.cases, args.list);
@@ -295,15 +297,15 @@ impl TestRunReport<'_> {
         const MAX_LISTED_TESTS: usize = 10;
         let Self { results, ran, args, notes, not_run: unmet } = self;
         if ran.exit.is_none() {
-            notes.push("The time was up; the tests were ended.".to_owned());
+            notes.push("The tests timed out and were killed.".to_owned());
             return TestRunStatus::Timeout;
         }
         if !unmet.is_empty() && results.total() > 0 {
             let names: Vec<&str> =
                 unmet.iter().take(MAX_LISTED_TESTS).map(String::as_str).collect();
             notes.push(format!(
-                "Of the tests that failed, {} did not run: {}. If they are gone or have other \
-                 names, run all without failed_only.",
+                "Of the tests that failed before, {} did not run: {}. If they were removed or \
+                 renamed, run all without failed_only.",
                 unmet.len(),
                 names.join(", ")
             ));
@@ -316,13 +318,13 @@ impl TestRunReport<'_> {
         }
         if results.passed == 0 {
             if results.is_guess && ran.exit_code() == 0 {
-                notes.push("It ended well, but does not say which tests it ran.".to_owned());
+                notes.push("The runner succeeded, but does not say which tests it ran.".to_owned());
                 return TestRunStatus::Passed;
             }
             if ran.exit_code() == 0 || results.skipped == 0 {
                 let wanted = args.filter.as_deref().or(args.split_path().1);
                 notes.push(match (wanted, results.skipped) {
-                    (Some(wanted), 0) => format!("No tests ran: none fits '{wanted}'."),
+                    (Some(wanted), 0) => format!("No tests ran: none matches '{wanted}'."),
                     (None, 0) => "No tests ran.".to_owned(),
                     (_, skipped) => format!("No tests ran: {skipped} were skipped."),
                 });
@@ -330,16 +332,16 @@ impl TestRunReport<'_> {
             }
         }
         if ran.exit_code() != 0 && !results.unrequested_failed {
-            notes.push(format!("No test failed, but the runner ended with {}.", ran.exit_code()));
+            notes.push(format!("No test failed, but the runner exited with code {}.", ran.exit_code()));
             return TestRunStatus::Failed;
         }
-        // One of those that failed may still do so.
+        // A test that failed before may still fail.
         if unmet.is_empty() { TestRunStatus::Passed } else { TestRunStatus::Error }
     }
 }
 
-/// The parts of the project whose tests were not run, and those of whose tests
-/// more can be known, in words.
+/// Returns notes about projects whose tests were not run, and about projects
+/// that give more detail when run directly.
 fn project_notes(choice: &ChosenRunner, desk: &CheckContext<'_>) -> Vec<String> {
     const MAX_LISTED_PROJECTS: usize = 8;
     let told = |all: &[(PathBuf, &str)]| {
@@ -354,11 +356,11 @@ fn project_notes(choice: &ChosenRunner, desk: &CheckContext<'_>) -> Vec<String> 
     let left = told(&choice.left_out)
         .map(|told| format!("Not run: the tests of {told}; give one as 'path'."));
     let inner = told(&choice.delegated)
-        .map(|told| format!("To know more of a part, give one as 'path': {told}."));
+        .map(|told| format!("For more detail on one project, give it as 'path': {told}."));
     left.into_iter().chain(inner).collect()
 }
 
-/// A failing test with its file as the caller would name it.
+/// Rewrites the file of a failing test to its display path.
 fn with_display_path(
     mut case: TestCase,
     desk: &CheckContext<'_>,

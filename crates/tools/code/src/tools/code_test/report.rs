@@ -1,4 +1,4 @@
-//! A runner at work, and the report that it writes into a file.
+//! Runs a test runner and reads its report file.
 
 use std::io::Read;
 use std::path::Path;
@@ -11,18 +11,18 @@ use hermes_exec::StdinSource;
 use crate::checks::CheckContext;
 use crate::program::{ProgramRun};
 
-/// Bytes of a report that are read.
+/// Maximum number of report bytes read.
 const MAX_REPORT_BYTES: u64 = 16 * 1024 * 1024;
 
-/// Runs what follows, and prints the file behind a marker. So it is read where
-/// it was written, be that another machine, and is not left there.
+/// Runs a command, then prints the report file after a marker and removes it.
+/// This works on remote machines too, and leaves no file there.
 const REPORT_SCRIPT: &str = r#"marker=$1; file=$2; shift 2
 "$@"
 code=$?
 if [ -f "$file" ]; then printf '\n%s\n' "$marker"; cat "$file"; rm -f "$file"; fi
 exit $code"#;
 
-/// A runner that is about to start.
+/// A test runner about to start.
 #[derive(Debug)]
 pub(super) struct ReportingCommand<'a> {
     pub(super) program: &'a Path,
@@ -31,7 +31,7 @@ pub(super) struct ReportingCommand<'a> {
 }
 
 impl ReportingCommand<'_> {
-    /// Runs it; what it printed, and what it reported.
+    /// Runs it; returns its output and its report.
     pub(super) async fn run(
         &self,
         desk: &CheckContext<'_>,
@@ -48,7 +48,7 @@ impl ReportingCommand<'_> {
         let words: Vec<String> =
             fixed.iter().map(|word| (*word).to_owned()).chain(self.words.iter().cloned()).collect();
         let ran = desk.run(Path::new("sh"), &words, &choice.dir, StdinSource::Empty).await;
-        // One that was ended has not printed and removed it.
+        // A killed script has neither printed nor removed the report.
         let mut rest = String::new();
         if desk.runner.is_local() {
             if let Ok(file) = std::fs::File::open(self.report_file) {

@@ -1,27 +1,27 @@
-//! The tests that did not fail, by their names: those that were skipped with the
-//! reason, those that passed with their time.
+//! Names of tests that did not fail: skipped tests with their reasons, passed
+//! tests with their durations.
 
 use hermes_checks::test::{TestCase, TestOutcome};
 use serde::Serialize;
 
-/// Tests that passed are named without being asked for up to this many.
+/// Up to this many passed tests are named without being requested.
 const MAX_UNREQUESTED_NAMES: usize = 20;
-/// Tests of one kind that are named, and the characters of all of them.
+/// Maximum number of tests named per outcome, and their total size.
 const MAX_NAMED_TESTS: usize = 1_000;
 const MAX_TOTAL_CHARS: usize = 20_000;
-/// Characters of a name or a reason.
+/// Maximum length of a name or a reason.
 const MAX_NAME_CHARS: usize = 300;
-/// Tests that are named because they took longest.
+/// Number of slowest tests named.
 const MAX_SLOWEST_TESTS: usize = 5;
 
-/// Tests by their names.
+/// Names of skipped and passed tests.
 #[derive(Debug, Default, PartialEq, Serialize)]
 pub(super) struct TestNames {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     skipped_tests: Vec<SkippedTest>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     passed_tests: Vec<TimedTest>,
-    /// Those that took longest, where they are too many to be named.
+    /// The slowest tests, if there are too many to name all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     slowest: Vec<TimedTest>,
 }
@@ -41,8 +41,8 @@ struct TimedTest {
 }
 
 impl TestNames {
-    /// Those of these tests, and what was left out, in words. All that passed
-    /// are named if they are few or asked for.
+    /// Collects the names, and returns a note about omitted ones. Passed tests
+    /// are all named if they are few or `all` is set.
     pub(super) fn from_cases(cases: &[TestCase], all: bool) -> (Self, Option<String>) {
         let are = |outcome: TestOutcome| cases.iter().filter(move |case| case.outcome == outcome);
         let (skipped, passed) = (are(TestOutcome::Skipped), are(TestOutcome::Passed));
@@ -64,7 +64,7 @@ impl TestNames {
         } else {
             named.slowest = slowest_tests(cases);
         }
-        let note = format!("{cut} tests that were skipped or passed are not named.");
+        let note = format!("{cut} skipped or passed tests are not listed.");
         (named, (cut > 0).then_some(note))
     }
 }
@@ -81,7 +81,7 @@ fn timed_test(case: &TestCase) -> TimedTest {
     TimedTest { name: truncate_name(&case.name), seconds: case.seconds.map(round_millis) }
 }
 
-/// As many as there is room for, by their sizes.
+/// Takes as many items as fit, by their sizes.
 fn take_fitting<T>(all: impl Iterator<Item = (usize, T)>) -> Vec<T> {
     let mut used = 0;
     let all = all.take(MAX_NAMED_TESTS).take_while(|(size, _)| {
@@ -98,7 +98,7 @@ fn truncate_name(text: &str) -> String {
     }
 }
 
-/// Seconds, to the thousandth.
+/// Rounds seconds to milliseconds.
 pub(super) fn round_millis(seconds: f64) -> f64 {
     (seconds * 1_000.0).round() / 1_000.0
 }

@@ -1,19 +1,18 @@
-//! Failures in as much room as an answer has, and what the walls around tests
-//! may have to do with them.
+//! Truncates failures to fit into a result.
 
 use hermes_checks::test::TestCase;
 
-/// Characters of a message, of a traceback, of what a test printed.
+/// Maximum number of characters of a message, a traceback, and a test's output.
 const MAX_MESSAGE_CHARS: usize = 1_500;
 const MAX_TRACEBACK_CHARS: usize = 3_000;
 const MAX_OUTPUT_CHARS: usize = 1_500;
-/// Characters of all failures that are told in full.
+/// Total size of failures shown in full.
 const MAX_FULL_BYTES: usize = 30_000;
-/// Characters of all failures.
+/// Total size of all failures.
 const MAX_TOTAL_BYTES: usize = 50_000;
 
-/// Keeps failures within bounds: the first are told in full, the others with
-/// their place and the begin of their message. What was done, in words.
+/// Truncates failures: the first are kept in full, the others only with their
+/// location and the first line of their message. Returns a note about it.
 pub(super) fn shorten_failures(failures: &mut Vec<TestCase>) -> Option<String> {
     let mut used = 0;
     let (mut full, mut fitting) = (0, 0);
@@ -39,7 +38,7 @@ pub(super) fn shorten_failures(failures: &mut Vec<TestCase>) -> Option<String> {
     failures.truncate(fitting);
     (full < all).then(|| {
         format!(
-            "Of the failing tests here, {full} are told in full and {} in short.",
+            "Of the failing tests shown, {full} are in full and {} in short.",
             fitting - full
         )
     })
@@ -49,7 +48,7 @@ fn case_size(case: &TestCase) -> usize {
     case.name.len() + case.message.len() + case.traceback.len() + case.output.len()
 }
 
-/// A text without its middle, if it is longer than that.
+/// Removes the middle of a text longer than `most` characters.
 fn elide_middle(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();

@@ -13,7 +13,7 @@ use hermes_scripts::{
 use hermes_secrets::own_env;
 use serde::Deserialize;
 
-/// The longest that settings can ask for; the tool keeps to its own limits.
+/// Upper bound of the configurable timeout; the tool enforces its own limits.
 const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60 + 30);
 
 #[derive(Debug, Default)]
@@ -24,16 +24,16 @@ pub(crate) struct ExecuteCode {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// The script. What it prints is the answer.
+    /// The script. Its output is the answer.
     code: String,
-    /// What it is written in.
+    /// Script language.
     #[serde(default)]
     language: ScriptLanguageArg,
-    /// Seconds, then it is ended; default 300, which is also the most.
+    /// Timeout in seconds; default and maximum 300.
     #[schemars(range(min = 1))]
     timeout: Option<u64>,
-    /// Project: the session's folder, virtualenv and variables. Strict: a private folder, a clean
-    /// interpreter.
+    /// Project: session directory, virtualenv and variables. Strict: private
+    /// directory, clean interpreter.
     mode: Option<ScriptModeArg>,
 }
 
@@ -66,10 +66,10 @@ impl Tool for ExecuteCode {
             .description(
                 "Run a Python or JavaScript program that can call this session's file, search, \
                  terminal and web tools: `from hermes_tools import read_file`, then \
-                 `read_file(path=...)` gives the result as a dict and raises ToolError if it \
-                 fails (JavaScript: `import { read_file } from 'hermes_tools'`, await, one \
-                 object). Use it to chain three or more calls, to filter large results, to loop. \
-                 Only what it prints comes back. `hermes_tools.tools()` lists what there is; also \
+                 `read_file(path=...)` returns the result as a dict and raises ToolError on \
+                 failure (JavaScript: `import { read_file } from 'hermes_tools'`, await, one \
+                 object). Use it to chain three or more calls, filter large results, or loop. \
+                 Only its output is returned. `hermes_tools.tools()` lists the tools; also \
                  json_parse, shell_quote, retry, aio.",
             )
             .alias("code_execute")
@@ -99,7 +99,7 @@ impl Tool for ExecuteCode {
         cx.check_grant(&Scope::CODE_EXECUTE, &here)?;
         cx.check_grant(&Scope::FILE_READ, &here)?;
         if args.code.trim().is_empty() {
-            return Err(ToolError::invalid("There is no code to run")
+            return Err(ToolError::invalid("No code to run")
                 .with_hint("Give the whole script in 'code'."));
         }
         let script = ScriptRequest {
@@ -129,7 +129,7 @@ fn examples(spec: ToolSpec) -> ToolSpec {
     )
     .example(
         ToolExample::new(
-            "A file of the project",
+            "Read a project file",
             r#"{"code":"print(len(open('a.txt').read().split()))"}"#,
         )
         .file("a.txt", "one two three\n")

@@ -1,4 +1,4 @@
-//! Which file a session of SQL works on, and what its statements do to it.
+//! The database file of each SQL session, and the effects of its statements.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use hermes_core::{Scope, ShellScript, WorkingDir};
 use parking_lot::Mutex;
 
-/// The files by the names of the sessions. Two of one name count as one, which
-/// at most names a file too many.
+/// Database files by session name. Sessions with the same name share an entry,
+/// which at worst declares one file too many.
 #[derive(Debug, Default)]
 pub(super) struct SessionDatabases(Mutex<HashMap<String, PathBuf>>);
 
@@ -26,8 +26,8 @@ impl SessionDatabases {
     }
 }
 
-/// Whether the statements only read, by what is said of the command that would
-/// be given them.
+/// Returns whether the statements only read, by analyzing the equivalent
+/// `sqlite3` command.
 pub(super) fn sql_scope(code: &str, at: &WorkingDir) -> Scope {
     let input = Some(code.to_owned());
     let script =

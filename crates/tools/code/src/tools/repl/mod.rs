@@ -1,4 +1,4 @@
-//! `repl`: interpreters that remember from one call to the next.
+//! `repl`: interpreters that keep their state between calls.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,9 +20,9 @@ mod shell_history;
 use databases::SessionDatabases;
 use report::Output;
 
-/// The longest that settings can ask for; the tool keeps to its own limits.
+/// Upper bound of the configurable timeout; the tool enforces its own limits.
 const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60 + 30);
-/// Characters of the longest name.
+/// Maximum length of a session name.
 const MAX_NAME_CHARS: usize = 64;
 
 #[derive(Debug, Default)]
@@ -46,7 +46,7 @@ impl ReplLanguageArg {
     fn language(self) -> ReplLanguage {
         match self {
             Self::Python => ReplLanguage::Python,
-            // Both are for Node, and share what they know.
+            // Both run in Node and share their state.
             Self::Javascript | Self::Typescript => ReplLanguage::Javascript,
             Self::Bash => ReplLanguage::Bash,
             Self::Sql => ReplLanguage::Sql,
@@ -59,11 +59,11 @@ impl ReplLanguageArg {
 enum ReplAction {
     #[default]
     Run,
-    /// Stop the code that runs; the state is kept.
+    /// Stop the running code; keep the state.
     Interrupt,
-    /// Forget the state.
+    /// Clear the state.
     Reset,
-    /// What is there.
+    /// List all.
     List,
     /// End it.
     Close,
@@ -72,18 +72,19 @@ enum ReplAction {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// For run: the code. The value of its last expression comes back.
+    /// For run: the code. Returns the value of its last expression.
     #[serde(default)]
     code: String,
-    /// What it is written in; typescript shares the state of javascript.
+    /// Code language; typescript shares the state of javascript.
     #[serde(default)]
     language: ReplLanguageArg,
-    /// Which interpreter of that language; default "main". A new name starts a new one.
+    /// Interpreter of that language; default "main". A new name starts a new
+    /// one.
     session: Option<String>,
     /// What to do.
     #[serde(default)]
     action: ReplAction,
-    /// For run: seconds, then the code is interrupted; default 120.
+    /// For run: timeout in seconds; default 120.
     #[schemars(range(min = 1, max = 3600))]
     timeout: Option<u64>,
     /// For sql, at the start of a session: the database file; default: in memory.
@@ -95,7 +96,7 @@ impl Args {
         self.session.as_deref().unwrap_or("main")
     }
 
-    /// The interpreter that is meant, as a resource.
+    /// Returns the resource name of the interpreter.
     fn resource_name(&self) -> String {
         format!("repl/{}/{}", self.language.language().name(), self.name())
     }
@@ -118,11 +119,12 @@ impl Tool for Repl {
         let spec = ToolSpec::new("repl", "code")
             .emoji("🔁")
             .description(
-                "Run code in an interpreter that remembers: variables, imports and functions are \
-                 there in the next call. Python, JavaScript or TypeScript (Node), bash, and SQL \
-                 (SQLite). The value of the last expression comes back as at a prompt; figures \
-                 are saved to files, data frames shown as tables. Best for exploring data step by \
-                 step; execute_code can call tools, terminal runs programs.",
+                "Run code in an interpreter that keeps its state: variables, imports and \
+                 functions persist between calls. Python, JavaScript or TypeScript (Node), \
+                 bash, and SQL (SQLite). The last expression's value is returned as at a \
+                 prompt; figures are saved to files, data frames shown as tables. Best for \
+                 exploring data step by step; execute_code can call tools, terminal runs \
+                 programs.",
             )
             .parameter_alias("lang", "language")
             .parameter_alias("name", "session")
@@ -146,7 +148,7 @@ impl Tool for Repl {
         let named = |name: String| Effect::name(Scope::PROCESS_MANAGE, name);
         match args.action {
             ReplAction::List => vec![Effect::name(Scope::SYSTEM_READ, "repl")],
-            // Whoever stops something must not wait for it.
+            // An interrupt must not wait for the code that it stops.
             ReplAction::Interrupt => vec![named(args.resource_name() + "/interrupt")],
             ReplAction::Reset | ReplAction::Close => vec![named(args.resource_name())],
             ReplAction::Run => {
@@ -191,7 +193,8 @@ impl Tool for Repl {
 }
 
 impl Repl {
-    /// The file that a session of SQL works on: it is named when that begins.
+    /// Returns the database file of an SQL session, which is named when it
+    /// starts.
     fn database(&self, args: &Args, at: &WorkingDir) -> Option<PathBuf> {
         let is_sql = args.language == ReplLanguageArg::Sql;
         args.database(at).or_else(|| self.databases.file_for(args.name()).filter(|_| is_sql))
@@ -243,7 +246,7 @@ impl Repl {
             }
             InterruptOutcome::Idle => ("ok", "Nothing was running."),
             InterruptOutcome::Ignored => {
-                ("error", "The code does not stop. action=reset ends it; its state is lost then.")
+                ("error", "The code does not stop. action=reset kills it and discards its state.")
             }
         };
         Ok(Output::with_note(status, language.name(), name.to_owned(), note))
@@ -258,37 +261,38 @@ impl Repl {
         }
         let note = match (was_there, args.action) {
             (false, _) => "It was not running.",
-            (true, ReplAction::Reset) => "The state is gone; the next call starts anew.",
-            (true, _) => "It was ended.",
+            (true, ReplAction::Reset) => "The state is cleared; the next call starts a new \
+                interpreter.",
+            (true, _) => "The interpreter was closed.",
         };
         Ok(Output::with_note("ok", language.name(), name.to_owned(), note))
     }
 }
 
-/// What bash is told to do is judged like any command of a shell of its own,
-/// with the functions that it was told of ([`shells`]).
+/// Judges bash code like a command in a fresh shell, with the functions defined
+/// in it earlier ([`shell_history`]).
 fn shell_effect(code: &str) -> Effect {
     let script = ShellScript { text: code.to_owned(), fresh_shell: true, ..ShellScript::default() };
     Effect { scope: Scope::TERMINAL_EXECUTE, resource: Resource::Script(Box::new(script)) }
 }
 
-/// What does not go together.
+/// Rejects invalid combinations of arguments.
 fn check_args(args: &Args) -> Result<(), ToolError> {
     let name = args.name();
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if name.is_empty() || name.len() > MAX_NAME_CHARS || !name.chars().all(plain) {
-        return Err(ToolError::invalid(format!("'{name}' cannot be the name of a session"))
+        return Err(ToolError::invalid(format!("'{name}' is not a valid session name"))
             .with_hint("Use up to 64 letters, digits, '-', '_' and '.'."));
     }
     if args.action == ReplAction::Run && args.code.trim().is_empty() {
-        return Err(ToolError::invalid("There is no code to run")
-            .with_hint("Give it in 'code', or say another 'action'."));
+        return Err(ToolError::invalid("No code to run")
+            .with_hint("Give it in 'code', or choose another 'action'."));
     }
     if args.code.contains('\0') && args.language == ReplLanguageArg::Bash {
         return Err(ToolError::invalid("A command cannot contain a NUL character"));
     }
     if args.database.is_some() && args.language != ReplLanguageArg::Sql {
-        return Err(ToolError::invalid("'database' is for language=sql"));
+        return Err(ToolError::invalid("'database' requires language=sql"));
     }
     Ok(())
 }
@@ -311,5 +315,5 @@ fn examples(spec: ToolSpec) -> ToolSpec {
         r#"{"language":"sql","code":"SELECT 1 AS one"}"#,
         r#"{"status":"ok","rows":1}"#,
     ))
-    .example(of("What is there", r#"{"action":"list"}"#, r#"{"status":"ok","sessions":[]}"#))
+    .example(of("List interpreters", r#"{"action":"list"}"#, r#"{"status":"ok","sessions":[]}"#))
 }

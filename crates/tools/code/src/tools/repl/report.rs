@@ -1,4 +1,4 @@
-//! What the tool answers.
+//! The output of the tool.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use hermes_repl::{
 };
 use serde::Serialize;
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Output {
     status: &'static str,
@@ -16,7 +16,7 @@ pub(crate) struct Output {
     language: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
-    /// The value of the last expression, as its prompt would show it.
+    /// The value of the last expression, as a prompt would show it.
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<String>,
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
@@ -97,12 +97,12 @@ impl Output {
         }
     }
 
-    /// Whether code was run and stopped before its end.
+    /// Whether code ran and was stopped before its end.
     pub(crate) fn was_stopped(&self) -> bool {
         self.status == "interrupted" && self.duration_seconds.is_some()
     }
 
-    /// The pictures that a model can look at.
+    /// Returns the images that a model can view.
     pub(crate) fn pictures(&self) -> Vec<Attachment> {
         let shown = self.files.iter().filter_map(|path| {
             let media_type = match path.extension()?.to_str()? {
@@ -126,7 +126,7 @@ fn status_word(status: ReplStatus) -> &'static str {
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }

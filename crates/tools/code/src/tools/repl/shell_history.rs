@@ -1,43 +1,42 @@
-//! What interpreters of bash were told that changes what later words mean:
-//! functions and aliases. The policy reads it, so that a call of one is judged
-//! by what it does.
+//! Code run in bash interpreters that changes the meaning of later words:
+//! functions and aliases. The policy reads it to judge a call by what it does.
 
 use std::collections::BTreeMap;
 
 use hermes_core::{ToolContext, ToolError};
 use serde::{Deserialize, Serialize};
 
-/// The session's document, by the resource that stands for the interpreter.
+/// The session document, by the resource name of the interpreter.
 const SHELLS_DOCUMENT: &str = "repl";
-/// Bytes of code that are remembered of one; the oldest goes first.
+/// Bytes of code remembered per interpreter; the oldest is dropped first.
 const MAX_REMEMBERED_BYTES: usize = 32 * 1024;
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct ShellHistory {
-    /// The program whose interpreter it is.
+    /// The process that owns the interpreter.
     process: u32,
-    /// What it was told, in this order.
+    /// The code it has run, in order.
     told: Vec<String>,
 }
 
 type ShellHistories = BTreeMap<String, ShellHistory>;
 
-/// Whether an interpreter of this program is known to have been told something.
+/// Whether this process has recorded code for an interpreter.
 pub(super) fn has_history(cx: &ToolContext, resource: &str) -> Result<bool, ToolError> {
     let shells: ShellHistories = cx.session.read(SHELLS_DOCUMENT)?;
     Ok(shells.get(resource).is_some_and(|shell| shell.process == std::process::id()))
 }
 
-/// An interpreter was given this.
+/// Records code that an interpreter ran.
 pub(super) fn remember(cx: &ToolContext, resource: &str, code: &str) -> Result<(), ToolError> {
-    // From the first of them on, all counts: it may be taken back as well.
+    // After the first definition all code counts: it may undo definitions too.
     let defines = ["()", "function", "alias"].iter().any(|sign| code.contains(sign));
     if !defines && !has_history(cx, resource)? {
         return Ok(());
     }
     let process = std::process::id();
     cx.session.update(SHELLS_DOCUMENT, |shells: &mut ShellHistories| {
-        // Those of programs that have ended are gone.
+        // Interpreters of other processes have ended.
         shells.retain(|_, shell| shell.process == process);
         let shell = shells.entry(resource.to_owned()).or_default();
         shell.process = process;
@@ -49,7 +48,7 @@ pub(super) fn remember(cx: &ToolContext, resource: &str, code: &str) -> Result<(
     Ok(())
 }
 
-/// An interpreter has ended.
+/// Drops the history of an interpreter that has ended.
 pub(super) fn forget(cx: &ToolContext, resource: &str) -> Result<(), ToolError> {
     let shells: ShellHistories = cx.session.read(SHELLS_DOCUMENT)?;
     if shells.contains_key(resource) {

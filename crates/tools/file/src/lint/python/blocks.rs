@@ -1,19 +1,18 @@
-//! Which lines of Python make a block, by their indentation and by the words
-//! that they begin with.
+//! Python block structure, from indentation and the first word of each line.
 
 use super::TokenizeResult;
 use super::token::PythonToken;
 
-/// The blocks that are open.
+/// The open blocks.
 #[derive(Default)]
 pub(super) struct BlockStack {
-    /// Those within the outermost one.
+    /// Blocks inside the outermost one.
     inner: Vec<PythonBlock>,
-    /// The last line of the outermost one.
+    /// First word of the last line of the outermost block.
     outer: Option<String>,
-    /// Whether the line before opens a block.
+    /// Whether the previous line opens a block.
     opens: bool,
-    /// The line that is being read.
+    /// First word of the current line.
     word: String,
 }
 
@@ -23,9 +22,9 @@ struct PythonBlock {
     last: Option<String>,
 }
 
-/// How far a line is indented, with tabs up to the next eighth column, and with
-/// tabs that count as one. Where the two disagree on which line is deeper, it
-/// depends on the reader, and Python refuses it.
+/// Indentation of a line, with tabs to the next multiple of eight, and with
+/// tabs as one column. Where the two disagree on which line is deeper, Python
+/// rejects the code.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct IndentWidth {
     wide: usize,
@@ -33,11 +32,11 @@ struct IndentWidth {
 }
 
 impl BlockStack {
-    /// A line begins at a byte, behind these blanks and with this word.
+    /// Starts a line at byte `at`, with this indentation and first word.
     pub(super) fn begin_line(&mut self, at: usize, blanks: &str, word: &str) -> TokenizeResult {
         let indent = IndentWidth::measure(blanks);
         let fault = |what: &str| Err(Some((at, what.to_owned())));
-        let mixed = "inconsistent use of tabs and spaces in the indentation";
+        let mixed = "inconsistent use of tabs and spaces in indentation";
         let around = self.inner.last().map_or(IndentWidth::default(), |block| block.indent);
         word.clone_into(&mut self.word);
         if std::mem::take(&mut self.opens) {
@@ -63,7 +62,7 @@ impl BlockStack {
         self.check_clause_order(at)
     }
 
-    /// Whether the line may stand behind the one before it in its block.
+    /// Checks that the line may follow the previous one in its block.
     fn check_clause_order(&mut self, at: usize) -> TokenizeResult {
         let before = match self.inner.last() {
             Some(block) => block.last.as_deref(),
@@ -82,7 +81,7 @@ impl BlockStack {
         if before.is_some_and(|before| wanted.contains(&before)) {
             return Ok(());
         }
-        Err(Some((at, format!("'{}' has nothing that it belongs to", self.word))))
+        Err(Some((at, format!("'{}' has no matching statement", self.word))))
     }
 
     fn check_complete_unless(
@@ -106,7 +105,7 @@ impl BlockStack {
         }
     }
 
-    /// The text ends at a byte.
+    /// Ends the text at byte `at`.
     pub(super) fn finish(&mut self, at: usize) -> TokenizeResult {
         if self.opens {
             let what = "expected an indented block after the line that ends with ':'";
@@ -119,7 +118,8 @@ impl BlockStack {
     }
 }
 
-/// Whether a block may end, or go on with something else, behind a line.
+/// Checks that a block may end, or continue with another statement, after
+/// `last`.
 fn check_complete(last: Option<&str>, at: usize) -> TokenizeResult {
     let what = match last {
         Some("try") => "expected 'except' or 'finally'",

@@ -1,12 +1,12 @@
-//! Expressions of Python. What is valid in any of its versions since 3.6 is
-//! taken, and some of what is not: the order in which operators bind does not
-//! matter to whether a text can be read.
+//! Python expressions. Accepts everything valid in any version since 3.6, and
+//! some invalid code: operator precedence is ignored, as it does not affect
+//! whether a text parses.
 
 use super::grammar::{LineParser, ParseResult};
 use super::token::{PythonToken, TokenKind};
 
-/// Brackets in brackets that are read, half as many as Python itself takes. A
-/// text of nothing else would take all of the stack.
+/// Maximum nesting of brackets, half of Python's own limit; deeper input would
+/// overflow the stack.
 const MAX_BRACKET_DEPTH: usize = 100;
 
 const BINARY_OPERATORS: [&str; 24] = [
@@ -14,16 +14,16 @@ const BINARY_OPERATORS: [&str; 24] = [
     "==", "!=", "in", "is", "and", "or", "not",
 ];
 
-/// What an expression is, as far as it matters to what may follow it.
+/// Kind of an expression, as far as it affects what may follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ExpressionShape {
-    /// Something that can be assigned to.
+    /// A valid assignment target.
     Target,
     Value,
 }
 
 impl LineParser<'_, '_> {
-    /// Several, with commas: a tuple without brackets, or a `yield`.
+    /// Parses expressions separated by commas: a bare tuple, or a `yield`.
     pub(super) fn expressions(&mut self) -> ParseResult<ExpressionShape> {
         if self.take("yield") {
             if self.take("from") {
@@ -46,7 +46,7 @@ impl LineParser<'_, '_> {
         }
     }
 
-    /// One, with `a if b else c`.
+    /// Parses one expression, with `a if b else c`.
     pub(super) fn expression(&mut self) -> ParseResult<ExpressionShape> {
         let shape = self.operation()?;
         if !self.is("if") || self.is_guarded {
@@ -60,7 +60,7 @@ impl LineParser<'_, '_> {
         Ok(ExpressionShape::Value)
     }
 
-    /// Operands with operators between them.
+    /// Parses operands and binary operators.
     fn operation(&mut self) -> ParseResult<ExpressionShape> {
         let mut shape = self.operand()?;
         loop {
@@ -87,7 +87,7 @@ impl LineParser<'_, '_> {
         }
     }
 
-    /// One operand with the signs before it.
+    /// Parses one operand with its unary operators.
     fn operand(&mut self) -> ParseResult<ExpressionShape> {
         let mut shape = ExpressionShape::Target;
         loop {
@@ -102,8 +102,8 @@ impl LineParser<'_, '_> {
         Ok(if shape == ExpressionShape::Value { shape } else { atom })
     }
 
-    /// Whether `await` is next. It was a name once, and as such it is called,
-    /// added to, or has something picked of it.
+    /// Whether `await` is next as a keyword. In old versions it is a name,
+    /// which can be called, added to, or subscripted.
     fn is_await_next(&self) -> bool {
         let Some(next) = self.peek(1).filter(|_| self.is("await")) else { return false };
         match next.text {
@@ -113,7 +113,8 @@ impl LineParser<'_, '_> {
         }
     }
 
-    /// A name, a value or brackets, and what is called or picked of it.
+    /// Parses a name, literal or bracketed group, and its calls, attributes and
+    /// subscripts.
     pub(super) fn atom(&mut self) -> ParseResult<ExpressionShape> {
         let Some(token) = self.token() else { return self.fail("an expression is missing") };
         let mut shape = ExpressionShape::Value;
@@ -166,7 +167,7 @@ impl LineParser<'_, '_> {
         self.bracket(")", |parser| parser.items(ItemContext::Arguments))
     }
 
-    /// What is between brackets, and the closing one.
+    /// Parses the content of brackets and the closing one.
     pub(super) fn bracket(
         &mut self,
         close: &str,
@@ -183,7 +184,7 @@ impl LineParser<'_, '_> {
         self.expect(close)
     }
 
-    /// Goes one level down; too deep leaves a doubt.
+    /// Parses one level deeper; returns `Err(None)` if nested too deeply.
     pub(super) fn nested(&mut self, inside: impl FnOnce(&mut Self) -> ParseResult) -> ParseResult {
         self.depth += 1;
         if self.depth > MAX_BRACKET_DEPTH {
@@ -194,7 +195,7 @@ impl LineParser<'_, '_> {
         Ok(())
     }
 
-    /// The elements between brackets.
+    /// Parses the elements between brackets.
     fn items(&mut self, items: ItemContext) -> ParseResult {
         if self.is("yield") && items == ItemContext::Group {
             return self.expressions().map(drop);
@@ -233,7 +234,7 @@ impl LineParser<'_, '_> {
         Ok(())
     }
 
-    /// `a`, `a:b`, `a:b:c`, each of which may be missing behind a colon.
+    /// Parses `a`, `a:b` or `a:b:c`; parts next to a colon are optional.
     fn slice(&mut self) -> ParseResult {
         let mut colons = 0;
         loop {
@@ -248,7 +249,7 @@ impl LineParser<'_, '_> {
         }
     }
 
-    /// `for x in y if z`, as often as there is one.
+    /// Parses any number of `for x in y if z`.
     fn comprehension(&mut self) -> ParseResult {
         while self.is("for") || self.is("async") && self.peek(1).is_some_and(|next| next.is("for"))
         {
@@ -264,7 +265,7 @@ impl LineParser<'_, '_> {
         Ok(())
     }
 
-    /// What a loop assigns to.
+    /// Parses the targets of a loop.
     pub(super) fn targets(&mut self) -> ParseResult {
         loop {
             self.take("*");
@@ -275,7 +276,7 @@ impl LineParser<'_, '_> {
         }
     }
 
-    /// `as x` where the line may have it anywhere.
+    /// Parses `as x` if the statement allows aliases.
     fn alias(&mut self) -> ParseResult {
         if self.takes_alias && self.take("as") {
             self.atom()?;
@@ -283,7 +284,7 @@ impl LineParser<'_, '_> {
         Ok(())
     }
 
-    /// The parameters of a function, up to `close`.
+    /// Parses function parameters, up to `close`.
     pub(super) fn parameters(&mut self, close: &str) -> ParseResult {
         while !self.is(close) {
             if !self.take("/") {
@@ -318,9 +319,9 @@ impl LineParser<'_, '_> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ItemContext {
-    /// Of a tuple, a list or a group.
+    /// A tuple, list or parenthesized group.
     Group,
-    /// Of a set or a dictionary.
+    /// A set or dictionary.
     Braces,
     Arguments,
     Slices,

@@ -1,29 +1,29 @@
-//! Statements of Python, one line of them at a time. A line goes on within
-//! brackets and behind a backslash; which lines are a block is not told here.
+//! Python statements, one logical line at a time. A logical line continues
+//! inside brackets and after a backslash; block structure is checked elsewhere.
 
 use super::PythonError;
 use super::expression::ExpressionShape;
 use super::token::{PythonToken, TokenKind};
 
-/// None of an error says that nothing can be told.
+/// `Err(None)` means that the code cannot be checked.
 pub(super) type ParseResult<T = ()> = Result<T, Option<PythonError>>;
 
-/// Goes over the words of a line.
+/// Parser for the tokens of one line.
 pub(super) struct LineParser<'t, 'a> {
     tokens: &'a [PythonToken<'t>],
     at: usize,
-    /// Where the line ends.
+    /// Byte offset of the end of the line.
     end: usize,
     pub(super) depth: usize,
-    /// Whether `:=` may stand here.
+    /// Whether `:=` is allowed here.
     pub(super) takes_walrus: bool,
-    /// Whether `as` may stand behind any part.
+    /// Whether `as` is allowed after any part.
     pub(super) takes_alias: bool,
-    /// Whether `if` ends what is read.
+    /// Whether `if` ends the expression.
     pub(super) is_guarded: bool,
 }
 
-/// Reads a line of statements that ends at a byte.
+/// Parses a line of statements that ends at byte `end`.
 pub(super) fn parse_line(tokens: &[PythonToken<'_>], end: usize) -> ParseResult {
     let mut parser = LineParser::new(tokens, end);
     let as_keyword = match tokens.first().map(|token| token.text) {
@@ -32,13 +32,13 @@ pub(super) fn parse_line(tokens: &[PythonToken<'_>], end: usize) -> ParseResult 
         Some("type") => parser.type_alias(),
         _ => return parser.statement(),
     };
-    // These are names as well: what reads further is what was meant.
+    // Soft keywords are also names: report the reading that gets further.
     let Err(as_keyword) = as_keyword else { return Ok(()) };
     let Err(as_name) = LineParser::new(tokens, end).statement() else { return Ok(()) };
     Err(as_keyword.zip(as_name).map(|(one, other)| if one.0 > other.0 { one } else { other }))
 }
 
-/// Reads what stands in the braces of a string.
+/// Parses the content of an f-string field.
 pub(super) fn parse_field(tokens: &[PythonToken<'_>], end: usize) -> ParseResult {
     let mut parser = LineParser::new(tokens, end);
     parser.expressions()?;
@@ -122,14 +122,14 @@ impl<'t, 'a> LineParser<'t, 'a> {
         self.next();
         self.name()?;
         self.type_parameters()?;
-        // Its bases are written as in a call.
+        // Base classes use call syntax.
         if self.is("(") {
             self.arguments()?;
         }
         self.body()
     }
 
-    /// `[T: int = str, *Ts, **P]`
+    /// Parses `[T: int = str, *Ts, **P]`.
     fn type_parameters(&mut self) -> ParseResult {
         if !self.is("[") {
             return Ok(());
@@ -182,7 +182,7 @@ impl<'t, 'a> LineParser<'t, 'a> {
         self.more_statements()
     }
 
-    /// The colon that begins a block, and what may stand behind it.
+    /// Parses the colon that starts a block, and statements after it.
     fn body(&mut self) -> ParseResult {
         if !self.is(":") {
             let is_done = self.token().is_none();
@@ -274,7 +274,7 @@ impl<'t, 'a> LineParser<'t, 'a> {
         self.imported(Self::name)
     }
 
-    /// `a as b, c`; a comma at the end is taken only in brackets.
+    /// Parses `a as b, c`; a trailing comma is allowed only in brackets.
     fn imported(&mut self, name: fn(&mut Self) -> ParseResult) -> ParseResult {
         loop {
             name(self)?;
@@ -295,7 +295,7 @@ impl<'t, 'a> LineParser<'t, 'a> {
         Ok(())
     }
 
-    /// An expression, or what is assigned to it.
+    /// Parses an expression or an assignment.
     fn assignment(&mut self) -> ParseResult {
         let begin = self.at;
         let mut shape = self.expressions()?;
@@ -331,7 +331,7 @@ impl<'t, 'a> LineParser<'t, 'a> {
         self.token().is_none() || self.is(";")
     }
 
-    /// Nothing may follow.
+    /// Expects the end of the line.
     fn finish(&self) -> ParseResult {
         if self.token().is_none() { Ok(()) } else { self.fail("invalid syntax") }
     }
@@ -370,7 +370,7 @@ impl<'t, 'a> LineParser<'t, 'a> {
         if self.next_if(|token| token.is_name()) { Ok(()) } else { self.fail("a name is missing") }
     }
 
-    /// A fault at the next word.
+    /// Returns an error at the next token.
     pub(super) fn fail<T>(&self, what: &str) -> ParseResult<T> {
         let (at, found) = match self.token() {
             Some(token) => {

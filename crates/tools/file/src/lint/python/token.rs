@@ -1,6 +1,6 @@
-//! The words of a line of Python.
+//! Python tokens.
 
-/// One word, and where it begins.
+/// A token and its byte offset.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PythonToken<'t> {
     pub(super) kind: TokenKind,
@@ -18,22 +18,23 @@ pub(super) enum TokenKind {
     Operator,
 }
 
-/// Names that only the grammar uses. `async` and `await` were names once.
+/// Reserved words. `async` and `await` are excluded, as old versions allow them
+/// as names.
 const PYTHON_KEYWORDS: [&str; 33] = [
     "False", "None", "True", "and", "as", "assert", "break", "class", "continue", "def", "del",
     "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is",
     "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while", "with", "yield",
 ];
 
-/// The longest first.
+/// Operators, longest first.
 const PYTHON_OPERATORS: [&str; 47] = [
     "**=", "//=", ">>=", "<<=", "...", "!=", "->", ":=", "==", "<=", ">=", "+=", "-=", "*=", "/=",
     "%=", "&=", "|=", "^=", "@=", "**", "//", "<<", ">>", "+", "-", "*", "/", "%", "@", "&", "|",
     "^", "~", "<", ">", "(", ")", "[", "]", "{", "}", ",", ":", ".", ";", "=",
 ];
 
-/// What word processors put in the place of quotes, dashes and blanks. No name
-/// has them.
+/// Quotes, dashes and spaces that word processors substitute. They are invalid
+/// in names.
 const TYPOGRAPHIC_CHARS: [char; 12] = [
     '\u{2018}', '\u{2019}', '\u{201C}', '\u{201D}', '\u{2013}', '\u{2014}', '\u{2026}', '\u{A0}',
     '\u{3000}', '\u{200B}', '\u{D7}', '\u{2212}',
@@ -53,18 +54,18 @@ impl PythonToken<'_> {
     }
 }
 
-/// The operator that a text begins with.
+/// Returns the operator at the start of a text.
 pub(super) fn match_operator(rest: &str) -> Option<&'static str> {
     PYTHON_OPERATORS.into_iter().find(|operator| rest.starts_with(operator))
 }
 
-/// The first character of a word that no word may have.
+/// Returns the first typographic character of a word.
 pub(super) fn find_typographic(word: &str) -> Option<(usize, char)> {
     word.char_indices().find(|(_, c)| TYPOGRAPHIC_CHARS.contains(c))
 }
 
-/// How many bytes the number takes that a text begins with. What follows it
-/// without a blank is a word of its own: `1if x else 2`.
+/// Returns the length of the number at the start of a text. What follows it
+/// directly is a separate token: `1if x else 2`.
 pub(super) fn number_len(rest: &str) -> usize {
     let bytes = rest.as_bytes();
     let run = |from: usize, is_digit: fn(&u8) -> bool| {
@@ -90,7 +91,7 @@ pub(super) fn number_len(rest: &str) -> usize {
     end + usize::from(matches!(bytes.get(end), Some(b'j' | b'J')))
 }
 
-/// Whether letters right before a quote are a part of the string.
+/// Whether letters directly before a quote are a string prefix.
 pub(super) fn is_string_prefix(word: &str) -> bool {
     let prefixes = ["r", "u", "b", "br", "rb", "f", "fr", "rf", "t", "tr", "rt"];
     prefixes.iter().any(|prefix| word.eq_ignore_ascii_case(prefix))

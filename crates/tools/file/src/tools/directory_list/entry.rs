@@ -1,4 +1,4 @@
-//! One entry of a folder: as it is found, and as it is told.
+//! Directory entries: as found, and as returned.
 
 use std::cmp::{Ordering, Reverse};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use super::ListingSort;
 use crate::path_text::display_below;
 use crate::timestamp::to_rfc3339;
 
-/// The kind of an entry. A link is a link, whatever it leads to.
+/// Kind of an entry. Links are not followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ListedKind {
@@ -33,28 +33,28 @@ impl From<hermes_files::FileKind> for ListedKind {
     }
 }
 
-/// What is known of an entry, ordered as it is listed.
+/// An entry, ordered as it is listed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct SortableEntry {
     sort: ListingSort,
     path: PathBuf,
     depth: usize,
     kind: ListedKind,
-    /// None for what is gone meanwhile, and for folders that were not summed.
+    /// `None` if the entry vanished, and for directories that were not summed.
     size: Option<u64>,
     modified: Option<SystemTime>,
-    /// The size of a folder is only a part of it.
+    /// Whether the size of a directory is incomplete.
     is_partial: bool,
 }
 
-/// The size of a folder: all files below it.
+/// Total size of all files below a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct DirectorySize {
     pub(super) bytes: u64,
     pub(super) is_partial: bool,
 }
 
-/// What the caller gets to know.
+/// An entry as returned to the caller.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct DirListEntry {
     path: String,
@@ -62,7 +62,7 @@ pub(super) struct DirListEntry {
     kind: ListedKind,
     #[serde(skip_serializing_if = "Option::is_none")]
     size: Option<u64>,
-    /// There are at least so many bytes.
+    /// `size` is a lower bound.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     size_at_least: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -92,7 +92,7 @@ impl SortableEntry {
         self.size
     }
 
-    /// The entry for the answer. The folder is at `place`.
+    /// Converts to the returned form. The directory is at `place`.
     pub(super) fn describe(&self, root: &OpenDir, place: &Path, with_time: bool) -> DirListEntry {
         let target = || root.read_link(&self.path).ok().flatten();
         DirListEntry {
@@ -112,7 +112,7 @@ impl SortableEntry {
 }
 
 impl Ord for SortableEntry {
-    /// Near ones before deep ones where names decide, so that a cut takes away
+    /// When sorting by name, shallow entries come first, so truncation drops
     /// the deepest.
     fn cmp(&self, other: &Self) -> Ordering {
         let by_name = || {

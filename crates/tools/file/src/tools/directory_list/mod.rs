@@ -1,4 +1,4 @@
-//! `directory_list`: what a folder holds, a few levels deep.
+//! `directory_list`: lists a directory, a few levels deep.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ use entry::DirListEntry;
 use pattern::ListingPattern;
 use walk::{ListingTotals, WalkOptions, WalkResult};
 
-/// Entries in an answer at most.
+/// Maximum number of entries in a result.
 const MAX_ENTRIES: u64 = 2000;
 
 #[derive(Debug, Default)]
@@ -34,7 +34,7 @@ pub(crate) struct DirectoryList;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// Folder to list.
+    /// Directory.
     #[serde(default = "here")]
     path: String,
     /// Levels to descend, at most 10.
@@ -46,7 +46,7 @@ pub(crate) struct Args {
     /// Show dot files.
     #[serde(default)]
     hidden: bool,
-    /// Leave out what git ignores.
+    /// Skip what git ignores.
     #[serde(default = "yes")]
     gitignore: bool,
     /// Number of entries, at most 2000.
@@ -56,15 +56,15 @@ pub(crate) struct Args {
     /// Entries to skip, for the next page.
     #[serde(default)]
     offset: u64,
-    /// Add up what is below each folder.
+    /// Sum sizes below each directory.
     #[serde(default)]
     folder_sizes: bool,
-    /// By name with folders first, largest first, or newest first.
+    /// By name (directories first), largest or newest first.
     #[serde(default)]
     sort: ListingSort,
 }
 
-/// What the entries are ordered by.
+/// Sort order of entries.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ListingSort {
@@ -94,10 +94,10 @@ fn usual_entries() -> u64 {
 pub(crate) struct Output {
     path: String,
     entries: Vec<DirListEntry>,
-    /// Of all that match, shown or not.
+    /// Number of matches, shown or not.
     total: u64,
     totals: ListingTotals,
-    /// Otherwise time was up, and there are at least so many.
+    /// If false, time was up and `total` is a lower bound.
     #[serde(skip_serializing_if = "is_true")]
     total_is_exact: bool,
     truncated: bool,
@@ -121,7 +121,8 @@ impl Tool for DirectoryList {
     fn spec() -> ToolSpec {
         aliases::add_dir_aliases(ToolSpec::new("directory_list", "file"))
             .emoji("📂")
-            .description("List a folder: paths relative to it, types and sizes in bytes, with totals.")
+            .description("List a directory: relative paths, types and sizes in bytes, with \
+                totals.")
             .alias("list_directory")
             .parameter_alias("max_depth", "depth")
             .parameter_alias("glob", "pattern")
@@ -141,7 +142,7 @@ impl Tool for DirectoryList {
             .keyword("files")
             .keyword("du")
             .example(
-                ToolExample::new("A folder and what is one level below", r#"{"depth":2}"#)
+                ToolExample::new("A directory, two levels deep", r#"{"depth":2}"#)
                     .file("src/main.rs", "fn main() {}\n")
                     .file("README.md", "# Demo\n")
                     .expects(
@@ -197,7 +198,7 @@ fn list(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError>
     let has_more = total > next && !entries.is_empty();
     Ok(Output {
         hint: hint(args, &root, total, next, is_partial).or_else(|| {
-            passed_git.then(|| ".git is not looked into; gitignore=false does.".to_owned())
+            passed_git.then(|| ".git is not expanded; gitignore=false expands it.".to_owned())
         }),
         path: path_text::display_path(path),
         entries,
@@ -210,7 +211,7 @@ fn list(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError>
     })
 }
 
-/// Why a folder was not opened, with what to do instead.
+/// Explains why a directory was not opened, with a hint.
 fn open_error(
     files: &FileAccess<'_>,
     path: &Path,
@@ -221,7 +222,7 @@ fn open_error(
         ErrorKind::NotFound => explain_missing(MissingKind::Directory, path, cx),
         ErrorKind::InvalidArguments => match files.metadata(path).map(|found| found.kind) {
             Ok(FileKind::File) => error.with_hint("Read it with read_file."),
-            Ok(_) => error.with_hint("Only folders can be listed."),
+            Ok(_) => error.with_hint("Only directories can be listed."),
             Err(_) => error,
         },
         _ => error,
@@ -231,8 +232,8 @@ fn open_error(
 fn hint(args: &Args, root: &OpenDir, total: u64, next: u64, is_partial: bool) -> Option<String> {
     if is_partial {
         return Some(format!(
-            "Time was up after {total} matches, there may be more; list a folder below, or use a \
-             smaller depth."
+            "Time was up after {total} matches, there may be more; list a subdirectory, or use \
+             a smaller depth."
         ));
     }
     if total > 0 && args.offset >= total {
@@ -240,16 +241,16 @@ fn hint(args: &Args, root: &OpenDir, total: u64, next: u64, is_partial: bool) ->
     }
     if total > next {
         return Some(format!(
-            "{} to {next} of {total} shown; offset={next} gives the next (limit at most \
-             {MAX_ENTRIES}), pattern narrows.",
+            "{} to {next} of {total} shown; use offset={next} for the next page (limit at most \
+             {MAX_ENTRIES}), or pattern to filter.",
             args.offset + 1,
         ));
     }
     let is_filtered = !args.hidden || args.gitignore || args.pattern.is_some();
     let holds_any = || root.entries().is_ok_and(|mut entries| entries.next().is_some());
     (total == 0 && is_filtered && holds_any()).then(|| {
-        "The folder is not empty, but nothing in it matches; hidden=true shows dot files, \
-         gitignore=false what git ignores."
+        "The directory is not empty, but no entry matches; hidden=true shows dot files, \
+         gitignore=false shows ignored files."
             .to_owned()
     })
 }

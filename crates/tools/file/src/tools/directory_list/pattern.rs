@@ -1,4 +1,4 @@
-//! Which entries a pattern means, as `search_files` reads it for names.
+//! Entry patterns, with the same syntax as name patterns of `search_files`.
 
 use std::path::Path;
 
@@ -6,17 +6,17 @@ use hermes_core::ToolError;
 use hermes_files::FileKind;
 use hermes_search::PathGlob;
 
-/// A glob; with a `!` before it all others, with a slash at its end folders.
+/// A glob; a leading `!` negates it, a trailing slash matches only directories.
 #[derive(Debug)]
 pub(super) struct ListingPattern {
     glob: PathGlob,
-    /// What fits is left out, with all that is below it.
+    /// Matches are excluded, with everything below them.
     is_negated: bool,
     only_dirs: bool,
 }
 
 impl ListingPattern {
-    /// Reads a pattern for a folder, with whose path it may begin.
+    /// Parses a pattern; it may start with the path of `folder`.
     pub(super) fn new(written: &str, folder: &Path) -> Result<Self, ToolError> {
         let (leaves_out, glob) = match written.strip_prefix('!') {
             Some(rest) => (true, rest),
@@ -25,8 +25,8 @@ impl ListingPattern {
         let below = folder.to_str().and_then(|folder| glob.strip_prefix(folder));
         let glob = below.filter(|below| below.starts_with('/')).unwrap_or(glob);
         if leaves_out && glob.is_empty() {
-            return Err(ToolError::invalid("'!' leaves nothing out")
-                .with_hint("Name what is left out, such as !*.min.js."));
+            return Err(ToolError::invalid("'!' must be followed by a pattern")
+                .with_hint("Name what to exclude, such as !*.min.js."));
         }
         let (glob, only_folders) = match glob.strip_suffix('/') {
             Some(folders) => (folders, true),
@@ -41,7 +41,7 @@ impl ListingPattern {
         self.matches(relative, kind) != self.is_negated
     }
 
-    /// Whether nothing below a folder is listed.
+    /// Whether the pattern excludes everything below a directory.
     pub(super) fn prunes(&self, relative: &Path) -> bool {
         self.is_negated && self.matches(relative, FileKind::Directory)
     }

@@ -1,4 +1,4 @@
-//! How much lies below a folder.
+//! Total size of directories.
 
 use std::collections::HashSet;
 use std::os::unix::ffi::OsStrExt;
@@ -11,21 +11,21 @@ use hermes_search::{DirIgnoreRules, IgnoreMarkers};
 use super::entry::DirectorySize;
 use super::walk::{WalkOptions, is_excluded};
 
-/// Entries that are added up in one call.
+/// Maximum number of entries summed in one call.
 const MAX_SUMMED_ENTRIES: u64 = 2_000_000;
 
-/// Adds up files: those that a list of all levels would have, so that its sums
-/// agree with those of this one.
+/// Sums file sizes, with the same filters as the listing, so the totals of a
+/// deeper listing agree.
 #[derive(Debug)]
 pub(super) struct SizeCounter<'a> {
     guide: &'a WalkOptions<'a>,
     left: u64,
 }
 
-/// A folder whose entries are to be added up.
+/// A directory still to be summed.
 struct UnsummedDir {
     relative: PathBuf,
-    /// Those of the folders above.
+    /// Rules of the parent directories.
     rules: Option<DirIgnoreRules>,
 }
 
@@ -34,8 +34,9 @@ impl<'a> SizeCounter<'a> {
         Self { guide, left: MAX_SUMMED_ENTRIES }
     }
 
-    /// The bytes of the files below an open folder, which is at `real`. A file
-    /// with several names counts once. `rules` are those of the folders above.
+    /// Sums the bytes of the files below an open directory at `real`. Hard
+    /// links to one file count once. `rules` are those of the parent
+    /// directories.
     pub(super) fn sum(
         &mut self,
         folder: OpenDir,
@@ -90,7 +91,7 @@ impl<'a> SizeCounter<'a> {
         Ok(sum)
     }
 
-    /// The entries of a folder, as far as they can be read and may be counted.
+    /// Lists the readable entries of a directory, within the entry limit.
     fn list(&mut self, folder: &OpenDir, sum: &mut DirectorySize) -> Vec<DirEntry> {
         let mut found = Vec::new();
         let Ok(entries) = folder.entries() else {
@@ -109,7 +110,7 @@ impl<'a> SizeCounter<'a> {
     }
 }
 
-/// The rules that hold in a folder.
+/// Returns the ignore rules that apply in a directory.
 fn rules_within(
     above: Option<&DirIgnoreRules>,
     folder: &OpenDir,

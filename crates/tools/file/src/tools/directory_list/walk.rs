@@ -1,4 +1,4 @@
-//! The walk through a folder, from handle to handle.
+//! Directory walk by open handles.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -16,25 +16,25 @@ use super::pattern::ListingPattern;
 use super::sum::SizeCounter;
 use super::{Args, ListingSort};
 
-/// Folders that could not be read, of which the names are kept.
+/// Maximum number of unreadable paths reported.
 const MAX_UNREADABLE_NAMES: usize = 20;
-/// Levels that a walk descends.
+/// Maximum depth of a walk.
 const MAX_DEPTH: u64 = 10;
-/// Entries between two looks at the clock.
+/// Entries between two deadline checks.
 const CLOCK_CHECK_ENTRIES: u64 = 256;
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
-/// The part of the remaining time that is left for the answer.
+/// Fraction of the remaining time reserved for the result.
 const ANSWER_TIME_DIVISOR: u32 = 10;
 
-/// What matches, shown or not.
+/// Counts of all matches, shown or not.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub(super) struct ListingTotals {
     files: u64,
     dirs: u64,
-    /// Links, pipes and the like.
+    /// Links, pipes and other special files.
     #[serde(skip_serializing_if = "is_zero")]
     others: u64,
-    /// Of the files.
+    /// Total size of the files.
     bytes: u64,
 }
 
@@ -43,31 +43,31 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// All that matches: the first ones, and the sums of all.
+/// The first matches, and the totals of all.
 #[derive(Debug)]
 pub(super) struct WalkResult {
     best: BoundedHeap<SortableEntry>,
     pub(super) totals: ListingTotals,
-    /// Paths that could not be looked into.
+    /// Paths that could not be read.
     pub(super) unreadable: Vec<PathBuf>,
-    /// Time was up before the end.
+    /// Whether time was up before the end.
     pub(super) is_partial: bool,
-    /// A folder of git's own was not looked into.
+    /// Whether a `.git` directory was not descended into.
     pub(super) skipped_git: bool,
 }
 
-/// What a walk goes by.
+/// Options of a walk.
 #[derive(Debug)]
 pub(super) struct WalkOptions<'a> {
     pub(super) args: &'a Args,
     pub(super) pattern: Option<&'a ListingPattern>,
-    /// The real path of the folder.
+    /// Canonical path of the directory.
     pub(super) place: &'a Path,
     pub(super) veil: Option<HiddenPathRules>,
     pub(super) cx: &'a ToolContext,
 }
 
-/// A folder on the way down, and what is left of it.
+/// A directory being walked, and its remaining entries.
 struct ListingLevel {
     relative: PathBuf,
     folder: OpenDir,
@@ -75,7 +75,7 @@ struct ListingLevel {
     rules: Option<DirIgnoreRules>,
 }
 
-/// When a walk has to end, and when it last told of itself.
+/// Deadline and progress reporting of a walk.
 struct WalkClock {
     until: Option<Instant>,
     reported: Instant,
@@ -83,7 +83,8 @@ struct WalkClock {
 }
 
 impl WalkResult {
-    /// Keeps the first `most`. `rules` are those of the folders above.
+    /// Walks a tree and keeps the first `most` entries. `rules` are those of
+    /// the parent directories.
     pub(super) fn walk(
         guide: &WalkOptions<'_>,
         root: OpenDir,
@@ -143,7 +144,7 @@ impl WalkResult {
         }
     }
 
-    /// Those that were kept, in order, and how many there are in all.
+    /// Returns the kept entries in order, and the total number of matches.
     pub(super) fn into_order(self) -> (Vec<SortableEntry>, u64) {
         BoundedHeap::merge(vec![self.best])
     }
@@ -197,7 +198,7 @@ impl WalkResult {
                 }
             }
         }
-        // A walk that stops early gives the same answer every time.
+        // Makes the result of a walk that stops early deterministic.
         left.sort_by(|a, b| a.name.cmp(&b.name));
         let place = guide.place.join(&relative);
         let rules = above.map(|above| above.for_dir(&place, marks, |name| folder.open(name)));
@@ -213,7 +214,7 @@ impl WalkResult {
 }
 
 impl WalkOptions<'_> {
-    /// Git's own objects are never what somebody looks for.
+    /// Whether the entry is a `.git` directory, which is not descended into.
     pub(super) fn is_git_dir(&self, entry: &DirEntry) -> bool {
         self.args.gitignore && entry.name == ".git"
     }
@@ -233,7 +234,7 @@ impl WalkClock {
         Self { until, reported: now, seen: 0 }
     }
 
-    /// Whether to stop; an error if the call was cancelled.
+    /// Whether time is up; an error if the call was cancelled.
     fn is_expired(&mut self, cx: &ToolContext) -> Result<bool, ToolError> {
         cx.check_cancelled()?;
         self.seen += 1;
@@ -270,7 +271,7 @@ fn with_details(
     })
 }
 
-/// A rule may show what is hidden, as it may leave out what is not.
+/// Whether an entry is excluded. Ignore rules can also re-include hidden files.
 pub(super) fn is_excluded(
     args: &Args,
     rules: Option<&DirIgnoreRules>,

@@ -1,4 +1,4 @@
-//! `file_compress`: archives made, looked into and unpacked.
+//! `file_compress`: creates, lists and extracts archives.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -22,9 +22,9 @@ mod output;
 
 use output::Output;
 
-/// How long a large archive may take.
+/// Timeout of a call.
 const CALL_TIMEOUT: Duration = Duration::from_secs(1800);
-/// Entries of one answer at most.
+/// Maximum number of entries in a result.
 const MAX_ENTRIES: u64 = 1000;
 
 #[derive(Debug, Default)]
@@ -41,9 +41,9 @@ pub(crate) struct Args {
     /// To pack.
     #[serde(default)]
     paths: Vec<String>,
-    /// Extract: folder; default: named after the archive.
+    /// Extract into; default: named after the archive.
     target: Option<String>,
-    /// Create; default: by the name.
+    /// Create; default: by name.
     format: Option<ArchiveFormatArg>,
     /// Globs to take: `src/**`.
     #[serde(default)]
@@ -57,15 +57,15 @@ pub(crate) struct Args {
     /// Create: 0-9, zst 1-19.
     #[schemars(range(max = 19))]
     level: Option<u32>,
-    /// Files that exist.
+    /// If a file exists.
     #[serde(default)]
     existing: OnExisting,
-    /// Extract: leading folders to drop.
+    /// Extract: path levels to drop.
     #[serde(default)]
     strip_components: u32,
     /// Unpacked bytes; default 2 GB.
     max_bytes: Option<u64>,
-    /// Unpacked over packed size; default 100.
+    /// Unpacked/packed size; default 100.
     max_ratio: Option<u64>,
     /// Entries to skip.
     #[serde(default)]
@@ -80,7 +80,7 @@ fn usual_entries() -> u64 {
     100
 }
 
-// What to do. The words that people use for it are as good as its own.
+// What to do. `compress` and `decompress` are synonyms that models use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum CompressAction {
@@ -162,8 +162,7 @@ impl Tool for FileCompress {
         ToolSpec::new("file_compress", "file")
             .emoji("📦")
             .description(
-                "Create, list or extract archives. Extracts all or nothing, and only into its \
-                 target.",
+                "Create, list or extract archives. Extraction is atomic and stays in its target.",
             )
             .preset_alias("file_decompress", r#"{"action":"extract"}"#)
             .preset_alias("file_extract", r#"{"action":"extract"}"#)
@@ -204,7 +203,7 @@ impl Tool for FileCompress {
             .keyword("bundle")
             .example(
                 ToolExample::new(
-                    "Pack a folder",
+                    "Pack a directory",
                     r#"{"action":"create","archive":"src.tar.gz","paths":["src"]}"#,
                 )
                 .file("src/main.rs", "fn main() {}\n")
@@ -235,8 +234,8 @@ impl Tool for FileCompress {
 
     async fn run(&self, args: Args, cx: &ToolContext) -> Result<Output, ToolError> {
         let inner = cx.clone();
-        // Not raced against cancellation: a call that is stopped tidies up
-        // before it answers.
+        // Not raced against cancellation: a cancelled call cleans up before it
+        // returns.
         match tokio::task::spawn_blocking(move || perform(&args, &inner)).await {
             Ok(answer) => answer,
             Err(failure) => match failure.try_into_panic() {
@@ -247,12 +246,12 @@ impl Tool for FileCompress {
     }
 }
 
-/// Where an archive is unpacked.
+/// Returns the directory an archive is extracted into.
 fn target_dir(args: &Args, archive: &Path, at: &WorkingDir) -> PathBuf {
     if let Some(target) = &args.target {
         return path_text::resolve(at, target);
     }
-    // One file needs no folder of its own.
+    // A single file needs no directory.
     if ArchiveFormat::from_name(archive).is_some_and(ArchiveFormat::is_single) {
         return archive.parent().unwrap_or(archive).to_path_buf();
     }
@@ -261,7 +260,7 @@ fn target_dir(args: &Args, archive: &Path, at: &WorkingDir) -> PathBuf {
     let name = inner.and_then(Path::file_stem).or(stem.map(Path::as_os_str));
     let name = name.unwrap_or_default();
     let place = at.cwd().join(name);
-    // An archive without an ending would be its own target.
+    // An archive without an extension would be its own target.
     if place == archive { at.cwd().join(format!("{}.d", name.to_string_lossy())) } else { place }
 }
 
@@ -301,7 +300,7 @@ fn perform(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
             let target = target_dir(args, &archive, &cx.working_dir);
             let journals = cx.ports.get::<JournalDir>();
             if let Some(journals) = &journals {
-                // Whoever unpacked here before may have been killed on the way.
+                // Roll back an extraction that was killed.
                 journals.recover();
             }
             let unpacking = UnpackRequest {
@@ -321,24 +320,24 @@ fn perform(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
     }
 }
 
-/// Says where the files would be if the caller has not said it.
+/// Adds a hint about the default target if the caller set none.
 fn with_target_hint(error: ToolError, args: &Args, target: &Path) -> ToolError {
     if error.kind() != ErrorKind::Conflict || args.target.is_some() {
         return error;
     }
     let target = path_text::display_path(target);
     error.with_hint(format!(
-        "Without target the folder is {target}, after the archive's name. Name another target, or \
+        "Without target, files go to {target}, named after the archive. Set another target, or \
          set existing to overwrite, skip or rename."
     ))
 }
 
-/// Where something is that was packed under a name.
+/// Returns the path that was packed under a name.
 fn packed_source(args: &Args, name: &Path, at: &WorkingDir) -> PathBuf {
     let sources = args.paths.iter().map(|path| pack_source(path, at));
     let mut places = sources.filter_map(|source| {
         let below = name.strip_prefix(&source.name).ok()?;
-        // Joined with nothing, the path of a file would end with a slash.
+        // Joining an empty path would append a slash to a file.
         let is_whole = below.as_os_str().is_empty();
         Some(if is_whole { source.path } else { source.path.join(below) })
     });
@@ -347,16 +346,16 @@ fn packed_source(args: &Args, name: &Path, at: &WorkingDir) -> PathBuf {
     there.or(first).unwrap_or_else(|| name.to_path_buf())
 }
 
-/// A path that ends with a slash is one of a folder.
+/// Checks that paths with a trailing slash are directories.
 fn check_trailing_slashes(args: &Args, archive: &Path, cx: &ToolContext) -> Result<(), ToolError> {
     let files = FileAccess::new(cx);
     if args.action.canonical() != CompressAction::Create {
         return files.check_trailing_slash(&args.archive, archive);
     }
     if args.archive.ends_with('/') || args.archive.ends_with("/.") {
-        let what = format!("'{}' names a folder, for it ends with a slash", args.archive);
+        let what = format!("'{}' ends with a slash, so it names a directory", args.archive);
         return Err(
-            ToolError::invalid(what).with_hint("Leave the slash out, or name a file in it.")
+            ToolError::invalid(what).with_hint("Remove the slash, or name a file in it.")
         );
     }
     let mut paths = args.paths.iter();
@@ -365,7 +364,8 @@ fn check_trailing_slashes(args: &Args, archive: &Path, cx: &ToolContext) -> Resu
     })
 }
 
-/// Unpacks, and tells whoever keeps files what is replaced and made.
+/// Extracts an archive and reports replaced and created files to the change
+/// reporter.
 fn unpack(
     unpacking: &UnpackRequest<'_>,
     oversight: ProgressHooks<'_>,
@@ -405,22 +405,22 @@ fn create(
     oversight: ProgressHooks<'_>,
 ) -> Result<(ArchiveFormat, hermes_archives::PackReport), ToolError> {
     if args.paths.is_empty() {
-        return Err(ToolError::invalid("Nothing is named that should be packed")
-            .with_hint("Give the files and folders in paths."));
+        return Err(ToolError::invalid("paths is empty")
+            .with_hint("Set paths to the files and directories to pack."));
     }
     let Some(format) =
         args.format.map(ArchiveFormat::from).or_else(|| ArchiveFormat::from_name(archive))
     else {
         let known: Vec<&str> = ArchiveFormat::ALL.iter().map(|format| format.name()).collect();
-        return Err(ToolError::invalid("The name of the archive does not tell its format")
+        return Err(ToolError::invalid("Cannot infer the format from the archive's name")
             .with_hint(format!("Set format to one of {}.", known.join(", "))));
     };
     let existing = match args.existing {
         OnExisting::Refuse => hermes_files::ExistingFile::Refuse,
         OnExisting::Overwrite => hermes_files::ExistingFile::Replace,
         OnExisting::Skip | OnExisting::Rename => {
-            return Err(ToolError::invalid("An archive that exists is refused or overwritten")
-                .with_hint("existing=skip and existing=rename are for extracting."));
+            return Err(ToolError::invalid("An existing archive can only be refused or overwritten")
+                .with_hint("existing=skip and existing=rename are only for extract."));
         }
     };
     let sources: Vec<PackSource> =
@@ -447,8 +447,8 @@ fn create(
     Ok((format, created))
 }
 
-/// What is packed keeps its path below the working folder; what is elsewhere
-/// keeps its own name.
+/// Packed entries keep their path below the working directory; others are
+/// stored by file name.
 fn pack_source(path: &str, at: &WorkingDir) -> PackSource {
     let path = path_text::resolve(at, path);
     let name = match path.strip_prefix(at.cwd()) {
@@ -458,7 +458,8 @@ fn pack_source(path: &str, at: &WorkingDir) -> PackSource {
     PackSource { path, name }
 }
 
-/// What is missing for an archive to be made is explained by what is around it.
+/// Explains which source or directory is missing when an archive cannot be
+/// created.
 fn create_error(
     error: ToolError,
     args: &Args,
@@ -480,7 +481,8 @@ fn create_error(
     if let Some(source) = sources.iter().find(is_gone) {
         return explain_missing(MissingKind::File, &source.path, cx);
     }
-    // The archive's own folder may not be read; one next to a source may.
+    // The call may not read the archive's directory, but it may read the
+    // sources.
     let Some(folder) = archive.parent() else { return error };
     let shared = |source: &&PackSource| {
         source.path.iter().zip(folder).take_while(|(one, other)| one == other).count()
@@ -491,7 +493,7 @@ fn create_error(
     }
 }
 
-/// An archive that is not there is explained by what is around it.
+/// Explains why an archive does not exist.
 fn missing_archive(error: ToolError, archive: &Path, cx: &ToolContext) -> ToolError {
     let is_gone = || FileAccess::new(cx).exists(archive).is_ok_and(|found| !found);
     if error.kind() == ErrorKind::NotFound && is_gone() {

@@ -1,4 +1,4 @@
-//! What `file_compress` answers.
+//! Results of `file_compress`.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -14,10 +14,10 @@ use serde::Serialize;
 
 use crate::path_text::display_path;
 
-/// Entries that were left out, of which the reasons are told.
+/// Maximum number of skipped entries listed with reasons.
 const MAX_SKIPPED_REASONS: usize = 20;
 
-/// Bytes of zeros at the end of a tar, usually.
+/// Usual size of the zero padding at the end of a tar.
 const TAR_TRAILER_BYTES: u64 = 20 * 512;
 
 #[derive(Debug, Default, Serialize)]
@@ -30,19 +30,19 @@ pub(crate) struct Output {
     folders: u64,
     #[serde(skip_serializing_if = "is_zero")]
     links: u64,
-    /// Of the files, not of the archive.
+    /// Total size of the files, not of the archive.
     bytes: u64,
     archive_bytes: u64,
-    /// Unpacked size over packed size, as `max_ratio` means it.
+    /// Unpacked over packed size, as compared with `max_ratio`.
     #[serde(skip_serializing_if = "Option::is_none")]
     ratio: Option<f64>,
-    /// What was packed or unpacked, the first of them.
+    /// The first packed or extracted paths.
     #[serde(skip_serializing_if = "Option::is_none")]
     paths: Option<Vec<String>>,
-    /// What an archive holds, a page of it.
+    /// A page of the archive's entries.
     #[serde(skip_serializing_if = "Option::is_none")]
     entries: Option<Vec<ArchiveRow>>,
-    /// Of all that match, shown or not.
+    /// Number of matches, shown or not.
     total: u64,
     truncated: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,14 +57,14 @@ pub(crate) struct Output {
     skipped: Vec<SkippedRow>,
     #[serde(skip_serializing_if = "is_zero")]
     skipped_total: u64,
-    /// What the entries had and do not have any more.
+    /// Attributes that were dropped from entries.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     not_kept: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
 }
 
-/// An entry that was left out, and why.
+/// An entry that was skipped, and why.
 #[derive(Debug, Serialize)]
 struct SkippedRow {
     path: String,
@@ -77,7 +77,7 @@ struct RenamedRow {
     to: String,
 }
 
-/// An entry as the archive tells it.
+/// An entry of the archive.
 #[derive(Debug, Serialize)]
 struct ArchiveRow {
     path: String,
@@ -104,7 +104,7 @@ fn is_zero(number: &u64) -> bool {
 
 impl Output {
     fn new(archive: &Path, format: ArchiveFormat, bytes: u64, packed: u64) -> Self {
-        // Rounded up: a limit of so much is enough.
+        // Rounded up, so the ratio is usable as a limit.
         let ratio = (bytes as f64 / packed.max(1) as f64 * 100.0).ceil() / 100.0;
         Self {
             archive: display_path(archive),
@@ -116,7 +116,7 @@ impl Output {
         }
     }
 
-    /// `place` tells where something is that was packed under a name.
+    /// `place` returns the path that was packed under a name.
     pub(super) fn created(
         archive: &Path,
         format: ArchiveFormat,
@@ -135,8 +135,8 @@ impl Output {
         output.not_kept = not_kept(&made.not_kept, word);
         if made.names.iter().any(|name| name.iter().any(|part| part == ".git")) {
             output.add_hint(
-                "It holds .git, which extract writes only where no rule protects it and no \
-                 repository is: there, exclude=.git leaves it out.",
+                "The archive contains .git, which extract refuses to write into a repository \
+                 or a protected place; use exclude=.git there.",
             );
         }
         output.add_ratio_hint();
@@ -165,7 +165,7 @@ impl Output {
         output
     }
 
-    /// `target` is where the entries would be unpacked.
+    /// `target` is where the entries would be extracted.
     pub(super) fn listed(
         archive: &Path,
         target: &Path,
@@ -182,9 +182,9 @@ impl Output {
         output.next_offset = output.truncated.then_some(end);
         output.hint = if output.truncated {
             let first = offset + 1;
-            Some(format!("Entries {first}-{end} of {}; go on with offset={end}.", listing.total))
+            Some(format!("Entries {first}-{end} of {}; continue with offset={end}.", listing.total))
         } else if listing.members.is_empty() && listing.total > 0 {
-            Some(format!("There are {} entries; offset is behind the last one.", listing.total))
+            Some(format!("There are {} entries; offset is past the last one.", listing.total))
         } else {
             None
         };
@@ -195,14 +195,14 @@ impl Output {
         output
     }
 
-    /// Says what it takes to unpack what looks like a bomb.
+    /// Adds the `max_ratio` needed to extract a highly compressed archive.
     fn add_ratio_hint(&mut self) {
         let ArchiveLimits { ratio, free_bytes: free, .. } = ArchiveLimits::default();
-        // The end of a tar counts as well.
+        // The tar trailer counts as well.
         let needed =
             self.bytes.saturating_add(TAR_TRAILER_BYTES).div_ceil(self.archive_bytes.max(1));
         if needed > ratio && self.bytes > free {
-            self.add_hint(&format!("To extract it takes max_ratio={needed}."));
+            self.add_hint(&format!("Extracting it requires max_ratio={needed}."));
         }
     }
 
@@ -226,7 +226,7 @@ impl Output {
     }
 }
 
-/// A line for each kind of what was not kept.
+/// Returns one line per kind of dropped attribute.
 fn not_kept(all: &[DroppedAttribute], word: impl Fn(&Path) -> String) -> Vec<String> {
     let line = |DroppedAttribute { what, first, count }: &DroppedAttribute| match count {
         1 => format!("{what}: {}", word(first)),
@@ -261,12 +261,12 @@ impl ArchiveRow {
     }
 }
 
-/// A name below the target; one that is no text is told by its address.
+/// Formats a name below the target; one that is not UTF-8 becomes a URL.
 fn display_name(target: &Path, name: &Path) -> String {
     name.to_str().map_or_else(|| display_path(&target.join(name)), str::to_owned)
 }
 
-/// RFC 3339, to the second.
+/// Formats a time as RFC 3339, to the second.
 fn to_rfc3339(time: SystemTime) -> Option<String> {
     let seconds = Timestamp::try_from(time).ok()?.as_second();
     Some(Timestamp::from_second(seconds).ok()?.to_string())

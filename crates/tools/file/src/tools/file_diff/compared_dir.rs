@@ -1,4 +1,4 @@
-//! One of two folders, held open.
+//! One side of a directory comparison, held open.
 
 use std::fs::File;
 use std::io;
@@ -14,21 +14,21 @@ use crate::lines::fill_buffer;
 use crate::missing::{MissingKind, explain_missing};
 use crate::path_text::display_below;
 
-/// The bit of a mode that matters to what a file is, as git sees it.
+/// The only mode bit that counts as a difference, as in git.
 const OWNER_EXEC_BIT: u32 = 0o100;
 
-/// One of two folders.
+/// One of two directories being compared.
 #[derive(Debug)]
 pub(super) struct ComparedDir {
     pub(super) name: String,
     pub(super) place: PathBuf,
     pub(super) root: OpenDir,
-    /// The ignore rules of the folders above, if they count.
+    /// Ignore rules of the parent directories, if they apply.
     pub(super) above: Option<DirIgnoreRules>,
 }
 
 impl ComparedDir {
-    /// Opens the folder at `path`, which is absolute.
+    /// Opens the directory at `path`, which is absolute.
     pub(super) fn open(
         name: String,
         path: &Path,
@@ -48,12 +48,12 @@ impl ComparedDir {
         Ok(Self { name, place, root, above })
     }
 
-    /// What a path below is called.
+    /// Formats a path below the directory.
     pub(super) fn display_path(&self, relative: &Path) -> String {
         display_below(&self.name, &self.place, relative)
     }
 
-    /// Opens a folder below, or itself.
+    /// Opens a subdirectory, or the directory itself.
     pub(super) fn open_dir(&self, relative: &Path) -> io::Result<OpenDir> {
         if relative.as_os_str().is_empty() {
             self.root.try_clone()
@@ -62,14 +62,14 @@ impl ComparedDir {
         }
     }
 
-    /// A file; what would hang, or tell a process's secrets, stays closed.
+    /// Opens a file; refuses files that could block or expose process secrets.
     fn open_file(&self, relative: &Path) -> io::Result<File> {
         refuse_traps(&self.place.join(relative))
             .map_err(|error| io::Error::new(io::ErrorKind::PermissionDenied, error.to_string()))?;
         self.root.open(relative)
     }
 
-    /// Whether the files at a path in both folders hold the same.
+    /// Whether the files at a path in both directories are identical.
     pub(super) fn holds_same(
         &self,
         other: &Self,
@@ -86,12 +86,12 @@ impl ComparedDir {
         has_same_content(self.open_file(relative)?, other.open_file(relative)?, cx)
     }
 
-    /// Whether the owner may run the file at a path below.
+    /// Whether the owner can execute the file at a path.
     pub(super) fn is_executable(&self, relative: &Path) -> Option<bool> {
         self.root.metadata(relative).ok().map(|facts| facts.mode & OWNER_EXEC_BIT != 0)
     }
 
-    /// The file at a path below.
+    /// Reads the file at a path.
     pub(super) fn read_side(
         &self,
         relative: &Path,
@@ -105,7 +105,7 @@ impl ComparedDir {
     }
 }
 
-/// Whether two files of the same length hold the same.
+/// Whether two files of the same length have the same content.
 fn has_same_content(mut old: File, mut new: File, cx: &ToolContext) -> io::Result<bool> {
     let (mut left, mut right) = (vec![0; 64 * 1024], vec![0; 64 * 1024]);
     loop {

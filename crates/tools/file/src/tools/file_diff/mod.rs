@@ -1,5 +1,5 @@
-//! `file_diff`: what differs between two files, two folders, a file and a
-//! text, or a file and what it was at a checkpoint.
+//! `file_diff`: compares two files, two directories, a file and a text, or a
+//! file and its version at a checkpoint.
 
 use std::path::{Path, PathBuf};
 
@@ -29,10 +29,10 @@ use output::Output;
 use pair::DiffRequest;
 use side::DiffSide;
 
-/// Entries in an answer at most.
+/// Maximum number of entries in a result.
 const MAX_ENTRIES: u64 = 2000;
 
-/// Files that take a moment to compare.
+/// Inputs larger than this report progress.
 const LARGE_FILE_BYTES: u64 = 8 * 1024 * 1024;
 
 #[derive(Debug, Default)]
@@ -41,15 +41,15 @@ pub(crate) struct FileDiff;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// Old file or folder.
+    /// Old file/directory.
     path: Option<String>,
-    /// New file or folder.
+    /// New file/directory.
     other_path: Option<String>,
-    /// Text in place of the new file.
+    /// Text instead of the new file.
     content: Option<String>,
-    /// Text in place of the old file.
+    /// Text instead of the old file.
     old_content: Option<String>,
-    /// Compare `path` with what it was at this checkpoint (an id, or `latest`).
+    /// Compare `path` with its version at this checkpoint (an id or `latest`).
     checkpoint: Option<String>,
     /// Stat: only the counts.
     #[serde(default)]
@@ -57,30 +57,30 @@ pub(crate) struct Args {
     /// Unchanged lines around each change.
     #[serde(default = "usual_context")]
     context: u64,
-    /// White space that does not count.
+    /// Whitespace to ignore.
     #[serde(default)]
     ignore_whitespace: IgnoredWhitespace,
-    /// Upper and lower case are the same.
+    /// Ignore letter case.
     #[serde(default)]
     ignore_case: bool,
-    /// Pass over empty lines.
+    /// Ignore blank lines.
     #[serde(default)]
     ignore_blank_lines: bool,
     /// Columns of side_by_side.
     #[serde(default = "usual_width")]
     width: u64,
-    /// If it is not recognised, such as windows-1252.
+    /// If not detected, such as windows-1252.
     encoding: Option<String>,
-    /// In folders, leave out what git ignores.
+    /// In directories, skip what git ignores.
     #[serde(default = "yes")]
     gitignore: bool,
-    /// Entries of folders to name, at most 2000.
+    /// Directory entries to list, at most 2000.
     #[serde(default = "usual_entries")]
     #[schemars(range(min = 1))]
     limit: u64,
 }
 
-/// How the difference is shown.
+/// Format of the diff.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum DiffFormat {
@@ -91,7 +91,7 @@ pub(crate) enum DiffFormat {
     Stat,
 }
 
-/// Which white space does not count.
+/// Whitespace to ignore.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum IgnoredWhitespace {
@@ -119,7 +119,7 @@ fn usual_entries() -> u64 {
 }
 
 impl Args {
-    /// The encoding that the caller knows of.
+    /// Returns the encoding set by the caller.
     fn encoding(&self) -> Result<Option<&'static Encoding>, ToolError> {
         let named = self.encoding.as_deref().map(charset::parse_encoding).transpose()?;
         Ok(named.map(|(encoding, _)| encoding))
@@ -134,8 +134,8 @@ impl Tool for FileDiff {
         let spec = ToolSpec::new("file_diff", "file")
             .emoji("🔀")
             .description(
-                "Show what differs between two files or folders (path, other_path), a file and a \
-                 text (path, content), or a file and its checkpoint (path, checkpoint).",
+                "Compare two files or directories (path, other_path), a file and a text (path, \
+                 content), or a file and its checkpoint (path, checkpoint).",
             )
             .read_only()
             .keyword("compare")
@@ -205,7 +205,7 @@ fn examples(spec: ToolSpec) -> ToolSpec {
     )
     .example(
         ToolExample::new(
-            "The words that a text would change in a file",
+            "Word diff of a file and a new text",
             r#"{"path":"a.txt","content":"timeout = 31\n","format":"words"}"#,
         )
         .file("a.txt", "timeout = 30\n")
@@ -215,7 +215,7 @@ fn examples(spec: ToolSpec) -> ToolSpec {
     )
     .example(
         ToolExample::new(
-            "Which files of two folders differ",
+            "Files that differ between two directories",
             r#"{"path":"v1","other_path":"v2","format":"stat"}"#,
         )
         .file("v1/a.txt", "a\n")
@@ -228,7 +228,7 @@ fn examples(spec: ToolSpec) -> ToolSpec {
     )
 }
 
-/// What is to be compared.
+/// The inputs of a comparison.
 enum DiffSubject {
     Pair(Box<(DiffSide, DiffSide)>),
     Directories(PathBuf, PathBuf),
@@ -274,14 +274,14 @@ fn subject(args: &Args, cx: &ToolContext) -> Result<DiffSubject, ToolError> {
             let (old, new) = checkpoint_sides(checkpoint, path, told, cx)?;
             pair(old, new)
         }
-        _ => Err(ToolError::invalid("It is not clear what to compare").with_hint(
-            "Give one old and one new side: path and other_path; path and content; old_content \
-             and content; old_content and other_path; or path and checkpoint.",
+        _ => Err(ToolError::invalid("The arguments do not name one old and one new side").with_hint(
+            "Set path and other_path; path and content; old_content and content; old_content \
+             and other_path; or path and checkpoint.",
         )),
     }
 }
 
-/// Both as folders, if they are; none for two files.
+/// Returns both as directories; `None` for two files.
 fn as_directories(
     old: &str,
     new: &str,
@@ -299,7 +299,7 @@ fn as_directories(
             display_path(&new),
             new_kind.describe()
         ))
-        .with_hint("Compare two files or two folders; name a file in the folder.")),
+        .with_hint("Compare two files or two directories; name a file in the directory.")),
     }
 }
 
@@ -311,7 +311,7 @@ fn entry_kind(path: &Path, cx: &ToolContext) -> Result<FileKind, ToolError> {
     })
 }
 
-/// What a file was at a checkpoint, and what it is now.
+/// Returns a file at a checkpoint, and its current version.
 fn checkpoint_sides(
     checkpoint: &str,
     path: &str,
@@ -323,11 +323,11 @@ fn checkpoint_sides(
     let real = files.real_path(&place)?;
     let exists = files.exists(&place)?;
     if exists && files.metadata(&place)?.kind == FileKind::Directory {
-        return Err(ToolError::invalid(format!("{} is a folder", display_path(&place)))
-            .with_hint("A checkpoint is compared file by file; name a file in it."));
+        return Err(ToolError::invalid(format!("{} is a directory", display_path(&place)))
+            .with_hint("Checkpoints are compared per file; name a file in the directory."));
     }
     let Some(snapshots) = cx.ports.get::<dyn CheckpointReader>() else {
-        return Err(ToolError::unavailable("No checkpoints are kept here")
+        return Err(ToolError::unavailable("Checkpoints are not enabled")
             .with_hint("Compare with another file (other_path) or a text (content)."));
     };
     let name = format!("{path}@{checkpoint}");

@@ -1,4 +1,4 @@
-//! What the caller gets.
+//! Results of `file_diff`.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::pair::{DiffRequest, PairComparison};
 use super::side::{DiffSide, SideSummary};
 
-/// How long to look for the best diff of one pair.
+/// Time limit for an optimal diff of one pair.
 const DIFF_TIME_LIMIT: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Serialize)]
@@ -34,7 +34,7 @@ pub(crate) struct Output {
     pub(super) hint: Option<String>,
 }
 
-/// How many entries of two folders differ, and in which way.
+/// Number of entries per kind of difference between two directories.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub(super) struct DirDiffSummary {
     pub(super) added: usize,
@@ -44,7 +44,7 @@ pub(super) struct DirDiffSummary {
     pub(super) identical: usize,
 }
 
-/// What became of an entry.
+/// Kind of difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum DiffStatus {
@@ -54,7 +54,7 @@ pub(super) enum DiffStatus {
     TypeChanged,
 }
 
-/// An entry of two folders that differs.
+/// An entry that differs between two directories.
 #[derive(Debug, Serialize)]
 pub(super) struct DiffEntry {
     pub(super) path: String,
@@ -75,7 +75,7 @@ impl Output {
         let note = match &compared {
             PairComparison { identical: true, .. } => Some("The two are the same.".to_owned()),
             PairComparison { is_binary: true, .. } => {
-                Some("They differ, and cannot be compared as text.".to_owned())
+                Some("They differ and cannot be compared as text.".to_owned())
             }
             _ => join_notes(&compared),
         };
@@ -97,12 +97,12 @@ impl Output {
     }
 }
 
-/// The notes as one.
+/// Joins the notes.
 pub(super) fn join_notes(compared: &PairComparison) -> Option<String> {
     let mut notes = compared.notes.clone();
     if compared.is_coarse {
         notes.push(
-            "So much changed that the diff is coarse: true, but not the shortest.".to_owned(),
+            "Too much changed for a minimal diff; this one is correct but longer.".to_owned(),
         );
     }
     (!notes.is_empty()).then(|| notes.join(" "))
@@ -113,12 +113,12 @@ fn hint(compared: &PairComparison) -> Option<String> {
     match (left_out, cut) {
         (0, 0) => None,
         (0, cut) => Some(format!(
-            "{cut} long lines are cut; the diff cannot be applied. format=words marks what \
-             changed in them."
+            "{cut} long lines are cut; the diff cannot be applied. format=words marks the \
+             changes in them."
         )),
         (left_out, _) => Some(format!(
-            "{left_out} more lines of the diff do not fit; a smaller context or format=stat \
-             shortens it, read_file shows the rest."
+            "{left_out} more lines of the diff do not fit; use a smaller context or \
+             format=stat, or read the rest with read_file."
         )),
     }
 }

@@ -1,4 +1,4 @@
-//! Two sides, compared and shown.
+//! Comparison and rendering of two sides.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use hermes_text::{LineEnding, LineEndings};
 use super::side::{DiffSide, SideBody};
 use super::{Args, DiffFormat, IgnoredWhitespace};
 
-/// Lines around a change, at most.
+/// Maximum number of context lines.
 const MAX_CONTEXT_LINES: u64 = 1000;
 
-/// What the caller wants to see.
+/// Options of a comparison.
 #[derive(Debug)]
 pub(super) struct DiffRequest {
     format: DiffFormat,
@@ -20,16 +20,16 @@ pub(super) struct DiffRequest {
     context: usize,
     width: usize,
     ignores: bool,
-    /// Bytes of the answer, and characters of one of its lines.
+    /// Maximum bytes of the diff, and characters per line.
     pub(super) room: usize,
     line: usize,
 }
 
-/// What became of a comparison.
+/// Result of comparing two sides.
 #[derive(Debug, Default)]
 pub(super) struct PairComparison {
     pub(super) identical: bool,
-    /// None where there are no lines to count.
+    /// `None` if a side is not text.
     pub(super) stat: Option<DiffStat>,
     pub(super) shown: RenderedDiff,
     pub(super) is_coarse: bool,
@@ -44,7 +44,7 @@ impl DiffRequest {
             whitespace: args.ignore_whitespace.into(),
             ignore_case: args.ignore_case,
             ignore_blank_lines: args.ignore_blank_lines,
-            // Only what can be applied has to end lines as others do.
+            // Only a diff that can be applied needs standard line breaks.
             line_breaks: match args.format {
                 DiffFormat::Unified => LineBreaks::LineFeedsOnly,
                 _ => LineBreaks::AsRead,
@@ -64,8 +64,8 @@ impl DiffRequest {
         }
     }
 
-    /// Compares two sides and shows the difference in at most `room` bytes.
-    /// `effort` is the time for a good answer.
+    /// Compares two sides and renders the difference in at most `room` bytes.
+    /// `effort` is the time limit for a minimal diff.
     pub(super) fn compare(
         &self,
         old: &DiffSide,
@@ -108,7 +108,7 @@ impl DiffRequest {
         }
     }
 
-    /// What the lines do not tell.
+    /// Returns notes on differences that the lines do not show.
     fn notes(&self, old: &DiffSide, new: &DiffSide, is_empty: bool) -> Vec<String> {
         let mut notes = Vec::new();
         if matches!(old.body, SideBody::Absent) || matches!(new.body, SideBody::Absent) {
@@ -130,7 +130,7 @@ impl DiffRequest {
         if let (Some(before), Some(after)) = (dominant(old), dominant(new))
             && before != after
         {
-            let hint = if is_empty { "" } else { " ignore_whitespace=trailing looks past that." };
+            let hint = if is_empty { "" } else { " ignore_whitespace=trailing ignores this." };
             notes.push(format!("Line endings differ: {before}, {after}.{hint}"));
         }
         if self.format == DiffFormat::Unified && !is_empty {
@@ -140,8 +140,8 @@ impl DiffRequest {
             let end = if names.len() > 1 { "end their" } else { "ends its" };
             if !names.is_empty() {
                 notes.push(format!(
-                    "{} {end} lines with CR, which patch and git do not know: a line of the diff \
-                     has all of them. format=words shows them one by one.",
+                    "{} {end} lines with CR, which patch and git do not support: the diff \
+                     shows all of them as one line. format=words shows them separately.",
                     names.join(" and ")
                 ));
             }
@@ -151,7 +151,7 @@ impl DiffRequest {
             _ => false,
         };
         for side in [old, new].into_iter().filter(|side| is_damaged(side)) {
-            notes.push(format!("{} has bytes that mean nothing; they show as U+FFFD.", side.name));
+            notes.push(format!("{} contains invalid bytes, shown as U+FFFD.", side.name));
         }
         notes
     }

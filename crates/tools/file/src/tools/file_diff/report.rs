@@ -1,4 +1,4 @@
-//! What is told of two folders.
+//! Result of comparing two directories.
 
 use std::time::Duration;
 
@@ -14,14 +14,14 @@ use super::side::{DiffSide, SideSummary};
 use super::tree::{EntryDifference, TreeComparison};
 use crate::path_text::display_below;
 
-/// Bytes of files whose lines are counted.
+/// Maximum total bytes of files compared line by line.
 const MAX_COUNTED_BYTES: u64 = 256 * 1024 * 1024;
-/// How long to look for the best diff of one file.
+/// Time limit for an optimal diff of one file.
 const FILE_DIFF_TIME_LIMIT: Duration = Duration::from_millis(500);
 
 impl TreeComparison<'_> {
-    /// The answer: the first `shown` differences by name, and as many of the
-    /// diffs as there is room for.
+    /// Builds the result: the first `shown` differences by name, and as many
+    /// diffs as fit.
     pub(super) fn describe(
         mut self,
         shown: usize,
@@ -69,16 +69,17 @@ impl TreeComparison<'_> {
         let identical = total == 0 && self.unreadable.is_empty();
         let mut notes = Vec::new();
         match (identical, uncounted) {
-            (true, _) => notes.push("The folders are the same.".to_owned()),
+            (true, _) => notes.push("The directories are the same.".to_owned()),
             (_, 0) => {}
             (_, n) => {
-                notes.push(format!("The lines of {n} files are not counted: there are too many."));
+                notes.push(format!("The lines of {n} files are not counted: the size limit was \
+                    reached."));
             }
         }
         match self.denied {
             0 => {}
-            1 => notes.push("1 protected entry was left out.".to_owned()),
-            n => notes.push(format!("{n} protected entries were left out.")),
+            1 => notes.push("1 protected entry was skipped.".to_owned()),
+            n => notes.push(format!("{n} protected entries were skipped.")),
         }
         Ok(Output {
             identical,
@@ -96,7 +97,7 @@ impl TreeComparison<'_> {
         })
     }
 
-    /// The difference of a file, line by line, and how many bytes it took.
+    /// Compares a file line by line; also returns how many bytes were compared.
     fn compare_lines(
         &self,
         difference: &EntryDifference,
@@ -151,19 +152,19 @@ impl EntryDifference {
         }
     }
 
-    /// The path from the folders on; if that is not text, the one in the new
-    /// folder, or in the old one if it is gone.
+    /// Returns the path relative to the directories; if it is not UTF-8, a URL
+    /// in the new directory, or in the old one if it was removed.
     fn display_path(&self, halves: &[ComparedDir; 2]) -> String {
         let [old, new] = halves;
         let half = if self.kinds[1].is_some() { new } else { old };
         display_below("", &half.place, &self.relative)
     }
 
-    /// Whether it became a program, or is none any more.
+    /// Describes a change of the executable bit.
     fn mode_note(&self, halves: &[ComparedDir; 2]) -> Option<String> {
         match halves.each_ref().map(|half| half.is_executable(&self.relative)) {
-            [Some(false), Some(true)] => Some("may be run now".to_owned()),
-            [Some(true), Some(false)] => Some("may not be run any more".to_owned()),
+            [Some(false), Some(true)] => Some("now executable".to_owned()),
+            [Some(true), Some(false)] => Some("no longer executable".to_owned()),
             _ => None,
         }
     }
@@ -181,19 +182,19 @@ impl EntryDifference {
 fn hint(listed: usize, total: usize, is_partial: bool, left_out: usize) -> Option<String> {
     if is_partial {
         return Some(format!(
-            "The walk stopped after {total} differences, there are more; compare folders below."
+            "The walk stopped after {total} differences, there are more; compare subdirectories."
         ));
     }
     if total > listed {
         return Some(format!(
             "{listed} of {total} differences are listed; set limit (at most {MAX_ENTRIES}), or \
-             compare folders below."
+             compare subdirectories."
         ));
     }
     (left_out > 0).then(|| {
         format!(
-            "{left_out} more lines of the diffs do not fit; compare the files that matter one by \
-             one, or use format=stat."
+            "{left_out} more lines of the diffs do not fit; compare files one by one, or use \
+             format=stat."
         )
     })
 }

@@ -28,41 +28,41 @@ pub(super) struct DiffSide {
 pub(super) enum SideBody {
     File(TextDocument),
     Given(String),
-    /// Nothing that lines could show.
+    /// Binary, or too large to compare by line.
     Opaque {
         what: &'static str,
         hash: String,
     },
-    /// There is no such file.
+    /// The file does not exist.
     Absent,
 }
 
-/// What the caller gets to know of a side.
+/// A side as returned to the caller.
 #[derive(Debug, Serialize)]
 pub(crate) struct SideSummary {
     name: String,
-    /// Bytes of a file; a folder has none of its own.
+    /// Size of a file in bytes; `None` for a directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     size: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     encoding: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     line_ending: Option<&'static str>,
-    /// Said only when the last line has no line feed.
+    /// Set only if the last line has no terminator.
     #[serde(skip_serializing_if = "Option::is_none")]
     final_newline: Option<bool>,
-    /// What it is, if it is not text.
+    /// What it is, if not text.
     #[serde(skip_serializing_if = "Option::is_none")]
     kind: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     hash: Option<String>,
-    /// Said only when there is nothing.
+    /// Set only if the file does not exist.
     #[serde(skip_serializing_if = "Option::is_none")]
     exists: Option<bool>,
 }
 
 impl DiffSide {
-    /// The file at `path`, which is absolute.
+    /// Reads the file at `path`, which is absolute.
     pub(super) fn read(
         name: &str,
         path: &Path,
@@ -75,7 +75,7 @@ impl DiffSide {
         side.map_err(|error| SeekableFile::read_error(path, cx, &error))
     }
 
-    /// A file of that size. One that is too large for lines is only hashed.
+    /// Reads a file of `size` bytes. A file that is too large is only hashed.
     pub(super) fn from_reader(
         name: String,
         source: &mut impl Read,
@@ -89,18 +89,18 @@ impl DiffSide {
             let size = read_blocks(source, cx, |block| {
                 hasher.update(block);
             })?;
-            let what = "too large to be compared line by line";
+            let what = "too large to compare line by line";
             return Ok(Self { name, size, body: SideBody::opaque(what, &hasher.finalize()) });
         }
         let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
-        // A file that grows meanwhile is not followed.
+        // Do not follow a file that keeps growing.
         let mut source = source.take(MAX_COMPARED_BYTES + 1);
         read_blocks(&mut source, cx, |block| bytes.extend_from_slice(block))?;
         Ok(Self::from_bytes(name, bytes, told, || charset::known_encoding(cx, place)))
     }
 
-    /// A file of these bytes, in the encoding that was told or else, where the
-    /// bytes leave that open, the one of the hint.
+    /// Creates a side from bytes, in the given encoding or, if none is given
+    /// and the bytes are ambiguous, the one that `hint` returns.
     pub(super) fn from_bytes(
         name: String,
         bytes: Vec<u8>,
@@ -121,18 +121,19 @@ impl DiffSide {
         Self { name, size, body }
     }
 
-    /// A text that the caller gave.
+    /// Creates a side from a text given by the caller.
     pub(super) fn from_text(name: &str, text: &str) -> Self {
         let (name, size) = (name.to_owned(), text.len() as u64);
         Self { name, size, body: SideBody::Given(text.to_owned()) }
     }
 
-    /// A file that is not there.
+    /// Creates a side for a file that does not exist.
     pub(super) fn absent(name: String) -> Self {
         Self { name, size: 0, body: SideBody::Absent }
     }
 
-    /// The text; nothing where there is no file, none where it is no text.
+    /// Returns the text; empty if the file does not exist, `None` if it is not
+    /// text.
     pub(super) fn text(&self) -> Option<&str> {
         match &self.body {
             SideBody::File(document) => Some(document.text()),
@@ -142,8 +143,8 @@ impl DiffSide {
         }
     }
 
-    /// Whether both are the same, byte for byte. A text that was given has no
-    /// bytes of its own: it is compared as text.
+    /// Whether both are identical byte for byte. A text given by the caller has
+    /// no encoding, so it is compared as text.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         match (&self.body, &other.body) {
             (SideBody::File(old), SideBody::File(new)) => old.bytes() == new.bytes(),
@@ -156,7 +157,7 @@ impl DiffSide {
         }
     }
 
-    /// The encoding's name, if it is that of a file.
+    /// Returns the name of a file's encoding.
     pub(super) fn encoding(&self) -> Option<String> {
         match &self.body {
             SideBody::File(document) => {
@@ -188,7 +189,7 @@ impl DiffSide {
 }
 
 impl SideSummary {
-    /// A folder.
+    /// Returns the summary of a directory.
     pub(super) fn for_directory(name: String) -> Self {
         Self {
             name,
@@ -211,7 +212,7 @@ impl SideBody {
     }
 }
 
-/// Reads to the end, a block at a time; how many bytes there were.
+/// Reads to the end in blocks and returns the number of bytes.
 pub(super) fn read_blocks(
     source: &mut impl Read,
     cx: &ToolContext,

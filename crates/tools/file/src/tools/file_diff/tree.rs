@@ -1,4 +1,4 @@
-//! Two folders, walked side by side and compared entry by entry.
+//! Comparison of two directory trees, entry by entry.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -15,19 +15,19 @@ use super::output::{DiffStatus, DirDiffSummary, Output};
 use super::pair::DiffRequest;
 use super::{Args, MAX_ENTRIES};
 
-/// Differences after which the walk stops.
+/// Number of differences after which the walk stops.
 const MAX_DIFFERENCES: usize = 100_000;
-/// Paths that could not be read, of which the names are kept.
+/// Maximum number of unreadable paths reported.
 const MAX_UNREADABLE_NAMES: usize = 20;
-/// How long a call may be silent.
+/// Interval between progress reports.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(700);
 
-/// A folder still to be looked at, and the rules above it on either side,
-/// if it is there.
+/// A directory still to be compared, and the parent rules on each side where it
+/// exists.
 struct PendingDirPair {
     relative: PathBuf,
     rules: [Option<Option<DirIgnoreRules>>; 2],
-    /// It was told already, as something that is a folder on one side only.
+    /// Whether it is already reported as a change of type.
     is_reported: bool,
 }
 
@@ -35,25 +35,25 @@ struct PendingDirPair {
 pub(super) struct EntryDifference {
     pub(super) relative: PathBuf,
     pub(super) status: DiffStatus,
-    /// What it is on either side.
+    /// Kind on each side.
     pub(super) kinds: [Option<FileKind>; 2],
 }
 
-/// A walk through both.
+/// State of a comparison of two trees.
 pub(super) struct TreeComparison<'a> {
     pub(super) dirs: [ComparedDir; 2],
     pub(super) cx: &'a ToolContext,
     pub(super) summary: DirDiffSummary,
     pub(super) differences: Vec<EntryDifference>,
     pub(super) unreadable: Vec<String>,
-    /// Entries that a rule keeps closed.
+    /// Number of entries that the policy denies.
     pub(super) denied: usize,
     pub(super) is_partial: bool,
     looked_at: usize,
     last_report: Instant,
 }
 
-/// What a folder holds on either side, and the rules that hold in it.
+/// Entries of a directory on both sides, and the rules that apply in it.
 #[derive(Default)]
 struct PairedListing {
     names: BTreeMap<OsString, [Option<FileKind>; 2]>,
@@ -113,7 +113,7 @@ impl TreeComparison<'_> {
                     return Ok(());
                 }
                 let is_folder = kinds.map(|kind| kind == Some(FileKind::Directory));
-                // What is a folder on one side only is still looked into there.
+                // A directory on one side only is still walked.
                 if is_folder.contains(&true) {
                     let rules = [0, 1].map(|at| {
                         let is_there = is_folder.get(at).is_some_and(|is| *is);
@@ -136,14 +136,15 @@ impl TreeComparison<'_> {
         Ok(())
     }
 
-    /// Whether an entry stays closed to the call. What is closed on one side
-    /// is left out on both, or it would look as if it were not there.
+    /// Whether the call may not read an entry. One denied on one side is
+    /// skipped on both, or it would look missing.
     fn is_denied(&self, relative: &Path) -> bool {
         let files = FileAccess::new(self.cx);
         self.dirs.iter().any(|half| files.denies(&half.place.join(relative)))
     }
 
-    /// None if it cannot be read: half of it would show the other half as new.
+    /// Lists a directory on both sides; `None` if one cannot be read, as every
+    /// entry of the other would look new.
     fn list(&mut self, open: &PendingDirPair) -> Result<Option<PairedListing>, ToolError> {
         let mut listing = PairedListing::default();
         for (at, half) in self.dirs.iter().enumerate() {
@@ -181,8 +182,8 @@ impl TreeComparison<'_> {
         Ok(Some(listing))
     }
 
-    /// What one side ignores is left out on both, or it would look as if it
-    /// were not there.
+    /// Whether either side ignores an entry. It is skipped on both, or it would
+    /// look missing.
     fn is_ignored(
         &self,
         rules: &[Option<DirIgnoreRules>; 2],
@@ -197,7 +198,7 @@ impl TreeComparison<'_> {
         })
     }
 
-    /// Sorts an entry in.
+    /// Compares an entry and records a difference.
     fn classify(&mut self, relative: PathBuf, kinds: [Option<FileKind>; 2]) {
         let status = match kinds {
             [Some(FileKind::Directory), Some(FileKind::Directory) | None]
@@ -222,7 +223,7 @@ impl TreeComparison<'_> {
         self.differences.push(EntryDifference { relative, status, kinds });
     }
 
-    /// A folder that is on one side only and holds nothing is told by itself.
+    /// Reports an empty directory that exists on one side only.
     fn add_empty_dir(&mut self, folder: PendingDirPair) {
         let kinds = folder.rules.map(|rules| rules.map(|_| FileKind::Directory));
         let status = if kinds[0].is_none() { DiffStatus::Added } else { DiffStatus::Removed };
@@ -244,12 +245,12 @@ impl TreeComparison<'_> {
         match kind {
             FileKind::Link => Ok(old.root.read_link(relative)? == new.root.read_link(relative)?),
             FileKind::File => old.holds_same(new, relative, self.cx),
-            // Pipes, sockets and devices have nothing in them to compare.
+            // Pipes, sockets and devices have no content to compare.
             _ => Ok(true),
         }
     }
 
-    /// Stops if the call must stop, and says how far it is.
+    /// Checks for cancellation and reports progress.
     pub(super) fn check_progress(&mut self) -> Result<(), ToolError> {
         self.cx.check_cancelled()?;
         self.looked_at += 1;

@@ -1,4 +1,4 @@
-//! What is different between two looks.
+//! Differences between two snapshots.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use super::WatchRequest;
 use super::event_source::ChangeHints;
 use super::snapshot::{EntryStamp, EntryType, TreeSnapshot};
 
-/// A kind of change.
+/// Kind of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum WatchEvent {
@@ -29,18 +29,18 @@ const EMPTY_STAMP: EntryStamp = EntryStamp {
     born: None,
 };
 
-/// One change: what was there and what is there now.
+/// One change, with the entry before and after.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct WatchChange {
     pub(super) event: WatchEvent,
     pub(super) path: PathBuf,
-    /// Where a renamed entry was.
+    /// Previous path of a renamed entry.
     pub(super) from: Option<PathBuf>,
-    /// At `path`, or at `from`.
+    /// State before, at `path` or at `from`.
     before: Option<EntryStamp>,
-    /// At `path`.
+    /// State after, at `path`.
     after: Option<EntryStamp>,
-    /// What a renamed entry took the place of.
+    /// The entry that a rename replaced.
     replaced: Option<EntryStamp>,
 }
 
@@ -54,21 +54,22 @@ impl WatchChange {
         Self { event, path: path.to_path_buf(), from: None, before, after, replaced: None }
     }
 
-    /// What is known of the entry.
+    /// Returns the latest known state of the entry.
     pub(super) fn stamp(&self) -> EntryStamp {
         self.after.or(self.before).unwrap_or(EMPTY_STAMP)
     }
 
-    /// The size of a file that is there.
+    /// Returns the size, if the entry is an existing file.
     pub(super) fn size(&self) -> Option<u64> {
         self.after.filter(|stamp| stamp.kind == EntryType::File).map(|stamp| stamp.size)
     }
 
-    /// Takes the change out of a snapshot, so that it is found again.
+    /// Removes the change from a snapshot, so the next comparison finds it
+    /// again.
     pub(super) fn revert(&self, state: &mut TreeSnapshot) {
         let Some(from) = &self.from else {
             match self.before {
-                // Nothing says that the content is another; the time does.
+                // The stamps are equal; an impossible time makes them differ.
                 Some(before) if self.after == Some(before) => {
                     state.insert(self.path.clone(), EntryStamp { modified: i128::MIN, ..before });
                 }
@@ -97,7 +98,7 @@ impl WatchChange {
     }
 }
 
-/// The changes that were asked for, in the order of their paths.
+/// Returns the requested changes, sorted by path.
 pub(super) fn compare(
     old: &TreeSnapshot,
     new: &TreeSnapshot,
@@ -110,13 +111,13 @@ pub(super) fn compare(
     for (path, stamp) in old {
         match new.get(path) {
             None => drop(gone.insert(path, *stamp)),
-            // A folder where a file was is not that file.
+            // A change of type is a delete and a create.
             Some(now) if stamp.kind != now.kind => {
                 gone.insert(path, *stamp);
                 come.insert(path, *now);
             }
             Some(now) if !stamp.is_equivalent(now) => drop(changed.insert(path, (*stamp, *now))),
-            // Written to, and still of the same size and time.
+            // Written, but with the same size and time.
             Some(now) if now.kind == EntryType::File && hints.written.contains(path) => {
                 changed.insert(path, (*stamp, *now));
             }
@@ -127,7 +128,7 @@ pub(super) fn compare(
         new.iter().filter(|(path, _)| !old.contains_key(*path)).map(|(p, s)| (p.as_path(), *s)),
     );
     let renamed = pair_renames(&mut gone, &mut come, &mut changed, hints);
-    // What goes makes room for what comes.
+    // Deletes come first, so paths are free for creates.
     let deleted = gone
         .iter()
         .map(|(path, old)| WatchChange::without_rename(WatchEvent::Delete, path, Some(*old), None));
@@ -138,7 +139,7 @@ pub(super) fn compare(
     all.extend(changed.iter().map(|(path, (old, new))| {
         WatchChange::without_rename(WatchEvent::Modify, path, Some(*old), Some(*new))
     }));
-    // Nothing is left of it but that it was there.
+    // Created and deleted between two scans.
     let fleeting = hints.transient.iter();
     let fleeting =
         fleeting.filter(|(path, _)| !old.contains_key(*path) && !new.contains_key(*path));
@@ -153,8 +154,8 @@ pub(super) fn compare(
     chosen
 }
 
-/// Whether a folder is the one that was elsewhere before. Where nobody knows
-/// when they were made, its time tells, or something that is still in it.
+/// Whether a directory is the same one as before a move. Without birth times,
+/// compares modification times, or looks for an entry that is still in it.
 fn is_same_dir(
     from: (&Path, &EntryStamp),
     to: (&Path, &EntryStamp),
@@ -172,9 +173,8 @@ fn is_same_dir(
     from.1.modified == to.1.modified || still.any(|is_same| is_same)
 }
 
-/// Finds what has only another name now. A new file may have got the number
-/// of one that was deleted, so size and time must agree as well, unless the
-/// system has told of the renaming.
+/// Finds renames. A new file may reuse the inode of a deleted one, so size and
+/// time must match as well, unless the system reported the rename.
 fn pair_renames(
     gone: &mut BTreeMap<&Path, EntryStamp>,
     come: &mut BTreeMap<&Path, EntryStamp>,
@@ -221,7 +221,7 @@ fn pair_renames(
     drop_implied(found)
 }
 
-/// What moved with its folder is not told by itself.
+/// Drops renames implied by the rename of their directory.
 fn drop_implied(found: Vec<WatchChange>) -> Vec<WatchChange> {
     let folders: BTreeSet<(PathBuf, PathBuf)> = found
         .iter()
@@ -239,8 +239,8 @@ fn drop_implied(found: Vec<WatchChange>) -> Vec<WatchChange> {
     found.into_iter().filter(|change| !is_implied(change)).collect()
 }
 
-/// The change as far as it was asked for. Who does not ask for renamings
-/// sees something go and something come.
+/// Filters a change by the request. If renames are not requested, a rename
+/// becomes a delete and a create.
 fn select_requested(change: WatchChange, request: &WatchRequest) -> Vec<WatchChange> {
     let Some(from) = &change.from else {
         let wanted = request.wants(change.event) && request.matches(&change.path);

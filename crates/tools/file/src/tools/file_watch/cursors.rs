@@ -1,5 +1,5 @@
-//! Snapshots that are kept with the session, so that the next call, in this
-//! process or another, can tell what happened meanwhile.
+//! Snapshots stored in the session, so the next call, in this process or
+//! another, can report what changed in between.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -14,12 +14,12 @@ use super::snapshot::{EntryStamp, EntryType, TreeSnapshot};
 
 /// The session document.
 const WATCH_DOCUMENT: &str = "file_watch";
-/// Cursors of one session that are good at the same time.
+/// Maximum number of cursors per session.
 const MAX_CURSORS: usize = 16;
-/// Characters of all of them together; the newest is kept in any case.
+/// Maximum total size of all snapshots; the newest is always kept.
 const MAX_STATE_BYTES: usize = 64 << 20;
 
-/// The snapshots of a session, the newest last.
+/// Snapshots of a session, newest last.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct WatchCursors {
     next: u64,
@@ -29,13 +29,13 @@ pub(super) struct WatchCursors {
 #[derive(Debug, Serialize, Deserialize)]
 struct SavedCursor {
     id: String,
-    /// What was watched, and how.
+    /// Key of the watch, see [`watch_key`].
     watch: String,
     state: String,
 }
 
 impl WatchCursors {
-    /// The snapshot of a cursor, which must be one of the same watch.
+    /// Returns the snapshot of a cursor, which must belong to the same watch.
     pub(super) fn find(
         cx: &ToolContext,
         cursor: &str,
@@ -43,21 +43,22 @@ impl WatchCursors {
     ) -> Result<TreeSnapshot, ToolError> {
         let kept: Self = cx.session.read(WATCH_DOCUMENT)?;
         let Some(found) = kept.cursors.iter().find(|kept| kept.id == cursor) else {
-            return Err(ToolError::not_found(format!("There is no cursor {cursor:?} any more"))
+            return Err(ToolError::not_found(format!("Cursor {cursor:?} does not exist"))
                 .with_hint(format!(
-                    "The last {MAX_CURSORS} of a session are kept, and separate processes must name \
-                     the same session. Call without since, and look at the files yourself."
+                    "A session keeps the last {MAX_CURSORS} cursors, and separate processes \
+                     must use the same session. Call without since and check the files \
+                     yourself."
                 )));
         };
         if found.watch != watch_key(request) {
-            return Err(ToolError::invalid(format!("The cursor {cursor:?} is of another watch"))
+            return Err(ToolError::invalid(format!("Cursor {cursor:?} belongs to another watch"))
                 .with_hint("Use it with the same paths, recursive and gitignore as before."));
         }
         parse_snapshot(&found.state)
-            .ok_or_else(|| ToolError::internal(format!("The cursor {cursor:?} cannot be read")))
+            .ok_or_else(|| ToolError::internal(format!("Cursor {cursor:?} is corrupt")))
     }
 
-    /// Keeps a snapshot; its cursor.
+    /// Saves a snapshot and returns its cursor.
     pub(super) fn save(
         cx: &ToolContext,
         request: &WatchRequest,
@@ -84,20 +85,21 @@ impl WatchCursors {
     }
 }
 
-/// What makes one watch another: a cursor says nothing of other files.
+/// Returns the options that identify a watch: a cursor is only valid for the
+/// same ones.
 fn watch_key(request: &WatchRequest) -> String {
     let roots: Vec<String> = request.roots.iter().map(|root| escape(root)).collect();
     format!("{}{} {}", u8::from(request.recursive), u8::from(request.gitignore), roots.join(" "))
 }
 
-/// A line for each entry.
+/// Serializes one entry per line.
 fn serialize_snapshot(state: &TreeSnapshot) -> String {
     let mut text = String::new();
     for (path, stamp) in state {
         let EntryStamp { kind, size, modified, mode, identity: (dev, ino), born } = stamp;
         let kind = kind.name();
         let path = escape(path);
-        // Writing into a string cannot fail.
+        // Writing to a string cannot fail.
         let _ = write!(text, "{kind} {size} {modified} {mode:o} {dev} {ino} {path}");
         if let Some(born) = born {
             let _ = write!(text, " {born}");
@@ -128,12 +130,12 @@ fn parse_entry(line: &str) -> Option<(PathBuf, EntryStamp)> {
         born: None,
     };
     let path = unescape(parts.next()?)?;
-    // Only folders have it, and those of an earlier version do not.
+    // Set only for directories; missing in snapshots of older versions.
     stamp.born = parts.next().map(str::parse).transpose().ok()?;
     Some((path, stamp))
 }
 
-/// A path without blanks and line breaks, whatever its bytes.
+/// Escapes a path to contain no whitespace or line breaks.
 fn escape(path: &Path) -> String {
     let mut text = String::new();
     for chunk in path.as_os_str().as_bytes().utf8_chunks() {

@@ -1,6 +1,5 @@
-//! The system's own word that something has changed. It only says when to
-//! look: what changed is found by looking, so that nothing depends on a queue
-//! that may overflow.
+//! File system events. They only trigger a scan: changes are found by comparing
+//! snapshots, so a queue overflow loses nothing.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -14,26 +13,26 @@ use tokio::sync::Notify;
 
 use super::snapshot::{EntryType, TransientEntries};
 
-/// Paths that are remembered from one look to the next.
+/// Maximum number of paths remembered between scans.
 const MAX_HINTS: usize = 10_000;
 
-/// What the system has told beyond what can be seen.
+/// Events that a scan cannot detect.
 #[derive(Debug, Default)]
 pub(super) struct ChangeHints {
-    /// Files that were written to.
+    /// Files that were written.
     pub(super) written: BTreeSet<PathBuf>,
-    /// Entries that got another name: from, to.
+    /// Renamed entries: from, to.
     pub(super) renamed: HashSet<(PathBuf, PathBuf)>,
-    /// What came and went again, by its real place.
+    /// Entries that were created and deleted, by canonical path.
     pub(super) transient: TransientEntries,
 }
 
-/// What was told since the last look.
+/// Events since the last scan.
 #[derive(Debug, Default)]
 struct PendingHints {
     hints: ChangeHints,
-    /// What came, in case that it goes before anybody looks. What came before
-    /// the last look may have gone during it.
+    /// Created entries, in case they are deleted before the next scan. Entries
+    /// created before the last scan may have been deleted during it.
     created: HashMap<PathBuf, EntryType>,
     created_before: HashMap<PathBuf, EntryType>,
 }
@@ -57,14 +56,14 @@ struct SharedHints {
     event_notify: Notify,
 }
 
-/// A watch over folders, one by one.
+/// A non-recursive watch on a set of directories.
 #[derive(Debug)]
 pub(super) struct EventSource {
     watcher: Option<RecommendedWatcher>,
     shared: Arc<SharedHints>,
-    /// Folders that are watched, by place and identity.
+    /// Watched directories, by path and identity.
     watched: HashSet<(PathBuf, (u64, u64))>,
-    /// Real places of the roots, and the paths by which they were named.
+    /// Canonical paths of the roots, and the paths given by the caller.
     names: Vec<(PathBuf, PathBuf)>,
 }
 
@@ -73,12 +72,13 @@ impl EventSource {
         let shared = Arc::new(SharedHints::default());
         let told = Arc::clone(&shared);
         let handler = move |event: notify::Result<notify::Event>| told.on_event(event);
-        // Without one, everything is looked at again and again.
+        // Without a watcher, the tree is polled.
         let watcher = notify::recommended_watcher(handler).ok();
         Self { watcher, shared, watched: HashSet::new(), names }
     }
 
-    /// Watches a folder. The first refusal ends it: the system has no more.
+    /// Watches a directory. The first failure switches to polling: the system
+    /// is out of watches.
     pub(super) fn add(&mut self, place: &Path, identity: (u64, u64)) {
         let key = (place.to_path_buf(), identity);
         let Some(watcher) = &mut self.watcher else { return };
@@ -87,36 +87,38 @@ impl EventSource {
         }
         match watcher.watch(place, RecursiveMode::NonRecursive) {
             Ok(()) => drop(self.watched.insert(key)),
-            // It went away, or may not be read: there is nothing to tell.
+            // The directory vanished or cannot be read: there is nothing to
+            // watch.
             Err(error) if is_directory_error(&error) => {}
             Err(_) => self.watcher = None,
         }
     }
 
-    /// Whether the system tells.
+    /// Whether the system reports events.
     pub(super) fn is_alive(&self) -> bool {
         self.watcher.is_some()
     }
 
-    /// As when the system has no more watches to give.
+    /// Simulates running out of watches.
     #[cfg(test)]
     pub(super) fn give_up(&mut self) {
         self.watcher = None;
     }
 
-    /// As when the system has lost events.
+    /// Simulates an event queue overflow.
     #[cfg(test)]
     pub(super) fn overflow(&self) {
         let event = notify::Event::new(EventKind::Other).set_flag(notify::event::Flag::Rescan);
         self.shared.on_event(Ok(event));
     }
 
-    /// Waits for a sign; whether one came in time.
+    /// Waits for an event; whether one arrived in time.
     pub(super) async fn wait_for_event(&self, until: Instant) -> bool {
         tokio::time::timeout_at(until.into(), self.shared.event_notify.notified()).await.is_ok()
     }
 
-    /// What was told since the last time, by the names of the roots.
+    /// Takes the events since the last call, with paths as the caller gave
+    /// them.
     pub(super) fn take_hints(&self) -> ChangeHints {
         let mut heard = self.shared.pending.lock();
         let hints = std::mem::take(&mut heard.hints);
@@ -160,7 +162,7 @@ impl SharedHints {
     fn on_event(&self, event: notify::Result<notify::Event>) {
         let Ok(event) = event else { return self.event_notify.notify_one() };
         match event.kind {
-            // Our own looks open folders.
+            // Scanning opens directories.
             EventKind::Access(kind) if kind != AccessKind::Close(AccessMode::Write) => return,
             EventKind::Modify(ModifyKind::Data(_)) => self.update_pending(|heard| {
                 if heard.hints.written.len() < MAX_HINTS {

@@ -1,5 +1,4 @@
-//! `file_watch`: waits until something happens to files, and misses nothing
-//! between two calls.
+//! `file_watch`: waits for file changes, without missing any between two calls.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,19 +25,19 @@ use changes::{WatchChange, WatchEvent};
 use cursors::WatchCursors;
 use watcher::TreeWatcher;
 
-/// The longest wait, in seconds.
+/// Maximum wait, in seconds.
 const MAX_WAIT_SECS: u64 = 3600;
-/// What the engine allows beyond the wait, for the looks before and after.
+/// Extra time beyond the wait, for the scans before and after.
 const TIMEOUT_SLACK: Duration = Duration::from_secs(60);
-/// What is kept of the call's time for the answer.
+/// Part of the call's time reserved for the result.
 const ANSWER_RESERVE: Duration = Duration::from_millis(500);
-/// Events in one answer at most.
+/// Maximum number of events in a result.
 const MAX_EVENTS: usize = 1000;
-/// Folders that cannot be read, of which the names are told.
+/// Maximum number of unreadable directories reported.
 const MAX_UNREADABLE_NAMES: usize = 20;
-/// How often one looks where the system does not tell.
+/// Poll interval where the system reports no events.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// How many debounce times pass at most while changes go on.
+/// Maximum number of debounce periods while changes continue.
 const MAX_DEBOUNCE_ROUNDS: u32 = 20;
 
 #[derive(Debug, Default)]
@@ -48,35 +47,35 @@ pub(crate) struct FileWatch;
 #[serde(deny_unknown_fields)]
 #[schemars(transform = crate::schema_trim::omit_empty_defaults)]
 pub(crate) struct Args {
-    /// Files and folders to watch; they may be missing yet.
+    /// Files and directories to watch; may not exist yet.
     #[serde(default = "here")]
     #[schemars(length(min = 1, max = 64))]
     paths: Vec<String>,
-    /// Globs on the name, or on the path below the watched folder if they have a `/`; all by default.
+    /// Globs on the name, or on the path below `paths` if they have a `/`.
     #[serde(default)]
     patterns: Vec<String>,
     /// Kinds of events to wait for; all by default.
     #[serde(default)]
     events: Vec<WatchEvent>,
-    /// Seconds to wait; 0 only tells what happened since the cursor, and gives one.
+    /// Seconds to wait; 0 reports changes since the cursor and returns one.
     #[serde(default = "usual_wait")]
     #[schemars(range(max = 3600))]
     timeout: u64,
-    /// Milliseconds of quiet after a change before it is told.
+    /// Milliseconds without changes before reporting one.
     #[serde(default = "usual_quiet")]
     #[schemars(range(max = 60_000))]
     debounce: u64,
-    /// Watch folders below as well.
+    /// Watch subdirectories too.
     #[serde(default = "yes")]
     recursive: bool,
-    /// Leave out what git ignores.
+    /// Skip what git ignores.
     #[serde(default = "yes")]
     gitignore: bool,
-    /// Events in the answer, at most 1000; the rest comes with the next call.
+    /// Events to return, at most 1000; the rest comes with the next call.
     #[serde(default = "usual_events")]
     #[schemars(range(min = 1))]
     max_events: u64,
-    /// Cursor of an earlier answer: tell what happened since then.
+    /// Cursor of an earlier result: report changes since then.
     since: Option<String>,
 }
 
@@ -103,25 +102,25 @@ fn yes() -> bool {
 #[derive(Debug, Serialize)]
 pub(crate) struct Output {
     events: Vec<ReportedEvent>,
-    /// Of all that happened, told or not.
+    /// Number of events, returned or not.
     total: u64,
     truncated: bool,
-    /// It waited, and nothing happened.
+    /// Whether the wait ended without events.
     timed_out: bool,
-    /// Says where to go on: pass it as `since`.
+    /// Where to continue: pass it as `since`.
     cursor: String,
-    /// Whether the system told of the changes, or one had to look again and again.
+    /// `inotify` or `polling`.
     watching: &'static str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     missing: Vec<String>,
-    /// Folders in which changes cannot be seen, the first of them.
+    /// The first directories that cannot be watched.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unreadable: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
 }
 
-/// One event of an answer.
+/// One event of a result.
 #[derive(Debug, Serialize)]
 struct ReportedEvent {
     event: WatchEvent,
@@ -135,12 +134,12 @@ struct ReportedEvent {
     kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     size: Option<u64>,
-    /// It happened between two calls.
+    /// Whether it happened between two calls.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     while_away: bool,
 }
 
-/// What is asked for, with its paths looked up.
+/// A parsed request with resolved paths.
 #[derive(Debug)]
 pub(crate) struct WatchRequest {
     roots: Vec<PathBuf>,
@@ -160,8 +159,8 @@ impl Tool for FileWatch {
         ToolSpec::new("file_watch", "file")
             .emoji("👀")
             .description(
-                "Wait until files are created, modified, deleted or renamed. Pass the cursor of \
-                 the answer as since to miss nothing between two calls.",
+                "Wait until files are created, modified, deleted or renamed. Pass the returned \
+                 cursor as since to miss nothing between calls.",
             )
             .alias("watch_files")
             .parameter_alias("path", "paths")
@@ -190,7 +189,7 @@ impl Tool for FileWatch {
             .keyword("reload")
             .keyword("tail")
             .example(
-                ToolExample::new("Note how things are now", r#"{"paths":["src"],"timeout":0}"#)
+                ToolExample::new("Take a cursor now", r#"{"paths":["src"],"timeout":0}"#)
                     .file("src/main.rs", "fn main() {}\n")
                     .expects(r#"{"events":[],"total":0,"truncated":false}"#),
             )
@@ -239,7 +238,7 @@ impl Tool for FileWatch {
     }
 }
 
-/// The first look, and what happened since the cursor.
+/// Scans the tree and returns the changes since the cursor.
 fn start_watch(
     request: Arc<WatchRequest>,
     since: Option<&str>,
@@ -258,7 +257,7 @@ fn start_watch(
     Ok((lookout, found))
 }
 
-/// Waits until nothing has happened for a while.
+/// Waits until no event has arrived for `quiet`.
 async fn debounce(
     lookout: &TreeWatcher,
     quiet: Duration,
@@ -294,17 +293,17 @@ fn answer(
     let mut hints = Vec::new();
     if truncated {
         hints.push(format!(
-            "{} of {total} events; call again with since for the rest.",
+            "{} of {total} events; call again with since to get the rest.",
             found.len()
         ));
     } else if !missing.is_empty() {
-        hints.push("Some of the paths do not exist; they are told when they appear.".to_owned());
+        hints.push("Some paths do not exist; they are reported when they appear.".to_owned());
     }
     match closed.len() {
         0 => {}
-        1 => hints.push("What happens in a folder that cannot be read is not seen.".to_owned()),
+        1 => hints.push("Changes in an unreadable directory are not detected.".to_owned()),
         many => {
-            hints.push(format!("What happens in {many} folders that cannot be read is not seen."))
+            hints.push(format!("Changes in {many} unreadable directories are not detected."))
         }
     }
     let word = |path: &PathBuf| path_text::display_relative(path, &cx.working_dir);
@@ -328,7 +327,7 @@ impl WatchRequest {
     fn new(args: &Args, at: &WorkingDir) -> Result<Self, ToolError> {
         let (mut names, mut paths) = (GlobSetBuilder::new(), GlobSetBuilder::new());
         let wrong = |glob: &str, error: &globset::Error| {
-            ToolError::invalid(format!("{glob:?} is not a glob: {error}"))
+            ToolError::invalid(format!("{glob:?} is not a valid glob: {error}"))
                 .with_hint("For example: *.rs, src/**, {a,b}*.txt")
         };
         for glob in &args.patterns {
@@ -357,12 +356,12 @@ impl WatchRequest {
         })
     }
 
-    /// Whether somebody wants to know of an event.
+    /// Whether the event kind is requested.
     fn wants(&self, event: WatchEvent) -> bool {
         self.events.is_empty() || self.events.contains(&event)
     }
 
-    /// Whether somebody wants to know of a path.
+    /// Whether the path matches the patterns.
     fn matches(&self, path: &std::path::Path) -> bool {
         if self.names.is_empty() && self.paths.is_empty() {
             return true;

@@ -1,5 +1,5 @@
-//! Watches that go on between two calls of one process. They hear what a look
-//! cannot see, such as a second write within one tick of the clock.
+//! Watches kept alive between two calls of a process. They detect changes that
+//! a scan cannot, such as a second write within one clock tick.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -9,11 +9,11 @@ use parking_lot::Mutex;
 
 use super::watcher::TreeWatcher;
 
-/// How many there are at the same time; the oldest goes first.
+/// Maximum number of parked watches; the oldest is dropped first.
 const MAX_PARKED_WATCHES: usize = 8;
-/// Entries of a watch that is worth its memory.
+/// Maximum number of entries of a parked watch, to bound memory.
 const MAX_PARKED_ENTRIES: usize = 50_000;
-/// How long one waits for the next call.
+/// How long a parked watch waits for the next call.
 const PARK_TIMEOUT: Duration = Duration::from_secs(300);
 
 #[derive(Debug)]
@@ -31,7 +31,7 @@ fn with_parked<T>(change: impl FnOnce(&mut Vec<ParkedWatch>) -> T) -> T {
     change(&mut parked.lock())
 }
 
-/// The watch that ended with this cursor, if it still goes on.
+/// Takes the parked watch of a cursor, if it is still alive.
 pub(super) fn take(cx: &ToolContext, cursor: &str) -> Option<TreeWatcher> {
     let is_it = |parked: &ParkedWatch| parked.session == cx.session.id() && parked.cursor == cursor;
     with_parked(|parked| {
@@ -40,7 +40,7 @@ pub(super) fn take(cx: &ToolContext, cursor: &str) -> Option<TreeWatcher> {
     })
 }
 
-/// Lets a watch go on until the next call, or for a while.
+/// Parks a watch until the next call or the timeout.
 pub(super) fn park(cx: &ToolContext, cursor: &str, lookout: TreeWatcher) {
     if lookout.state().len() > MAX_PARKED_ENTRIES {
         return;
@@ -51,7 +51,7 @@ pub(super) fn park(cx: &ToolContext, cursor: &str, lookout: TreeWatcher) {
         lookout,
         since: Instant::now(),
     };
-    // Dropped after the lock is given back: ending a watch takes a moment.
+    // Dropped after the lock is released: ending a watch is slow.
     let _old = with_parked(|parked| {
         parked.push(new);
         let surplus = parked.len().saturating_sub(MAX_PARKED_WATCHES);
@@ -59,7 +59,7 @@ pub(super) fn park(cx: &ToolContext, cursor: &str, lookout: TreeWatcher) {
     });
 }
 
-/// Ends those that nobody came back for.
+/// Drops watches that timed out.
 pub(super) fn drop_expired() {
     let _old = with_parked(|parked| {
         let (kept, old) =
@@ -69,7 +69,7 @@ pub(super) fn drop_expired() {
     });
 }
 
-/// Sees to it that a watch that was parked now is ended in time.
+/// Schedules the drop of a watch parked now.
 pub(super) fn drop_expired_later() {
     tokio::spawn(async {
         tokio::time::sleep(PARK_TIMEOUT + Duration::from_secs(1)).await;

@@ -1,4 +1,4 @@
-//! How a tree is at one moment: what is told apart from one look to the next.
+//! Snapshots of a tree, compared from one scan to the next.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -14,44 +14,44 @@ use hermes_search::{DirIgnoreRules, HiddenPathRules, IgnoreMarkers};
 use super::WatchRequest;
 use crate::path_text::display_path;
 
-/// Entries of a tree that can be watched.
+/// Maximum number of watched entries.
 const MAX_ENTRIES: usize = 200_000;
-/// Levels of a tree.
+/// Maximum depth of a tree.
 const MAX_TREE_DEPTH: usize = 256;
 
-/// Everything that is watched, by path.
+/// All watched entries, by path.
 pub(super) type TreeSnapshot = BTreeMap<PathBuf, EntryStamp>;
 
-/// What came and went between two looks, by path.
+/// Entries created and deleted between two scans, by path.
 pub(super) type TransientEntries = BTreeMap<PathBuf, EntryType>;
 
-/// What a look finds.
+/// Result of a scan.
 #[derive(Debug, Default)]
 pub(super) struct TreeScan {
     pub(super) state: TreeSnapshot,
-    /// Which of the watched paths are not there.
+    /// Watched paths that do not exist.
     pub(super) missing: Vec<PathBuf>,
-    /// Folders in which nothing can be seen.
+    /// Directories that cannot be read.
     pub(super) unreadable: Vec<PathBuf>,
-    /// What has gone of that which was to be looked for.
+    /// Visible entries of [`TreeScanner::gone`].
     pub(super) transient: TransientEntries,
 }
 
-/// What is known of an entry.
+/// State of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct EntryStamp {
     pub(super) kind: EntryType,
     pub(super) size: u64,
-    /// Nanoseconds since 1970, also negative.
+    /// Nanoseconds since the Unix epoch, may be negative.
     pub(super) modified: i128,
     pub(super) mode: u32,
     pub(super) identity: (u64, u64),
-    /// When a folder was made, where the system knows: its number may be that
-    /// of one that is gone.
+    /// Birth time of a directory, where the system provides it: its inode may
+    /// be reused.
     pub(super) born: Option<i128>,
 }
 
-/// The kinds that are told apart.
+/// Kinds that a watch distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EntryType {
     File,
@@ -94,7 +94,7 @@ impl EntryStamp {
         }
     }
 
-    /// The same of a folder, which is at a real place.
+    /// Like [`EntryStamp::from_facts`], for a directory at its canonical path.
     fn from_dir_facts(facts: &FileMetadata, place: &Path) -> Self {
         let found = std::fs::symlink_metadata(place).ok();
         let found =
@@ -103,15 +103,15 @@ impl EntryStamp {
         Self { born, ..Self::from_facts(facts) }
     }
 
-    /// Whether nothing worth telling is different. What happens in a folder
-    /// changes its time and size, and is told by itself.
+    /// Whether there is no change to report. Changes inside a directory alter
+    /// its time and size, but are reported on their own entries.
     pub(super) fn is_equivalent(&self, other: &Self) -> bool {
         let is_folder = |stamp: &Self| stamp.kind == EntryType::Directory;
         (is_folder(self) && is_folder(other)) || self == other
     }
 }
 
-/// Since 1970, also negative.
+/// Converts to nanoseconds since the Unix epoch, may be negative.
 fn nanoseconds(at: SystemTime) -> i128 {
     match at.duration_since(SystemTime::UNIX_EPOCH) {
         Ok(since) => i128::try_from(since.as_nanos()).unwrap_or(i128::MAX),
@@ -119,28 +119,28 @@ fn nanoseconds(at: SystemTime) -> i128 {
     }
 }
 
-/// A folder on the way down.
+/// A directory being scanned.
 struct WatchLevel {
-    /// As it was named.
+    /// Path as the caller gave it.
     path: PathBuf,
-    /// Where it really is.
+    /// Canonical path.
     place: PathBuf,
     folder: OpenDir,
     left: std::vec::IntoIter<DirEntry>,
     rules: Option<DirIgnoreRules>,
 }
 
-/// A look at everything.
+/// A scan of all watched paths.
 pub(super) struct TreeScanner<'a> {
     pub(super) request: &'a WatchRequest,
     pub(super) cx: &'a ToolContext,
-    /// Told of each folder before it is read, so that nothing that happens
-    /// in it afterwards is missed.
+    /// Called for each directory before it is read, so no later change in it is
+    /// missed.
     pub(super) enter: &'a mut dyn FnMut(&Path, (u64, u64)),
-    /// What came and went, by its real place. The rules of its folder say
-    /// whether it would have been seen.
+    /// Entries created and deleted, by canonical path. The ignore rules of
+    /// their directory decide whether to report them.
     pub(super) gone: &'a TransientEntries,
-    /// What must not be shown.
+    /// Paths that must not be shown.
     veil: Option<HiddenPathRules>,
     found: TreeScan,
 }
@@ -175,7 +175,7 @@ impl<'a> TreeScanner<'a> {
             Err(error) => return Err(error),
         };
         if facts.kind != FileKind::Directory {
-            // The folder tells when another file takes its place.
+            // Watching the directory detects a replacement of the file.
             if let Some(above) = real.parent() {
                 (self.enter)(above, (0, 0));
             }
@@ -186,7 +186,7 @@ impl<'a> TreeScanner<'a> {
         self.found.state.insert(root.to_path_buf(), EntryStamp::from_dir_facts(&facts, &real));
         match files.open_dir(root) {
             Ok(folder) => self.walk(&files, root, &real, folder),
-            // It went away at this very moment.
+            // The directory was deleted during the scan.
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 self.found.state.remove(root);
                 self.found.missing.push(root.to_path_buf());
@@ -230,7 +230,7 @@ impl<'a> TreeScanner<'a> {
                 continue;
             }
             let name = Path::new(&entry.name);
-            // Gone between the list and the look: the next one tells.
+            // Deleted since it was listed: the next scan reports it.
             let Ok(facts) = level.folder.metadata(name) else { continue };
             let path = level.path.join(&entry.name);
             let stamp = match facts.kind {
@@ -255,7 +255,7 @@ impl<'a> TreeScanner<'a> {
                         self.add_transient(&below);
                         levels.push(below);
                     }
-                    // Gone at this very moment: the next look tells.
+                    // Deleted since it was listed: the next scan reports it.
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                     Err(_) => self.found.unreadable.push(path),
                 }
@@ -267,8 +267,8 @@ impl<'a> TreeScanner<'a> {
         self.veil.as_ref().is_some_and(|veil| veil.hides(place))
     }
 
-    /// What came and went in a folder, as far as it would have been seen. Hidden
-    /// files that do so are of programs at work, such as editors.
+    /// Adds the transient entries of a directory that are visible. Skips hidden
+    /// ones: they are temporary files of editors and similar programs.
     fn add_transient(&mut self, level: &WatchLevel) {
         let below = self.gone.range(level.place.clone()..);
         for (place, sort) in below.take_while(|(place, _)| place.starts_with(&level.place)) {
@@ -288,7 +288,7 @@ impl<'a> TreeScanner<'a> {
 }
 
 impl WatchLevel {
-    /// `above` are the rules of the folders above.
+    /// `above` are the rules of the parent directories.
     fn enter(
         path: &Path,
         place: PathBuf,
@@ -313,13 +313,13 @@ impl WatchLevel {
 
 fn too_deep(root: &Path) -> ToolError {
     ToolError::limit(format!(
-        "{} has more than {MAX_TREE_DEPTH} levels of folders",
+        "{} has more than {MAX_TREE_DEPTH} directory levels",
         display_path(root)
     ))
-    .with_hint("Watch a folder below, or use recursive=false.")
+    .with_hint("Watch a subdirectory, or use recursive=false.")
 }
 
 fn too_many(root: &Path) -> ToolError {
-    ToolError::limit(format!("{} holds more than {MAX_ENTRIES} entries", display_path(root)))
-        .with_hint("Watch a folder below, or leave out what git ignores with gitignore=true.")
+    ToolError::limit(format!("{} contains more than {MAX_ENTRIES} entries", display_path(root)))
+        .with_hint("Watch a subdirectory, or skip ignored files with gitignore=true.")
 }

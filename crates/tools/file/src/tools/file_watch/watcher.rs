@@ -1,4 +1,4 @@
-//! One wait: a look at the start, a sign, another look.
+//! A watch: scans the tree, waits for an event, and scans again.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::event_source::{ChangeHints, EventSource};
 use super::snapshot::{TransientEntries, TreeScan, TreeScanner, TreeSnapshot};
 use super::{POLL_INTERVAL, WatchRequest};
 
-/// What is watched, and how it was at the last look.
+/// A watched tree and its state at the last scan.
 #[derive(Debug)]
 pub(super) struct TreeWatcher {
     request: Arc<WatchRequest>,
@@ -23,7 +23,7 @@ pub(super) struct TreeWatcher {
 }
 
 impl TreeWatcher {
-    /// Looks for the first time.
+    /// Starts a watch with a first scan.
     pub(super) fn start(request: Arc<WatchRequest>, cx: &ToolContext) -> Result<Self, ToolError> {
         let files = FileAccess::new(cx);
         let names = request
@@ -39,14 +39,14 @@ impl TreeWatcher {
         Ok(Self { request, sensor, state, missing, unreadable })
     }
 
-    /// What happened since another look.
+    /// Returns the changes since an earlier snapshot.
     pub(super) fn compare(&self, before: &TreeSnapshot) -> Vec<WatchChange> {
         compare(before, &self.state, &ChangeHints::default(), &self.request)
     }
 
-    /// Looks again; what happened since the last time.
+    /// Scans again and returns the changes since the last scan.
     pub(super) fn poll(&mut self, cx: &ToolContext) -> Result<Vec<WatchChange>, ToolError> {
-        // Before the look: what is told during it is for the next one.
+        // Taken before the scan: events during it are for the next one.
         let mut hints = self.sensor.take_hints();
         let sensor = &mut self.sensor;
         let mut enter = |place: &std::path::Path, identity| sensor.add(place, identity);
@@ -60,18 +60,18 @@ impl TreeWatcher {
         Ok(found)
     }
 
-    /// Waits until it is time to look; false when the time is up.
+    /// Waits until a scan is due; false when the time is up.
     pub(super) async fn wait(&self, end: Instant) -> bool {
         if self.must_poll() {
             let next = Instant::now() + POLL_INTERVAL;
-            // The end of the time is a reason for a last look, too.
+            // Scan once more at the deadline, too.
             let _ = self.sensor.wait_for_event(next.min(end)).await;
             return true;
         }
         self.sensor.wait_for_event(end).await
     }
 
-    /// Whether anything stirs until then.
+    /// Whether an event arrives before `until`.
     pub(super) async fn wait_for_event(&self, until: Instant) -> bool {
         self.sensor.wait_for_event(until).await
     }
@@ -80,33 +80,33 @@ impl TreeWatcher {
         !self.sensor.is_alive() || !self.missing.is_empty()
     }
 
-    /// The same watch for another call, which may ask for other events.
+    /// Continues the watch for another call, which may request other events.
     pub(super) fn resume(self, request: Arc<WatchRequest>) -> Self {
         Self { request, ..self }
     }
 
-    /// Forgets changes, so that they are found again.
+    /// Reverts changes in the snapshot, so the next scan finds them again.
     pub(super) fn defer(&mut self, changes: &[WatchChange]) {
-        // The last first: a later one may stand on an earlier one.
+        // In reverse: a later change may depend on an earlier one.
         changes.iter().rev().for_each(|change| change.revert(&mut self.state));
     }
 
-    /// How things were at the last look.
+    /// Returns the snapshot of the last scan.
     pub(super) fn state(&self) -> &TreeSnapshot {
         &self.state
     }
 
-    /// Which of the watched paths are not there.
+    /// Returns the watched paths that do not exist.
     pub(super) fn missing(&self) -> &[PathBuf] {
         &self.missing
     }
 
-    /// Folders in which nothing can be seen.
+    /// Returns the directories that cannot be read.
     pub(super) fn unreadable(&self) -> &[PathBuf] {
         &self.unreadable
     }
 
-    /// Who tells when it is time to look.
+    /// Returns what triggers scans.
     pub(super) fn backend_name(&self) -> &'static str {
         if self.sensor.is_alive() { "inotify" } else { "polling" }
     }

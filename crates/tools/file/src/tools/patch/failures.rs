@@ -1,4 +1,5 @@
-//! Failures in a row on one file: after some of them another way is advised.
+//! Consecutive failures per file, after which a different approach is
+//! suggested.
 
 use std::path::{Path, PathBuf};
 
@@ -9,9 +10,9 @@ use crate::path_text::display_path;
 
 /// The session document.
 const FAILURES_DOCUMENT: &str = "patch_failures";
-/// How many files are remembered.
+/// Maximum number of files tracked.
 const MAX_FILES: usize = 64;
-/// From how many failures on another way is advised.
+/// Number of failures after which a hint is added.
 const ADVICE_THRESHOLD: u32 = 3;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -21,7 +22,7 @@ struct FailureCount {
     times: u32,
 }
 
-/// Counts a failure and adds to its hint if there were many.
+/// Counts a failure and extends its hint after several.
 pub(super) fn count(cx: &ToolContext, path: &Path, error: ToolError) -> ToolError {
     if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidArguments) {
         return error;
@@ -44,8 +45,8 @@ pub(super) fn count(cx: &ToolContext, path: &Path, error: ToolError) -> ToolErro
     match times {
         Ok(times) if times >= ADVICE_THRESHOLD => {
             let hint = format!(
-                "This is failure {times} in a row on this file. Read it again and copy a longer \
-                 piece of it as old text, or write it as a whole with write_file. {}",
+                "This is failure {times} in a row on this file. Read it again and copy a \
+                 longer piece of it as old text, or rewrite the file with write_file. {}",
                 error.hint()
             );
             error.with_hint(hint).with("failures_in_a_row", times)
@@ -54,7 +55,7 @@ pub(super) fn count(cx: &ToolContext, path: &Path, error: ToolError) -> ToolErro
     }
 }
 
-/// The files were patched.
+/// Resets the counts of patched files.
 pub(super) fn forget(cx: &ToolContext, paths: &[PathBuf]) {
     let failed: Vec<FailureCount> = cx.session.read(FAILURES_DOCUMENT).unwrap_or_default();
     let is_done =

@@ -1,5 +1,5 @@
-//! Symbolic links that a patch deletes or moves: the links themselves, not
-//! what they lead to.
+//! Symlinks that a patch deletes or moves: the links themselves, not their
+//! targets.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -12,31 +12,32 @@ use super::refusal;
 use crate::change::FileChange;
 use crate::path_text::display_path;
 
-/// The links of a call, and the real places of its files.
+/// Symlinks changed by a call, and the canonical paths of its files.
 #[derive(Debug, Default)]
 pub(super) struct PatchLinks {
-    /// What is done to links, in order.
+    /// Changes to links, in order.
     done: Vec<(PathBuf, FileFate)>,
-    /// The names that a link had or gets.
+    /// Old and new names of changed links.
     names: HashSet<PathBuf>,
-    /// By the real place: the name under which a file was opened.
+    /// Maps a canonical path to the name the file was opened by.
     places: HashMap<PathBuf, PathBuf>,
 }
 
-/// Where the link at a path leads, as it is written; none if there is no link.
+/// Returns the target of the link at a path, as stored; `None` if it is not a
+/// link.
 pub(super) fn target(cx: &ToolContext, path: &Path) -> Option<PathBuf> {
-    // What cannot be looked at is told when it is opened.
+    // An unreadable path is reported when it is opened.
     FileAccess::new(cx).read_link(path).ok().flatten()
 }
 
 impl PatchLinks {
-    /// An error if a link had or gets this name.
+    /// Returns an error if a changed link has or had this name.
     pub(super) fn require_none(&self, path: &Path) -> Result<(), ToolError> {
         if self.names.contains(path) { Err(refusal::link_twice(path)) } else { Ok(()) }
     }
 
-    /// Notes the real place of a file. An error if it was opened under another
-    /// name.
+    /// Records the canonical path of a file. Returns an error if it was opened
+    /// by another name.
     pub(super) fn register(&mut self, cx: &ToolContext, path: &Path) -> Result<(), ToolError> {
         let real = FileAccess::new(cx).real_path(path)?;
         match self.places.insert(real, path.to_path_buf()) {
@@ -51,7 +52,8 @@ impl PatchLinks {
         Ok(())
     }
 
-    /// Moves a link; gives a warning if it leads elsewhere from its new place.
+    /// Moves a link; returns a warning if its target changes with the new
+    /// location.
     pub(super) fn rename(
         &mut self,
         path: &Path,
@@ -64,7 +66,7 @@ impl PatchLinks {
         let strays = target.is_relative() && path.parent() != to.parent();
         Ok(strays.then(|| {
             format!(
-                "{} is a symbolic link to '{}', which leads elsewhere from the new folder.",
+                "{} is a symbolic link to '{}', which leads elsewhere from the new directory.",
                 display_path(to),
                 display_path(target)
             )
@@ -76,7 +78,7 @@ impl PatchLinks {
         if is_new { Ok(()) } else { Err(refusal::link_twice(path)) }
     }
 
-    /// What has to be done, and what there is to tell of it.
+    /// Returns the changes and how to report them.
     pub(super) fn finish(self) -> impl Iterator<Item = (FileChange, PatchedFile)> {
         self.done.into_iter().map(|(path, fate)| {
             let change = match &fate {

@@ -1,5 +1,4 @@
-//! `patch`: changes in text files, made where the caller means them or not at
-//! all.
+//! `patch`: edits text files, only where the target is unambiguous.
 
 use std::mem;
 use std::path::{Path, PathBuf};
@@ -39,13 +38,13 @@ pub(crate) struct Patch;
 #[serde(deny_unknown_fields)]
 #[schemars(transform = crate::schema_trim::omit_empty_defaults)]
 pub(crate) struct Args {
-    /// Default: by what is given.
+    /// Default: inferred.
     mode: Option<PatchMode>,
     /// File to change (replace mode).
     path: Option<String>,
-    /// Text as it is in the file, with enough lines around it to be unique.
+    /// Text copied from the file, with enough lines around it to be unique.
     old_string: Option<String>,
-    /// Text to put in its place; empty to delete it.
+    /// Replacement text; empty to delete it.
     new_string: Option<String>,
     /// Replace every occurrence.
     #[serde(default)]
@@ -57,14 +56,14 @@ pub(crate) struct Args {
     dry_run: bool,
     /// Change the file only if it still has this `hash`.
     expected_hash: Option<String>,
-    /// Of the file, if it is not recognised, such as windows-1252.
+    /// File encoding if not detected, such as windows-1252.
     encoding: Option<String>,
     /// Exact matches only.
     #[serde(default)]
     strict: bool,
 }
 
-/// How the change is given.
+/// Form of the change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum PatchMode {
@@ -86,9 +85,9 @@ impl Tool for Patch {
         aliases::add_file_aliases(ToolSpec::new("patch", "file"))
             .emoji("🔧")
             .description(
-                "Change parts of text files: old_string becomes new_string, or apply a patch of \
-                 several files, all or nothing. The place must be the only one that fits; if none \
-                 does, the nearest text is shown.",
+                "Edit text files: replace old_string with new_string, or apply a patch to \
+                 several files, all or nothing. Exactly one place must match; if none does, \
+                 the nearest text is shown.",
             )
             .alias("edit_file")
             .alias("apply_patch")
@@ -114,7 +113,7 @@ impl Tool for Patch {
             .keyword("fix")
             .example(
                 ToolExample::new(
-                    "One place in a file",
+                    "Replace text in one file",
                     r#"{"path":"app.toml","old_string":"timeout = 30","new_string":"timeout = 60"}"#,
                 )
                 .file("app.toml", "retries = 3\ntimeout = 30\n")
@@ -124,7 +123,7 @@ impl Tool for Patch {
             )
             .example(
                 ToolExample::new(
-                    "Several files at once",
+                    "Patch several files",
                     r#"{"patch":"*** Begin Patch\n*** Update File: a.txt\n@@\n one\n-two\n+three\n*** Add File: b.txt\n+new\n*** End Patch"}"#,
                 )
                 .file("a.txt", "one\ntwo\n")
@@ -137,7 +136,7 @@ impl Tool for Patch {
     }
 
     fn effects(&self, args: &Args, at: &WorkingDir) -> Vec<Effect> {
-        // A call that cannot be read touches nothing, and says so when it runs.
+        // An invalid call touches nothing and fails when it runs.
         let Ok(plan) = PatchPlan::from_args(args, at) else { return Vec::new() };
         let mut effects: Vec<Effect> = Vec::new();
         for (path, touch) in plan.touched() {
@@ -158,8 +157,8 @@ impl Tool for Patch {
     }
 }
 
-/// What a patch of several changes comes to if one of them fails.
-const ATOMIC_NOTE: &str = "nothing: a patch is applied as a whole or not at all";
+/// What changed when one step of a patch fails.
+const ATOMIC_NOTE: &str = "nothing: a patch is applied completely or not at all";
 
 fn patch(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
     let plan = PatchPlan::from_args(args, &cx.working_dir)?;
@@ -167,8 +166,8 @@ fn patch(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
     let paths: Vec<PathBuf> = plan.paths();
     let sources = plan.sources();
     if expected.is_some() && sources.len() != 1 {
-        return Err(ToolError::invalid("expected_hash is for calls that change one file")
-            .with_hint("Leave it out, or change the files one by one."));
+        return Err(ToolError::invalid("expected_hash requires a call that changes exactly one file")
+            .with_hint("Omit it, or change the files one by one."));
     }
     let held = lock_files(cx, &paths.iter().map(PathBuf::as_path).collect::<Vec<&Path>>())?;
     nesting::refuse_nested(&plan, cx).map_err(|error| error.with("changed", ATOMIC_NOTE))?;

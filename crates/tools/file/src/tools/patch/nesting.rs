@@ -1,4 +1,4 @@
-//! Files of one patch of which one is below the other.
+//! Conflicts between paths of one patch where one is below the other.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,8 +9,8 @@ use hermes_files::{FileAccess, FileKind};
 use super::refusal;
 use super::request::{PatchPlan, PatchStep};
 
-/// An error if a file is to be made where another file of the patch is in the
-/// way, be it one that goes.
+/// Returns an error if a file would be created below another file of the patch,
+/// even if that one is deleted or moved away.
 pub(super) fn refuse_nested(plan: &PatchPlan, cx: &ToolContext) -> Result<(), ToolError> {
     let paths = plan.paths();
     let known: BTreeSet<&Path> = paths.iter().map(|path| path.as_path()).collect();
@@ -29,13 +29,13 @@ pub(super) fn refuse_nested(plan: &PatchPlan, cx: &ToolContext) -> Result<(), To
     Ok(())
 }
 
-/// Whether nothing of that name is left by a step.
+/// Whether a step deletes or moves away the path.
 fn removes(step: &PatchStep, path: &Path) -> bool {
     matches!(step, PatchStep::Delete { .. } | PatchStep::Update { to: Some(_), .. })
         && step.path() == path
 }
 
-/// Whether a step makes a file of that name.
+/// Whether a step creates a file at the path.
 fn creates(step: &PatchStep, path: &Path) -> bool {
     match step {
         PatchStep::Add { path: new, .. } | PatchStep::Update { to: Some(new), .. } => new == path,

@@ -1,4 +1,4 @@
-//! What a call comes to: what is written, and what there is to tell of it.
+//! Outcome of a call: what to write and what to report.
 
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -15,7 +15,7 @@ use crate::original::OriginalFile;
 use crate::path_text::{display_path, follow_link};
 use crate::seen_files::{self, FileHash, VersionKnowledge};
 
-/// The text of a file, as it was or as it will be. Cheap to clone.
+/// Old or new text of a file. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(super) enum FileText {
     Old(Arc<OriginalFile>),
@@ -23,7 +23,7 @@ pub(super) enum FileText {
 }
 
 impl FileText {
-    /// None if it is not text.
+    /// Returns the old text; `None` if the file is not text.
     pub(super) fn old(file: Arc<OriginalFile>) -> Option<Self> {
         file.text().is_some().then_some(Self::Old(file))
     }
@@ -40,7 +40,7 @@ impl Deref for FileText {
     }
 }
 
-/// Where something was changed.
+/// A changed place in a file.
 #[derive(Debug, Clone)]
 pub(super) struct ChangedSpot {
     pub(super) path: PathBuf,
@@ -50,7 +50,7 @@ pub(super) struct ChangedSpot {
     pub(super) trace: MovedRange,
 }
 
-/// What happened to a file.
+/// Kind of change to a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FileFate {
     Modified,
@@ -59,28 +59,28 @@ pub(super) enum FileFate {
     Moved(PathBuf),
 }
 
-/// A file that is not as it was.
+/// A file that the patch changes.
 #[derive(Debug)]
 pub(super) struct PatchedFile {
     pub(super) path: PathBuf,
     pub(super) fate: FileFate,
-    /// Before and after, where they are text.
+    /// Old and new text, if the file is text.
     pub(super) old: Option<FileText>,
     pub(super) new: Option<FileText>,
-    /// Of a file that has only moved.
+    /// Hash of a file that is only moved.
     pub(super) hash: Option<FileHash>,
-    /// Whether it is a program from now on, if that changes.
+    /// New executable bit, if it changes.
     pub(super) is_executable: Option<bool>,
 }
 
 impl PatchedFile {
-    /// Whether it changed as a whole, besides what changed in its text.
+    /// Whether more than the file's text changed.
     pub(super) fn is_changed_as_whole(&self) -> bool {
         self.fate != FileFate::Modified || self.is_executable.is_some()
     }
 
-    /// The file that is written: where a link leads. A link that goes or moves
-    /// is meant itself.
+    /// Returns the file that is written, with links resolved. A link that is
+    /// deleted or moved is not followed.
     pub(super) fn written_path(&self) -> PathBuf {
         match self.fate {
             FileFate::Modified | FileFate::Created => follow_link(&self.path),
@@ -89,21 +89,21 @@ impl PatchedFile {
     }
 }
 
-/// All that a call does.
+/// All changes of a call.
 #[derive(Debug)]
 pub(super) struct PatchOutcome {
     pub(super) changes: Vec<FileChange>,
     pub(super) files: Vec<PatchedFile>,
-    /// Those that shall be programs, or none.
+    /// New executable bits.
     pub(super) programs: HashMap<PathBuf, bool>,
     pub(super) spots: Vec<ChangedSpot>,
     pub(super) warnings: Vec<String>,
-    /// The files as they were found.
+    /// The files as found.
     pub(super) seen: Vec<(PathBuf, Arc<OriginalFile>)>,
 }
 
 impl PatchOutcome {
-    /// The version of a file that there will be, given those of the changes.
+    /// Returns the new version of a file, given the hashes of the changes.
     pub(super) fn version<'a>(
         &'a self,
         file: &'a PatchedFile,
@@ -119,7 +119,7 @@ impl PatchOutcome {
         written.and_then(|(_, hash)| hash.as_ref()).or(file.hash.as_ref())
     }
 
-    /// What was written in an encoding that the caller named is in it.
+    /// Records the encoding given by the caller for the written files.
     pub(super) fn remember_encoding(&self, cx: &ToolContext, told: &'static Encoding) {
         for change in &self.changes {
             if let FileChange::Write { path, bytes, .. }
@@ -130,8 +130,8 @@ impl PatchOutcome {
         }
     }
 
-    /// A warning for each file of which the caller knows another version. The
-    /// patch itself was found in the one that is there.
+    /// Returns a warning for each file that changed since the caller saw it.
+    /// The patch itself matched the current version.
     pub(super) fn stale_warnings(&self, cx: &ToolContext) -> impl Iterator<Item = String> {
         self.seen.iter().filter_map(|(path, found)| stale_warning(cx, path, found))
     }
@@ -142,7 +142,7 @@ fn stale_warning(cx: &ToolContext, path: &Path, found: &OriginalFile) -> Option<
     let VersionKnowledge::Changed { by, .. } = standing else { return None };
     let who = by.map(|by| format!(" (task '{}' wrote it at {})", by.task_id, by.at));
     Some(format!(
-        "{} has changed since you last saw it{}; the change was made in the current version.",
+        "{} has changed since you last saw it{}; the patch was applied to the current version.",
         display_path(path),
         who.unwrap_or_default()
     ))

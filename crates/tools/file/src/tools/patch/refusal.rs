@@ -1,4 +1,5 @@
-//! Why a patch was not made, with what it takes to succeed at the next try.
+//! Errors for patches that could not be applied, with what the next attempt
+//! needs.
 
 use std::path::Path;
 
@@ -20,15 +21,16 @@ use crate::path_recovery;
 use crate::path_text::{display_path, display_relative};
 use crate::seen_files::{self, FileHash};
 
-/// Places whose text is shown, of those that fit and of those that are as near;
-/// lines around each at least, lines of each at most, and characters of a line.
+/// Places shown with text, for ambiguous matches and for equally near ones;
+/// minimum context lines around each, maximum lines of each, and characters per
+/// line.
 const MAX_SHOWN_PLACES: usize = 8;
 const MAX_NEAR_PLACES: usize = 3;
 const CONTEXT_LINES: usize = 2;
 const MAX_EXCERPT_LINES: usize = 18;
 const MAX_LINE_CHARS: usize = 200;
 
-/// The old text of a replacement was not found, or not only once.
+/// The old text of a replacement was not found, or was ambiguous.
 pub(super) fn mismatch(
     path: &Path,
     text: &str,
@@ -41,13 +43,13 @@ pub(super) fn mismatch(
         ReplaceError::EmptyOld => return empty_old(path, text.is_empty()),
         ReplaceError::Identical => {
             return ToolError::invalid("old_string and new_string are the same")
-                .with_hint("Nothing to do, unless new_string should be another.");
+                .with_hint("Nothing to do, unless new_string should differ.");
         }
         ReplaceError::OnlyEndingsDiffer => {
             return ToolError::invalid(
                 "old_string and new_string differ only in line endings (CRLF and LF)",
             )
-            .with_hint("The file's own are always kept here; write_file can change them.");
+            .with_hint("patch keeps the file's line endings; write_file can change them.");
         }
         ReplaceError::NotFound => {
             let wanted = WantedText { old: request.old, new: request.new };
@@ -56,24 +58,23 @@ pub(super) fn mismatch(
             if let Some((lines, _)) = &relaxed {
                 told.nearest = Some(show_exactly(text, request.old, *lines));
             }
-            let error = not_found(format!("old_string is not in {shown}"), text, &told);
+            let error = not_found(format!("old_string was not found in {shown}"), text, &told);
             match relaxed {
                 Some((_, hint)) => error.with_hint(hint),
                 None => error,
             }
         }
         ReplaceError::Ambiguous { strategy, places, more } => ambiguous(
-            format!("old_string is in {} places of {shown}", count_text(places.len(), more)),
-            "Add lines around it, copied from one of the places, until it fits only there; or \
-                set replace_all=true for all of them.",
+            format!("old_string matches {} places in {shown}", count_text(places.len(), more)),
+            "Add surrounding lines, copied from one of the places, until the match is unique; \
+                or set replace_all=true to replace all of them.",
             text,
             &places,
         )
         .with("strategy", strategy.name()),
         ReplaceError::Unclear { strategy, lines, reason } => {
             let error = ToolError::invalid(format!(
-                "old_string is at {lines} of {shown}, but \
-                what to write is not clear"
+                "old_string is at {lines} of {shown}, but the replacement text is ambiguous"
             ));
             error
                 .with_hint(reason)
@@ -81,7 +82,7 @@ pub(super) fn mismatch(
                 .with("places", excerpts(text, &[lines], MAX_SHOWN_PLACES))
         }
         ReplaceError::TooMany => {
-            ToolError::limit(format!("old_string is in more than a million places of {shown}"))
+            ToolError::limit(format!("old_string matches more than a million places in {shown}"))
                 .with_hint("Give a longer old_string, or use a program such as sed.")
         }
         ReplaceError::TooRepetitive => too_repetitive(path),
@@ -89,7 +90,7 @@ pub(super) fn mismatch(
     with_hash(error, hash)
 }
 
-/// What a strict request would find if it were not strict: where, and a hint.
+/// The lines that a strict request would match under relaxed rules, and a hint.
 fn relaxed_match(text: &str, request: &ReplaceRequest<'_>) -> Option<(LineSpan, String)> {
     if request.strictness != MatchStrictness::Strict {
         return None;
@@ -99,12 +100,13 @@ fn relaxed_match(text: &str, request: &ReplaceRequest<'_>) -> Option<(LineSpan, 
             .ok()?;
     let (lines, strategy) = (*found.lines.first()?, found.strategy.name());
     let hint = format!(
-        "It is at {lines}, but not exactly ({strategy}). Copy `nearest.text`, or leave strict out."
+        "It is at {lines}, but does not match exactly ({strategy}). Copy `nearest.text`, or \
+         omit strict."
     );
     Some((lines, hint))
 }
 
-/// A hunk does not fit.
+/// A hunk does not apply.
 pub(super) fn hunk_mismatch(
     path: &Path,
     text: &str,
@@ -130,65 +132,65 @@ pub(super) fn hunk_mismatch(
             }
             if let Some(lines) = hunk.and_then(|hunk| match_before_end(text, hunk)) {
                 told.notes = vec![format!(
-                    "It fits at {lines}, but `\\ No newline at end of file` says that the file \
-                        ends there: leave that line out if it does not."
+                    "It matches at {lines}, but `\\ No newline at end of file` says that the \
+                        file ends there: omit that line if it does not."
                 )];
             }
             not_found(format!("{name} fits nowhere"), text, &told)
         }
         HunkError::Ambiguous { strategy, places, more } => ambiguous(
-            format!("{name} fits in {} places", count_text(places.len(), *more)),
+            format!("{name} matches {} places", count_text(places.len(), *more)),
             format_hints::disambiguation_hint(format),
             text,
             places,
         )
         .with("strategy", strategy.name()),
         HunkError::NotAtHint { hint, hinted, places } => ambiguous(
-            format!("{name} fits only outside of where its hint '{hint}' leads"),
-            "Correct the hint, or the lines of the hunk.",
+            format!("{name} matches only outside the section of its hint '{hint}'"),
+            "Correct the hint or the hunk's lines.",
             text,
             places,
         )
         .with("hinted", ranges(hinted)),
         HunkError::NoLocation => ToolError::invalid(format!(
-            "{name} only adds lines and does not say \
-            where"
+            "{name} only adds lines and has no location"
         ))
         .with_hint(format_hints::anchor_hint(format)),
         HunkError::HintNotFound { hint } => {
             let told = explain_mismatch(text, &WantedText { old: hint, new: "" });
-            let what = format!("{name} adds lines behind '{hint}', which is not in the file");
+            let what = format!("{name} adds lines after '{hint}', which is not in the file");
             not_found(what, text, &told)
         }
         HunkError::HintAmbiguous { hint, places } => ambiguous(
-            format!("{name} adds lines behind '{hint}', which is in several places"),
-            "Give a hint that is there only once, nested hints (`@@ class`, then `@@ def`), or \
+            format!("{name} adds lines after '{hint}', which is in several places"),
+            "Give a hint that occurs only once, nested hints (`@@ class`, then `@@ def`), or \
                 context lines.",
             text,
             places,
         ),
         HunkError::Unclear { lines, reason } => {
-            ToolError::invalid(format!("{name} fits at {lines}, but what to write is not clear"))
+            ToolError::invalid(format!("{name} matches at {lines}, but the replacement text is \
+                ambiguous"))
                 .with_hint(reason.clone())
                 .with("places", excerpts(text, &[*lines], MAX_SHOWN_PLACES))
         }
         HunkError::Overlap { lines } => {
-            ToolError::invalid(format!("{name} changes lines that another changes ({lines})"))
-                .with_hint(format!("Make one {part} of the two."))
+            ToolError::invalid(format!("{name} overlaps another one ({lines})"))
+                .with_hint(format!("Merge the two into one {part}."))
         }
         HunkError::TooRepetitive => too_repetitive(path),
         HunkError::TooManyRounds => {
-            ToolError::limit(format!("{name}: too many hunks build upon each other"))
-                .with_hint("Write the file as a whole with write_file.")
+            ToolError::limit(format!("{name}: too many hunks depend on each other"))
+                .with_hint("Write the whole file with write_file.")
         }
     };
     if hunks.len() > 1 { error.with("hunk", failure.hunk + 1) } else { error }
 }
 
-const UNMARKED_CONTEXT_HINT: &str = "The lines that stay lack their mark: put one more space in front of each, \
-    before its own indentation.";
+const UNMARKED_CONTEXT_HINT: &str = "The context lines lack their marker: prefix each with one \
+    more space, before its own indentation.";
 
-/// Whether a hunk would fit if the lines that stay had a space in front.
+/// Whether a hunk would apply if its context lines had a leading space.
 fn lacks_context_marks(text: &str, hunk: &PatchHunk) -> bool {
     let mut marked = hunk.clone();
     let stay = marked.lines.iter_mut().filter(|line| line.role == LineRole::Context);
@@ -196,7 +198,8 @@ fn lacks_context_marks(text: &str, hunk: &PatchHunk) -> bool {
     marked != *hunk && apply_hunks(text, &[marked], MatchStrictness::Relaxed).is_ok()
 }
 
-/// Where a hunk would fit that is said to be at the end of the file.
+/// The lines where a hunk anchored to the end of the file would apply without
+/// that anchor.
 fn match_before_end(text: &str, hunk: &PatchHunk) -> Option<LineSpan> {
     let free = PatchHunk { final_newline: None, no_newline_at_end: false, ..hunk.clone() };
     let made =
@@ -219,11 +222,12 @@ fn to_value(of: &impl Serialize) -> Value {
     serde_json::to_value(of).unwrap_or_default()
 }
 
-/// What is nowhere, with what comes nearest.
+/// Reports text that was not found, with the nearest match.
 fn not_found(what: String, text: &str, told: &MismatchExplanation) -> ToolError {
     let mut said = told.notes.clone();
     if let Some(lines) = told.already_applied {
-        let note = format!("The new text is there already ({lines}): the change seems to be made.");
+        let note = format!("The new text is already present ({lines}): the change seems to be \
+            applied.");
         said.insert(0, note);
     }
     match &told.nearest {
@@ -257,35 +261,34 @@ fn not_found(what: String, text: &str, told: &MismatchExplanation) -> ToolError 
     error
 }
 
-const TOO_LARGE_HINT: &str = "The file is too large to look for similar text. Find the place with \
-    search_files, read it, and copy the text without the line numbers.";
-const NO_SIMILAR_HINT: &str = "Nothing in the file is like it. Read the file, and copy the text from it \
-    without the line numbers.";
+const TOO_LARGE_HINT: &str = "The file is too large to search for similar text. Find the place \
+    with search_files, read it, and copy the text without the line numbers.";
+const NO_SIMILAR_HINT: &str = "The file has no similar text. Read the file and copy the text \
+    from it without the line numbers.";
 
-/// What to do with the nearest text, in a sentence or two.
+/// How to use the nearest text, in a sentence or two.
 fn how_to_copy(nearest: &NearestBlock) -> String {
     let lines = nearest.lines;
     let mut said = if nearest.is_cut {
         format!("The nearest text is at {lines}, too long to show: read those lines and copy them.")
     } else if !nearest.is_alone {
         format!(
-            "The nearest text is at {lines}, but the lines around it are repeated as well: no old \
-                text fits only there. Use old_string with replace_all, or write_file."
+            "The nearest text is at {lines}, but its surrounding lines are repeated too: no \
+                old text is unique there. Use old_string with replace_all, or write_file."
         )
     } else {
         format!(
-            "The nearest text is at {lines}: copy old text from `nearest.text`. In `difference`, \
-                [-yours-]{{+the file's+}}."
+            "The nearest text is at {lines}: copy the old text from `nearest.text`. \
+                `difference` shows [-yours-]{{+the file's+}}."
         )
     };
     if nearest.times > 1 && nearest.is_alone {
         said.push_str(
-            " What is like it is there several times: keep the lines around it, in the new text \
-                as well.",
+            " Similar text occurs several times: keep the surrounding lines, in the new text too.",
         );
     }
     if !nearest.others.is_empty() {
-        said.push_str(" Other places are as near (`as_near`, with line numbers): choose one.");
+        said.push_str(" Other places are equally near (`as_near`, with line numbers): choose one.");
     }
     said
 }
@@ -300,8 +303,7 @@ fn ranges(places: &[LineSpan]) -> Value {
     places.iter().map(|lines| json!([lines.first, lines.last])).collect()
 }
 
-/// Places with the lines around them that tell them apart, numbered; the first
-/// few.
+/// The first few places, numbered, with enough context to distinguish them.
 fn excerpts(text: &str, places: &[LineSpan], most: usize) -> Value {
     let lines: Vec<&str> = hermes_text::lines(text).collect();
     let (shown, others) = places.split_at(places.len().min(most));
@@ -318,7 +320,7 @@ fn excerpts(text: &str, places: &[LineSpan], most: usize) -> Value {
     shown.chain(others).collect()
 }
 
-/// A place and some lines around it. The middle of a long one is left out.
+/// A place with some lines around it. The middle of a long one is omitted.
 fn excerpt(lines: &[&str], place: LineSpan, alone: UniqueContext) -> String {
     let from = alone.lines.first.min(place.first.saturating_sub(CONTEXT_LINES)).max(1);
     let to = alone.lines.last.max(place.last + CONTEXT_LINES).min(lines.len());
@@ -337,14 +339,14 @@ fn excerpt(lines: &[&str], place: LineSpan, alone: UniqueContext) -> String {
     shown.join("\n")
 }
 
-/// There is no such file.
+/// The file does not exist.
 pub(super) fn missing(path: &Path, cx: &ToolContext) -> ToolError {
     let error = explain_missing(missing::MissingKind::File, path, cx);
     let Some(meant) = path_recovery::intended_file(path, cx) else { return error };
     let meant = display_relative(&meant, &cx.working_dir);
     error
         .with_hint(format!(
-            "'{meant}' exists: name files by their path from the working folder, or absolutely."
+            "'{meant}' exists: use a path relative to the working directory, or an absolute one."
         ))
         .with("similar_files", vec![meant])
 }
@@ -353,8 +355,7 @@ pub(super) fn empty_old(path: &Path, empty_file: bool) -> ToolError {
     let hint = if empty_file {
         "Use write_file to fill a new or empty file."
     } else {
-        "Give the text that is to be replaced; to insert, give a line and put it into \
-            new_string as well."
+        "Give the text to replace; to insert, give an existing line and repeat it in new_string."
     };
     ToolError::invalid(format!(
         "old_string is empty, so there is nothing to replace in {}",
@@ -364,15 +365,15 @@ pub(super) fn empty_old(path: &Path, empty_file: bool) -> ToolError {
 }
 
 pub(super) fn no_change() -> ToolError {
-    ToolError::invalid("The patch changes nothing: the files are as it would make them")
+    ToolError::invalid("The patch changes nothing: the files already have this content")
         .with_hint(
-            "The change seems to be made already. Line endings alone cannot be patched; \
+            "The change seems to be applied already. Line endings alone cannot be patched; \
             write_file can change them.",
         )
         .with("already_applied", true)
 }
 
-/// What would come where a file is already.
+/// What a step would put where a file already exists.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum IncomingFile {
     New,
@@ -384,77 +385,77 @@ pub(super) fn occupied(path: &Path, what: IncomingFile, format: Option<PatchForm
         IncomingFile::New => format_hints::new_file_wording(format),
         IncomingFile::Moved => ("move", "Choose another name, or delete the file first."),
     };
-    ToolError::conflict(format!("{} exists already, so {what} is refused", display_path(path)))
+    ToolError::conflict(format!("{} already exists, so {what} is refused", display_path(path)))
         .with_hint(hint)
 }
 
-/// A file and one in a folder of the same name.
+/// The patch makes a path both a file and a directory.
 pub(super) fn below_file(path: &Path, file: &Path) -> ToolError {
     ToolError::invalid(format!(
-        "The patch makes {} a file, so there is no folder for {}",
+        "The patch makes {} a file, so it cannot be a directory for {}",
         display_path(file),
         display_path(path)
     ))
-    .with_hint("Choose another name for one of them.")
+    .with_hint("Rename one of them.")
 }
 
-/// A file goes, and a folder of its name is to come.
+/// The patch removes a file and needs a directory of the same name.
 pub(super) fn in_place_of_file(path: &Path, file: &Path) -> ToolError {
     ToolError::invalid(format!(
-        "{} cannot be made by the patch that takes {} away: its folder can only be made once the \
-         file is gone",
+        "{} cannot be created by the patch that removes {}: its directory can only be created \
+         once the file is gone",
         display_path(path),
         display_path(file)
     ))
-    .with_hint("Make two calls: delete or move the file, then add what is below its name.")
+    .with_hint("Make two calls: delete or move the file, then add the files below that path.")
 }
 
 pub(super) fn other_content(path: &Path) -> ToolError {
-    ToolError::conflict(format!("{} is not what the patch would delete", display_path(path))).with_hint(
-        "The lines of the deletion must be the whole file. Read it; a V4A patch with `*** Delete \
-            File:` deletes it whatever it holds.",
+    ToolError::conflict(format!("{} does not have the content that the patch would delete", display_path(path))).with_hint(
+        "The deleted lines must be the whole file. Read it; a V4A patch with `*** Delete \
+            File:` deletes it whatever its content.",
     )
 }
 
-/// The patch deletes an empty file, and this one is not.
+/// The patch deletes an empty file, but this one has content.
 pub(super) fn not_empty(path: &Path, text: &str) -> ToolError {
     let shown = display_path(path);
     ToolError::conflict(format!(
-        "{shown} is not empty ({} bytes), and the patch deletes an empty file",
+        "{shown} is not empty ({} bytes), but the patch deletes an empty file",
         text.len()
     ))
     .with_hint(format!(
-        "Read it; a V4A patch with `*** Delete File: {shown}` deletes it whatever it holds."
+        "Read it; a V4A patch with `*** Delete File: {shown}` deletes it whatever its content."
     ))
 }
 
-/// Two names of one file.
+/// Two paths name the same file.
 pub(super) fn same_file(path: &Path, other: &Path) -> ToolError {
     ToolError::invalid(format!(
-        "{} and {} are the same file: one leads to the other by a symbolic link",
+        "{} and {} are the same file: one is a symbolic link to the other",
         display_path(path),
         display_path(other)
     ))
-    .with_hint("Put all changes of the file under one of its names.")
+    .with_hint("Put all changes to the file under one of its names.")
 }
 
-/// A link and something else by the same name.
+/// The patch uses the path of a symlink twice.
 pub(super) fn link_twice(path: &Path) -> ToolError {
     ToolError::invalid(format!(
-        "{} is a symbolic link, and the patch deletes or moves it and does something else by \
-            that name",
+        "{} is a symbolic link that the patch deletes or moves, and also uses in another \
+            operation",
         display_path(path)
     ))
     .with_hint(
-        "Name the target to change the file. Delete or move the link in a call of its own, \
+        "Name the target to change the file. Delete or move the link in a separate call, \
             without expected_hash.",
     )
 }
 
-/// A link whose file is changed and which is moved.
+/// The patch moves a symlink and changes its content.
 pub(super) fn moved_link(path: &Path, target: &Path) -> ToolError {
     ToolError::invalid(format!(
-        "{} is a symbolic link to '{}': moving it moves the link, so the hunks have no file",
+        "{} is a symbolic link to '{}': the move applies to the link, so the hunks have no file",
         display_path(path),
         display_path(target)
     ))
@@ -476,12 +477,12 @@ pub(super) fn another_version(
     let by = seen_files::other_writer(cx, path, || found);
     let who = by.as_ref().map(|by| format!(": task '{}' wrote it at {}", by.task_id, by.at));
     let message = format!(
-        "{} is another version than the one that was expected{}",
+        "{} is not the expected version{}",
         display_path(path),
         who.unwrap_or_default()
     );
     let error = ToolError::conflict(message)
-        .with_hint("Nothing was changed. Read it again, and patch this version.")
+        .with_hint("Nothing was changed. Read it again and patch this version.")
         .with("expected_hash", expected.to_string())
         .with("current_hash", found.to_string());
     match by {
@@ -494,7 +495,7 @@ pub(super) fn not_text(path: &Path, reason: NotTextReason) -> ToolError {
     ToolError::invalid(format!("{} cannot be patched. {reason}", display_path(path)))
         .with("binary", matches!(reason, NotTextReason::Binary { .. }))
         .with_hint(
-            "Only text can be patched. If it is text, name its encoding, such as \
+            "Only text can be patched. If it is text, set its encoding, such as \
              encoding=utf-16le; a binary file can be moved or deleted.",
         )
 }
@@ -506,8 +507,8 @@ pub(super) fn unencodable(path: &Path, what: &UnencodableChar) -> ToolError {
         .with("offset", what.offset)
         .with("character", what.character.to_string())
         .with_hint(
-            "Use characters that the file's encoding has, or write the file anew with \
-            write_file and encoding=utf-8.",
+            "Use characters that the file's encoding has, or rewrite the file with write_file \
+            and encoding=utf-8.",
         )
 }
 
@@ -523,7 +524,7 @@ pub(super) fn splice_error(path: &Path, error: &SpliceError) -> ToolError {
         SpliceError::Damaged { offset, encoding, .. } => refused
             .with("encoding", *encoding)
             .with("offset", *offset)
-            .with_hint("Choose an old text that does not hold the damaged bytes."),
+            .with_hint("Choose an old text without the damaged bytes."),
         SpliceError::Inexact { offset, encoding } => {
             refused.with("encoding", *encoding).with("offset", *offset)
         }
@@ -533,15 +534,16 @@ pub(super) fn splice_error(path: &Path, error: &SpliceError) -> ToolError {
 
 pub(super) fn too_long() -> ToolError {
     ToolError::limit("The patch has too many operations on the same large files")
-        .with_hint("Put the hunks of a file into one section, or patch in several calls.")
+        .with_hint("Put all hunks of a file into one section, or split the patch into several \
+            calls.")
 }
 
 fn too_repetitive(path: &Path) -> ToolError {
     ToolError::limit(format!(
-        "{} repeats itself so much that the place cannot be found",
+        "{} is too repetitive to locate the text",
         display_path(path)
     ))
     .with_hint(
-        "Give a part of the old text that is rare in the file, or write the file with write_file.",
+        "Give a part of the old text that is rare in the file, or rewrite it with write_file.",
     )
 }

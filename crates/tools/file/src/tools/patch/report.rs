@@ -1,4 +1,4 @@
-//! The answer: what was changed, where, and how it was found.
+//! The result: what was changed, where, and how it was matched.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,16 +15,16 @@ use crate::lint::{self, LintReport};
 use crate::path_text::{diff_header, display_path};
 use crate::seen_files::FileHash;
 
-/// Bytes of the diff, in an answer and when it was asked for.
+/// Bytes of the diff, in a normal result and in a dry run.
 const MAX_DIFF_BYTES: usize = 8_000;
 const MAX_DRY_RUN_DIFF_BYTES: usize = 60_000;
-/// Characters of a line of it.
+/// Characters per diff line.
 const MAX_LINE_CHARS: usize = 1_000;
 /// Longer texts are not compared.
 const MAX_COMPARED_BYTES: usize = 64 << 20;
-/// How long all diffs may take.
+/// Time limit for all diffs together.
 const DIFF_TIME_LIMIT: Duration = Duration::from_millis(500);
-/// Places that are listed.
+/// Changed places listed in a result.
 const MAX_PLACES: usize = 100;
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -32,19 +32,19 @@ pub(crate) struct Output {
     success: bool,
     #[serde(skip_serializing_if = "is_false")]
     dry_run: bool,
-    /// How the old text agreed; of several, the one that forgave most.
+    /// How the old text matched; the loosest strategy used.
     #[serde(skip_serializing_if = "Option::is_none")]
     strategy: Option<&'static str>,
-    /// What the patch was written in.
+    /// Format of the patch.
     #[serde(skip_serializing_if = "Option::is_none")]
     format: Option<&'static str>,
     diff: String,
-    /// Lines of the diff that are left out.
+    /// Lines omitted from the diff.
     #[serde(skip_serializing_if = "is_zero")]
     diff_left_out: usize,
-    /// Places that were changed, and files that came, went, moved or changed mode.
+    /// Changed places, plus files created, deleted, moved or with a new mode.
     changes: usize,
-    /// Lines of each place, before and after; `[n, n-1]` is none, before line n.
+    /// Lines of each place, before and after; `[n, n-1]` is empty, at n.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     line_ranges: Vec<ChangedRange>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -55,13 +55,13 @@ pub(crate) struct Output {
     files_deleted: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     files_moved: Vec<MovedFile>,
-    /// The versions that are there now.
+    /// The current versions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     hashes: Vec<FileVersion>,
     /// The only file.
     #[serde(skip_serializing_if = "Option::is_none")]
     resolved_path: Option<String>,
-    /// The bytes on the disk were read again and are the ones that were meant.
+    /// The bytes on disk were read back and match.
     #[serde(skip_serializing_if = "Option::is_none")]
     verified: Option<bool>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -76,7 +76,7 @@ pub(crate) struct Output {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct ChangedRange {
-    /// Left out where there is only one file.
+    /// Omitted if there is only one file.
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<String>,
     strategy: &'static str,
@@ -112,7 +112,7 @@ fn is_zero(value: &usize) -> bool {
 }
 
 impl Output {
-    /// What a call does, before it is done.
+    /// The result of a call, before its changes are written.
     pub(super) fn describe(
         outcome: &PatchOutcome,
         plan: &PatchPlan,
@@ -178,7 +178,7 @@ impl Output {
         }
     }
 
-    /// The same, once it is done.
+    /// Adds what is known once the changes are written.
     pub(super) fn with_written(mut self, done: &[AppliedChange]) -> Self {
         self.verified = Some(true);
         let folders = done.iter().flat_map(|done| &done.created_dirs);
@@ -188,19 +188,19 @@ impl Output {
     }
 }
 
-/// Syntax errors that a change brings in.
+/// Syntax errors that a change introduces.
 fn lint_file(file: &PatchedFile) -> Option<FileLint> {
     let found = lint::check(&file.path, file.old.as_deref(), file.new.as_deref()?)?;
     Some(FileLint { path: display_path(&file.path), found })
 }
 
-/// What git would say of a mode that changes.
+/// The git header lines for a mode change.
 fn mode_diff(file: &PatchedFile, old_name: &str, new_name: &str) -> String {
     let Some(runs) = file.is_executable else { return String::new() };
     let (old, new) = if runs { ("100644", "100755") } else { ("100755", "100644") };
     match &file.fate {
         FileFate::Created => format!("diff --git {old_name} {new_name}\nnew file mode {new}\n"),
-        // Its names are there.
+        // The rename header already has the names.
         FileFate::Moved(_) => format!("old mode {old}\nnew mode {new}\n"),
         _ => {
             format!("diff --git {old_name} {new_name}\nold mode {old}\nnew mode {new}\n")
@@ -208,7 +208,8 @@ fn mode_diff(file: &PatchedFile, old_name: &str, new_name: &str) -> String {
     }
 }
 
-/// The unified diffs of all files, within bounds; and how much did not fit.
+/// The unified diffs of all files within `limit` bytes, and the number of lines
+/// omitted.
 fn unified_diffs(files: &[PatchedFile], limit: usize, cx: &ToolContext) -> (String, usize) {
     let mut text = String::new();
     let mut left_out = 0;
@@ -227,9 +228,9 @@ fn unified_diffs(files: &[PatchedFile], limit: usize, cx: &ToolContext) -> (Stri
                 (old, new)
             }
         };
-        // Both of its names are that of the file, also where it is new.
+        // Git puts the file's name on both sides, even for a new file.
         let heading = mode_diff(file, &name("a/", &file.path), &name("b/", &file.path));
-        // An empty file that comes or goes has no lines to tell of it.
+        // An empty file that is created or deleted has no diff lines.
         let is_new = matches!(file.fate, FileFate::Created);
         if heading.is_empty() && old.or(new) == Some("") && (is_new || new.is_none()) {
             let (old, new) = (name("a/", &file.path), name("b/", &file.path));

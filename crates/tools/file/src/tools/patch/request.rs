@@ -1,5 +1,5 @@
-//! What a call asks for, read from its arguments. Only where a name in a patch
-//! can be read in several ways, it is looked up which of them is a file's.
+//! Parses the arguments of a call. Checks the disk only to resolve an ambiguous
+//! name in a patch.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
@@ -11,15 +11,15 @@ use hermes_text::patch_formats::{PatchFormat, PatchOperation, parse_patch_with};
 use super::{Args, PatchMode, format_hints};
 use crate::path_text::resolve;
 
-/// Everything that a call does, in order.
+/// All changes of a call, in order.
 #[derive(Debug)]
 pub(super) struct PatchPlan {
     pub(super) steps: Vec<PatchStep>,
-    /// The files that shall be programs when all is done, or none.
+    /// Files whose executable bit is set or cleared at the end.
     pub(super) programs: Vec<(PathBuf, bool)>,
-    /// None in replace mode.
+    /// `None` in replace mode.
     pub(super) format: Option<PatchFormat>,
-    /// What the patch says that is not done.
+    /// Parts of the patch that are ignored.
     pub(super) warnings: Vec<String>,
 }
 
@@ -41,7 +41,7 @@ pub(super) enum FileTouch {
 }
 
 impl PatchStep {
-    /// The file that it is about.
+    /// The file that the step changes.
     pub(super) fn path(&self) -> &Path {
         match self {
             Self::Replace { path, .. }
@@ -54,7 +54,7 @@ impl PatchStep {
 
 impl PatchPlan {
     pub(super) fn from_args(args: &Args, at: &WorkingDir) -> Result<Self, ToolError> {
-        // Models fill in what they do not use with empty texts.
+        // Models pass empty strings for arguments they do not use.
         let filled = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
         let by_patch = match (args.mode, filled(&args.patch), filled(&args.old_string)) {
             (Some(PatchMode::Patch), true, _) | (_, true, false) => true,
@@ -66,7 +66,7 @@ impl PatchPlan {
             }
             (None, true, true) => {
                 return Err(ToolError::invalid("Both old_string and patch are given")
-                    .with_hint("Give one of them, or say which counts with mode."));
+                    .with_hint("Give one of them, or select one with mode."));
             }
             (None, false, false) => false,
         };
@@ -76,8 +76,8 @@ impl PatchPlan {
     fn from_replace_args(args: &Args, at: &WorkingDir) -> Result<Self, ToolError> {
         let needed = |what: &str| {
             ToolError::invalid(format!("{what} is missing")).with_hint(
-                "Replacing needs path, old_string and new_string; a patch goes into \
-                    the patch argument.",
+                "Replace mode needs path, old_string and new_string; a patch goes into the \
+                    patch argument.",
             )
         };
         let path = args.path.as_deref().filter(|path| !path.is_empty());
@@ -92,7 +92,7 @@ impl PatchPlan {
     fn from_patch_args(args: &Args, at: &WorkingDir) -> Result<Self, ToolError> {
         let text = args.patch.as_deref().unwrap_or_default();
         let path = args.path.as_deref().filter(|path| !path.is_empty());
-        // A header often has only the end of the path.
+        // A header often has only the last components of the path.
         let meant = |name: &str| match path {
             Some(path) if Path::new(path).ends_with(name) => path.to_owned(),
             _ => name.to_owned(),
@@ -102,7 +102,7 @@ impl PatchPlan {
                 && std::fs::symlink_metadata(resolve(at, &meant(name))).is_ok()
         };
         let parsed = parse_patch_with(text, path, &is_there).map_err(|error| {
-            let refused = ToolError::invalid(format!("The patch cannot be read: {error}"));
+            let refused = ToolError::invalid(format!("The patch cannot be parsed: {error}"));
             let refused = match error.line {
                 0 => refused,
                 line => refused.with("line", line),
@@ -110,12 +110,12 @@ impl PatchPlan {
             refused.with_hint(error.remedy.unwrap_or(format_hints::format_example(error.format)))
         })?;
         let named = |name: &str| {
-            // The path argument is the user's own word; a header is not.
+            // The caller chose the path argument; a header is untrusted.
             if has_parent_component(name) && path != Some(name) {
                 return Err(ToolError::invalid(format!(
-                    "The patch names '{name}', which climbs with `..`"
+                    "The patch names '{name}', which contains `..`"
                 ))
-                .with_hint("Name files by their path from the working folder, or absolutely."));
+                .with_hint("Use paths relative to the working directory, or absolute ones."));
             }
             resolve_file(at, &meant(name))
         };
@@ -138,7 +138,7 @@ impl PatchPlan {
         Ok(Self { steps, programs, format: Some(parsed.format), warnings: parsed.warnings })
     }
 
-    /// The files that it touches, and how.
+    /// The files that the call touches, and how.
     pub(super) fn touched(&self) -> BTreeSet<(PathBuf, FileTouch)> {
         let mut touched = BTreeSet::new();
         let mut add = |path: &Path, touches: &[FileTouch]| {
@@ -164,7 +164,7 @@ impl PatchPlan {
         touched
     }
 
-    /// Whether it makes more than one change.
+    /// Whether the call makes more than one change.
     pub(super) fn has_multiple_changes(&self) -> bool {
         let several = |step: &PatchStep| match step {
             PatchStep::Update { hunks, .. } => hunks.len() > 1,
@@ -173,7 +173,7 @@ impl PatchPlan {
         self.steps.len() + self.programs.len() > 1 || self.steps.iter().any(several)
     }
 
-    /// The files that must be there, each once.
+    /// The files that must exist, each once.
     pub(super) fn sources(&self) -> BTreeSet<&Path> {
         let is_new = |step: &&PatchStep| matches!(step, PatchStep::Add { .. });
         let is_made =
@@ -183,7 +183,7 @@ impl PatchPlan {
         changed.chain(programs.filter(|path| !is_made(path))).collect()
     }
 
-    /// The files that it touches.
+    /// The files that the call touches.
     pub(super) fn paths(&self) -> Vec<PathBuf> {
         let mut paths: Vec<PathBuf> = self.touched().into_iter().map(|(path, _)| path).collect();
         paths.dedup();
@@ -191,18 +191,18 @@ impl PatchPlan {
     }
 }
 
-/// Whether a name leads to a folder above.
+/// Whether a path has a `..` component.
 fn has_parent_component(name: &str) -> bool {
     Path::new(name).components().any(|part| part == Component::ParentDir)
 }
 
-/// The absolute form of a path, which must be one of a file.
+/// Resolves a path to an absolute one; it must name a file.
 fn resolve_file(at: &WorkingDir, path: &str) -> Result<PathBuf, ToolError> {
     if path.ends_with('/') || path.ends_with("/.") {
         return Err(ToolError::invalid(format!(
-            "'{path}' names a folder, for it ends with a slash"
+            "'{path}' names a directory: it ends with a slash"
         ))
-        .with_hint("A patch changes files: leave the slash out, or name a file in the folder."));
+        .with_hint("A patch changes files: omit the slash, or name a file in the directory."));
     }
     Ok(resolve(at, path))
 }

@@ -1,5 +1,5 @@
-//! The files of a call as they will be: every step is made here first, and
-//! nothing is written before all of them fit.
+//! In-memory state of the files of a call. Every step is applied here first;
+//! nothing is written until all of them succeed.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -26,10 +26,10 @@ use crate::original::OriginalFile;
 use crate::path_text::display_path;
 use crate::seen_files::FileHash;
 
-/// A file as it will be.
+/// A file's state after the steps so far.
 #[derive(Debug, Clone)]
 struct PendingFile {
-    /// The file that it comes from; none if it is new.
+    /// The file that the content comes from; `None` for a new file.
     from: Option<PathBuf>,
     body: PendingBody,
 }
@@ -37,31 +37,31 @@ struct PendingFile {
 #[derive(Debug, Clone)]
 enum PendingBody {
     Unchanged,
-    /// Edits of the original, and the text that they make.
+    /// Edits of the original, and the resulting text.
     Edited(Vec<TextEdit>, Arc<String>),
     New(Arc<String>),
 }
 
-/// Bytes of text that are copied at most for steps that build upon each other.
+/// Limit on bytes of text copied for steps that build on each other.
 const MAX_COPIED_BYTES: usize = 2 << 30;
 
 pub(super) struct PatchWorkspace<'a> {
     cx: &'a ToolContext,
     locked: &'a LockedFiles<'a>,
-    /// The encoding of the files, where the caller names it.
+    /// The encoding that the caller set.
     encoding: Option<&'static Encoding>,
-    /// What the patch is written in; none in replace mode.
+    /// Format of the patch; `None` in replace mode.
     format: Option<PatchFormat>,
     originals: HashMap<PathBuf, Option<Arc<OriginalFile>>>,
     pending: HashMap<PathBuf, Option<PendingFile>>,
-    /// In the order in which they were named.
+    /// Paths in the order in which the steps name them.
     order: Vec<PathBuf>,
-    /// Those that shall be programs, or none.
+    /// Files whose executable bit is set (`true`) or cleared.
     programs: HashMap<PathBuf, bool>,
     links: PatchLinks,
     spots: Vec<ChangedSpot>,
-    /// Files that several steps have changed, so that the lines of their spots
-    /// are not known yet.
+    /// Files changed by several steps, whose line numbers are counted at the
+    /// end.
     to_recount: HashSet<PathBuf>,
     warnings: Vec<String>,
     copied: usize,
@@ -91,7 +91,7 @@ impl<'a> PatchWorkspace<'a> {
         }
     }
 
-    /// An error unless the file is this version.
+    /// Fails unless the file has the expected version.
     pub(super) fn expect(&mut self, path: &Path, expected: &FileHash) -> Result<(), ToolError> {
         self.open(path)?;
         match self.original(path) {
@@ -105,7 +105,7 @@ impl<'a> PatchWorkspace<'a> {
         }
     }
 
-    /// Makes one step.
+    /// Applies one step.
     pub(super) fn apply_step(
         &mut self,
         step: &PatchStep,
@@ -160,7 +160,7 @@ impl<'a> PatchWorkspace<'a> {
                     if self.pending.contains_key(path) {
                         return Err(refusal::link_twice(path));
                     }
-                    // A diff has the target of a link as its only line.
+                    // In a diff, the target of a symlink is its only line.
                     require_full_deletion(path, &target.to_string_lossy(), hunks, rigour)?;
                     return self.links.delete(path);
                 }
@@ -177,13 +177,12 @@ impl<'a> PatchWorkspace<'a> {
         }
     }
 
-    /// A file shall be a program when it is written, or none.
+    /// Sets or clears the executable bit of a file when it is written.
     pub(super) fn set_executable(&mut self, path: &Path, runs: bool) -> Result<(), ToolError> {
         self.open(path)?;
         let Some(now) = self.current(path) else {
             return Err(refusal::missing(path, self.cx));
         };
-        // What it is already needs no change.
         let is_already = match &now.from {
             Some(from) => (FileAccess::new(self.cx).metadata(from)?.mode & 0o100 != 0) == runs,
             None => !runs,
@@ -262,7 +261,7 @@ impl<'a> PatchWorkspace<'a> {
         self.push_edits(path, &text, made.edits, changed, spots.collect())
     }
 
-    /// Puts edits of the current text on top of those that are there.
+    /// Composes edits of the current text with the earlier ones.
     fn push_edits(
         &mut self,
         path: &Path,
@@ -298,7 +297,7 @@ impl<'a> PatchWorkspace<'a> {
         Ok(())
     }
 
-    /// Looks at a file, once.
+    /// Loads a file, once.
     fn open(&mut self, path: &Path) -> Result<(), ToolError> {
         self.links.require_none(path)?;
         if self.pending.contains_key(path) {
@@ -317,7 +316,7 @@ impl<'a> PatchWorkspace<'a> {
         Ok(())
     }
 
-    /// An error unless there is no file at this path.
+    /// Fails if a file exists at this path.
     fn require_absent(
         &mut self,
         path: &Path,
@@ -346,7 +345,7 @@ impl<'a> PatchWorkspace<'a> {
         }
     }
 
-    /// The text of a file as it is now.
+    /// The current text of a file.
     fn text(&self, path: &Path) -> Result<FileText, ToolError> {
         match self.current(path) {
             Some(PendingFile {
@@ -361,12 +360,12 @@ impl<'a> PatchWorkspace<'a> {
         }
     }
 
-    /// The text of a file as it was; none if it was none.
+    /// The original text of a file; `None` if it did not exist or is not text.
     fn old_text(&self, path: &Path) -> Option<FileText> {
         self.original(path).cloned().and_then(FileText::old)
     }
 
-    /// The bytes of a file as it is now.
+    /// The current bytes of a file.
     fn bytes(&self, path: &Path, now: &PendingFile) -> Result<FileContent, ToolError> {
         let bytes = match (&now.body, &now.from) {
             (PendingBody::New(text), _) => {
@@ -376,7 +375,8 @@ impl<'a> PatchWorkspace<'a> {
             }
             (PendingBody::Edited(edits, text), Some(from)) => {
                 let document = self.document(from)?;
-                // The bytes are the text; a mark that an edit makes is refused below.
+                // The bytes are the text; a BOM produced by an edit is rejected
+                // below.
                 if document.format() == TextFormat::PLAIN_UTF8
                     && !text.starts_with(charset::BYTE_ORDER_MARK)
                 {
@@ -390,8 +390,8 @@ impl<'a> PatchWorkspace<'a> {
         bytes.map(FileContent::from)
     }
 
-    /// Counts the lines of what several steps have changed: from the original to
-    /// the file as it will be.
+    /// Counts the lines of spots in files changed by several steps: from the
+    /// original to the final text.
     fn recount_lines(&mut self) {
         for path in std::mem::take(&mut self.to_recount) {
             let Some(PendingFile { body: PendingBody::Edited(_, text), from: Some(from) }) =
@@ -410,7 +410,7 @@ impl<'a> PatchWorkspace<'a> {
         }
     }
 
-    /// What has to be written.
+    /// Returns the changes to write.
     pub(super) fn finish(mut self) -> Result<PatchOutcome, ToolError> {
         self.recount_lines();
         let mut changes = Vec::new();
@@ -423,7 +423,7 @@ impl<'a> PatchWorkspace<'a> {
             let stayed = now.from.as_ref() == Some(path);
             let is_marked = self.programs.contains_key(path);
             let bytes = match (&now.body, &now.from) {
-                // It is written anew, text or not.
+                // The file is rewritten whether it is text or not.
                 (PendingBody::Unchanged, Some(from)) if is_marked => {
                     self.locked.current(from)?.map(FileContent::from)
                 }
@@ -462,7 +462,7 @@ impl<'a> PatchWorkspace<'a> {
                 }
             }
         }
-        // Those that live on under another name, though not by being renamed.
+        // Files whose content continues under another name without a rename.
         let kept = self.order.iter().filter_map(|path| self.current(path)?.from.as_deref());
         let carried: HashSet<&Path> = kept.collect();
         for path in &self.order {
@@ -518,7 +518,7 @@ impl<'a> PatchWorkspace<'a> {
     }
 }
 
-/// An error unless the hunks, if there are any, take away all of the text.
+/// Fails unless the hunks, if any, delete the whole text.
 fn require_full_deletion(
     path: &Path,
     text: &str,
@@ -535,8 +535,7 @@ fn require_full_deletion(
     }
 }
 
-/// All bytes of a new file. What would not be read as it was written is
-/// refused.
+/// Encodes a new file. Fails if decoding would not give the same text.
 fn encode(format: TextFormat, text: &str) -> Result<Vec<u8>, UnencodableChar> {
     let bytes = [format.bom(), &format.encode(text)?].concat();
     let read = format.decode(&bytes).text;

@@ -1,11 +1,11 @@
-//! What `read_file` answers.
+//! Results of `read_file`.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::page::{LinePage, PageRequest};
 
-/// An answer, of one of five shapes.
+/// A result, in one of five shapes.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum Output {
@@ -13,11 +13,11 @@ pub(crate) enum Output {
     Text(TextAnswer),
     /// A range of bytes.
     Bytes(BytesAnswer),
-    /// What a file is that lines cannot show.
+    /// Description of a binary file.
     Binary(BinaryAnswer),
-    /// The caller has seen it.
+    /// Already seen.
     Unchanged(UnchangedAnswer),
-    /// The names of variables.
+    /// Variable names.
     Names(NamesAnswer),
 }
 
@@ -25,9 +25,9 @@ pub(crate) enum Output {
 pub(crate) struct TextAnswer {
     pub(super) content: String,
     path: String,
-    /// Null when nobody has counted so far.
+    /// Null if not counted yet.
     total_lines: Option<u64>,
-    /// Said when the total is not known.
+    /// Set if the total is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     total_lines_at_least: Option<u64>,
     file_size: u64,
@@ -42,13 +42,13 @@ pub(crate) struct TextAnswer {
     encoding: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     line_ending: Option<&'static str>,
-    /// Said only when the last line has no line feed.
+    /// Set only if the last line has no newline.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) final_newline: Option<bool>,
-    /// The kind of document that the text was taken from.
+    /// Kind of document the text was extracted from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) extracted_document: Option<&'static str>,
-    /// The version of the whole file, for `expected_hash`.
+    /// Version of the whole file, for `expected_hash`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) hash: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,7 +80,7 @@ impl TextAnswer {
         }
     }
 
-    /// Says that it is the text of a document.
+    /// Marks the text as extracted from a document.
     pub(super) fn set_document(&mut self, document: Option<&'static str>) {
         self.extracted_document = document;
         if document.is_some() && self.total_lines == Some(0) {
@@ -98,14 +98,14 @@ impl TextAnswer {
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct BytesAnswer {
-    /// Text without line numbers, or lines of hexadecimal digits.
+    /// Text without line numbers, or a hex dump.
     pub(super) content: String,
     pub(super) path: String,
     pub(super) file_size: u64,
     /// `text` or `hex`.
     pub(super) format: &'static str,
     pub(super) is_binary: bool,
-    /// Where the content begins, and how many bytes it covers.
+    /// Start of the content, and its length in bytes.
     pub(super) byte_offset: u64,
     pub(super) bytes: u64,
     pub(super) truncated: bool,
@@ -147,7 +147,7 @@ pub(crate) struct UnchangedAnswer {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct NamesAnswer {
     pub(super) path: String,
-    /// The names in the order of the file, each once.
+    /// Names in file order, each once.
     pub(super) names: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) note: Option<String>,

@@ -1,5 +1,5 @@
-//! `read_file`: the lines of a text file, numbered, a page at a time; the text
-//! of documents; what else a file is.
+//! `read_file`: numbered lines of a text file, one page at a time; the text of
+//! documents; a description of other files.
 
 use std::path::Path;
 
@@ -34,7 +34,7 @@ mod range;
 use answer::{BinaryAnswer, Output, TextAnswer, UnchangedAnswer};
 use page::{LinePage, PageRequest, TextDecoding};
 
-/// How much of a file is looked at to tell its format.
+/// Bytes of a file sampled to detect its format.
 const SAMPLE_BYTES: usize = 64 * 1024;
 
 #[derive(Debug, Default)]
@@ -52,23 +52,23 @@ pub(crate) struct Args {
     #[serde(default = "usual_lines")]
     #[schemars(range(min = 1))]
     limit: u64,
-    /// Read on in line `offset`, from this character (from 1).
+    /// Continue in line `offset` at this character (from 1).
     #[schemars(range(min = 1))]
     column: Option<u64>,
-    /// Read bytes instead, from this one (from 0): text, or hex of binary files.
+    /// Read bytes instead, from this one (from 0): text, or hex if binary.
     byte_offset: Option<u64>,
-    /// How many bytes.
+    /// Byte count.
     #[schemars(range(min = 1))]
     byte_limit: Option<u64>,
-    /// If it is not recognised, such as windows-1252.
+    /// If not detected, such as windows-1252.
     encoding: Option<String>,
-    /// Show a document as it is stored, not its text.
+    /// Show a document as stored, not its text.
     #[serde(default)]
     raw: bool,
     /// Show it even if unchanged since the last read.
     #[serde(default)]
     fresh: bool,
-    /// Of a dotenv file, list only the names of the variables.
+    /// List only the variable names of a dotenv file.
     #[serde(default)]
     names_only: bool,
 }
@@ -89,9 +89,9 @@ impl Tool for ReadFile {
         aliases::add_file_aliases(ToolSpec::new("read_file", "file"))
             .emoji("📖")
             .description(
-                "Read a text file of any size as numbered lines (`N|text`), a page at a time. \
+                "Read a text file of any size as numbered lines (`N|text`), page by page. \
                  Notebooks, PDF, docx, xlsx, pptx, odt and ods give their text; other binary \
-                 files are named.",
+                 files are described.",
             )
             .alias("file_read")
             .parameter_alias("start_line", "offset")
@@ -127,7 +127,7 @@ impl Tool for ReadFile {
                 ),
             )
             .example(
-                ToolExample::new("The end of a log", r#"{"path":"app.log","offset":-2}"#)
+                ToolExample::new("The last lines of a log", r#"{"path":"app.log","offset":-2}"#)
                     .file("app.log", "start\nwork\nfail\nstop\n")
                     .expects(r#"{"content":"3|fail\n4|stop","total_lines":4,"truncated":false}"#),
             )
@@ -155,7 +155,7 @@ impl Tool for ReadFile {
 
     fn effects(&self, args: &Args, at: &WorkingDir) -> Vec<Effect> {
         let path = path_text::resolve(at, &args.path);
-        // The second effect tells the policy that no value is shown.
+        // The second effect marks for the policy that no value is shown.
         let names = args.names_only.then(|| Effect::path(Scope::ENV_READ, &path));
         std::iter::once(Effect::path(Scope::FILE_READ, &path)).chain(names).collect()
     }
@@ -182,7 +182,7 @@ fn read(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError>
     let mut buffer =
         vec![0; SAMPLE_BYTES.min(usize::try_from(source.len()).unwrap_or(SAMPLE_BYTES))];
     let sample = fill_buffer(&mut source, &mut buffer).map_err(failed)?;
-    // What is in memory is judged as a whole, as whoever changes it does.
+    // In-memory content is judged as a whole, as the write tools do.
     let all = source.memory().unwrap_or(sample);
     let is_whole = all.len() as u64 == source.len();
     let content = match encoding {
@@ -226,7 +226,7 @@ fn read(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError>
                 file_kind: kind.name,
                 width,
                 height,
-                hint: format!("{} Its bytes can be read with byte_offset=0.", kind.advice),
+                hint: format!("{} Read its bytes with byte_offset=0.", kind.advice),
             }))
         }
         DetectedContent::Text(format) => {
@@ -239,25 +239,26 @@ fn read(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError>
     }
 }
 
-/// That encoding, with the byte order mark that is there.
+/// The format for `encoding`, with a byte order mark if the sample starts with
+/// one.
 fn format_with_bom(encoding: &'static encoding_rs::Encoding, sample: &[u8]) -> TextFormat {
     let marked = TextFormat::new(encoding, true);
     let has_mark = !marked.bom().is_empty() && sample.starts_with(marked.bom());
     TextFormat::new(encoding, has_mark)
 }
 
-/// One call that shows lines.
+/// A call that returns lines.
 struct PageReader<'a> {
     args: &'a Args,
     path: &'a Path,
     cx: &'a ToolContext,
-    /// The beginning of the text.
+    /// Beginning of the text.
     sample: &'a [u8],
     document: Option<&'static str>,
 }
 
 impl PageReader<'_> {
-    /// The page that was asked for, of `file` or of the text `inner` in it.
+    /// Reads the requested page of `file`, or of its extracted text `inner`.
     fn page(
         &self,
         file: &mut SeekableFile,
@@ -286,7 +287,8 @@ impl PageReader<'_> {
         let Args { offset, limit, column, encoding, raw, .. } = args;
         let what = format!("{offset} {limit} {column:?} {encoding:?} {raw}");
         let path_text = path_text::display_path(path);
-        // Also if it is told in short: it may have been another one in between.
+        // Recorded even if the result is `unchanged`: another version may have
+        // been seen in between.
         if let (Some(hash), Some(bytes)) = (hash.clone(), file.memory()) {
             versions::keep(&hash, bytes.len(), || bytes.to_vec().into());
             let whole = page.is_whole() && self.document.is_none();

@@ -1,5 +1,5 @@
-//! The names of the variables in a dotenv file. Their values are passed over:
-//! none is part of the answer.
+//! Variable names of a dotenv file. Values are skipped and never part of the
+//! result.
 
 use std::path::Path;
 
@@ -9,38 +9,39 @@ use super::answer::NamesAnswer;
 use crate::path_text;
 use crate::source::SeekableFile;
 
-/// Longer names are no names of variables.
+/// Longer names are not variable names.
 const MAX_NAME_CHARS: usize = 128;
 
-/// The names of the variables that the file at `path` sets.
+/// Reads the names of the variables that the file at `path` sets.
 pub(super) fn read(source: &mut SeekableFile, path: &Path) -> Result<NamesAnswer, ToolError> {
     if !is_dotenv(path) {
         return Err(ToolError::invalid(format!(
             "`names_only` is for dotenv files such as .env or .env.local, not for {}",
             path_text::display_path(path)
         ))
-        .with_hint("Leave it out to read the file."));
+        .with_hint("Omit it to read the file."));
     }
     let Some(bytes) = source.memory() else {
         return Err(ToolError::limit(format!(
-            "{} is too large for a file of variables",
+            "{} is too large for a dotenv file",
             path_text::display_path(path)
         )));
     };
     let (names, skipped) = names(&String::from_utf8_lossy(bytes));
-    let note = (skipped > 0).then(|| format!("Lines that set no variable: {skipped}."));
+    let note = (skipped > 0).then(|| format!("Lines that do not set a variable: {skipped}."));
     Ok(NamesAnswer { path: path_text::display_path(path), names, note })
 }
 
-/// Whether a file is one of variables by its name.
+/// Whether the file name is one of a dotenv file.
 fn is_dotenv(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
     let rest = name.strip_prefix(".env");
     rest.is_some_and(|rest| rest.is_empty() || rest == "rc" || rest.starts_with(['.', '_', '~']))
 }
 
-/// The names, and how many lines could not be read. Behind such a line nothing
-/// counts until an empty line or a comment: it may go on with a value.
+/// Returns the names and the number of lines that could not be parsed. After
+/// such a line, everything up to an empty line or a comment is skipped: it may
+/// be part of a value.
 fn names(text: &str) -> (Vec<String>, usize) {
     let mut names: Vec<String> = Vec::new();
     let mut skipped = 0;
@@ -55,7 +56,7 @@ fn names(text: &str) -> (Vec<String>, usize) {
             continue;
         }
         let taken = assignment(line).filter(|_| !is_lost).and_then(|name| {
-            // The value may go over several lines.
+            // The value may span several lines.
             let value = rest.find('=').map(|at| at + 1)?;
             Some((name.to_owned(), value + value_bytes(rest.get(value..)?)?))
         });
@@ -76,7 +77,7 @@ fn names(text: &str) -> (Vec<String>, usize) {
     (names, skipped)
 }
 
-/// The name that a line gives a value to.
+/// The name that a line assigns to.
 fn assignment(line: &str) -> Option<&str> {
     let line = match line.strip_prefix("export") {
         Some(after) if after.starts_with([' ', '\t']) => after.trim_start(),
@@ -91,7 +92,8 @@ fn assignment(line: &str) -> Option<&str> {
     is_name.then_some(name)
 }
 
-/// How long a value is with the end of its line; none if its quote is open.
+/// Length of a value including the end of its line; `None` if a quote is not
+/// closed.
 fn value_bytes(text: &str) -> Option<usize> {
     let opening = text.trim_start_matches([' ', '\t']);
     let start = text.len() - opening.len();

@@ -1,4 +1,5 @@
-//! One page of a text: which lines, as much of them as fits, and how to go on.
+//! One page of a text: the requested lines, as many as fit, and how to
+//! continue.
 
 use std::fmt::Write as _;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -11,70 +12,69 @@ use crate::clip::{ClippedLine, LineTerminator, LineTerminators, LineWindow};
 use crate::lines::{LineIndex, LineReader, NewlineEncoding, fill_buffer};
 use crate::source::SeekableFile;
 
-/// Characters that are shown of a line that is read on its own.
+/// Characters shown of a line that is read by column.
 const MAX_COLUMN_CHARS: u64 = 20_000;
-/// Bytes of a page that are looked at to tell another encoding.
+/// Bytes of a page examined to detect another encoding.
 const PAGE_SAMPLE_BYTES: u64 = 1024 * 1024;
-/// The lines of files up to this size are always counted; of larger ones the
-/// first page shall not wait for that.
+/// Lines of files up to this size are always counted; larger files are not, to
+/// keep the first page fast.
 const MAX_COUNTED_BYTES: u64 = 64 * 1024 * 1024;
 
-/// What the caller wants to see.
+/// The page that the caller asked for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PageRequest {
     pub(super) offset: i64,
     pub(super) limit: u64,
     pub(super) column: Option<u64>,
-    /// Lines of a page, characters of a line and of a page at most.
+    /// Limits on lines per page, characters per line and characters per page.
     pub(super) bounds: OutputLimits,
 }
 
-/// How the bytes of the text are to be taken.
+/// How the bytes of the text are decoded.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TextDecoding {
     pub(super) format: TextFormat,
     pub(super) newline: NewlineEncoding,
-    /// The caller said so, or all of the file did.
+    /// The caller set the encoding, or it was detected from the whole file.
     pub(super) is_settled: bool,
 }
 
 impl TextDecoding {
-    /// Where it begins, behind a byte order mark.
+    /// Start of the text, after any byte order mark.
     pub(super) fn start(&self) -> u64 {
         self.format.bom().len() as u64
     }
 }
 
-/// What it sees.
+/// One page of numbered lines.
 #[derive(Debug)]
 pub(super) struct LinePage {
     /// The numbered lines.
     pub(super) content: String,
     pub(super) text: TextDecoding,
-    /// Those met at the beginning of the file and in this page.
+    /// Line endings at the beginning of the file and in this page.
     pub(super) endings: LineTerminators,
-    /// Lines in the file, if they have been counted, and lines that there are
-    /// for certain.
+    /// Lines in the file, if counted, and a lower bound.
     pub(super) total: Option<u64>,
     pub(super) at_least: u64,
-    /// Whether the last line of the file is ended, if that is known.
+    /// Whether the last line of the file is terminated, if known.
     pub(super) is_terminated: Option<bool>,
     pub(super) next_offset: Option<u64>,
     pub(super) next_column: Option<u64>,
     first: u64,
-    /// The line behind the last one shown.
+    /// The line after the last one shown.
     end: u64,
-    /// Lines of which the end is missing.
+    /// Lines whose end is cut off.
     cut: Vec<u64>,
-    /// The length of the last line.
+    /// Length of the last line.
     chars: u64,
-    /// The last line goes on for longer than was looked at.
+    /// The last line is longer than the part that was read.
     endless: bool,
     damaged: bool,
-    /// It was the size of the page that ended it.
+    /// The page reached its character limit.
     full: bool,
-    /// Characters that were passed over, and the one behind the last one that
-    /// is shown, of a line that is cut.
+    /// For a truncated line: characters skipped, and the column after the last
+    /// one shown.
     skipped: u64,
     end_column: u64,
 }
@@ -128,7 +128,7 @@ impl LinePage {
         Ok(page)
     }
 
-    /// Takes lines from byte `at` on, and says how many bytes they had.
+    /// Reads lines from byte `at` and returns the number of bytes consumed.
     fn fill<R: Read + Seek>(
         &mut self,
         source: &mut R,
@@ -176,7 +176,7 @@ impl LinePage {
     fn set_next(&mut self, goes_on: bool, by_column: bool) {
         let is_last_cut = self.cut.last() == Some(&(self.end - 1)) && !self.full;
         if self.endless || by_column && is_last_cut {
-            // The rest of a line comes before the line behind it.
+            // The rest of a line comes before the next line.
             self.next_offset = Some(self.end - 1);
             self.next_column = Some(self.end_column);
         } else {
@@ -199,8 +199,8 @@ impl LinePage {
         self.end += 1;
     }
 
-    /// A file that begins in ASCII may be in any encoding: its first letter
-    /// beyond that may stand far behind the sample.
+    /// Detects the encoding from the page. A file that begins in ASCII may have
+    /// its first non-ASCII character far after the sample.
     fn redetect_encoding<R: Read + Seek>(
         &mut self,
         source: &mut R,
@@ -225,17 +225,17 @@ impl LinePage {
         Ok(())
     }
 
-    /// Whether the text goes on behind what is shown.
+    /// Whether the text continues after the page.
     pub(super) fn is_cut(&self) -> bool {
         self.next_offset.is_some() || !self.cut.is_empty()
     }
 
-    /// Whether all of the file is shown.
+    /// Whether the page shows the whole file.
     pub(super) fn is_whole(&self) -> bool {
         self.first == 1 && self.skipped == 0 && !self.is_cut()
     }
 
-    /// What ended the page before the text did.
+    /// The limit that ended the page before the end of the text.
     pub(super) fn cut_by(&self) -> Option<&'static str> {
         match (self.full, &self.next_offset) {
             (true, _) => Some("characters"),
@@ -244,7 +244,7 @@ impl LinePage {
         }
     }
 
-    /// What is odd about the text.
+    /// A note on anything unusual about the text.
     pub(super) fn note(&self) -> Option<String> {
         if self.total == Some(0) {
             return Some("The file is empty.".to_owned());
@@ -256,26 +256,26 @@ impl LinePage {
         }
         let encoding = self.text.format.encoding();
         if !self.text.is_settled && self.text.format.bom().is_empty() && encoding != UTF_8 {
-            notes.push("The encoding is a guess from a part of this large file.".to_owned());
+            notes.push("The encoding was guessed from part of this large file.".to_owned());
         }
         if self.total.is_none() {
             notes.push(
-                "The lines of this large file have not been counted to the end; a negative offset \
-                 counts them."
+                "Not all lines of this large file have been counted; a negative offset counts \
+                 them."
                     .to_owned(),
             );
         }
         (!notes.is_empty()).then(|| notes.join(" "))
     }
 
-    /// How to go on.
+    /// How to continue.
     pub(super) fn hint(&self, request: &PageRequest) -> Option<String> {
         let Self { first, total, .. } = *self;
         if total == Some(0) {
             return None;
         }
         if let Some(total) = total.filter(|&total| first > total) {
-            return Some(format!("The last line is {total}; offset={first} is behind it."));
+            return Some(format!("The last line is {total}; offset={first} is past the end."));
         }
         if let Some(column) = request.column {
             return self.column_hint(column);
@@ -292,7 +292,7 @@ impl LinePage {
                 None => "many".to_owned(),
             };
             let _ =
-                write!(hint, "Lines {first}-{} of {of}{full}; go on with offset={next}.", next - 1);
+                write!(hint, "Lines {first}-{} of {of}{full}; continue with offset={next}.", next - 1);
         }
         if let Some(line) = self.cut.first() {
             let more = match self.cut.len() - 1 {
@@ -303,7 +303,7 @@ impl LinePage {
             let chars = request.bounds.line_chars;
             let _ = write!(
                 hint,
-                "{space}Line {line}{more} cut at {chars} characters; read on in a line with \
+                "{space}Line {line}{more} cut at {chars} characters; continue in a line with \
                  offset={line}, column={}.",
                 chars + 1
             );
@@ -311,7 +311,7 @@ impl LinePage {
         if self.endless {
             let _ = write!(
                 hint,
-                " Line {} is very long: byte_offset reads on faster, offset={} skips it.",
+                " Line {} is very long: byte_offset is faster, offset={} skips it.",
                 self.end - 1,
                 self.end
             );
@@ -324,7 +324,7 @@ impl LinePage {
         if let Some(next) = self.next_column {
             let of = if self.endless { format!("more than {chars}") } else { chars.to_string() };
             return Some(format!(
-                "Characters {column}-{} of {of}; go on with offset={first}, column={next}.",
+                "Characters {column}-{} of {of}; continue with offset={first}, column={next}.",
                 next - 1
             ));
         }
@@ -332,7 +332,7 @@ impl LinePage {
     }
 }
 
-/// A line with its number and, if its end is missing, a mark.
+/// A line with its number and, if it is truncated, a marker.
 struct NumberedLine {
     text: String,
     is_cut: bool,

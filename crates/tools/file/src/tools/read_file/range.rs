@@ -1,4 +1,4 @@
-//! A range of bytes: as text, where the file is text, else as a hex dump.
+//! A range of bytes: as text for a text file, otherwise as a hex dump.
 
 use std::fmt::Write as _;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -12,17 +12,18 @@ use crate::content::DetectedContent;
 use crate::path_text;
 use crate::source::SeekableFile;
 
-/// Bytes of text that are shown, unless told otherwise and at most.
+/// Bytes of text shown, by default and at most.
 const DEFAULT_TEXT_BYTES: u64 = 20_000;
 const MAX_TEXT_BYTES: u64 = 100_000;
-/// Room for any one character, and for what some encodings put before it.
+/// Room for any single character and the escape sequences that some encodings
+/// put before it.
 const MIN_TEXT_BYTES: u64 = 8;
-/// Bytes of a dump: each takes about five characters.
+/// Bytes of a hex dump; each takes about five characters.
 const DEFAULT_HEX_BYTES: u64 = 256;
 const MAX_HEX_BYTES: u64 = 16_384;
-/// Bytes of a character.
+/// Longest encoding of a character, in bytes.
 const MAX_CHAR_BYTES: usize = 4;
-/// Bytes in one line of a dump.
+/// Bytes per line of a dump.
 const HEX_ROW_BYTES: usize = 16;
 
 pub(super) fn read(
@@ -43,7 +44,7 @@ pub(super) fn read(
     };
     let limit = limit.unwrap_or(usual).clamp(least, most);
     let mut bytes = Vec::new();
-    // Beyond the end there is nothing to read, and no place to go to.
+    // Past the end there is nothing to read, and the seek may fail.
     if from < file_size {
         source.seek(SeekFrom::Start(from))?;
         source.take(limit).read_to_end(&mut bytes)?;
@@ -57,11 +58,11 @@ pub(super) fn read(
     let end = from.saturating_add((skipped + taken) as u64);
     let next = (end < file_size).then_some(end);
     let hint = if from >= file_size && file_size > 0 {
-        Some(format!("The file has {file_size} bytes; byte_offset={from} is behind them."))
+        Some(format!("The file has {file_size} bytes; byte_offset={from} is past the end."))
     } else {
         next.map(|next| {
             let last = end.saturating_sub(1).max(start);
-            format!("Bytes {start}-{last} of {file_size}; go on with byte_offset={next}.")
+            format!("Bytes {start}-{last} of {file_size}; continue with byte_offset={next}.")
         })
     };
     let bad = format.filter(|_| damaged).map(|format| format.encoding().name());
@@ -81,8 +82,8 @@ pub(super) fn read(
     })
 }
 
-/// The text of the whole characters in `bytes`: how many bytes were passed
-/// over and taken, the text, and whether some of it means nothing.
+/// Decodes the whole characters in `bytes`: returns the number of bytes skipped
+/// and taken, the text, and whether some of it is invalid.
 fn decode_text(
     format: TextFormat,
     bytes: &[u8],
@@ -100,7 +101,7 @@ fn decode_text(
     let skipped = skipped.min(bytes.len());
     let rest = bytes.get(skipped..).unwrap_or_default();
     let taken = match if is_last { rest.len() } else { whole_chars_len(format, rest) } {
-        // There must be a way on.
+        // Always make progress.
         0 if skipped == 0 => rest.len(),
         taken => taken,
     };
@@ -109,7 +110,7 @@ fn decode_text(
     (skipped, taken, text.into_owned(), damaged)
 }
 
-/// How many of the bytes make up whole characters, which may be none.
+/// Number of bytes that form whole characters, possibly 0.
 fn whole_chars_len(format: TextFormat, bytes: &[u8]) -> usize {
     let encoding = format.encoding();
     if encoding == UTF_8 {
@@ -129,7 +130,7 @@ fn whole_chars_len(format: TextFormat, bytes: &[u8]) -> usize {
     if encoding.is_single_byte() {
         return bytes.len();
     }
-    // No second byte of a character is a control or a space.
+    // No trailing byte of a character is a control character or a space.
     if let Some(at) = bytes.iter().rposition(|&byte| byte <= b' ' && byte != 0x1B) {
         return at + 1;
     }

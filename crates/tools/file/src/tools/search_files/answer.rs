@@ -1,4 +1,4 @@
-//! What `search_files` answers.
+//! Results of `search_files`.
 
 use std::collections::BTreeMap;
 
@@ -14,16 +14,16 @@ use super::grouped;
 use super::path_display::PathDisplay;
 use crate::timestamp::to_rfc3339;
 
-/// From so many matches on they are told as grouped text.
+/// Matches are reported as grouped text from this number on.
 const MIN_GROUPED_MATCHES: usize = 5;
-/// What an entry costs beside its path.
+/// Characters of an entry besides its path.
 const ENTRY_OVERHEAD_CHARS: u64 = 60;
 
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct Output {
-    /// Of matches or files, shown or not.
+    /// Matches or files, shown or not.
     total_count: u64,
-    /// Otherwise there are at least so many.
+    /// If false, the total is a lower bound.
     total_is_exact: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     total_files: Option<u64>,
@@ -54,16 +54,16 @@ struct MatchRow {
     path: String,
     line: u64,
     content: String,
-    /// The character at which the match begins, from 1.
+    /// First character of the match, from 1.
     column: u64,
-    /// Where the matches are in `content`.
+    /// Match positions in `content`.
     #[schemars(with = "Vec<[usize; 2]>")]
     ranges: Vec<(usize, usize)>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     before: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     after: Vec<String>,
-    /// Only a part of the line is shown.
+    /// The line is shown in part.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     clipped: bool,
 }
@@ -78,7 +78,7 @@ enum FileRow {
 #[derive(Debug, Serialize, JsonSchema)]
 struct FileDetails {
     path: String,
-    /// Said of what is not a regular file.
+    /// Omitted for regular files.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     kind: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -87,12 +87,12 @@ struct FileDetails {
     modified: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     score: Option<u32>,
-    /// The characters of the path that fit.
+    /// Path characters that matched.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     positions: Vec<usize>,
 }
 
-/// Matches by file, as an object in order.
+/// Matches per file, serialized as an ordered object.
 #[derive(Debug)]
 struct MatchCounts(Vec<(String, u64)>);
 
@@ -102,7 +102,7 @@ impl Serialize for MatchCounts {
     }
 }
 
-/// What was left out against its will.
+/// Files that could not be searched.
 #[derive(Debug, Serialize, JsonSchema)]
 struct SkippedCounts {
     #[serde(skip_serializing_if = "is_none")]
@@ -125,7 +125,7 @@ fn is_none(number: &usize) -> bool {
 }
 
 impl Output {
-    /// Says something more.
+    /// Appends to the hint.
     fn add_hint(&mut self, more: &str) {
         let hint = self.hint.get_or_insert_default();
         hint.push_str(if hint.is_empty() { "" } else { " " });
@@ -133,12 +133,12 @@ impl Output {
     }
 }
 
-/// How results are told.
+/// Builds the result from what a search found.
 #[derive(Debug)]
 pub(super) struct AnswerBuilder<'a> {
     pub(super) args: &'a Args,
     pub(super) shown: PathDisplay,
-    /// Characters that the answer may have.
+    /// Maximum characters of the result.
     pub(super) room: u64,
 }
 
@@ -163,7 +163,8 @@ impl AnswerBuilder<'_> {
                     ..self.base_output(&found, told)
                 };
                 if counts_matches && told > 0 {
-                    output.add_hint("Matches are counted, not lines: they may span some.");
+                    output.add_hint("Counts are matches, not lines: a match may span several \
+                        lines.");
                 }
                 output
             }
@@ -234,7 +235,7 @@ impl AnswerBuilder<'_> {
 
     pub(super) fn fuzzy_matches(&self, found: ResultPage<FuzzyHit>) -> Output {
         let (files, told, found) = self.take_fitting(found, |near| {
-            // In an address the letters are elsewhere.
+            // In a URL the character positions differ.
             let lead = self.shown.lead_chars(&near.entry.path);
             let positions = lead.map_or_else(Vec::new, |lead| {
                 near.positions.iter().map(|at| *at as usize + lead).collect()
@@ -262,8 +263,8 @@ impl AnswerBuilder<'_> {
         FileDetails { path, kind, size: named.size, modified, score: None, positions: Vec::new() }
     }
 
-    /// As many of the results as there is room for. `tell` says what one costs
-    /// beside its path.
+    /// Takes as many results as fit. `tell` returns a result and its cost
+    /// besides the path.
     fn take_fitting<T, R: SizedResult>(
         &self,
         mut found: ResultPage<T>,
@@ -284,7 +285,7 @@ impl AnswerBuilder<'_> {
         (told, number, found)
     }
 
-    /// All but the results. `told` is how many of them the answer has.
+    /// Everything but the results. `told` is the number of results returned.
     fn base_output<T>(&self, found: &ResultPage<T>, told: u64) -> Output {
         let next = self.args.offset.saturating_add(told);
         let is_cut = told > 0 && found.total > next;
@@ -316,15 +317,15 @@ impl AnswerBuilder<'_> {
         if found.early_stop == Some(EarlyStop::TimedOut) {
             let looked = found.files_visited;
             return Some(format!(
-                "Time was up after {looked} files; narrow the path or file_glob."
+                "Search timed out after {looked} files; narrow the path or file_glob."
             ));
         }
         if has_more {
             let next = args.offset.saturating_add(told);
             let of = if found.is_exact { "" } else { "at least " };
             return Some(format!(
-                "Results {} to {next} of {of}{}; offset={next} gives the next, a narrower pattern \
-                 fewer.",
+                "Results {} to {next} of {of}{}; offset={next} continues, a narrower pattern \
+                 returns fewer.",
                 args.offset + 1,
                 found.total
             ));
@@ -341,13 +342,13 @@ impl AnswerBuilder<'_> {
         let is_file = self.shown.is_file();
         let mut ways = Vec::new();
         if args.is_narrowed() {
-            ways.push("drop file_glob, type or the other bounds");
+            ways.push("drop file_glob, type or other filters");
         }
         if !args.hidden && !is_file {
-            ways.push("hidden=true for dot files");
+            ways.push("hidden=true for dotfiles");
         }
         if args.gitignore && !is_file {
-            ways.push("gitignore=false for what git ignores");
+            ways.push("gitignore=false for files that git ignores");
         }
         if args.target() == SearchTarget::Fuzzy {
             ways.push("fewer letters");
@@ -355,7 +356,7 @@ impl AnswerBuilder<'_> {
             ways.push("case=insensitive");
         }
         let mut hint = match found.files_visited {
-            0 => format!("There was no {} to look at.", args.kind()),
+            0 => format!("No {} to search.", args.kind()),
             1 => format!("Nothing found in 1 {}.", args.kind()),
             many => format!("Nothing found among {many} {}s.", args.kind()),
         };
@@ -364,13 +365,13 @@ impl AnswerBuilder<'_> {
             left => hint.push_str(&format!(" {left} could not be searched, see skipped.")),
         }
         if !ways.is_empty() {
-            hint.push_str(&format!(" To look further: {}.", ways.join(", ")));
+            hint.push_str(&format!(" To widen the search: {}.", ways.join(", ")));
         }
         hint
     }
 }
 
-/// Something whose length can be told.
+/// A result whose size counts against the limit.
 trait SizedResult {
     fn chars(&self) -> u64;
 }
@@ -393,8 +394,8 @@ impl SizedResult for FileDetails {
     }
 }
 
-/// Where a match is in its lines, which are shown one below the other. One that
-/// goes over several is one range.
+/// Match ranges in lines joined by newlines. A match that spans several lines
+/// is one range.
 fn ranges(lines: &[FileLine]) -> Vec<(usize, usize)> {
     let [first, between @ .., last] = lines else {
         return lines.first().map(|line| line.ranges.clone()).unwrap_or_default();

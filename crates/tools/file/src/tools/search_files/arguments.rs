@@ -1,4 +1,4 @@
-//! The arguments of `search_files`, and their other spellings.
+//! Arguments of `search_files` and their aliases.
 
 use hermes_core::{JsonSchema, ToolExample, ToolSpec};
 use hermes_search::{SortOrder, split_globs};
@@ -10,12 +10,12 @@ use crate::aliases;
 #[serde(deny_unknown_fields)]
 #[schemars(transform = crate::schema_trim::omit_empty_defaults)]
 pub(crate) struct Args {
-    /// Regex for content; glob for files (`src/**/*.rs`; folders: `src/*/`).
+    /// Regex for content; glob for files (`src/**/*.rs`; dirs: `src/*/`).
     pub(super) pattern: String,
-    /// What files say, their names, or names roughly.
+    /// File contents, names, or fuzzy names.
     #[serde(default)]
     target: SearchTargetArg,
-    /// Folder or file.
+    /// Dir or file.
     #[serde(default = "here")]
     pub(super) path: String,
     /// Only these files: `*.py, !*_test.py`.
@@ -57,8 +57,8 @@ pub(crate) struct Args {
     pub(super) encoding: Option<String>,
 }
 
-// What to search, in the words of many. A doc comment would be read by every
-// model.
+// Search targets with common synonyms. Not a doc comment: those end up in the
+// schema that models read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum SearchTargetArg {
@@ -78,7 +78,7 @@ pub(super) enum SearchTarget {
     Fuzzy,
 }
 
-/// What to tell of matches.
+/// What to return.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum SearchOutputMode {
@@ -154,7 +154,7 @@ impl Args {
         self.kinds.as_deref().map(split_globs).unwrap_or_default()
     }
 
-    /// Whether case is of no matter in a glob.
+    /// Whether a glob ignores case.
     pub(super) fn ignores_case(&self) -> bool {
         match self.case {
             CaseArg::Sensitive => false,
@@ -163,13 +163,13 @@ impl Args {
         }
     }
 
-    /// What is looked at.
+    /// The kind of entry that is searched.
     pub(super) fn kind(&self) -> &'static str {
         let are_folders = self.target() == SearchTarget::Files && self.pattern.ends_with('/');
-        if are_folders { "folder" } else { "file" }
+        if are_folders { "dir" } else { "file" }
     }
 
-    /// Whether anything but the pattern narrows the search.
+    /// Whether filters besides the pattern narrow the search.
     pub(super) fn is_narrowed(&self) -> bool {
         self.file_glob.is_some() || self.kinds.is_some()
     }
@@ -222,7 +222,7 @@ pub(super) fn add_aliases(spec: ToolSpec) -> ToolSpec {
 
 pub(super) fn examples(spec: ToolSpec) -> ToolSpec {
     spec.example(
-        ToolExample::new("Where something is said", r#"{"pattern":"fn \\w+","file_glob":"*.rs"}"#)
+        ToolExample::new("Find text in files", r#"{"pattern":"fn \\w+","file_glob":"*.rs"}"#)
             .file("src/main.rs", "fn main() {}\n")
             .file("notes.md", "fn is short for function\n")
             .expects(
@@ -236,13 +236,13 @@ pub(super) fn examples(spec: ToolSpec) -> ToolSpec {
             .expects(r#"{"total_count":2,"counts":{"a.txt":2}}"#),
     )
     .example(
-        ToolExample::new("Files by name", r#"{"pattern":"src/**/*.py","target":"files"}"#)
+        ToolExample::new("Find files by name", r#"{"pattern":"src/**/*.py","target":"files"}"#)
             .file("src/app/main.py", "print()\n")
             .file("main.py", "")
             .expects(r#"{"total_count":1,"files":[{"path":"src/app/main.py","size":8}]}"#),
     )
     .example(
-        ToolExample::new("Files by what is left in memory", r#"{"pattern":"usrctl","target":"fuzzy"}"#)
+        ToolExample::new("Find files by a half-remembered name", r#"{"pattern":"usrctl","target":"fuzzy"}"#)
             .file("app/controllers/users_controller.rb", "")
             .file("README.md", "")
             .expects(r#"{"total_count":1,"files":[{"path":"app/controllers/users_controller.rb"}]}"#),

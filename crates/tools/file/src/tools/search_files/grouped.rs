@@ -1,10 +1,10 @@
-//! Matches as compact text: each file once, then its lines.
+//! Matches as compact text: each file name once, followed by its lines.
 
 use std::fmt::Write as _;
 
 use hermes_search::{FileLine, LineMatch};
 
-/// A path on a line of its own; what would break the line is escaped.
+/// Writes a path on a separate line; control characters are escaped.
 pub(super) fn write_heading(text: &mut String, path: &str) {
     if path.chars().any(char::is_control) {
         let _ = writeln!(text, "{path:?}");
@@ -13,10 +13,10 @@ pub(super) fn write_heading(text: &mut String, path: &str) {
     }
 }
 
-/// The lines of a match, `N: text`, and those around it, `N- text`. A line that
-/// is only a part tells the column of the match, `N:C: text`. `shown` is the
-/// last line that was written of this file; lines up to it are left out. With
-/// `gaps` it is told where lines are missing in between.
+/// Writes the lines of a match, `N: text`, and its context, `N- text`. A
+/// clipped line has the column of the match, `N:C: text`. `shown` is the last
+/// line written of this file; context lines up to it are skipped. `gaps` marks
+/// where lines are missing in between.
 pub(super) fn write_match(
     text: &mut String,
     found: &LineMatch,
@@ -40,7 +40,7 @@ pub(super) fn write_match(
 
 fn write_line(text: &mut String, line: &FileLine, mark: char) {
     let FileLine { number, column, is_clipped, .. } = *line;
-    // Blanks at the end may be what is looked for, or has to be found again.
+    // Trailing blanks may be part of the match.
     let shown = line.text.trim_end_matches(['\r', '\n']);
     let _ = match (mark, is_clipped && column > 0) {
         (':', true) => writeln!(text, "  {number}:{column}: {shown}"),

@@ -1,4 +1,4 @@
-//! `search_files`: what files say, and what they are called.
+//! `search_files`: searches file contents and finds files by name.
 
 use std::path::Path;
 use std::time::Duration;
@@ -30,11 +30,11 @@ use answer::{AnswerBuilder, Output};
 use arguments::{Args, ResultOrder, SearchOutputMode, SearchTarget};
 use path_display::PathDisplay;
 
-/// Results in an answer at most.
+/// Maximum results per call.
 const MAX_RESULTS: u64 = 1000;
-/// Lines around a match at most.
+/// Maximum context lines around a match.
 const MAX_CONTEXT_LINES: u64 = 50;
-/// How long the text of a broken pattern is looked for as it stands.
+/// Time limit for searching an invalid pattern as literal text.
 const FALLBACK_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Default)]
@@ -49,7 +49,7 @@ impl Tool for SearchFiles {
             ToolSpec::new("search_files", "file")
                 .emoji("🔎")
                 .description(
-                    "Search file contents, or find files by name. Use it in place of grep, find \
+                    "Search file contents, or find files by name. Use it instead of grep, find \
                      and ls.",
                 )
                 .read_only()
@@ -100,7 +100,7 @@ fn find(args: &Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolError>
     }
 }
 
-/// A call, ready to be answered.
+/// A call, ready to run.
 struct SearchCall<'a> {
     args: &'a Args,
     path: &'a Path,
@@ -116,12 +116,12 @@ impl SearchCall<'_> {
         let mut selection = self.selection.clone();
         let glob = match self.args.pattern.strip_prefix('!') {
             None => self.glob(&self.args.pattern),
-            // All but those, as ripgrep has it.
+            // An exclusion, as in ripgrep.
             Some(left_out) => {
                 let left_out = self.glob(left_out);
                 if left_out.is_empty() {
-                    return Err(ToolError::invalid("'!' leaves nothing out")
-                        .with_hint("Name what is left out, such as !*.min.js."));
+                    return Err(ToolError::invalid("'!' excludes nothing")
+                        .with_hint("Name what to exclude, such as !*.min.js."));
                 }
                 let globs = match self.args.ignores_case() {
                     true => &mut selection.any_case_globs,
@@ -131,7 +131,7 @@ impl SearchCall<'_> {
                 "*"
             }
         };
-        // As in the rules of git, a slash at the end is for folders.
+        // As in gitignore rules, a trailing slash matches directories.
         let (glob, wanted) = match glob.strip_suffix('/') {
             Some(folders) => (folders, EntryKinds::Dirs),
             None => (glob, EntryKinds::Files),
@@ -148,8 +148,7 @@ impl SearchCall<'_> {
         Ok(self.answer.name_matches(found))
     }
 
-    /// A glob from the root on, also where it was written with all the
-    /// folders above.
+    /// Strips the search root from an absolute glob.
     fn glob<'p>(&self, pattern: &'p str) -> &'p str {
         let root = self.path.to_str().filter(|root| *root != "/");
         let below = root.and_then(|root| pattern.strip_prefix(root));
@@ -189,7 +188,8 @@ impl SearchCall<'_> {
         }
     }
 
-    /// The error for a broken pattern, with what it would find as it stands.
+    /// The error for an invalid pattern, with the matches it would have as
+    /// literal text.
     fn offer_literal(
         &self,
         content: ContentQuery,
@@ -208,7 +208,7 @@ impl SearchCall<'_> {
         let (matches, files) = (searched.matches, searched.page.total);
         if matches == 0 && searched.page.early_stop.is_none() {
             return error.with("literal_matches", 0).with_hint(
-                "Mend the pattern; as it stands, taken literally, it is in none of the files.",
+                "Fix the pattern; taken literally, it has no matches.",
             );
         }
         if matches == 0 {
@@ -216,8 +216,8 @@ impl SearchCall<'_> {
         }
         let about = if searched.page.early_stop.is_some() { "at least " } else { "" };
         error.with("literal_matches", matches).with_hint(format!(
-            "Taken literally it has {about}{matches} matches in {files} files: set literal=true, \
-             or mend the pattern."
+            "Taken literally it has {about}{matches} matches in {files} files: set \
+             literal=true, or fix the pattern."
         ))
     }
 }
@@ -235,7 +235,7 @@ fn selection(args: &Args, cx: &ToolContext) -> FileSelection {
     }
 }
 
-/// Why a root was not opened, with what to do instead.
+/// Explains why the root could not be opened, with suggestions.
 fn open_error(path: &Path, cx: &ToolContext, error: ToolError) -> ToolError {
     if error.kind() != ErrorKind::NotFound {
         return error;

@@ -1,4 +1,4 @@
-//! Paths as the caller can use them again.
+//! Formats result paths so the caller can pass them back.
 
 use std::path::{Path, PathBuf};
 
@@ -7,12 +7,12 @@ use hermes_search::SearchRoot;
 use super::arguments::Args;
 use crate::path_text::display_below;
 
-/// How paths below the root are written.
+/// How paths below the root are displayed.
 #[derive(Debug)]
 pub(super) struct PathDisplay {
-    /// What comes before them; empty for the working folder.
+    /// Prefix of the paths; empty for the working directory.
     lead: String,
-    /// The absolute path of the root.
+    /// Absolute path of the root.
     root: PathBuf,
     is_file: bool,
 }
@@ -24,7 +24,7 @@ impl PathDisplay {
         Self { lead, root: path.to_path_buf(), is_file: root.is_file() }
     }
 
-    /// The path, as the caller began to write it.
+    /// The path, with the prefix that the caller used.
     pub(super) fn path(&self, relative: &Path) -> String {
         let relative = if self.is_file { Path::new("") } else { relative };
         display_below(&self.lead, &self.root, relative)
@@ -35,8 +35,8 @@ impl PathDisplay {
         self.is_file
     }
 
-    /// How many characters come before a relative path; none if it is not
-    /// there letter by letter.
+    /// Characters before the relative path; `None` if the displayed path does
+    /// not end with it literally.
     pub(super) fn lead_chars(&self, relative: &Path) -> Option<usize> {
         let own = relative.to_str()?;
         let whole = self.path(relative);

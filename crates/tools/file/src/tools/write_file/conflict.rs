@@ -1,4 +1,4 @@
-//! Whether the version that is there may be replaced.
+//! Checks whether the current version of a file may be replaced.
 
 use std::path::Path;
 
@@ -12,22 +12,22 @@ use crate::path_text::display_path;
 use crate::seen_files::{self, FileHash, FileWriter, VersionKnowledge};
 use crate::versions;
 
-/// Bytes of the diff in an error.
+/// Maximum bytes of the diff in an error.
 const MAX_DIFF_BYTES: usize = 4_000;
 
-/// How much of the version that is there the caller knows.
+/// How much of the current version the caller knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallerKnowledge {
-    /// All, or it says which version it means.
+    /// All of it, or the caller named the version.
     Whole,
     /// Some of its lines.
     Part,
-    /// It has not looked.
+    /// The caller has not read it.
     None,
 }
 
-/// An error unless the caller knows the version that is there, or has not seen
-/// any. The new text is there to explain it.
+/// Fails unless the caller knows the current version or has never seen the
+/// file. The new text is only used for the diff in the error.
 pub(super) fn check(
     cx: &ToolContext,
     path: &Path,
@@ -42,7 +42,7 @@ pub(super) fn check(
             Some(expected) => Err(ToolError::conflict(format!(
                 "{shown} does not exist, so it does not have the hash {expected}"
             ))
-            .with_hint("Leave expected_hash out to create it.")),
+            .with_hint("Omit expected_hash to create it.")),
         };
     };
     if let Some(expected) = expected {
@@ -50,24 +50,24 @@ pub(super) fn check(
             return Ok(CallerKnowledge::Whole);
         }
         let by = seen_files::other_writer(cx, path, || old.hash());
-        let message = format!("{shown} is another version than the one that was expected");
+        let message = format!("{shown} is not the expected version");
         return Err(WriteConflict { message, seen: Some(expected.clone()), by }.explain(old, text));
     }
     match seen_files::version_knowledge(cx, path, || old.hash()) {
         VersionKnowledge::Same if seen_files::has_seen_all(cx, path) => Ok(CallerKnowledge::Whole),
         VersionKnowledge::Same => Ok(CallerKnowledge::Part),
         VersionKnowledge::Changed { seen, by } => {
-            let message = format!("{shown} has changed since you last saw it");
+            let message = format!("{shown} has changed since you last read it");
             Err(WriteConflict { message, seen: Some(seen), by }.explain(old, text))
         }
         VersionKnowledge::Created { by } => {
-            let message = format!("{shown} was not there when you looked, and is now");
+            let message = format!("{shown} did not exist when you looked, and does now");
             Err(WriteConflict { message, seen: None, by }.explain(old, text))
         }
         VersionKnowledge::Unseen => match seen_files::other_writer(cx, path, || old.hash()) {
             None => Ok(CallerKnowledge::None),
             by => {
-                let message = format!("{shown} holds work that you have not seen");
+                let message = format!("{shown} contains work that you have not seen");
                 Err(WriteConflict { message, seen: None, by }.explain(old, text))
             }
         },
@@ -76,7 +76,7 @@ pub(super) fn check(
 
 struct WriteConflict {
     message: String,
-    /// The version that the caller goes by.
+    /// The version that the caller last saw or expects.
     seen: Option<FileHash>,
     by: Option<FileWriter>,
 }
@@ -107,16 +107,16 @@ impl WriteConflict {
         }
     }
 
-    /// What has changed since the caller looked; if that version is no longer
-    /// known, what its write would have changed.
+    /// The changes since the caller read the file; if that version is no longer
+    /// cached, what its write would have changed.
     fn diff(&self, now: &OriginalFile, text: &str) -> Option<String> {
         let current = now.text()?;
         let effort = DiffBudget { limit: MAX_DIFF_BYTES, ..LONG_DIFF };
         let seen = self.seen.as_ref().and_then(versions::find);
         let encoding = || now.document().ok().map(|now| now.format().encoding());
         match seen.and_then(|seen| TextDocument::read_with(seen.to_vec(), encoding).ok()) {
-            Some(seen) => compare(seen.text(), current, ("as you saw it", "as it is now"), effort),
-            None => compare(current, text, ("as it is now", "as you would write it"), effort),
+            Some(seen) => compare(seen.text(), current, ("last seen", "current"), effort),
+            None => compare(current, text, ("current", "proposed"), effort),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! `write_file`: a whole text file, written at once and never over a version
-//! that the caller does not know of.
+//! `write_file`: writes a whole text file atomically, and never over a version
+//! that the caller has not seen.
 
 use std::mem;
 use std::path::Path;
@@ -39,20 +39,20 @@ pub(crate) struct WriteFile;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// File to write; missing folders are made.
+    /// File to write; missing dirs are created.
     path: String,
-    /// All of its new content.
+    /// The whole new content.
     content: String,
     /// Write only if the file still has this `hash`.
     expected_hash: Option<String>,
     /// Show the diff, write nothing.
     #[serde(default)]
     dry_run: bool,
-    /// Such as utf-8 or windows-1252; default: that of the file.
+    /// Such as utf-8 or windows-1252; default: the file's.
     encoding: Option<String>,
-    /// Default: those of the file.
+    /// Default: the file's.
     line_endings: Option<LineEndingArg>,
-    /// The `N|` in front of lines is meant.
+    /// `N|` line prefixes are intended.
     #[serde(default)]
     keep_numbers: bool,
 }
@@ -62,7 +62,7 @@ pub(crate) struct Output {
     resolved_path: String,
     bytes_written: u64,
     created: bool,
-    /// The version that is there now.
+    /// The current version.
     hash: String,
     lines: u64,
     files_modified: Vec<String>,
@@ -70,10 +70,10 @@ pub(crate) struct Output {
     dirs_created: Vec<String>,
     #[serde(skip_serializing_if = "is_false")]
     dry_run: bool,
-    /// The file held this already and was left alone.
+    /// The file already had this content.
     #[serde(skip_serializing_if = "is_false")]
     unchanged: bool,
-    /// A version that the caller has not seen.
+    /// The replaced version, if unseen.
     #[serde(skip_serializing_if = "Option::is_none")]
     replaced_unseen: Option<ReplacedVersion>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,16 +84,16 @@ pub(crate) struct Output {
     diff: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     lint: Option<LintReport>,
-    /// What the old file had and the new one has not.
+    /// Attributes of the old file that were lost.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     not_kept: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
 }
 
-const PARTIAL_READ_NOTE: &str = "You had read only a part of the file that this replaces.";
-const RECREATED_NOTE: &str = "The file that you had seen was gone; it was made anew.";
-const BINARY_REPLACED_NOTE: &str = "The file that this replaces is not text.";
+const PARTIAL_READ_NOTE: &str = "You had read only part of the replaced file.";
+const RECREATED_NOTE: &str = "The file you had read no longer existed; it was created again.";
+const BINARY_REPLACED_NOTE: &str = "The replaced file is not text.";
 
 fn is_false(value: &bool) -> bool {
     !value
@@ -107,7 +107,7 @@ impl Tool for WriteFile {
         aliases::add_file_aliases(ToolSpec::new("write_file", "file"))
             .emoji("📝")
             .description(
-                "Write a whole text file, new or over an old one. Refused (`conflict`) if the file \
+                "Write a whole text file, new or existing. Refused (`conflict`) if the file \
                  has changed since you read it. To change parts, use patch.",
             )
             .alias("file_write")
@@ -129,14 +129,14 @@ impl Tool for WriteFile {
             .keyword("output")
             .example(
                 ToolExample::new(
-                    "A new file in a new folder",
+                    "New file in a new dir",
                     r#"{"path":"src/hello.txt","content":"Hello\nworld\n"}"#,
                 )
                 .expects(r#"{"bytes_written":12,"created":true,"lines":2}"#),
             )
             .example(
                 ToolExample::new(
-                    "What a write would change",
+                    "Preview a write",
                     r#"{"path":"a.txt","content":"one\nthree\n","dry_run":true}"#,
                 )
                 .file("a.txt", "one\ntwo\n")
@@ -167,7 +167,7 @@ impl Tool for WriteFile {
         let path = path_text::resolve(&cx.working_dir, &args.path);
         let written = in_place(cx, move |cx| write(args, &path, cx)).await;
         written.map_err(|error| match error.kind() {
-            ErrorKind::NotFound => error.with_hint("A file is in the way; choose another path."),
+            ErrorKind::NotFound => error.with_hint("A parent of the path is a file; choose another path."),
             _ => error,
         })
     }
@@ -199,13 +199,13 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolEr
         if !args.keep_numbers {
             refuse_numbered(cx, old, text)?;
         }
-        // Who names a version means it, also where there is nothing to do.
+        // An explicit version is checked even if there is nothing to write.
         match unchanged && expected.is_none() {
             true => Ok(CallerKnowledge::Whole),
             false => conflict::check(cx, path, expected.as_ref(), old, text),
         }
     };
-    // Where it leads, before it is written: afterwards a link may be gone.
+    // Resolved before the write: afterwards a symlink may be gone.
     let place = path_text::follow_link(path);
     let look = |hash: &FileHash| {
         let effort = if args.dry_run { LONG_DIFF } else { SHORT_DIFF };
@@ -232,7 +232,7 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolEr
         }
     };
     let is_gone = old.is_none() && seen_files::has_seen(cx, path);
-    // Plain text that nobody spoke of is in what it is read as.
+    // UTF-8 without an explicit encoding is detected on read.
     let remember_encoding = || {
         if args.encoding.is_some() || script.encoding() != UTF_8 {
             charset::remember_encoding(cx, path, &bytes, true, script.encoding());
@@ -263,7 +263,7 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolEr
     }
     let look = |hashes: &[Option<FileHash>]| match hashes {
         [Some(hash)] => Ok(look(hash)),
-        _ => Err(ToolError::internal("One file has one hash")),
+        _ => Err(ToolError::internal("a write of one file must have one hash")),
     };
     let (done, sight, output) = held.commit(&changes, permit, look)?;
     let mut output = tell(output, sight);
@@ -280,7 +280,7 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolEr
     Ok(output)
 }
 
-/// What whoever wrote it should know.
+/// Notes for the caller about a write.
 fn write_note(
     replaced: Option<&OriginalFile>,
     sight: CallerKnowledge,
@@ -296,32 +296,34 @@ fn write_note(
     }
     if let Some((encoding, other)) = disguise {
         let [encoding, other] = [encoding, other].map(|one| one.name().to_ascii_lowercase());
-        notes.push(format!("Read it with encoding={encoding}; its bytes look like {other}."));
+        notes.push(format!("Read it with encoding={encoding}; its bytes are detected as {other}."));
     }
     (!notes.is_empty()).then(|| notes.join(" "))
 }
 
-/// A path that can only mean a folder would silently name a file.
+/// Rejects a path that can only mean a directory; it would silently name a
+/// file.
 fn refuse_directory(path: &str) -> Result<(), ToolError> {
     if path.ends_with('/') || path.ends_with("/.") {
         return Err(ToolError::invalid(format!(
-            "'{path}' names a folder, for it ends with a slash"
+            "'{path}' names a directory: it ends with a slash"
         ))
-        .with_hint("Name a file in it; folders on the way to a file are made."));
+        .with_hint("Name a file in it; missing directories are created."));
     }
     Ok(())
 }
 
-/// Content that came out of one of our own answers by mistake.
+/// Rejects content copied by mistake from an `unchanged` result.
 fn refuse_note(content: &str) -> Result<(), ToolError> {
     if !is_unchanged_note(content) {
         return Ok(());
     }
-    Err(ToolError::invalid("The content is read_file's note that a file is unchanged, not a file")
-        .with_hint("Read the file with fresh=true, and write what it holds."))
+    Err(ToolError::invalid("The content is read_file's note that a file is unchanged, not file \
+        content")
+        .with_hint("Read the file with fresh=true and write its content."))
 }
 
-/// The same for lines with numbers in front.
+/// Rejects content with the line numbers of `read_file`.
 fn refuse_numbered(
     cx: &ToolContext,
     old: Option<&OriginalFile>,
@@ -339,13 +341,13 @@ fn refuse_numbered(
         return Ok(());
     }
     Err(ToolError::invalid(
-        "The content has the line numbers of read_file in front of its lines (`N|`)",
+        "The content has read_file's line numbers (`N|`) at the start of its lines",
     )
-    .with_hint("Leave the numbers out; if they belong to the file, set keep_numbers=true."))
+    .with_hint("Remove the numbers; if they belong to the file, set keep_numbers=true."))
 }
 
-/// Whether numbered lines are those of the file that is there, or of one that
-/// the session was shown.
+/// Whether numbered lines are those of the current file, or of one that the
+/// session has read.
 fn was_shown(cx: &ToolContext, old: Option<&OriginalFile>, numbered: &str) -> bool {
     let holds = |text: &str| numbers_lines_of(numbered, text);
     let seen =

@@ -1,4 +1,4 @@
-//! A version of the file that was there before, and how the new one differs.
+//! The replaced version of a file, and how the new one differs.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,27 +12,27 @@ use serde::Serialize;
 use crate::original::OriginalFile;
 use crate::path_text;
 
-/// What a diff may cost.
+/// Limits of a diff.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DiffBudget {
-    /// Bytes of the diff.
+    /// Maximum bytes of the diff.
     pub(super) limit: usize,
     pub(super) time: Duration,
-    /// Bytes of a text; longer ones are not compared.
+    /// Maximum bytes of a text; longer ones are not compared.
     pub(super) max_text_bytes: usize,
 }
-/// For a diff that comes along with an answer: whoever rewrites so much learns
-/// little from its first lines.
+/// For the diff in a normal result. For a large rewrite, its first lines say
+/// little.
 pub(super) const SHORT_DIFF: DiffBudget =
     DiffBudget { limit: 2_000, time: Duration::from_millis(10), max_text_bytes: 256 * 1024 };
-/// For one that was asked for.
+/// For a requested diff.
 pub(super) const LONG_DIFF: DiffBudget =
     DiffBudget { limit: 20_000, time: Duration::from_secs(1), max_text_bytes: 16 * 1024 * 1024 };
 
-/// Characters of a line of a diff.
+/// Maximum characters of a diff line.
 const MAX_LINE_CHARS: usize = 500;
 
-/// A version that was replaced, in short.
+/// Summary of a replaced version.
 #[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct ReplacedVersion {
     hash: String,
@@ -48,7 +48,7 @@ impl ReplacedVersion {
     }
 }
 
-/// What a new text changes in a file.
+/// The diff from a file to a new text.
 pub(super) fn diff(
     old: &OriginalFile,
     new: &str,
@@ -60,7 +60,7 @@ pub(super) fn diff(
     compare(old.text()?, new, (&name("a/"), &name("b/")), effort)
 }
 
-/// What is in a file that was not there.
+/// The diff of a new file.
 pub(super) fn addition(
     new: &str,
     path: &Path,
@@ -70,8 +70,8 @@ pub(super) fn addition(
     compare("", new, ("/dev/null", &path_text::diff_heading("b/", path, &cx.working_dir)), effort)
 }
 
-/// The unified diff of two texts, within bounds; none if it is empty. The names
-/// are those of its header.
+/// The unified diff of two texts, within limits; `None` if it is empty. The
+/// names go into its header.
 pub(super) fn compare(
     old: &str,
     new: &str,
@@ -91,7 +91,7 @@ pub(super) fn compare(
     };
     let mut shown = diff.unified(&layout);
     if shown.omitted_lines > 0 {
-        shown.text.push_str(&format!("[{} more lines of the diff]\n", shown.omitted_lines));
+        shown.text.push_str(&format!("[{} more diff lines]\n", shown.omitted_lines));
     }
     (!shown.text.is_empty()).then_some(shown.text)
 }

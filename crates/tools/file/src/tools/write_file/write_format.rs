@@ -1,5 +1,5 @@
-//! How the new content is spelt: in the encoding and with the line endings of
-//! the file that it replaces, unless the caller says otherwise.
+//! Encoding and line endings of the new content: those of the replaced file
+//! unless the caller sets them.
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use hermes_core::{JsonSchema, ToolError};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::Args;
 use crate::charset::{self, BYTE_ORDER_MARK};
 
-/// What ends the lines.
+/// Line endings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum LineEndingArg {
@@ -28,35 +28,35 @@ pub(super) struct WriteFormat {
 /// Which line endings the content gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LineEndingRule {
-    /// Those that it has.
+    /// Those of the content.
     Given,
-    /// Those of the file, if the content ends all of its lines in one way. One
-    /// that mixes them means what it says.
+    /// Those of the file, if the line endings of the content are uniform. Mixed
+    /// ones are taken as intended.
     Kept(LineEnding),
     /// These.
     Set(LineEnding),
 }
 
-/// The content as text and as bytes.
+/// The content, as text and as bytes.
 #[derive(Debug)]
 pub(super) struct EncodedContent {
-    /// Without a byte order mark; none if the bytes are the text.
+    /// Without a byte order mark; `None` if the bytes are the text.
     pub(super) text: Option<String>,
     pub(super) bytes: FileContent,
 }
 
-/// The encoding of a file, and the one that its bytes look like.
+/// The encoding of a file, and the one detected from its bytes.
 pub(super) type MisreadEncoding = (&'static Encoding, &'static Encoding);
 
 impl WriteFormat {
-    /// How the content of a call is spelt, given the text that is there, or
-    /// the format of a new file.
+    /// Chooses the format from the arguments, the existing text, or the format
+    /// of a new file.
     pub(super) fn choose(
         args: &Args,
         old: Option<&TextDocument>,
         new: impl FnOnce() -> TextFormat,
     ) -> Result<Self, ToolError> {
-        // An empty file is in no encoding yet.
+        // An empty file has no encoding yet.
         let old_format = match old.filter(|old| !old.bytes().is_empty()) {
             Some(old) => old.format(),
             None if args.encoding.is_none() => new(),
@@ -66,7 +66,7 @@ impl WriteFormat {
             Some(name) => parse_format(name, old_format)?,
             None => old_format,
         };
-        // A mark in front of the content is one that is wanted.
+        // A byte order mark at the start of the content is intended.
         let format = match args.content.starts_with(BYTE_ORDER_MARK) {
             true => TextFormat::new(format.encoding(), true),
             false => format,
@@ -85,13 +85,13 @@ impl WriteFormat {
         self.format.encoding()
     }
 
-    /// The name of the encoding; none for plain UTF-8.
+    /// The name of the encoding; `None` for plain UTF-8.
     pub(super) fn label(&self) -> Option<String> {
         self.format.label()
     }
 
-    /// The encoding of the bytes, and the one that they look like, if
-    /// somebody who does not know it would read another text.
+    /// The encoding, and the one detected from the bytes, if a reader that
+    /// relies on detection would get a different text.
     pub(super) fn misread_encoding(
         &self,
         written: &EncodedContent,
@@ -107,7 +107,7 @@ impl WriteFormat {
         differs.then(|| (encoding, other.encoding()))
     }
 
-    /// Spells the content. What the encoding cannot write is refused.
+    /// Encodes the content. Fails if the encoding cannot represent it.
     pub(super) fn write(&self, content: String) -> Result<EncodedContent, ToolError> {
         let text = match content.strip_prefix(BYTE_ORDER_MARK) {
             Some(unmarked) => unmarked.to_owned(),
@@ -142,7 +142,8 @@ impl WriteFormat {
         Ok(EncodedContent { text: Some(text), bytes: bytes.into() })
     }
 
-    /// Some encodings write a character with the bytes of another.
+    /// Decodes the bytes and compares: some encodings write a character with
+    /// the bytes of another.
     fn verify(&self, text: &str, bytes: &[u8]) -> Result<(), ToolError> {
         let encoding = self.format.encoding();
         if encoding == UTF_8 {
@@ -158,8 +159,8 @@ impl WriteFormat {
     }
 }
 
-/// Whether every carriage return and every line feed is one half of an end.
-/// Mostly the first line tells.
+/// Whether every carriage return and line feed is part of a CRLF. The first
+/// line usually decides.
 fn is_all_crlf(text: &str) -> bool {
     if !text.split_once('\n').is_some_and(|(first, _)| first.ends_with('\r')) {
         return false;
@@ -181,16 +182,17 @@ fn encode_error(text: &str, offset: usize, encoding: &str) -> ToolError {
     let character =
         text.get(offset..).and_then(|rest| rest.chars().next()).unwrap_or(BYTE_ORDER_MARK);
     ToolError::invalid(format!(
-        "{character:?} at byte {offset} of the content (line {line}) cannot be written in \
+        "{character:?} at byte {offset} of the content (line {line}) cannot be encoded in \
          {encoding}, the encoding of the file"
     ))
-    .with_hint("Leave it out, or set encoding=utf-8 to convert the file.")
+    .with_hint("Remove it, or set encoding=utf-8 to convert the file.")
     .with("offset", offset)
     .with("encoding", encoding.to_ascii_lowercase())
 }
 
-/// The encoding of that name. It has a mark if its name says so, if the file
-/// has one already, or if it is UTF-16, which cannot be told without.
+/// Parses an encoding name. The format has a byte order mark if the name asks
+/// for one, if the file already has one, or if it is UTF-16, which is not
+/// detectable without it.
 fn parse_format(name: &str, old: TextFormat) -> Result<TextFormat, ToolError> {
     let (encoding, wants_mark) = charset::parse_encoding(name)?;
     let is_same = encoding == old.encoding();
@@ -198,6 +200,6 @@ fn parse_format(name: &str, old: TextFormat) -> Result<TextFormat, ToolError> {
     let has_mark = wants_mark
         || is_same && !old.bom().is_empty()
         || !is_same && is_wide && old.encoding() != UTF_16LE && old.encoding() != UTF_16BE;
-    // No other encoding knows a mark.
+    // No other encoding has a byte order mark.
     Ok(TextFormat::new(encoding, has_mark && (is_wide || encoding == UTF_8)))
 }

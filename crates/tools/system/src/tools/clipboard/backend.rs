@@ -1,4 +1,4 @@
-//! The ways to a clipboard: which one there is, and how it is spoken to.
+//! Clipboard backends: detection and access.
 
 use hermes_core::{ToolContext, ToolError};
 use serde::Serialize;
@@ -7,14 +7,14 @@ use super::png;
 use super::{ClipboardFormat, ClipboardSelection};
 use crate::desktop::{DesktopEnv, DesktopProgram, ProgramResult};
 
-/// The most that is taken from a clipboard.
+/// Maximum bytes read from a clipboard.
 pub(super) const MAX_CLIPBOARD_BYTES: usize = 64 * 1024 * 1024;
 
-/// The most that xsel hands out in one piece. It often dies over the pieces of
-/// a larger text, which is lost then, without a word.
+/// Maximum bytes xsel transfers in one piece. With larger texts it often dies
+/// silently during the incremental transfer, and the text is lost.
 const MAX_XSEL_BYTES: usize = 4_000;
 
-/// The program that is asked.
+/// The program used to access the clipboard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum ClipboardBackend {
@@ -25,14 +25,14 @@ pub(super) enum ClipboardBackend {
     Tmux,
 }
 
-/// A way to a clipboard, and why it is not a better one.
+/// A backend, and why a better one is not available.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct BackendChoice {
     pub(super) backend: ClipboardBackend,
     pub(super) drawback: Option<String>,
 }
 
-/// Why there is no clipboard, and what would make one.
+/// Why no clipboard is available, and how to get one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ClipboardUnavailable {
     pub(super) reason: String,
@@ -40,7 +40,7 @@ pub(super) struct ClipboardUnavailable {
 }
 
 impl BackendChoice {
-    /// The best way that this desktop has.
+    /// Chooses the best backend of this desktop.
     pub(super) fn detect(desktop: &DesktopEnv) -> Result<Self, ClipboardUnavailable> {
         let straight = |backend| Ok(Self { backend, drawback: None });
         let has = |program| desktop.find_program(program).is_some();
@@ -50,8 +50,9 @@ impl BackendChoice {
         }
         if let Some(socket) = desktop.wayland_socket() {
             if !socket.exists() {
-                reasons.push(format!("there is no Wayland display at {}", socket.display()));
-                fixes.push("set WAYLAND_DISPLAY and XDG_RUNTIME_DIR as the desktop has them");
+                reasons.push(format!("no Wayland display at {}", socket.display()));
+                fixes.push("set WAYLAND_DISPLAY and XDG_RUNTIME_DIR to the values of the \
+                    desktop session");
             } else if has("wl-copy") && has("wl-paste") {
                 return straight(ClipboardBackend::WlClipboard);
             } else {
@@ -70,7 +71,7 @@ impl BackendChoice {
             fixes.push("install xclip");
         }
         if reasons.is_empty() {
-            reasons.push("there is no display: WAYLAND_DISPLAY and DISPLAY are not set".to_owned());
+            reasons.push("no display: WAYLAND_DISPLAY and DISPLAY are not set".to_owned());
             fixes.push("start hermes in a desktop session, with ssh -X, or in tmux");
         }
         let reason = reasons.join("; ");
@@ -84,13 +85,13 @@ impl BackendChoice {
     }
 }
 
-/// The text with a capital letter.
+/// Capitalizes the first letter.
 fn capitalize(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// One selection, reached in one way.
+/// One selection of one backend.
 #[derive(Debug)]
 pub(super) struct ClipboardHandle<'a> {
     pub(super) desktop: &'a DesktopEnv,
@@ -100,7 +101,7 @@ pub(super) struct ClipboardHandle<'a> {
 }
 
 impl<'a> ClipboardHandle<'a> {
-    /// An error if the way does not lead to that.
+    /// Fails if the backend does not support the format or selection.
     pub(super) fn check_format(&self, format: ClipboardFormat) -> Result<(), ToolError> {
         let name = match self.backend {
             ClipboardBackend::Pasteboard => "macOS",
@@ -113,14 +114,14 @@ impl<'a> ClipboardHandle<'a> {
                 .with_hint("Leave 'selection' out."));
         }
         if format == ClipboardFormat::Image && self.backend != ClipboardBackend::Pasteboard {
-            return Err(ToolError::unavailable(format!("{name} carries text only, no images"))
+            return Err(ToolError::unavailable(format!("{name} supports text only, no images"))
                 .with_hint("Images need wl-clipboard or xclip, and a display."));
         }
         Ok(())
     }
 
-    /// What the owner offers, nothing if there is no owner. None where that
-    /// cannot be asked.
+    /// Types that the owner offers; empty if there is no owner. `None` if the
+    /// backend cannot list types.
     pub(super) async fn types(&self) -> Result<Option<Vec<String>>, ToolError> {
         let asked = match self.backend {
             ClipboardBackend::WlClipboard => self.wl_program("wl-paste")?.args(["--list-types"]),
@@ -139,7 +140,7 @@ impl<'a> ClipboardHandle<'a> {
         Ok(Some(String::from_utf8_lossy(&list).lines().map(str::to_owned).collect()))
     }
 
-    /// What is there, of that type where types are known.
+    /// Reads the content, as type `of` if the backend knows types.
     pub(super) async fn read(
         &self,
         format: ClipboardFormat,
@@ -159,7 +160,7 @@ impl<'a> ClipboardHandle<'a> {
                     .run(self.cx)
                     .await?;
                 return png::from_applescript(&ended.output).ok_or_else(|| {
-                    ToolError::not_found("The clipboard holds no image")
+                    ToolError::not_found("The clipboard has no image")
                         .with_hint("Ask the user to copy one, or read it as text.")
                 });
             }
@@ -175,7 +176,7 @@ impl<'a> ClipboardHandle<'a> {
         Ok(self.check_success(ended)?.output)
     }
 
-    /// Puts it there.
+    /// Replaces the content.
     pub(super) async fn write(
         &self,
         format: ClipboardFormat,
@@ -193,7 +194,8 @@ impl<'a> ClipboardHandle<'a> {
                 self.xclip_program()?.args(["-i", "-t", png::MEDIA_TYPE])
             }
             (ClipboardBackend::Xsel, _) if bytes.len() > MAX_XSEL_BYTES => {
-                let message = format!("xsel carries no more than {MAX_XSEL_BYTES} bytes reliably");
+                let message = format!("xsel does not transfer more than {MAX_XSEL_BYTES} bytes \
+                    reliably");
                 return Err(ToolError::limit(message).with_hint("Install xclip, or copy less."));
             }
             (ClipboardBackend::Xsel, _) => self.xsel_program()?.args(["--input"]),
@@ -205,14 +207,14 @@ impl<'a> ClipboardHandle<'a> {
             )?,
             (ClipboardBackend::Tmux, _) => return self.load_tmux_buffer(bytes).await,
         };
-        // The script of `osascript` is its input already.
+        // `osascript` already reads the script from stdin.
         let is_script =
             (self.backend, format) == (ClipboardBackend::Pasteboard, ClipboardFormat::Image);
         let program = if is_script { program } else { program.input(bytes) };
         self.check_success(program.run(self.cx).await?).map(drop)
     }
 
-    /// Takes away what is there.
+    /// Clears the content.
     pub(super) async fn clear(&self) -> Result<(), ToolError> {
         let program = match self.backend {
             ClipboardBackend::WlClipboard => self.wl_program("wl-copy")?.args(["--clear"]),
@@ -230,8 +232,8 @@ impl<'a> ClipboardHandle<'a> {
         self.check_success(ended).map(drop)
     }
 
-    /// tmux passes it on to the clipboard of its terminal, if it is new enough
-    /// to know how.
+    /// Loads a tmux buffer. A recent tmux also passes it on to the clipboard of
+    /// its terminal.
     async fn load_tmux_buffer(&self, bytes: Vec<u8>) -> Result<(), ToolError> {
         let tmux = |flags: &[&'static str]| {
             let program = DesktopProgram::new(self.desktop, "tmux")?.args(["load-buffer"]);
@@ -245,16 +247,16 @@ impl<'a> ClipboardHandle<'a> {
         self.check_success(ended).map(drop)
     }
 
-    /// An error with the next step if the program failed.
+    /// Adds a hint to the error if the program failed.
     fn check_success(&self, ended: ProgramResult) -> Result<ProgramResult, ToolError> {
         ended.require_success().map_err(|error| {
             error.with_hint(match self.backend {
                 ClipboardBackend::WlClipboard => "Check WAYLAND_DISPLAY and XDG_RUNTIME_DIR.",
                 ClipboardBackend::Xclip | ClipboardBackend::Xsel => "Check DISPLAY and XAUTHORITY.",
                 ClipboardBackend::Pasteboard => {
-                    "Run hermes in the session of the user who is logged in."
+                    "Run hermes in the session of the logged-in user."
                 }
-                ClipboardBackend::Tmux => "Check that the tmux server of TMUX still runs.",
+                ClipboardBackend::Tmux => "Check that the tmux server in TMUX is still running.",
             })
         })
     }
@@ -281,7 +283,7 @@ impl<'a> ClipboardHandle<'a> {
         Ok(DesktopProgram::new(self.desktop, "xsel")?.args([selection]))
     }
 
-    /// `pbcopy` and `pbpaste` go by the locale, which may be none.
+    /// `pbcopy` and `pbpaste` depend on the locale, which may be unset.
     fn pasteboard_program(&self, name: &'static str) -> Result<DesktopProgram<'a>, ToolError> {
         Ok(DesktopProgram::new(self.desktop, name)?.env("LC_ALL", "en_US.UTF-8"))
     }

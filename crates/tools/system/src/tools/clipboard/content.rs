@@ -1,4 +1,4 @@
-//! What a clipboard holds: the right type of it, decoded, and in pages.
+//! Clipboard content: chooses a type, decodes it and splits it into pages.
 
 use std::time::Duration;
 
@@ -7,23 +7,23 @@ use hermes_core::{ErrorKind, ToolError};
 use super::backend::{ClipboardBackend, ClipboardHandle};
 use super::{ClipboardFormat, ClipboardResult, ImageSize, png};
 
-/// Types of text, the best first.
+/// Text types, best first.
 const TEXT_TYPES: &[&str] =
     &["text/plain;charset=utf-8", "UTF8_STRING", "text/plain", "STRING", "TEXT"];
-/// What password managers offer beside a password.
+/// Type that password managers offer along with a password.
 const PASSWORD_HINT_TYPE: &str = "x-kde-passwordManagerHint";
-/// How often one looks whether the new content has arrived.
+/// Number of checks whether new content has arrived.
 const ARRIVAL_CHECKS: u32 = 8;
 const ARRIVAL_CHECK_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Text as it was found.
+/// Undecoded text.
 #[derive(Debug)]
 pub(super) struct ClipboardText {
     pub(super) bytes: Vec<u8>,
     is_latin1: bool,
 }
 
-/// The text, nothing if the clipboard is empty.
+/// Reads the text; empty if the clipboard is empty.
 pub(super) async fn read_text(board: &ClipboardHandle<'_>) -> Result<ClipboardText, ToolError> {
     let Some(types) = board.types().await? else {
         let bytes = board.read(ClipboardFormat::Text, "").await?;
@@ -37,10 +37,10 @@ pub(super) async fn read_text(board: &ClipboardHandle<'_>) -> Result<ClipboardTe
     let other = || types.iter().map(String::as_str).find(|offered| offered.starts_with("text/"));
     let Some(of) = best.or_else(other) else {
         return Err(ToolError::not_found(format!(
-            "The clipboard holds no text, but {}",
+            "The clipboard has no text, but {}",
             media_type_list(&types)
         ))
-        .with_hint("An image is read with format image and the path of a PNG file."));
+        .with_hint("Read an image with format image and the path of a PNG file."));
     };
     Ok(ClipboardText {
         bytes: board.read(ClipboardFormat::Text, of).await?,
@@ -48,7 +48,7 @@ pub(super) async fn read_text(board: &ClipboardHandle<'_>) -> Result<ClipboardTe
     })
 }
 
-/// The image, and its size.
+/// Reads the image and its size.
 pub(super) async fn read_image(
     board: &ClipboardHandle<'_>,
 ) -> Result<(Vec<u8>, ImageSize), ToolError> {
@@ -60,7 +60,7 @@ pub(super) async fn read_image(
         }
         if !types.iter().any(|offered| offered == png::MEDIA_TYPE) {
             return Err(ToolError::not_found(format!(
-                "The clipboard holds no PNG image, but {}",
+                "The clipboard has no PNG image, but {}",
                 media_type_list(&types)
             ))
             .with_hint("Read it as text, or ask the user to copy the image again."));
@@ -68,13 +68,13 @@ pub(super) async fn read_image(
     }
     let bytes = board.read(ClipboardFormat::Image, png::MEDIA_TYPE).await?;
     let size = image_size(&bytes).ok_or_else(|| {
-        ToolError::not_found("What the clipboard calls a PNG image is none")
+        ToolError::not_found("The clipboard's PNG image is not valid")
             .with_hint("Ask the user to copy the image again.")
     })?;
     Ok((bytes, size))
 }
 
-/// The size of an image, if it is one.
+/// The size of an image; `None` if it is not one.
 pub(super) fn image_size(bytes: &[u8]) -> Option<ImageSize> {
     png::size(bytes).map(|(width, height)| ImageSize { width, height })
 }
@@ -87,14 +87,14 @@ fn refuse_secret(types: &[String]) -> Result<(), ToolError> {
     Ok(())
 }
 
-/// The media types among what is offered; the rest is about the exchange.
+/// The offered media types; other entries concern the transfer protocol.
 fn media_type_list(types: &[String]) -> String {
     let media: Vec<&str> = types.iter().map(String::as_str).filter(|t| t.contains('/')).collect();
     let list = if media.is_empty() { types.join(", ") } else { media.join(", ") };
     list.chars().take(200).collect()
 }
 
-/// Puts it there; nothing clears it.
+/// Writes the content; empty content clears the clipboard.
 pub(super) async fn write(
     board: &ClipboardHandle<'_>,
     format: ClipboardFormat,
@@ -113,7 +113,8 @@ pub(super) async fn write(
     }
 }
 
-/// Under X the program returns before the server knows of the new owner.
+/// Waits until a read returns the new content. Under X the program returns
+/// before the server has registered the new owner.
 async fn wait_for_arrival(
     board: &ClipboardHandle<'_>,
     format: ClipboardFormat,
@@ -124,8 +125,8 @@ async fn wait_for_arrival(
     for _ in 0..ARRIVAL_CHECKS {
         match tokio::time::timeout(ARRIVAL_CHECK_TIMEOUT, board.read(format, of)).await {
             Ok(Ok(found)) if found == expected => return Ok(()),
-            // Nobody owns it yet, or the one before was asked and went away
-            // without an answer.
+            // There is no owner yet, or the previous one exited without
+            // responding.
             Ok(Ok(_)) | Err(_) => {}
             Ok(Err(error)) if error.kind() == ErrorKind::Unavailable => {}
             Ok(Err(error)) => return Err(error),
@@ -133,8 +134,8 @@ async fn wait_for_arrival(
         board.cx.run_until_cancelled(tokio::time::sleep(pause)).await?;
         pause *= 2;
     }
-    Err(ToolError::conflict("The clipboard holds something else than what was written").with_hint(
-        "Another program took it over, perhaps a clipboard manager; read it, or try again.",
+    Err(ToolError::conflict("The clipboard content is not what was written").with_hint(
+        "Another program took it over, perhaps a clipboard manager; read it, or retry.",
     ))
 }
 

@@ -1,4 +1,4 @@
-//! The desktop's clipboard: text and images, in and out.
+//! `clipboard`: reads and writes text and images on the desktop's clipboard.
 
 mod backend;
 mod content;
@@ -20,7 +20,7 @@ use crate::remote;
 use backend::{BackendChoice, ClipboardBackend, ClipboardHandle};
 use request::ClipboardRequest;
 
-/// How many characters a reading gives unless it is told.
+/// Default number of characters per read.
 const DEFAULT_PAGE_CHARS: usize = 20_000;
 
 #[derive(Debug, Default)]
@@ -33,19 +33,19 @@ pub(crate) struct Clipboard {
 pub(crate) struct Args {
     /// What to do.
     action: ClipboardAction,
-    /// For write; kept to the byte.
+    /// For write; copied verbatim.
     text: Option<String>,
-    /// A file instead: read saves to it, write copies from it. Images need one.
+    /// File: read saves to it, write copies from it. Required for images.
     path: Option<String>,
     /// Default: image if path ends in .png, else text. Images are PNG.
     format: Option<ClipboardFormat>,
-    /// primary is what was last marked with the mouse (X11, Wayland).
+    /// primary is the mouse selection (X11, Wayland).
     #[serde(default)]
     selection: ClipboardSelection,
-    /// For read: the first character to give.
+    /// For read: first character.
     #[serde(default)]
     offset: usize,
-    /// For read: how many characters.
+    /// For read: max characters.
     #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 100_000))]
     limit: usize,
@@ -85,7 +85,7 @@ pub(crate) struct ClipboardAnswer {
     backend: ClipboardBackend,
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
-    /// The files that it speaks of are on this machine.
+    /// Whether the files are on this machine.
     #[serde(skip)]
     is_here: bool,
 }
@@ -95,12 +95,12 @@ pub(crate) struct ClipboardAnswer {
 enum ClipboardResult {
     Text {
         text: String,
-        /// Of the whole text.
+        /// Length of the whole text.
         characters: usize,
-        /// Where to go on, if there is more.
+        /// Offset of the next page, if any.
         #[serde(skip_serializing_if = "Option::is_none")]
         next_offset: Option<usize>,
-        /// Bytes that are no text were replaced.
+        /// Invalid bytes were replaced.
         #[serde(skip_serializing_if = "is_false")]
         damaged: bool,
     },
@@ -122,7 +122,7 @@ enum ClipboardResult {
     },
 }
 
-/// Of an image, in pixels.
+/// Image size in pixels.
 #[derive(Debug, Serialize)]
 struct ImageSize {
     width: u32,
@@ -141,7 +141,7 @@ impl Tool for Clipboard {
         ToolSpec::new("clipboard", "system")
             .emoji("📋")
             .description(
-                "Read, write or clear the user's clipboard: text, or an image through a PNG file.",
+                "Read, write or clear the user's clipboard: text, or an image via a PNG file.",
             )
             .preset_alias("clipboard_read", r#"{"action":"read"}"#)
             .preset_alias("clipboard_write", r#"{"action":"write"}"#)
@@ -162,7 +162,7 @@ impl Tool for Clipboard {
                 .expects(r#"{"bytes_written":20}"#),
             )
             .example(
-                ToolExample::new("Copy a file's text", r#"{"action":"write","path":"notes.txt"}"#)
+                ToolExample::new("Copy the text of a file", r#"{"action":"write","path":"notes.txt"}"#)
                     .file("notes.txt", "bread\nmilk\n")
                     .expects(r#"{"format":"text","bytes_written":11}"#),
             )
@@ -190,7 +190,7 @@ impl Tool for Clipboard {
         cx.check_grant(&effect.scope, &effect.resource)?;
         let order = ClipboardRequest::from_args(&args, cx)?;
         let way = BackendChoice::detect(&self.desktop).map_err(|missing| {
-            ToolError::unavailable(format!("There is no clipboard here. {}", missing.reason))
+            ToolError::unavailable(format!("No clipboard is available. {}", missing.reason))
                 .with_hint(missing.fix)
         })?;
         let board = ClipboardHandle {
@@ -249,7 +249,7 @@ impl Tool for Clipboard {
     }
 }
 
-/// The effect on the desktop. Reading and writing are of one family, so that a
+/// The effect on the desktop. Reads and writes use the same resource, so a
 /// batch reads what it wrote before.
 fn clipboard_effect(action: ClipboardAction) -> Effect {
     let scope = match action {
@@ -282,27 +282,28 @@ async fn save_to_file(
     Ok(ClipboardResult::Saved { path, format, bytes: count, size })
 }
 
-/// What the user should know of the way that was taken.
+/// A note about the backend that was used.
 fn note(way: &BackendChoice, done: &ClipboardResult) -> Option<String> {
     match (way.backend, done) {
         (ClipboardBackend::Tmux, done) => {
             let what = match done {
                 ClipboardResult::Text { .. } | ClipboardResult::Saved { .. } => {
-                    "This is tmux's newest buffer"
+                    "This is the latest tmux buffer"
                 }
                 ClipboardResult::Written { .. } => {
-                    "It is in tmux's buffer, and in the terminal's clipboard only if that allows it"
+                    "It is in the tmux buffer, and in the terminal's clipboard only if the \
+                     terminal allows it"
                 }
                 ClipboardResult::Cleared { .. } => {
-                    "tmux's newest buffer is gone; the one before it is next"
+                    "The latest tmux buffer was deleted; the previous one is now current"
                 }
             };
-            Some(format!("{what}: {}", way.drawback.as_deref().unwrap_or("there is no display")))
+            Some(format!("{what}: {}", way.drawback.as_deref().unwrap_or("no display")))
         }
         (
             ClipboardBackend::Xclip | ClipboardBackend::Xsel | ClipboardBackend::WlClipboard,
             ClipboardResult::Written { .. },
-        ) => Some("Its program stays in the background until something else is copied".to_owned()),
+        ) => Some("The clipboard program stays in the background until something else is copied".to_owned()),
         _ => None,
     }
 }

@@ -1,4 +1,4 @@
-//! As much of PNG as a clipboard needs: to know one, and its size.
+//! Minimal PNG support: recognizes an image and reads its size.
 
 /// The media type.
 pub(super) const MEDIA_TYPE: &str = "image/png";
@@ -6,7 +6,7 @@ pub(super) const MEDIA_TYPE: &str = "image/png";
 const PNG_SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
 const APPLESCRIPT_DELIMITERS: (&str, &str) = ("«data PNGf", "»");
 
-/// Width and height, if these bytes begin as a PNG image does.
+/// Width and height, if the bytes start with a PNG header.
 pub(super) fn size(bytes: &[u8]) -> Option<(u32, u32)> {
     let rest = bytes.strip_prefix(PNG_SIGNATURE)?;
     let header = rest.get(4..)?.strip_prefix(b"IHDR")?;
@@ -14,7 +14,7 @@ pub(super) fn size(bytes: &[u8]) -> Option<(u32, u32)> {
     Some((number(0)?, number(4)?))
 }
 
-/// What AppleScript prints for an image: its bytes in hexadecimal digits.
+/// Parses an image as AppleScript prints it: hexadecimal digits.
 pub(super) fn from_applescript(printed: &[u8]) -> Option<Vec<u8>> {
     let text = std::str::from_utf8(printed).ok()?.trim();
     let digits = text
@@ -27,7 +27,7 @@ pub(super) fn from_applescript(printed: &[u8]) -> Option<Vec<u8>> {
     rest.is_empty().then(|| pairs.iter().map(byte).collect())?
 }
 
-/// The same, as AppleScript reads it.
+/// Formats an image as AppleScript data.
 pub(super) fn to_applescript(bytes: &[u8]) -> String {
     let digit = |value: u8| char::from_digit(value.into(), 16).unwrap_or('0').to_ascii_uppercase();
     let mut text = String::with_capacity(2 * bytes.len() + 16);

@@ -1,4 +1,4 @@
-//! Arguments that make sense together, and the files that they name.
+//! Validates the arguments and reads the files that they name.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use super::{Args, ClipboardAction, ClipboardFormat, ImageSize, content};
 use crate::blocking::blocking;
 use crate::remote;
 
-/// What to do.
+/// The requested operation.
 #[derive(Debug)]
 pub(super) enum ClipboardRequest {
     Show,
@@ -20,7 +20,7 @@ pub(super) enum ClipboardRequest {
     Clear,
 }
 
-/// What is to be written.
+/// Content to write.
 #[derive(Debug)]
 pub(super) enum ClipboardInput {
     Text(String),
@@ -52,23 +52,23 @@ impl ClipboardRequest {
                 Ok(Self::Write(format, ClipboardInput::File(path)))
             }
             (ClipboardAction::Write, None, None) => {
-                wrong("There is nothing to write", "Give 'text', or 'path' of a file.")
+                wrong("Nothing to write", "Give 'text', or 'path' of a file.")
             }
             (ClipboardAction::Write, Some(_), None) => {
-                wrong("'text' is no image", "Give 'path' of a PNG file, or leave 'format' out.")
+                wrong("'text' is not an image", "Give 'path' of a PNG file, or omit 'format'.")
             }
             (ClipboardAction::Write, Some(_), Some(_)) => {
-                wrong("'text' and 'path' exclude each other", "Give one of them.")
+                wrong("'text' and 'path' are mutually exclusive", "Give one of them.")
             }
             (ClipboardAction::Clear, None, None) => Ok(Self::Clear),
             (ClipboardAction::Read, Some(_), _) => {
-                wrong("'text' is for writing", "Use action write, or leave 'text' out.")
+                wrong("'text' is for writing", "Use action write, or omit 'text'.")
             }
             (ClipboardAction::Read, None, None) => {
-                wrong("An image needs 'path'", "Give a PNG file's name.")
+                wrong("An image needs 'path'", "Give the path of a PNG file.")
             }
             (ClipboardAction::Clear, ..) => {
-                wrong("clear takes no 'text' and no 'path'", "Leave them out.")
+                wrong("clear takes no 'text' and no 'path'", "Omit them.")
             }
         }
     }
@@ -84,7 +84,7 @@ fn read_local(at: &Path, cx: &ToolContext) -> Result<Vec<u8>, ToolError> {
 }
 
 impl ClipboardInput {
-    /// Its bytes, and the size if it is an image.
+    /// The bytes, and the size of an image.
     pub(super) async fn bytes(
         self,
         format: ClipboardFormat,
@@ -104,14 +104,14 @@ impl ClipboardInput {
         let name = path.display();
         if bytes.len() > MAX_CLIPBOARD_BYTES {
             return Err(ToolError::limit(format!(
-                "{name} has more than {} MiB",
+                "{name} is larger than {} MiB",
                 MAX_CLIPBOARD_BYTES >> 20
             )));
         }
         if format == ClipboardFormat::Image {
             let size = content::image_size(&bytes).ok_or_else(|| {
                 ToolError::invalid(format!("{name} is not a PNG image"))
-                    .with_hint("Convert it to PNG first, or give format text.")
+                    .with_hint("Convert it to PNG first, or set format to text.")
             })?;
             return Ok((bytes, Some(size)));
         }

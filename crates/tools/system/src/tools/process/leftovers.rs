@@ -1,4 +1,4 @@
-//! Processes that an earlier program has started, and that still run.
+//! Processes started by an earlier `hermes` that still run.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -17,14 +17,14 @@ use super::report::Output;
 use super::{Args, PAGE_LINES, ProcessAction};
 use crate::blocking::blocking;
 
-/// How often it is looked whether one that is no child of ours still runs.
+/// How often to check whether a process that is not our child still runs.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Bytes of a line; the rest of a longer one is left out.
+/// Maximum bytes of a line; the rest is dropped.
 const MAX_LINE_BYTES: usize = 16 * 1024;
 
-/// Those of this session or of this folder; those elsewhere are somebody
-/// else's affair.
+/// Leftovers of this session or of this directory tree. Others belong to
+/// unrelated sessions.
 pub(in crate::tools) async fn session_leftovers(
     jobs: &Arc<JobRegistry>,
     cx: &ToolContext,
@@ -40,7 +40,7 @@ pub(in crate::tools) async fn session_leftovers(
     entries
 }
 
-/// The answer about a process that is not one of this program.
+/// Handles an action on a process that this `hermes` did not start.
 pub(super) async fn answer(
     args: &Args,
     id: &str,
@@ -65,19 +65,19 @@ pub(super) async fn answer(
             Some(file) => format!(" Its output is in {}.", file.display()),
             None => " Its output is lost.".to_owned(),
         };
-        return Err(ToolError::conflict("The process was started by an earlier hermes")
-            .with_hint(format!("It still runs; action=kill ends it.{output}")));
+        return Err(ToolError::conflict("The process was started by an earlier instance of hermes")
+            .with_hint(format!("It is still running; action=kill ends it.{output}")));
     }
     let (jobs, entry) = (Arc::clone(jobs), entry.clone());
     let is_gone = blocking(cx, move || jobs.terminate_orphan(&entry)).await?;
     if !is_gone {
-        return Err(ToolError::conflict("Some of its processes could not be ended")
+        return Err(ToolError::conflict("Some of its processes could not be killed")
             .with_hint("They may belong to another user."));
     }
     Ok(Output::for_id(id, "killed"))
 }
 
-/// The answer about one that an earlier program has started in another place.
+/// Handles an action on a leftover process on a remote backend.
 async fn answer_remote(
     action: ProcessAction,
     entry: &JobRecord,
@@ -86,16 +86,17 @@ async fn answer_remote(
     cx: &ToolContext,
 ) -> Result<Output, ToolError> {
     if action != ProcessAction::Kill {
-        let message = format!("The process was started by an earlier hermes, in {place}");
+        let message = format!("The process was started by an earlier instance of hermes, in \
+            {place}");
         return Err(ToolError::conflict(message)
-            .with_hint("It is not known whether it still runs; action=kill ends it if it does."));
+            .with_hint("Whether it still runs is unknown; action=kill ends it if it does."));
     }
     cx.run_until_cancelled(jobs.terminate_remote_orphan(entry)).await??;
     Ok(Output::for_id(&entry.id, "killed"))
 }
 
-/// What a process has written that goes on by itself, once it has ended if
-/// that is waited for.
+/// Reads the output file of a leftover process; for `wait`, after it has exited
+/// or the timeout has passed.
 async fn read_output(
     args: &Args,
     entry: &JobRecord,
@@ -126,13 +127,13 @@ async fn read_output(
     output.showing = (!page.lines.is_empty()).then(|| format!("lines {}-{}", page.first, last - 1));
     output.output = Some(page.lines.join("\n"));
     output.add_note(&match runs {
-        true => format!("An earlier hermes has started it. Its output is in {}.", file.display()),
-        false => "An earlier hermes had started it, so it is not known how it ended.".to_owned(),
+        true => format!("Started by an earlier instance of hermes. Its output is in {}.", file.display()),
+        false => "Started by an earlier instance of hermes, so its exit status is unknown.".to_owned(),
     });
     Ok(output)
 }
 
-/// Lines of what a process has written.
+/// A page of output lines.
 struct OutputPage {
     first: u64,
     lines: Vec<String>,
@@ -158,10 +159,10 @@ impl OutputPage {
     }
 }
 
-/// Opens what a process was to write to. It may have put something else in its
-/// place, such as a link to what it could not read itself.
+/// Opens the output file of a process. The process may have replaced it, for
+/// instance with a symlink to a file that it could not read itself.
 fn open(path: &Path) -> io::Result<File> {
-    let strange = || io::Error::other("it is not the file that it was");
+    let strange = || io::Error::other("the output file was replaced");
     let found = path.symlink_metadata()?;
     if !found.is_file() {
         return Err(strange());
@@ -172,7 +173,7 @@ fn open(path: &Path) -> io::Result<File> {
     if is_same { Ok(file) } else { Err(strange()) }
 }
 
-/// The next line, of which only so much is kept; false at the end.
+/// Reads the next line, truncated to the limit; false at the end.
 fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
     line.clear();
     let mut is_there = false;
@@ -207,6 +208,6 @@ fn unknown_process(
         .chain(left.iter().map(|entry| entry.id.as_str()))
         .collect();
     let there = if there.is_empty() { "none".to_owned() } else { there.join(", ") };
-    ToolError::not_found(format!("There is no process '{id}' in this session"))
-        .with_hint(format!("Those that there are: {there}."))
+    ToolError::not_found(format!("No process '{id}' in this session"))
+        .with_hint(format!("Known processes: {there}."))
 }

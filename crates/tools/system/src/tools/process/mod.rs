@@ -1,4 +1,4 @@
-//! `process`: the jobs that a session has running.
+//! `process`: manages the running jobs of a session.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -24,29 +24,30 @@ mod report;
 
 use report::{Output, ProcessRow};
 
-/// The longest that settings can ask for; the tool keeps to its own limits.
+/// The longest timeout that settings allow; the tool enforces its own limits.
 const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60 + 30);
-/// Bytes of new output in an answer.
+/// Maximum bytes of new output in a result.
 const MAX_OUTPUT_BYTES: usize = 20_000;
-/// Lines of a page.
+/// Lines per page.
 const PAGE_LINES: usize = 200;
-/// After something was typed, so long is waited for what comes of it ...
+/// How long to wait for a reaction to input ...
 const ECHO_TIMEOUT: Duration = Duration::from_secs(10);
-/// ... as long as there is something; one that asks is known by then.
+/// ... until the output has been idle for this long. A prompt is detected
+/// sooner.
 const IDLE_THRESHOLD: Duration = Duration::from_millis(600);
-/// How long it may take to find out whether a process asks for something.
+/// Time limit for detecting whether a process awaits input.
 const PROMPT_CHECK_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long a process may take to read what it is sent.
+/// How long a process may take to read its input.
 const SEND_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Default)]
 pub(crate) struct Process {
-    /// Those that were last asked about.
+    /// The registry of the last call.
     jobs: Mutex<Weak<JobRegistry>>,
 }
 
 impl Process {
-    /// Whether what is typed can reach nobody any more.
+    /// Whether the process has ended, so input can no longer reach it.
     fn has_ended(&self, args: &Args) -> bool {
         let jobs = self.jobs.lock().upgrade();
         let over = jobs.zip(args.session_id.as_deref()).map(|(jobs, id)| jobs.has_ended(id));
@@ -58,24 +59,24 @@ impl Process {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ProcessAction {
     List,
-    /// What is new.
+    /// New output.
     Poll,
-    /// Lines of its output.
+    /// Output lines.
     Log,
     /// Until it ends.
     Wait,
     Kill,
-    /// Type data as it is.
+    /// Type data verbatim.
     Write,
-    /// Type data and enter.
+    /// Type data and Enter.
     Submit,
-    /// Press keys of its terminal.
+    /// Press terminal keys.
     Keys,
-    /// No more input.
+    /// Close stdin.
     Close,
-    /// Give its terminal rows and columns.
+    /// Set its terminal size.
     Resize,
-    /// Open a port that it listens on to this machine's browser.
+    /// Forward a port it listens on to this machine's loopback.
     Publish,
 }
 
@@ -83,18 +84,18 @@ pub(crate) enum ProcessAction {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
     action: ProcessAction,
-    /// Which one; all but list need it.
+    /// Process id; not for list.
     session_id: Option<String>,
     /// For write and submit.
     data: Option<String>,
     /// For keys, such as "ctrl-c" or "down down enter".
     keys: Option<String>,
-    /// For wait: seconds, default 180, at most 600. For write, submit and keys: until it asks again
-    /// or ends, instead of until it is silent.
+    /// For wait: seconds, default 180, at most 600. For write, submit and keys:
+    /// wait for a prompt or exit instead of for silence.
     timeout: Option<u64>,
-    /// For log: the first line; default: the last ones.
+    /// For log: first line; default: the last lines.
     offset: Option<u64>,
-    /// For log: how many lines; default 200.
+    /// For log: line count; default 200.
     limit: Option<u64>,
     /// For resize.
     #[schemars(range(min = 1, max = 1000))]
@@ -114,7 +115,7 @@ impl Tool for Process {
     fn ending(output: &Output) -> CallEnding {
         match output.status {
             "interrupted" => CallEnding::Stopped,
-            // However the process has ended: what was asked for is to know that.
+            // The call succeeds however the process ended.
             _ => CallEnding::Succeeded,
         }
     }
@@ -123,7 +124,7 @@ impl Tool for Process {
         ToolSpec::new("process", "terminal")
             .emoji("🧵")
             .description(
-                "Look at, wait for, answer or end the commands that terminal has left running.",
+                "Inspect, wait for, send input to or kill commands that terminal left running.",
             )
             .alias("process_manager")
             .parameter_alias("id", "session_id")
@@ -136,7 +137,7 @@ impl Tool for Process {
             .keyword("server")
             .keyword("kill")
             .example(
-                ToolExample::new("What is running", r#"{"action":"list"}"#)
+                ToolExample::new("List running processes", r#"{"action":"list"}"#)
                     .expects(r#"{"processes":[]}"#),
             )
     }
@@ -152,7 +153,7 @@ impl Tool for Process {
             let host = format!("127.0.0.1:{}", args.port.unwrap_or_default());
             effects.push(Effect { scope: Scope::NETWORK_SEND, resource: Resource::Host(host) });
         }
-        // Nobody has to be asked about what will not be run.
+        // Input that will not be executed needs no approval.
         if !self.has_ended(args) {
             effects.extend(typed_command_effect(args));
         }
@@ -173,8 +174,9 @@ impl Tool for Process {
             output.ports = listening_ports(&jobs, cx);
             for (entry, place) in left.iter().filter_map(|it| Some((it, it.elsewhere.as_ref()?))) {
                 output.add_note(&format!(
-                    "{} was left in {place} by an earlier hermes that did not end well; whether it \
-                     still runs is not known. The next command there ends it, or action=kill.",
+                    "{} was left in {place} by an earlier instance of hermes that did not shut \
+                     down cleanly; whether it still runs is unknown. The next command there \
+                     ends it, or action=kill.",
                     entry.id
                 ));
             }
@@ -184,8 +186,8 @@ impl Tool for Process {
             return publish(args.port, &jobs, cx);
         }
         let Some(id) = args.session_id.as_deref() else {
-            return Err(ToolError::invalid("Which process? session_id is missing")
-                .with_hint("action=list shows those that there are."));
+            return Err(ToolError::invalid("session_id is missing")
+                .with_hint("action=list shows the processes."));
         };
         match jobs.get(cx.session.id(), id) {
             Some(listed) => answer(&args, &listed, cx).await,
@@ -194,42 +196,43 @@ impl Tool for Process {
     }
 }
 
-/// What the session's processes listen on.
+/// Ports that the session's processes listen on.
 fn listening_ports(jobs: &JobRegistry, cx: &ToolContext) -> Vec<ListeningPort> {
     let Some(networks) = jobs.backend().networks() else { return Vec::new() };
     match networks.get(cx.session.id()) {
         Some(network) => network.listening(),
-        // What an earlier program has left is in the session's network.
+        // Leftover processes are in the session's network namespace.
         None => {
             jobs.survivor(cx.session.id()).map(network::process_listening_ports).unwrap_or_default()
         }
     }
 }
 
-/// Opens a port of the session on this machine's loopback.
+/// Publishes a port of the session on this machine's loopback.
 fn publish(port: Option<u16>, jobs: &JobRegistry, cx: &ToolContext) -> Result<Output, ToolError> {
     let Some(port) = port else {
-        return Err(ToolError::invalid("publish needs a port")
+        return Err(ToolError::invalid("publish requires port")
             .with_hint("action=list shows the ports that processes listen on."));
     };
     let networks = jobs.backend().networks();
     let network = networks.and_then(|networks| networks.get(cx.session.id())).ok_or_else(|| {
-        ToolError::unavailable("The session has no network of its own, so nothing is to publish")
-            .with_hint("Run a command with terminal first: that opens the session's network.")
+        ToolError::unavailable("The session has no separate network, so there is nothing to \
+            publish")
+            .with_hint("Run a command with terminal first: it creates the session's network.")
     })?;
     let outer = network.publish(port).map_err(|error| {
-        ToolError::not_found(format!("Port {port} of the session cannot be reached: {error}"))
+        ToolError::not_found(format!("Port {port} of the session is not reachable: {error}"))
             .with_hint("action=list shows the ports that processes listen on.")
     })?;
     let mut output = Output::default();
     output.status = "published";
     output.ports = network.listening().into_iter().filter(|it| it.port == port).collect();
-    output.add_note(&format!("http://127.0.0.1:{outer} leads there as long as hermes runs."));
+    output.add_note(&format!("http://127.0.0.1:{outer} forwards to it while hermes runs."));
     Ok(output)
 }
 
-/// What is typed into a shell is a command. What earlier ones have left there
-/// is not known, so it is taken by itself.
+/// Text typed into a shell is a command. Its state is unknown here, so the
+/// command is judged as if in a fresh shell.
 fn typed_command_effect(args: &Args) -> Option<Effect> {
     args.session_id.as_deref().filter(|id| typed_input::is_shell(id))?;
     let text = match args.action {
@@ -247,9 +250,9 @@ fn typed_command_effect(args: &Args) -> Option<Effect> {
     Some(Effect { scope: Scope::TERMINAL_EXECUTE, resource })
 }
 
-/// Those of a session, with what they do at this moment.
+/// The jobs of a session with their current state.
 async fn process_rows(jobs: &[Arc<JobHandle>]) -> Vec<ProcessRow> {
-    // Elsewhere each of them is a trip.
+    // Queried concurrently: on a remote backend each query is a round trip.
     let asked: Vec<_> = jobs
         .iter()
         .map(|listed| {
@@ -265,8 +268,8 @@ async fn process_rows(jobs: &[Arc<JobHandle>]) -> Vec<ProcessRow> {
     lines
 }
 
-/// Whether it waits for somebody to type. A place that does not say so soon is
-/// not waited for.
+/// Whether the process awaits input; false if the backend does not answer in
+/// time.
 async fn is_awaiting_input(listed: &JobHandle) -> bool {
     tokio::time::timeout(PROMPT_CHECK_TIMEOUT, listed.job.is_awaiting_input())
         .await
@@ -280,7 +283,7 @@ async fn answer(args: &Args, listed: &JobHandle, cx: &ToolContext) -> Result<Out
         ProcessAction::Log => log_page(args, listed),
         ProcessAction::Wait => wait(args, listed, cx).await,
         ProcessAction::Kill => {
-            // One that has just ended by itself was not killed.
+            // A process that has already exited on its own was not killed.
             let was_running =
                 listed.job.ended_now().await.is_none_or(|ended| ended.has_descendants);
             if was_running {
@@ -295,7 +298,8 @@ async fn answer(args: &Args, listed: &JobHandle, cx: &ToolContext) -> Result<Out
             let is_read = send_input(args, listed, cx).await?;
             let mut output = wait_for_reaction(args, listed, cx).await;
             if !is_read {
-                output.add_note("It has not read all of that yet; it gets the rest when it does.");
+                output.add_note("It has not read all of the input yet; the rest is delivered \
+                    when it does.");
             }
             output
         }
@@ -304,10 +308,10 @@ async fn answer(args: &Args, listed: &JobHandle, cx: &ToolContext) -> Result<Out
             let closing = tokio::spawn(async move { job.close_input().await });
             let is_closed =
                 cx.run_until_cancelled(tokio::time::timeout(SEND_TIMEOUT, closing)).await?.is_ok();
-            // Most programs end with their input.
+            // Most programs exit at end of input.
             let mut output = wait_for_reaction(args, listed, cx).await;
             if !is_closed {
-                output.add_note("Its input is closed when it has read what it was sent.");
+                output.add_note("Its input is closed once it has read what was sent.");
             }
             output
         }
@@ -323,7 +327,7 @@ async fn answer(args: &Args, listed: &JobHandle, cx: &ToolContext) -> Result<Out
         output.status = "awaiting_input";
     }
     if listed.end_reason() == Some("inactivity") {
-        output.add_note("It was ended because it wrote nothing for too long.");
+        output.add_note("It was ended because it produced no output for too long.");
     }
     output.add_place_notes(&listed.job);
     Ok(output)
@@ -337,7 +341,7 @@ fn resize(args: &Args, listed: &JobHandle) -> Result<(), ToolError> {
     };
     let size =
         TerminalSize { rows: args.rows.unwrap_or(rows), columns: args.columns.unwrap_or(columns) };
-    listed.job.resize(size).map_err(|error| ToolError::io("The process's terminal", &error))
+    listed.job.resize(size).map_err(|error| ToolError::io("Cannot resize the process's terminal", &error))
 }
 
 fn new_output(listed: &JobHandle) -> Output {
@@ -347,7 +351,7 @@ fn new_output(listed: &JobHandle) -> Output {
         output.output = Some(news.text);
     }
     if news.skipped > 0 {
-        output.add_note(&format!("{} bytes before this are left out; see log.", news.skipped));
+        output.add_note(&format!("{} earlier bytes are omitted; see log.", news.skipped));
     }
     output
 }
@@ -375,7 +379,7 @@ fn log_page(args: &Args, listed: &JobHandle) -> Output {
     output
 }
 
-/// How long the end of a process is waited for.
+/// How long to wait for a process to exit.
 fn wait_limit(args: &Args, cx: &ToolContext) -> Duration {
     let times = cx.ports.get::<CommandTimeouts>().map(|times| *times).unwrap_or_default();
     args.timeout.map_or(times.default_timeout, Duration::from_secs).min(times.max_timeout)
@@ -392,7 +396,7 @@ async fn wait(args: &Args, listed: &JobHandle, cx: &ToolContext) -> Output {
     if pause == WaitOutcome::Deadline {
         output.status = "timeout";
         let limit = limit.as_secs();
-        output.add_note(&format!("It still runs after {limit} s; wait again, or kill it."));
+        output.add_note(&format!("Still running after {limit} s; wait again, or kill it."));
     }
     with_pause_note(pause, output)
 }
@@ -401,7 +405,8 @@ fn with_pause_note(pause: WaitOutcome, mut output: Output) -> Output {
     match pause {
         WaitOutcome::AwaitingInput => output.status = "awaiting_input",
         WaitOutcome::LiveScreen => output.add_note(
-            "It keeps up its screen by itself: action=keys types, poll shows it, kill ends it.",
+            "Its screen keeps updating: action=keys sends keys, poll shows the screen, kill \
+             ends it.",
         ),
         WaitOutcome::Cancelled => output.status = "interrupted",
         WaitOutcome::Ended(_) | WaitOutcome::IdleTimeout | WaitOutcome::Deadline => {}
@@ -409,19 +414,19 @@ fn with_pause_note(pause: WaitOutcome, mut output: Output) -> Output {
     output
 }
 
-/// Types something; whether the process has taken all of it.
+/// Sends input; returns whether the process has read all of it.
 async fn send_input(args: &Args, listed: &JobHandle, cx: &ToolContext) -> Result<bool, ToolError> {
     let bytes = match args.action {
         ProcessAction::Keys => {
             let keys = args.keys.as_deref().or(args.data.as_deref());
-            let keys = keys.ok_or_else(|| ToolError::invalid("Which keys? keys is missing"))?;
+            let keys = keys.ok_or_else(|| ToolError::invalid("keys is missing"))?;
             let modes = listed.job.screen().map(|screen| screen.modes()).unwrap_or_default();
             screen::encode_keys(keys, modes)
                 .map_err(|unknown| ToolError::invalid(unknown.to_string()))?
         }
         action => {
             let data = args.data.as_deref();
-            let data = data.ok_or_else(|| ToolError::invalid("What to type? data is missing"))?;
+            let data = data.ok_or_else(|| ToolError::invalid("data is missing"))?;
             let mut bytes = data.as_bytes().to_vec();
             if action == ProcessAction::Submit {
                 bytes.push(if listed.job.screen().is_some() { b'\r' } else { b'\n' });
@@ -430,31 +435,31 @@ async fn send_input(args: &Args, listed: &JobHandle, cx: &ToolContext) -> Result
         }
     };
     if listed.job.ended().is_some() {
-        return Err(ToolError::conflict("The process has ended; nobody reads what is typed")
-            .with_hint("action=log shows what it wrote."));
+        return Err(ToolError::conflict("The process has ended and cannot receive input")
+            .with_hint("action=log shows its output."));
     }
     if !listed.job.has_input() {
-        return Err(ToolError::conflict("The process has no input, or it was closed")
+        return Err(ToolError::conflict("The process has no input, or its input was closed")
             .with_hint("Start it with open_stdin or pty, which keep the input open."));
     }
     let job = Arc::clone(&listed.job);
-    // It goes on when nobody waits for it: half a text would be worse.
+    // Spawned, so a cancelled call does not leave a partial write.
     let sending = tokio::spawn(async move { job.write(&bytes).await });
     match cx.run_until_cancelled(tokio::time::timeout(SEND_TIMEOUT, sending)).await? {
         Ok(Ok(sent)) => {
-            // It may close its input, or its terminal, and go on.
+            // The process may close its input or terminal and keep running.
             sent.map(|()| true).map_err(|error| {
-                ToolError::conflict(format!("The process no longer takes input: {error}"))
-                    .with_hint("It has closed its input, or ends just now; action=poll shows.")
+                ToolError::conflict(format!("The process no longer accepts input: {error}"))
+                    .with_hint("It has closed its input or is exiting; action=poll shows its \
+                        state.")
             })
         }
-        Ok(Err(broken)) => Err(ToolError::internal(format!("The text was not sent: {broken}"))),
+        Ok(Err(broken)) => Err(ToolError::internal(format!("the input task failed: {broken}"))),
         Err(_elapsed) => Ok(false),
     }
 }
 
-/// Waits for what comes of it: an end, another question, or nothing more for
-/// now.
+/// Waits for a reaction: exit, a prompt, or silence.
 async fn wait_for_reaction(args: &Args, listed: &JobHandle, cx: &ToolContext) -> Output {
     let silence = args.timeout.is_none().then_some(IDLE_THRESHOLD);
     let until = Some(Instant::now() + args.timeout.map_or(ECHO_TIMEOUT, Duration::from_secs));

@@ -1,4 +1,4 @@
-//! What is told of jobs.
+//! Job reports, as the `process` tool returns them.
 
 use std::time::{Duration, SystemTime};
 
@@ -9,10 +9,10 @@ use serde::Serialize;
 
 use crate::notes;
 
-/// Characters of a command in a list.
+/// Maximum characters of a command in the list.
 const MAX_COMMAND_CHARS: usize = 200;
 
-/// A job in a list.
+/// One job in the list.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct ProcessRow {
     session_id: String,
@@ -23,14 +23,14 @@ pub(super) struct ProcessRow {
     uptime_seconds: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<i32>,
-    /// Bytes that it has written.
+    /// Bytes written so far.
     #[serde(skip_serializing_if = "Option::is_none")]
     output_bytes: Option<u64>,
     started_at: String,
-    /// It goes on when hermes ends.
+    /// It continues after hermes exits.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     detached: bool,
-    /// An earlier hermes has started it.
+    /// An earlier hermes process started it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     left_over: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,7 +64,7 @@ impl ProcessRow {
             command: shorten_command(&entry.command),
             cwd: entry.cwd.display().to_string(),
             pid: Some(entry.pid).filter(|_| entry.elsewhere.is_none()),
-            // Nobody here sees what runs elsewhere.
+            // The state of a remote process is not visible from here.
             status: if entry.elsewhere.is_some() { "unknown" } else { "running" },
             uptime_seconds: started.elapsed().unwrap_or_default().as_secs(),
             exit_code: None,
@@ -84,12 +84,12 @@ fn shorten_command(command: &str) -> String {
     }
 }
 
-/// What is told of one job, or of all.
+/// Result of the `process` tool, for one job or for all.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct Output {
     #[serde(skip_serializing_if = "Option::is_none")]
     processes: Option<Vec<ProcessRow>>,
-    /// What the session's processes listen on.
+    /// Ports that the session's processes listen on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) ports: Vec<ListeningPort>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -98,12 +98,12 @@ pub(crate) struct Output {
     pub(super) status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) output: Option<String>,
-    /// What its terminal shows.
+    /// The terminal screen.
     #[serde(skip_serializing_if = "Option::is_none")]
     screen: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<i32>,
-    /// Why it is not known how it ended.
+    /// Why the exit status is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -117,12 +117,13 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Says something besides.
+    /// Appends a sentence to the note.
     pub(super) fn add_note(&mut self, text: &str) {
         notes::append_sentence(self.note.get_or_insert_default(), text);
     }
 
-    /// Says what has become of the place that it runs in.
+    /// Adds the remarks about the backend, and an error if the job was lost
+    /// with it.
     pub(super) fn add_place_notes(&mut self, job: &Job) {
         for remark in job.remarks() {
             self.add_note(&remark);
@@ -130,11 +131,11 @@ impl Output {
         if let Some(trouble) = job.exit_error() {
             self.status = "lost";
             self.exit_code = None;
-            self.error = Some(format!("{trouble}. It is not known what the command has done."));
+            self.error = Some(format!("{trouble}. It is not known what the command did."));
         }
     }
 
-    /// A process of which no more is known.
+    /// Returns a report with only an id and a status.
     pub(super) fn for_id(id: &str, status: &'static str) -> Self {
         Self { session_id: Some(id.to_owned()), status, ..Self::default() }
     }
@@ -156,7 +157,7 @@ impl Output {
     }
 }
 
-/// What it ended with, if that is known.
+/// Returns the exit code, if it is known.
 fn exit_code(job: &Job) -> Option<i32> {
     job.ended().filter(|_| job.exit_error().is_none()).map(|ended| ended.exit.code())
 }
@@ -166,7 +167,8 @@ fn status(listed: &JobHandle) -> &'static str {
         None => "running",
         Some(_) if listed.job.exit_error().is_some() => "lost",
         Some(ended) if ended.has_descendants => "lingering",
-        // Elsewhere a signal is seen as the code that a shell makes of it.
+        // A remote backend reports a signal as the shell's exit code, 128 +
+        // signal.
         Some(_) if listed.end_reason() == Some("killed") => "killed",
         Some(ended) if matches!(ended.exit, ProcessExit::Signal(_)) => "killed",
         Some(_) => "exited",

@@ -1,4 +1,4 @@
-//! When a wait is over.
+//! Deadline of a wait.
 
 use std::time::{Duration, Instant};
 
@@ -9,20 +9,20 @@ use super::{SleepAnswer, WakeCause, WakeEvent};
 use crate::wall_time;
 
 const MAX_SLEEP: Duration = Duration::from_secs(3_600);
-/// Leaves the longest wait room to end by itself.
+/// Longer than the longest wait, so a wait ends before its call times out.
 pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(3_700);
-/// For a condition, if nothing is said.
+/// Timeout of a condition, if the caller gives none.
 const DEFAULT_CONDITION_TIMEOUT: Duration = Duration::from_secs(600);
-/// How often one hears of a wait.
+/// Interval between progress reports.
 pub(super) const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
-/// When the wait is over, whatever happens.
+/// Time at which the wait ends, whatever the conditions.
 #[derive(Debug)]
 pub(super) struct SleepDeadline {
     begin: Instant,
     length: Duration,
-    /// A time on the wall is looked up anew at each tick, since the clock may
-    /// be set and the machine may sleep too.
+    /// Wall-clock time, re-evaluated at each tick because the clock may be set
+    /// and the machine may be suspended.
     at: Option<Timestamp>,
 }
 
@@ -38,7 +38,7 @@ impl SleepDeadline {
         let length = match (seconds, at) {
             (Some(_), Some(_)) => {
                 return Err(ToolError::invalid(
-                    "'seconds' and 'until' exclude each other; give one",
+                    "'seconds' and 'until' are mutually exclusive; give one",
                 ));
             }
             (Some(seconds), None) => sleep_duration(seconds)?,
@@ -57,7 +57,7 @@ impl SleepDeadline {
         };
         if length > MAX_SLEEP {
             return Err(ToolError::limit(format!(
-                "That is {} s away; the longest wait is {} s",
+                "'until' is {} s away; the longest wait is {} s",
                 length.as_secs(),
                 MAX_SLEEP.as_secs()
             ))
@@ -65,11 +65,11 @@ impl SleepDeadline {
         }
         if let Some(left) = cx.remaining().filter(|left| *left < length) {
             return Err(ToolError::limit(format!(
-                "The wait of {:.1} s does not fit into the {:.1} s that this call may take",
+                "The wait of {:.1} s exceeds the {:.1} s left for this call",
                 length.as_secs_f64(),
                 left.as_secs_f64()
             ))
-            .with_hint("Wait for less, or allow the call more time."));
+            .with_hint("Shorten the wait, or raise the timeout of the call."));
         }
         Ok(Self { begin, length, at })
     }
@@ -103,7 +103,7 @@ impl SleepDeadline {
         }
     }
 
-    /// Awake because the time is up.
+    /// Returns the answer of a wait that reached its deadline.
     pub(super) fn elapsed_answer(&self, standing: Option<String>) -> SleepAnswer {
         self.wake_answer(WakeEvent::new(WakeCause::Elapsed, standing.unwrap_or_default()))
     }
@@ -119,7 +119,7 @@ fn sleep_duration(seconds: f64) -> Result<Duration, ToolError> {
     )))
 }
 
-/// Nothing for a time that has passed.
+/// Returns zero for a time in the past.
 fn time_until(at: Timestamp) -> Duration {
     Duration::try_from(at.duration_since(Timestamp::now())).unwrap_or_default()
 }

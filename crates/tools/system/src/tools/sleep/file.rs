@@ -1,4 +1,4 @@
-//! A file that is looked at from time to time, where commands run.
+//! Polls a file on the backend where commands run.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::{WakeCause, WakeEvent};
 use crate::blocking::blocking;
 
-/// What is waited for.
+/// Awaited state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum FileState {
@@ -24,17 +24,17 @@ pub(super) enum FileState {
 
 #[derive(Debug)]
 pub(super) struct FileWatch {
-    /// As it was written.
+    /// The path as the caller wrote it.
     name: String,
     path: PathBuf,
     wanted: FileState,
     initial: Option<WatchedStamp>,
     is_there: bool,
-    /// Where the file is, if that is not this machine.
+    /// Registry of the backend that holds the file; none if the file is local.
     remote_jobs: Option<Arc<JobRegistry>>,
 }
 
-/// What tells one state of a file from another.
+/// Attributes that distinguish two states of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct WatchedStamp {
     modified: Option<SystemTime>,
@@ -62,7 +62,7 @@ impl FileWatch {
         Ok(watch)
     }
 
-    /// Whether each look is a trip to another place.
+    /// Whether each check is a round trip to a remote backend.
     pub(super) fn is_remote(&self) -> bool {
         self.remote_jobs.is_some()
     }
@@ -71,9 +71,9 @@ impl FileWatch {
         let now = self.read_stamp(cx).await?;
         self.is_there = now.is_some();
         let happened = match (self.wanted, &self.initial, &now) {
-            (FileState::Exists, Some(_), Some(_)) => "is there",
+            (FileState::Exists, Some(_), Some(_)) => "exists",
             (FileState::Exists | FileState::Changed, None, Some(_)) => "appeared",
-            (FileState::Gone, None, None) => "is not there",
+            (FileState::Gone, None, None) => "does not exist",
             (FileState::Gone | FileState::Changed, Some(_), None) => "was removed",
             (FileState::Changed, Some(before), Some(after)) if before != after => "changed",
             _ => return Ok(None),
@@ -85,7 +85,7 @@ impl FileWatch {
         let state = match (self.wanted, self.is_there) {
             (_, false) => "is missing",
             (FileState::Changed, true) => "is unchanged",
-            (_, true) => "is still there",
+            (_, true) => "still exists",
         };
         format!("{} {state}", self.name)
     }
@@ -119,7 +119,7 @@ async fn local_stamp(path: &Path, cx: &ToolContext) -> Result<Option<WatchedStam
     });
     match found.await? {
         Ok(found) => Ok(found.map(|f| WatchedStamp { modified: f.modified, bytes: f.len })),
-        // It went away between the two looks.
+        // The file was removed between the two checks.
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }

@@ -1,5 +1,5 @@
-//! Waiting: for a while, until a time, or until a file, a process or a port is
-//! ready.
+//! `sleep`: waits for a duration, until a time, or until a file, a process or a
+//! port is ready.
 
 mod deadline;
 mod file;
@@ -22,13 +22,13 @@ use process::{ProcessTarget, ProcessWatch};
 
 use crate::remote;
 
-/// How often a condition is looked at.
+/// Interval between checks of a condition.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
-/// The same where each look is a trip to another place.
+/// The same, if each check is a round trip to a remote backend.
 const REMOTE_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-const LOCAL_ONLY_NOTE: &str = "Ports and pids are those of the machine of hermes; commands run elsewhere. Look \
-                       at theirs with a command.";
+const LOCAL_ONLY_NOTE: &str = "Ports and pids are those of the machine that runs hermes; \
+                       commands run elsewhere. Use a command to check theirs.";
 
 #[derive(Debug, Default)]
 pub(crate) struct Sleep;
@@ -36,21 +36,21 @@ pub(crate) struct Sleep;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// How long; with a condition, at most how long (default 600).
+    /// Duration; with a condition, the timeout (default 600).
     #[schemars(range(max = 3600), extend("exclusiveMinimum" = 0))]
     seconds: Option<f64>,
-    /// Until this time at the latest, RFC 3339 or HH:MM local, at most an hour away.
+    /// Latest time to wake: RFC 3339 or local HH:MM, at most an hour away.
     until: Option<String>,
-    /// Until this path is as file_state says.
+    /// Until this path matches file_state.
     until_file: Option<String>,
-    /// changed: appeared, was written or went away since the wait began.
+    /// changed: created, written or removed since the wait began.
     #[serde(default)]
     file_state: FileState,
-    /// Until it has ended: session_id of a background command, or a pid.
+    /// Until it ends: session_id of a background command, or a pid.
     until_process: Option<String>,
-    /// Until that background command has written this text.
+    /// Until that background command prints this text.
     until_output: Option<String>,
-    /// Until it accepts connections: host:port, or a port of this machine.
+    /// Until it accepts connections: host:port, or a local port.
     until_port: Option<String>,
 }
 
@@ -58,12 +58,12 @@ pub(crate) struct Args {
 pub(crate) struct SleepAnswer {
     slept_seconds: f64,
     woke: WakeCause,
-    /// What happened; if nothing did, how things stand.
+    /// What happened; otherwise the current state.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<i32>,
-    /// The line with the text that was waited for.
+    /// The line that contains the text.
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -77,12 +77,12 @@ enum WakeCause {
     File,
     Process,
     Output,
-    /// It will not end by itself.
+    /// It waits for input.
     Question,
     Port,
 }
 
-/// What a condition has to tell.
+/// Event that ends the wait.
 #[derive(Debug)]
 struct WakeEvent {
     woke: WakeCause,
@@ -105,8 +105,8 @@ impl Tool for Sleep {
         ToolSpec::new("sleep", "system")
             .emoji("😴")
             .description(
-                "Wait for some seconds, until a time, or until a file, process or port is ready. \
-                 Of several conditions the first one wakes.",
+                "Wait for some seconds, until a time, or until a file, process or port is \
+                 ready. The first condition met ends the wait.",
             )
             .alias("wait")
             .alias("wait_for")
@@ -134,14 +134,14 @@ impl Tool for Sleep {
             )
             .example(
                 ToolExample::new(
-                    "Wait for a file, but not for long",
+                    "Wait briefly for a file",
                     r#"{"until_file":"done","seconds":0.05}"#,
                 )
                 .expects(r#"{"woke":"elapsed","reason":"done is missing"}"#),
             )
             .example(
                 ToolExample::new(
-                    "Wait for a server of this machine",
+                    "Wait for a local server",
                     r#"{"until_port":"8080","seconds":0.05}"#,
                 )
                 .expects("{}"),
@@ -201,7 +201,7 @@ async fn wait(
     }
 }
 
-/// All that may end the wait early.
+/// Conditions that end the wait early.
 #[derive(Debug)]
 struct WakeConditions {
     file: Option<FileWatch>,
@@ -212,12 +212,12 @@ struct WakeConditions {
 impl WakeConditions {
     async fn from_args(args: &Args, cx: &ToolContext) -> Result<Self, ToolError> {
         if args.until_output.is_some() && args.until_process.is_none() {
-            return Err(ToolError::invalid("Whose output? 'until_process' is missing")
-                .with_hint("Give the session_id that terminal answered with."));
+            return Err(ToolError::invalid("'until_output' requires 'until_process'")
+                .with_hint("Give the session_id that terminal returned."));
         }
         if args.file_state != FileState::default() && args.until_file.is_none() {
-            return Err(ToolError::invalid("Which file? 'until_file' is missing")
-                .with_hint("Give its path, or leave 'file_state' out."));
+            return Err(ToolError::invalid("'file_state' requires 'until_file'")
+                .with_hint("Give the path in 'until_file', or leave out 'file_state'."));
         }
         let process = match &args.until_process {
             Some(text) => Some(ProcessWatch::start(text, args.until_output.as_deref(), cx).await?),
@@ -238,7 +238,7 @@ impl WakeConditions {
         self.file.is_none() && self.process.is_none() && self.port.is_none()
     }
 
-    /// How often they are looked at.
+    /// Returns the interval between checks.
     fn poll_interval(&self) -> Duration {
         match &self.file {
             _ if self.is_empty() => PROGRESS_INTERVAL,
@@ -247,13 +247,14 @@ impl WakeConditions {
         }
     }
 
-    /// Whether one of them is about this machine, wherever commands run.
+    /// Whether a condition concerns this machine, even if commands run
+    /// elsewhere.
     fn uses_local_machine(&self) -> bool {
         self.port.is_some() || matches!(self.process, Some(ProcessWatch::Pid(..)))
     }
 
-    /// Text that was written comes before the end of who wrote it, and what
-    /// was hoped for before what went wrong.
+    /// Checks the conditions: file and port before the process, and output
+    /// before the end of the process that wrote it.
     async fn poll(
         &mut self,
         left: Duration,
@@ -275,8 +276,8 @@ impl WakeConditions {
         }
     }
 
-    /// Lets some time pass. A command that is asked for nothing but its end
-    /// tells of it at once, and also that it waits for somebody to type.
+    /// Sleeps for `time`. If the end of a job is the only condition, returns
+    /// early when the job ends or waits for input.
     async fn pause(
         &self,
         time: Duration,
@@ -290,7 +291,7 @@ impl WakeConditions {
         }
     }
 
-    /// How things stand, as long as nothing has happened.
+    /// Describes the current state of the conditions that are not met yet.
     fn status_text(&self) -> Option<String> {
         let all = [
             self.file.as_ref().map(FileWatch::status_text),

@@ -1,4 +1,4 @@
-//! A port that is tried from time to time.
+//! Polls a port until it accepts connections.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -9,11 +9,11 @@ use tokio::net::TcpStream;
 
 use super::{WakeCause, WakeEvent};
 
-/// How long one try may take.
+/// Timeout of one connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
-/// Between two tries at another machine.
+/// Minimum time between attempts on another host.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
-/// Endings of names that only a local network knows.
+/// Suffixes of names that resolve only on a local network.
 const LOCAL_SUFFIXES: &[&str] =
     &[".local", ".internal", ".lan", ".home.arpa", ".intranet", ".corp"];
 
@@ -25,11 +25,10 @@ pub(super) struct PortAddress {
 }
 
 impl PortAddress {
-    /// Reads `8080`, `:8080`, `host:8080`, `[::1]:8080`, and what is written
-    /// like a URL.
+    /// Parses `8080`, `:8080`, `host:8080`, `[::1]:8080`, and URLs.
     pub(super) fn parse(text: &str) -> Result<Self, ToolError> {
         let wrong = || {
-            ToolError::invalid(format!("'until_port' cannot be read: {text}"))
+            ToolError::invalid(format!("'until_port' is not a valid address: {text}"))
                 .with_hint("Write host:port, [IPv6 address]:port, or the port alone.")
         };
         let (scheme, rest) = match text.trim().split_once("://") {
@@ -72,8 +71,8 @@ impl PortAddress {
         Ok(Self { host, port })
     }
 
-    /// A port of this machine is something about the machine; any other is
-    /// something about the network.
+    /// Returns `system:read` for a port of this machine, `network:fetch` for
+    /// any other.
     pub(super) fn effect(&self) -> Effect {
         if self.local_addresses().is_empty() {
             Effect { scope: Scope::NETWORK_FETCH, resource: Resource::Host(self.text()) }
@@ -90,7 +89,8 @@ impl PortAddress {
         }
     }
 
-    /// Where it is on this machine, if it is. No name is looked up for it.
+    /// Returns the loopback addresses of the host if it is this machine. Does
+    /// not resolve names.
     fn local_addresses(&self) -> Vec<IpAddr> {
         let both = || vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
         match self.host.parse::<IpAddr>() {
@@ -107,7 +107,7 @@ pub(super) struct PortWatch {
     address: PortAddress,
     local_addresses: Vec<IpAddr>,
     tried: Option<Instant>,
-    /// Why it did not work the last time.
+    /// Why the last attempt failed.
     failure: String,
 }
 
@@ -130,7 +130,7 @@ impl PortWatch {
             return Ok(None);
         }
         self.tried = Some(Instant::now());
-        // The last try is made when no time is left.
+        // The last attempt starts with no time left.
         let most = left.clamp(Duration::from_millis(100), CONNECT_TIMEOUT);
         let tried = cx.run_until_cancelled(tokio::time::timeout(most, self.connect())).await?;
         match tried {
@@ -146,7 +146,7 @@ impl PortWatch {
         Ok(None)
     }
 
-    /// The outer error is one that no further try will mend.
+    /// Tries to connect. An outer error is permanent, and a retry is pointless.
     async fn connect(&self) -> Result<io::Result<()>, ToolError> {
         let port = self.address.port;
         let places: Vec<SocketAddr> = if !self.local_addresses.is_empty() {
@@ -165,11 +165,11 @@ impl PortWatch {
         for place in places {
             if is_name && !is_allowed_target(&self.address.host, place.ip()) {
                 return Err(ToolError::denied(format!(
-                    "{} leads to {}, which is no public address",
+                    "{} resolves to {}, which is not a public address",
                     self.address.host,
                     place.ip()
                 ))
-                .with_hint("Give the address itself; then it is judged by the profile."));
+                .with_hint("Give the IP address instead; the profile then rules on it."));
             }
             match TcpStream::connect(place).await {
                 Ok(_) => return Ok(Ok(())),
@@ -193,9 +193,9 @@ fn describe_error(error: &io::Error) -> String {
     }
 }
 
-/// Whether a name may lead there. Permission was given for the name, so one
-/// that looks public must not lead into this machine or network, and none to
-/// the place where clouds hand out credentials.
+/// Whether a name may resolve to this address. The permission covers the name,
+/// so a public name must not resolve to this machine or a private network, and
+/// no name to a cloud metadata service.
 fn is_allowed_target(name: &str, address: IpAddr) -> bool {
     let address = match address {
         IpAddr::V6(v6) => embedded_ipv4(v6).map_or(address, IpAddr::V4),
@@ -218,7 +218,7 @@ fn is_allowed_target(name: &str, address: IpAddr) -> bool {
     }
 }
 
-/// The IPv4 address that stands in another: mapped, 6to4, NAT64.
+/// Returns the IPv4 address embedded in an IPv6 address: mapped, 6to4, NAT64.
 fn embedded_ipv4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let join = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
     match address.segments() {

@@ -1,5 +1,5 @@
-//! A process that is waited for: a command that terminal left running, or any
-//! process of this machine.
+//! Watches a process: a background command of `terminal`, or any process of
+//! this machine.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,10 +12,10 @@ use super::{WakeCause, WakeEvent};
 use crate::blocking::blocking;
 use crate::tools::process::leftovers;
 
-/// How much of the output is looked through at a time.
+/// Bytes of output searched at a time.
 const READ_CHUNK_BYTES: usize = 256 * 1024;
 
-/// Which process.
+/// The process to wait for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ProcessTarget {
     Job(String),
@@ -27,16 +27,16 @@ impl ProcessTarget {
         let text = text.trim();
         if text.is_empty() {
             return Err(ToolError::invalid("'until_process' is empty")
-                .with_hint("Give a session_id of terminal, or a pid."));
+                .with_hint("Give the session_id of a background command, or a pid."));
         }
         if !text.bytes().all(|byte| byte.is_ascii_digit()) {
             return Ok(Self::Job(text.to_owned()));
         }
-        // The system counts in signed numbers.
+        // `pid_t` is signed.
         let pid = text.parse::<i32>().ok().and_then(|pid| u32::try_from(pid).ok());
         pid.filter(|pid| *pid > 0)
             .map(Self::Pid)
-            .ok_or_else(|| ToolError::invalid(format!("{text} is not the number of a process")))
+            .ok_or_else(|| ToolError::invalid(format!("{text} is not a valid pid")))
     }
 
     pub(super) fn effect(&self) -> Effect {
@@ -53,17 +53,17 @@ pub(super) enum ProcessWatch {
         listed: Arc<JobHandle>,
         output: Option<OutputWatch>,
     },
-    /// Its number, and when it started; none if it was not there.
+    /// The pid and the start time; none if the process did not exist.
     Pid(u32, Option<u64>),
 }
 
-/// A text that is looked for in all that a command writes.
+/// Search for a text in the output of a command.
 #[derive(Debug)]
 pub(super) struct OutputWatch {
     text: String,
     watch: Option<PatternWatch>,
     offset: u64,
-    /// How much was there when the wait began.
+    /// Size of the output when the wait began.
     initial_bytes: u64,
 }
 
@@ -80,9 +80,9 @@ impl ProcessWatch {
             ProcessTarget::Job(id) => id,
             ProcessTarget::Pid(_) if output.is_some() => {
                 return Err(ToolError::invalid(
-                    "Only the output of commands that terminal started is known",
+                    "'until_output' requires a command that terminal started",
                 )
-                .with_hint("Give their session_id, or wait for a file that the process writes."));
+                .with_hint("Give its session_id, or wait for a file that the process writes."));
             }
             ProcessTarget::Pid(pid) if pid == std::process::id() => {
                 return Err(ToolError::invalid(format!("{pid} is hermes itself"))
@@ -105,7 +105,7 @@ impl ProcessWatch {
             return Err(ToolError::not_found(format!(
                 "There is no process '{id}' in this session"
             ))
-            .with_hint(format!("Those that there are: {there}. A pid is a number.")));
+            .with_hint(format!("Existing session_ids: {there}. A pid is a number.")));
         };
         let output = match output {
             Some(text) => Some(OutputWatch::start(text, listed.job.log().len())?),
@@ -117,7 +117,7 @@ impl ProcessWatch {
     pub(super) async fn poll(&mut self, cx: &ToolContext) -> Result<Option<WakeEvent>, ToolError> {
         match self {
             Self::Pid(pid, None) => {
-                let reason = format!("There is no process {pid}; it has ended, or never was");
+                let reason = format!("There is no process {pid}; it has ended or never existed");
                 Ok(Some(WakeEvent::new(WakeCause::Process, reason)))
             }
             Self::Pid(pid, Some(started)) => {
@@ -127,7 +127,7 @@ impl ProcessWatch {
                 Ok((!is_alive).then(ended))
             }
             Self::Job { listed, output } => {
-                // Whoever has ended has written all that he will.
+                // Read before the output: a job that has ended writes no more.
                 let ended = listed.job.ended();
                 if let Some(output) = output
                     && let Some(event) = output.poll(listed, cx).await?
@@ -140,7 +140,7 @@ impl ProcessWatch {
         }
     }
 
-    /// Lets some time pass, or less if there is something to tell.
+    /// Sleeps for `time`, or less if the job ends or waits for input.
     pub(super) async fn pause(
         &self,
         time: Duration,
@@ -159,11 +159,11 @@ impl ProcessWatch {
             WaitOutcome::AwaitingInput => {
                 let id = &listed.job.id;
                 let reason = format!(
-                    "{id} waits for somebody to type; answer it with process action=submit"
+                    "{id} waits for input; answer with process action=submit"
                 );
                 Ok(Some(WakeEvent::new(WakeCause::Question, reason)))
             }
-            // It may still come to its end.
+            // A program that draws on its screen may still end.
             WaitOutcome::LiveScreen => {
                 cx.run_until_cancelled(tokio::time::sleep(time)).await.map(|()| None)
             }
@@ -188,10 +188,11 @@ fn ended_event(id: &str, ended: JobExit, text: Option<&str>) -> WakeEvent {
         _ => format!("{id} ended with exit code {}", ended.exit.code()),
     };
     if let Some(text) = text {
-        reason = format!("{reason} and has not written '{text}'; process action=log shows what");
+        reason = format!("{reason} and has not written '{text}'; process action=log shows its \
+            output");
     }
     if ended.has_descendants {
-        reason.push_str("; something that it started still runs");
+        reason.push_str("; a process that it started still runs");
     }
     WakeEvent { exit_code: Some(ended.exit.code()), ..WakeEvent::new(WakeCause::Process, reason) }
 }
@@ -199,8 +200,8 @@ fn ended_event(id: &str, ended: JobExit, text: Option<&str>) -> WakeEvent {
 impl OutputWatch {
     fn start(text: &str, early: u64) -> Result<Self, ToolError> {
         if text.is_empty() || text.contains(['\n', '\r']) {
-            return Err(ToolError::invalid("'until_output' must be text within one line")
-                .with_hint("Give a part of the line to wait for; it is no pattern."));
+            return Err(ToolError::invalid("'until_output' must be a single non-empty line")
+                .with_hint("Give literal text from the line to wait for, not a pattern."));
         }
         let watch = PatternWatch::new(&[text.to_owned()], WatchSettings::default());
         Ok(Self { text: text.to_owned(), watch: Some(watch), offset: 0, initial_bytes: early })

@@ -1,18 +1,18 @@
-//! The command line of a process as it may be shown. Command lines are known
-//! to carry passwords; what looks like one is hidden.
+//! Command lines of processes for display. They often contain passwords, so
+//! anything that looks like one is redacted.
 
 use std::ffi::OsString;
 
 use hermes_secrets::{is_secret_name, is_secret_value};
 
-/// The most characters of one.
+/// Maximum characters of a command line.
 const MAX_COMMAND_CHARS: usize = 160;
-/// The most characters of an argument, and arguments, that are looked at.
+/// Maximum characters of an argument, and arguments, that are scanned.
 const MAX_ARGUMENT_CHARS: usize = 2_000;
 const MAX_ARGUMENTS: usize = 200;
 const HIDDEN_MARK: &str = "[hidden]";
 
-/// Options of one letter that have a password, and of which programs.
+/// Single-letter options that take a password, and the programs that have them.
 const PASSWORD_OPTIONS: &[(&str, &[&str])] = &[
     ("-p", &["sshpass", "mysql", "mysqldump", "mysqladmin", "mariadb", "docker", "podman"]),
     ("-u", &["curl", "wget", "http", "https"]),
@@ -21,7 +21,7 @@ const PASSWORD_OPTIONS: &[(&str, &[&str])] = &[
     ("-w", &["ldapsearch", "ldapadd", "ldapmodify"]),
 ];
 
-/// The command line, what looks secret hidden.
+/// Returns the command line with apparent secrets redacted.
 pub(super) fn redacted_command(arguments: &[OsString]) -> Option<String> {
     let mut reader = CommandRedactor::default();
     for argument in arguments.iter().take(MAX_ARGUMENTS) {
@@ -43,20 +43,20 @@ struct CommandRedactor {
     next: NextWord,
 }
 
-/// What is to be done with the next word.
+/// How to treat the next word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum NextWord {
     #[default]
     Plain,
     Hidden,
-    /// It belongs to what was hidden, up to this quote.
+    /// Part of a redacted value, up to this quote.
     Until(char),
-    /// It belongs to what was hidden, up to the end of the argument.
+    /// Part of a redacted value, up to the end of the argument.
     Rest,
 }
 
 impl CommandRedactor {
-    /// An argument may be a whole script, so its words are looked at.
+    /// Adds an argument word by word, since it may be a whole script.
     fn push_argument(&mut self, argument: &str) {
         if self.next == NextWord::Hidden || argument.contains("-----BEGIN ") {
             self.next = NextWord::Plain;
@@ -77,7 +77,7 @@ impl CommandRedactor {
         }
     }
 
-    /// Hides a value, also one of several words.
+    /// Redacts a value, which may span several words.
     fn hide(&mut self, before: &str, value: &str) {
         self.words.push(format!("{before}{HIDDEN_MARK}"));
         let value = value.trim_start_matches('$');
@@ -128,7 +128,7 @@ impl CommandRedactor {
     }
 }
 
-/// The name in `--db-password=`.
+/// Returns the name in `--db-password=`.
 fn option_name(text: &str) -> &str {
     text.trim_matches(['-', '"', '\'', '/', '=', ':'])
 }

@@ -1,5 +1,5 @@
-//! Graphics processors: those of NVIDIA through their program, others through
-//! the files of their driver.
+//! Detects GPUs: NVIDIA cards through `nvidia-smi`, others through their
+//! driver's files in sysfs.
 
 use std::fs;
 use std::path::Path;
@@ -29,14 +29,14 @@ pub(super) struct GpuReport {
     celsius: Option<f64>,
 }
 
-/// Those that are found, and why some may be missing.
+/// The GPUs found, and why some may be missing.
 #[derive(Debug, Default)]
 pub(super) struct GpuSurvey {
     pub(super) gpus: Vec<GpuReport>,
     pub(super) note: Option<String>,
 }
 
-/// `root` is `/` but in tests.
+/// Finds all GPUs. `root` is `/` except in tests.
 pub(super) async fn find_gpus(
     root: &Path,
     desktop: &DesktopEnv,
@@ -52,13 +52,13 @@ pub(super) async fn find_gpus(
         found.note = Some(if cfg!(target_os = "linux") {
             "gpu: none found (no nvidia-smi, no card with a driver in /sys/class/drm)".to_owned()
         } else {
-            "gpu: only nvidia-smi is asked on this system, and it is not installed".to_owned()
+            "gpu: only nvidia-smi is supported on this system, and it is not installed".to_owned()
         });
     }
     Ok(found)
 }
 
-/// None if the program is not installed.
+/// Returns no GPUs if `nvidia-smi` is not installed.
 async fn nvidia_gpus(desktop: &DesktopEnv, cx: &ToolContext) -> Result<Vec<GpuReport>, ToolError> {
     if desktop.find_program(NVIDIA_PROGRAM).is_none() {
         return Ok(Vec::new());
@@ -69,7 +69,7 @@ async fn nvidia_gpus(desktop: &DesktopEnv, cx: &ToolContext) -> Result<Vec<GpuRe
         .output(MAX_OUTPUT_BYTES)
         .run(cx)
         .await?;
-    // It complains on its output.
+    // nvidia-smi prints errors to stdout.
     if !ended.success && ended.stderr_line.is_empty() {
         let said = String::from_utf8_lossy(&ended.output);
         let said: String = said.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -80,9 +80,10 @@ async fn nvidia_gpus(desktop: &DesktopEnv, cx: &ToolContext) -> Result<Vec<GpuRe
     Ok(String::from_utf8_lossy(&ended.output).lines().filter_map(parse_row).collect())
 }
 
-/// A line of the program's table; what a card does not tell is in brackets.
+/// Parses a row of nvidia-smi's table; a value that the card does not report is
+/// in brackets.
 fn parse_row(line: &str) -> Option<GpuReport> {
-    // A name may have a comma, the rest has none.
+    // The name may contain a comma, the other fields do not.
     let mut fields: Vec<&str> = line.rsplitn(6, ',').map(str::trim).collect();
     fields.reverse();
     let [name, driver, total, used, usage, celsius] = fields.try_into().ok()?;
@@ -97,7 +98,8 @@ fn parse_row(line: &str) -> Option<GpuReport> {
     })
 }
 
-/// Cards that are not NVIDIA's. What a driver does not tell is left out.
+/// Returns the non-NVIDIA cards. Values that a driver does not report are
+/// omitted.
 fn driver_gpus(root: &Path) -> Vec<GpuReport> {
     let folder = root.join("sys/class/drm");
     let mut cards: Vec<String> = fs::read_dir(&folder)
@@ -105,7 +107,7 @@ fn driver_gpus(root: &Path) -> Vec<GpuReport> {
         .flatten()
         .flatten()
         .filter_map(|entry| entry.file_name().into_string().ok())
-        // `card0-HDMI-A-1` is a socket of a card.
+        // `card0-HDMI-A-1` is a connector of a card.
         .filter(|name| name.strip_prefix("card").is_some_and(|n| n.parse::<u32>().is_ok()))
         .collect();
     cards.sort();

@@ -1,33 +1,33 @@
-//! What the group of processes that this one is in may take: the limits of a
-//! container, or of a service. Linux calls them control groups, of two makes.
+//! Resource limits of this process, set for its container or service through
+//! cgroup v1 or v2.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-/// Files that name no limit hold a number near the largest one.
+/// A file without a limit holds a number near the largest one.
 const UNLIMITED_THRESHOLD: u64 = 1 << 60;
-/// Groups within groups that are looked at.
+/// Maximum nesting of cgroups to read.
 const MAX_CGROUP_DEPTH: usize = 32;
 
-/// The tightest limits that hold; of what has none nothing is said.
+/// The tightest limits in effect; resources without a limit are omitted.
 #[derive(Debug, Default, PartialEq, Serialize)]
 pub(super) struct CgroupLimits {
-    /// Which make: v1 or v2.
+    /// The cgroup version: v1 or v2.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cgroup: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) memory: Option<LimitUsage>,
-    /// Swap, where it is counted apart.
+    /// Swap, where it is accounted separately.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) swap: Option<LimitUsage>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) pids: Option<LimitUsage>,
-    /// Processors' worth of time.
+    /// CPU quota, in processors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cpus: Option<f64>,
-    /// Processors that it may run on, as the kernel lists them.
+    /// Processors that the process may run on, as the kernel lists them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cpuset: Option<String>,
 }
@@ -39,7 +39,7 @@ pub(super) struct LimitUsage {
 }
 
 impl CgroupLimits {
-    /// Those of this process; `root` is `/` but in tests.
+    /// Reads the limits of this process. `root` is `/` except in tests.
     pub(super) fn read(root: &Path) -> Self {
         let Ok(membership) = fs::read_to_string(root.join("proc/self/cgroup")) else {
             return Self::default();
@@ -61,7 +61,7 @@ impl CgroupLimits {
         Self::from_v1(group)
     }
 
-    /// Whether there is less than the machine has.
+    /// Whether memory, processes or CPU time are limited.
     pub(super) fn is_limited(&self) -> bool {
         self.memory.is_some() || self.pids.is_some() || self.cpus.is_some()
     }
@@ -90,7 +90,7 @@ impl CgroupLimits {
             memory: memory.and_then(|group| {
                 group.tightest_bound("memory.limit_in_bytes", "memory.usage_in_bytes")
             }),
-            // It is counted together with memory there.
+            // cgroup v1 accounts swap together with memory.
             swap: None,
             pids: pids.and_then(|group| group.tightest_bound("pids.max", "pids.current")),
             cpus: cpu.and_then(|group| {
@@ -104,13 +104,13 @@ impl CgroupLimits {
     }
 }
 
-/// A group and those around it, the innermost first.
+/// A cgroup and its ancestors, innermost first.
 #[derive(Debug)]
 struct CgroupPath(Vec<PathBuf>);
 
 impl CgroupPath {
-    /// In a container the path may be one of the machine around it; then its
-    /// own group is what is mounted.
+    /// Resolves a cgroup path below its mount. In a container the path may be
+    /// the host's; then the mount itself is the container's cgroup.
     fn locate(mounted: &Path, path: &str) -> Self {
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         let inner: PathBuf = parts.iter().collect();
@@ -147,7 +147,7 @@ fn read_trimmed(path: &Path) -> Option<String> {
     fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
 }
 
-/// None if there is no quota, which is written as `max` or a negative number.
+/// Returns the quota in processors; none if it is `max` or negative.
 fn cpu_share(quota: &str, period: &str) -> Option<f64> {
     let (quota, period): (f64, f64) = (quota.parse().ok()?, period.parse().ok()?);
     let has_limit = quota > 0.0 && period > 0.0;

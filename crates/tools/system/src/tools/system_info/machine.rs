@@ -1,15 +1,15 @@
-//! What this machine really is: a virtual one, a container, or hardware; and
-//! how warm it is. All of it is read from files of the kernel.
+//! Detects virtual machines and containers, and reads temperatures, from kernel
+//! files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-/// The most sensors in a report.
+/// Maximum number of sensors in a report.
 const MAX_SENSORS: usize = 64;
 
-/// What makers of virtual machines write into their firmware.
+/// Strings that hypervisors put into their firmware tables, and their names.
 const FIRMWARE_VENDORS: &[(&str, &str)] = &[
     ("kvm", "kvm"),
     ("openstack", "kvm"),
@@ -31,7 +31,7 @@ const FIRMWARE_VENDORS: &[(&str, &str)] = &[
     ("hetzner", "kvm"),
 ];
 
-/// Words in the path of the first process's group.
+/// Container runtimes, by a word in the cgroup path of PID 1.
 const CGROUP_RUNTIMES: &[(&str, &str)] = &[
     ("kubepods", "kubernetes"),
     ("libpod", "podman"),
@@ -42,7 +42,7 @@ const CGROUP_RUNTIMES: &[(&str, &str)] = &[
     ("garden", "garden"),
 ];
 
-/// What it runs in; nothing on hardware of its own.
+/// Virtualization that this machine runs in; empty on bare metal.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Virtualization {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,7 +54,8 @@ pub(super) struct Virtualization {
 }
 
 impl Virtualization {
-    /// `root` is `/` but in tests.
+    /// Detects the virtualization; none on bare metal. `root` is `/` except in
+    /// tests.
     pub(super) fn read(root: &Path) -> Option<Self> {
         let wsl = detect_wsl(root);
         let vm = if wsl.is_some() { None } else { detect_vm(root) };
@@ -81,7 +82,7 @@ fn detect_vm(root: &Path) -> Option<String> {
     let parts = ["product_name", "sys_vendor", "board_vendor", "bios_vendor"];
     for part in parts.iter().filter_map(|part| read_trimmed(firmware.join(part))) {
         let part = part.to_lowercase();
-        // A laptop of that maker is none.
+        // Laptops of this vendor are not virtual machines.
         let is_laptop = part == "google";
         if let Some((_, name)) = FIRMWARE_VENDORS.iter().find(|(word, _)| part.contains(word))
             && (!is_laptop || has_hypervisor_flag(root))
@@ -104,7 +105,7 @@ fn detect_vm(root: &Path) -> Option<String> {
     has_hypervisor_flag(root).then(|| "unknown".to_owned())
 }
 
-/// Whether the processor says that something is below it.
+/// Whether the processor reports a hypervisor.
 fn has_hypervisor_flag(root: &Path) -> bool {
     let processors = read_trimmed(root.join("proc/cpuinfo")).unwrap_or_default();
     let mut flags = processors.lines().filter(|line| line.starts_with("flags"));
@@ -116,7 +117,7 @@ fn detect_container(root: &Path) -> Option<String> {
     if root.join("var/run/secrets/kubernetes.io").is_dir() {
         return named("kubernetes");
     }
-    // The first process is told by whoever made the container.
+    // The container runtime sets this variable for PID 1.
     if let Ok(variables) = fs::read(root.join("proc/1/environ")) {
         let mut variables = variables.split(|byte| *byte == 0);
         let kind = variables.find_map(|variable| variable.strip_prefix(b"container="));
@@ -143,19 +144,20 @@ fn detect_container(root: &Path) -> Option<String> {
 pub(super) struct TemperatureSensor {
     name: String,
     celsius: f64,
-    /// Where the hardware protects itself.
+    /// Temperature at which the hardware protects itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     critical: Option<f64>,
 }
 
-/// What the sensors say, the warmest first.
+/// Reads the sensors, warmest first.
 pub(super) fn temperatures(root: &Path) -> Vec<TemperatureSensor> {
     let mut sensors: Vec<TemperatureSensor> = sorted_entries(&root.join("sys/class/hwmon"))
         .iter()
         .flat_map(|chip| chip_sensors(chip))
         .collect();
     if sensors.is_empty() {
-        // The same, in the words of the firmware; often one of many.
+        // Fallback: the firmware's thermal zones, which often show one of many
+        // sensors.
         sensors = sorted_entries(&root.join("sys/class/thermal"))
             .iter()
             .filter_map(|it| thermal_zone(it))
@@ -195,7 +197,8 @@ fn thermal_zone(folder: &Path) -> Option<TemperatureSensor> {
     Some(TemperatureSensor { name: read_trimmed(folder.join("type"))?, celsius, critical: None })
 }
 
-/// The kernel counts in thousandths; what cannot be is a sensor that is off.
+/// Reads a temperature in millidegrees. An implausible value means that the
+/// sensor is off.
 fn read_celsius(path: PathBuf) -> Option<f64> {
     let thousandths: f64 = read_trimmed(path)?.parse().ok()?;
     let celsius = (thousandths / 100.0).round() / 10.0;

@@ -1,4 +1,4 @@
-//! What this machine is and how busy it is.
+//! `system_info`: describes this machine and its load.
 
 mod command;
 mod gpu;
@@ -25,7 +25,7 @@ use sections::{CpuReport, DiskReport, InterfaceReport, MemoryReport, OsReport, P
 
 #[derive(Debug, Default)]
 pub(crate) struct SystemInfo {
-    /// Where programs are found that know more.
+    /// Finds programs such as `nvidia-smi`.
     desktop: DesktopEnv,
 }
 
@@ -70,7 +70,7 @@ pub(crate) enum ProcessSort {
     Memory,
 }
 
-/// What was asked for.
+/// The requested sections.
 #[derive(Debug, Clone, Copy)]
 struct InfoRequest {
     os: bool,
@@ -107,7 +107,7 @@ impl InfoRequest {
         }
     }
 
-    /// Usage is what happened between two looks.
+    /// Whether usage is requested, which is the difference between two samples.
     fn needs_two_samples(self) -> bool {
         self.cpu || self.processes
     }
@@ -133,7 +133,7 @@ pub(crate) struct SystemReport {
     temperature: Option<Vec<TemperatureSensor>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     gpu: Option<Vec<GpuReport>>,
-    /// Why a section says nothing, and what is to be known besides.
+    /// Why a section is empty, and other remarks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
 }
@@ -216,7 +216,7 @@ impl Tool for SystemInfo {
         if let Some(jobs) = cx.ports.get::<JobRegistry>().filter(|jobs| !jobs.backend().is_local())
         {
             report.notes.push(format!(
-                "This is the machine of hermes; commands run elsewhere ({}).",
+                "This is the machine that runs hermes; commands run elsewhere ({}).",
                 jobs.backend().location()
             ));
         }
@@ -224,16 +224,16 @@ impl Tool for SystemInfo {
     }
 }
 
-/// Where the kernel tells about the machine.
+/// Root of the kernel's `proc` and `sys` files.
 fn root() -> &'static Path {
     Path::new("/")
 }
 
 fn unsupported_system(why: sysinfo::Error) -> ToolError {
-    ToolError::unavailable(format!("This system cannot be asked about itself: {why}"))
+    ToolError::unavailable(format!("Cannot read system information: {why}"))
 }
 
-/// Takes a sample of whatever is measured by its change.
+/// Takes a sample of the values that are measured as a difference.
 fn sample_usage(system: &mut System, wanted: InfoRequest) {
     if wanted.cpu {
         sections::sample_cpu(system);
@@ -252,15 +252,15 @@ fn report(system: &mut System, wanted: InfoRequest) -> Result<SystemReport, Tool
     let mut notes = Vec::new();
     if temperature.as_ref().is_some_and(Vec::is_empty) {
         notes.push(if cfg!(target_os = "linux") {
-            "temperature: this machine shows no sensor, as is usual for virtual ones".to_owned()
+            "temperature: no sensor found, as is usual for virtual machines".to_owned()
         } else {
-            "temperature: sensors are read on Linux only".to_owned()
+            "temperature: sensors are supported on Linux only".to_owned()
         });
     }
     if wanted.limits && limits.cgroup.is_none() {
-        notes.push("limits: this system has no control groups".to_owned());
+        notes.push("limits: this system has no cgroups".to_owned());
     } else if wanted.limits && !limits.is_limited() {
-        notes.push("limits: none on memory, processor time or processes".to_owned());
+        notes.push("limits: none on memory, CPU time or processes".to_owned());
     }
     Ok(SystemReport {
         os: wanted.os.then(|| OsReport::read(root())),

@@ -1,4 +1,4 @@
-//! The parts of a report, each read from the system on its own.
+//! Sections of a report, each read independently.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -16,7 +16,7 @@ use super::command;
 use super::limits::CgroupLimits;
 use super::machine::Virtualization;
 
-/// The most disks or interfaces in a report.
+/// Maximum number of disks or interfaces in a report.
 const MAX_ROWS: usize = 32;
 
 #[derive(Debug, Serialize)]
@@ -27,7 +27,7 @@ pub(super) struct OsReport {
     arch: String,
     hostname: Option<String>,
     uptime_seconds: Option<u64>,
-    /// None on hardware of its own.
+    /// None on bare metal.
     #[serde(skip_serializing_if = "Option::is_none")]
     virtualization: Option<Virtualization>,
 }
@@ -54,7 +54,7 @@ pub(super) struct CpuReport {
     physical_cores: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     frequency_mhz: Option<u64>,
-    /// Processors' worth of time that the container may use, if it is limited.
+    /// CPU quota of the container in processors, if it is limited.
     #[serde(skip_serializing_if = "Option::is_none")]
     limit: Option<f64>,
     usage_percent: f64,
@@ -92,7 +92,7 @@ pub(super) struct MemoryReport {
     used_percent: f64,
     swap_total: u64,
     swap_used: u64,
-    /// What the container may use, where that is less than the machine has.
+    /// Memory limit of the container, if it is below the machine's memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     cgroup: Option<CgroupMemory>,
 }
@@ -134,8 +134,8 @@ pub(super) struct DiskReport {
     used_percent: f64,
 }
 
-/// The disks by mount point. One that is mounted in many places, as in a
-/// container, is shown at the shortest of them.
+/// Returns the disks by mount point. A disk with several mounts, as in a
+/// container, is listed at the shortest one.
 pub(super) fn disks() -> Result<Vec<DiskReport>, sysinfo::Error> {
     let kind = DiskRefreshKind::nothing().with_storage();
     let mounted = Disks::new_with_refreshed_list_specifics(kind)?;
@@ -143,7 +143,7 @@ pub(super) fn disks() -> Result<Vec<DiskReport>, sysinfo::Error> {
     for disk in mounted.iter().filter(|disk| disk.total_space() > 0) {
         let (total, available) = (disk.total_space(), disk.available_space());
         let mount = disk.mount_point().to_string_lossy().into_owned();
-        // The root of a container within this machine is no disk of its own.
+        // The root of a container on this machine is not a separate disk.
         if disk.file_system() == "overlay" && mount != "/" {
             continue;
         }
@@ -152,7 +152,7 @@ pub(super) fn disks() -> Result<Vec<DiskReport>, sysinfo::Error> {
             continue;
         }
         let file_system = disk.file_system().to_string_lossy().into_owned();
-        // As `df` counts: what is kept for the administrator is not used.
+        // As in `df`, blocks reserved for root do not count as used.
         let used_percent = match DiskSpace::for_path(disk.mount_point()) {
             Ok(room) => percent(room.total.saturating_sub(room.free), room.total),
             Err(_) => percent(total.saturating_sub(available), total),
@@ -212,7 +212,7 @@ struct ProcessUsage {
     #[serde(skip_serializing_if = "Option::is_none")]
     parent: Option<u32>,
     name: String,
-    /// What looks secret in it is hidden.
+    /// Apparent secrets are redacted.
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -271,7 +271,7 @@ impl ProcessUsage {
     }
 }
 
-#[allow(clippy::cast_precision_loss, reason = "a tenth of a percent needs no more")]
+#[allow(clippy::cast_precision_loss, reason = "a tenth of a percent is precise enough")]
 fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { round_to_tenth(part as f64 * 100.0 / whole as f64) }
 }

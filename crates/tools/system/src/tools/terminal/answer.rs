@@ -1,4 +1,4 @@
-//! What is told of a command.
+//! Result of a command.
 
 use std::path::Path;
 
@@ -14,11 +14,12 @@ use crate::notes;
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct Output {
     pub(super) output: String,
-    /// None as long as it runs.
+    /// None while the command runs.
     pub(super) exit_code: Option<i32>,
-    /// Why it did not end as it should.
+    /// Why the command did not end normally.
     pub(super) error: Option<String>,
-    /// `timeout`, `awaiting_input`, `running`; none if it has ended.
+    /// `timeout`, `cancelled`, `awaiting_input`, `running`; none if it has
+    /// ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) status: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -30,55 +31,56 @@ pub(crate) struct Output {
     pub(super) session_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) pid: Option<u32>,
-    /// What its terminal shows.
+    /// The terminal screen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) screen: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) stdout: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) stderr: Option<String>,
-    /// All of the output, if it is too long for an answer.
+    /// File with all output, if it is too long for a result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) output_file: Option<String>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) detached: bool,
-    /// Its session will be told of its end.
+    /// The session gets a notice when the command ends.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) notify_on_complete: bool,
-    /// Its session will be told of lines with these.
+    /// The session gets a notice for lines with these.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) watch_patterns: Vec<String>,
-    /// Why it will not be told, and what to do instead.
+    /// Why there are no notices, and what to do instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) notify_unsupported: Option<&'static str>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) sudo_auth_failed: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) sudo_cache_cleared: bool,
-    /// What held the command.
+    /// The sandbox that confined the command.
     #[serde(skip_serializing_if = "Option::is_none")]
     sandbox: Option<String>,
-    /// What the sandbox has stopped, by which rule, and how to allow it.
+    /// What the sandbox blocked, by which rule, and how to allow it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) blocked: Vec<SandboxStop>,
-    /// What it listens on, in the session's own network.
+    /// Ports that the command listens on, in the session's own network.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     ports: Vec<ListeningPort>,
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
-    /// Bytes of its output that are told with this.
+    /// Bytes of output that this result covers.
     #[serde(skip)]
     pub(super) told: u64,
-    /// Its code is an answer, and no failure.
+    /// The exit code is an answer, not a failure.
     #[serde(skip)]
     is_answer: bool,
-    /// Its place was lost, and with it how it has ended.
+    /// The backend was lost, so the exit status is unknown.
     #[serde(skip)]
     is_lost: bool,
 }
 
 impl Output {
-    /// What is known of a job by now, with so many bytes of each output.
+    /// Describes the current state of a job, with up to `shown` bytes of each
+    /// output stream.
     pub(super) fn from_job(job: &Job, separate: bool, folder: &Path, shown: usize) -> Self {
         let mut log = job.log();
         let summary = log.summary(shown);
@@ -101,23 +103,24 @@ impl Output {
         drop(log);
         if lost > 0 {
             output.add_note(format!(
-                "{lost} bytes in the middle of the output are lost: there was no room for them on \
-                 the disk."
+                "{lost} bytes in the middle of the output were lost: the disk had no space for \
+                 them."
             ));
         }
         let screen = job.screen();
         let is_scrolled = screen.as_ref().is_some_and(|screen| screen.has_scrolled());
         output.screen = screen.map(|screen| screen.text());
         if output.screen.is_some() && !is_scrolled {
-            // What was drawn is not for reading, and all of it can be seen.
+            // Drawn output is not readable as text, and the screen shows all of
+            // it.
             output.output.clear();
         }
         if written > 0 && is_mute && output.screen.is_none() && job.ended().is_some() {
             output.add_note(match is_cut {
-                false => format!("It wrote {written} bytes, and no text is among them."),
+                false => format!("The command wrote {written} bytes that contain no text."),
                 true => format!(
-                    "It wrote {written} bytes, and neither their beginning nor their end has text \
-                     in it."
+                    "The command wrote {written} bytes; neither the start nor the end contains \
+                     text."
                 ),
             });
         }
@@ -140,21 +143,21 @@ impl Output {
         self.is_answer = meaning.as_ref().is_some_and(|meaning| meaning.is_answer);
         self.exit_code_meaning = meaning.map(|meaning| meaning.text.to_owned());
         if let Some(signal) = ending_signal(job, ended.exit, &self.output) {
-            self.error = Some(format!("It was ended by signal {signal}"));
+            self.error = Some(format!("Terminated by signal {signal}"));
         }
         if let Some(trouble) = job.exit_error() {
             self.exit_code_meaning = None;
             self.is_lost = true;
-            self.error = Some(format!("{trouble}. It is not known what the command has done."));
+            self.error = Some(format!("{trouble}. It is not known what the command did."));
         }
         if ended.has_descendants {
-            self.add_note("Something that it started still runs; see the process tool.");
+            self.add_note("A process that the command started still runs; see the process tool.");
             self.session_id = Some(job.id.clone());
         }
     }
 
-    /// How the call has ended, in the sense of all tools: a command that fails
-    /// has done what was asked, one that was cut short has not.
+    /// Returns the ending of the call: a command that fails has done what was
+    /// asked, one that was cut short has not.
     pub(super) fn ending(&self) -> CallEnding {
         match self.status {
             Some("cancelled") => CallEnding::Stopped,
@@ -165,7 +168,7 @@ impl Output {
         }
     }
 
-    /// Whether it did not even come to its folder, elsewhere.
+    /// Whether a remote shell could not change to the directory.
     pub(super) fn is_missing_directory(&self, folder: &Path, job: &Job) -> bool {
         self.exit_code == Some(126)
             && job.report().is_none()
@@ -173,12 +176,12 @@ impl Output {
             && self.output.contains(&*folder.to_string_lossy())
     }
 
-    /// Says something besides.
+    /// Appends a sentence to the note.
     pub(super) fn add_note(&mut self, text: impl AsRef<str>) {
         notes::append_sentence(self.note.get_or_insert_default(), text.as_ref());
     }
 
-    /// All that the command has written.
+    /// Iterates over all texts that the command wrote.
     pub(super) fn output_texts(&mut self) -> impl Iterator<Item = &mut String> {
         std::iter::once(&mut self.output)
             .chain(&mut self.screen)
@@ -187,8 +190,9 @@ impl Output {
     }
 }
 
-/// The signal that has ended it. Elsewhere it is seen as the code that a shell
-/// makes of it; one that came to its own end has reported.
+/// Returns the signal that ended the command. A remote backend reports it as
+/// the shell's exit code, 128 + signal; a command that ended on its own has
+/// left a report.
 fn ending_signal(job: &Job, exit: ProcessExit, output: &str) -> Option<i32> {
     let signal = match exit {
         ProcessExit::Signal(signal) => return Some(signal),
@@ -199,9 +203,9 @@ fn ending_signal(job: &Job, exit: ProcessExit, output: &str) -> Option<i32> {
     (is_alone || is_reported_by_bash(signal, output)).then_some(signal)
 }
 
-/// Whether bash has said of the last program that this signal has ended it, as in
-/// `bash: line 1: 123 Segmentation fault`. By its code alone, it may have ended like
-/// that by itself.
+/// Whether bash reported that this signal ended the last program, as in `bash:
+/// line 1: 123 Segmentation fault`. The exit code alone is ambiguous, since a
+/// program can also exit with it.
 fn is_reported_by_bash(signal: i32, output: &str) -> bool {
     let words = match signal {
         4 => "Illegal instruction",

@@ -1,4 +1,4 @@
-//! A command that was started, until it is answered.
+//! A started command, until its result is returned.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,47 +16,47 @@ use super::sudo::{SudoCommand, SudoOutcome};
 use super::{Args, editor, workdir_not_found};
 use crate::shell::{self, CommandCompletion};
 
-/// How long a new background job is watched for an early end.
+/// How long a new background job is watched for an early exit.
 const EARLY_EXIT_WINDOW: Duration = Duration::from_millis(300);
 
-/// A command that takes longer is written down, for the case of a crash.
+/// A command that takes longer is recorded, to be found after a crash.
 const CRASH_RECORD_DELAY: Duration = Duration::from_millis(25);
 
-/// How long a command that was interrupted has to go by itself: whoever has
-/// interrupted it waits two seconds for what there is to tell.
+/// Time for an interrupted command to exit; the pipeline waits two seconds for
+/// the result.
 const INTERRUPT_GRACE: Duration = Duration::from_secs(1);
 
-/// Characters of an answer that are not output, at most.
+/// Maximum characters of a result that are not output.
 const MAX_METADATA_CHARS: usize = 3_000;
 
-/// Bytes of output that are shown however little room there is.
+/// Minimum bytes of output to show, however little space is left.
 const MIN_OUTPUT_BYTES: usize = 500;
 
-const NO_NOTICES_HINT: &str = "Nobody takes notices here: ask with process action=poll or wait. Where \
-                       hermes answers one call and ends, what it has running ends with it: run \
-                       the command in the foreground, or detach it, or make the calls of one \
+const NO_NOTICES_HINT: &str = "Notices are not delivered here: use process action=poll or \
+                       wait. If hermes exits after one call, its running commands end with it: \
+                       run the command in the foreground, detach it, or make the calls in one \
                        `hermes exec`.";
 
-/// A command that was started.
+/// A started command.
 pub(super) struct TerminalCall<'a> {
     pub(super) args: Args,
     pub(super) cx: &'a ToolContext,
     pub(super) jobs: &'a JobRegistry,
     pub(super) job: Arc<Job>,
     pub(super) directory: PathBuf,
-    /// Where its session is.
+    /// Working directory of the session.
     pub(super) session_cwd: PathBuf,
     pub(super) sudo_command: Option<SudoCommand>,
-    /// Where it writes, if it is to outlive us.
+    /// Output file of a detached command.
     pub(super) file: Option<PathBuf>,
 }
 
-/// How long the command is waited for.
+/// Time limits of a command.
 struct CommandLimits {
     end: Instant,
     seconds: u64,
     silence: Option<Duration>,
-    /// When it goes to the background.
+    /// When the command moves to the background.
     background_at: Option<Instant>,
 }
 
@@ -64,7 +64,8 @@ pub(super) fn timeout_settings(cx: &ToolContext) -> CommandTimeouts {
     cx.ports.get::<CommandTimeouts>().map(|times| *times).unwrap_or_default()
 }
 
-/// How long a command is waited for, by what is said of it and by the settings.
+/// Returns the timeout of a command: the requested or the default one, capped
+/// by the settings.
 pub(super) fn command_timeout(args: &Args, cx: &ToolContext) -> Duration {
     let times = timeout_settings(cx);
     args.timeout.map_or(times.default_timeout, Duration::from_secs).min(times.max_timeout)
@@ -104,10 +105,10 @@ impl TerminalCall<'_> {
             WaitOutcome::Cancelled => Some("The command was interrupted".to_owned()),
             WaitOutcome::IdleTimeout if is_editor => Some(editor::ENDED_NOTE.to_owned()),
             WaitOutcome::IdleTimeout => Some(format!(
-                "The command was ended: it wrote nothing for {} s",
+                "The command was terminated: it wrote nothing for {} s",
                 limits.silence.unwrap_or_default().as_secs()
             )),
-            _ => Some(format!("The command was ended after {} s", limits.seconds)),
+            _ => Some(format!("The command was terminated after {} s", limits.seconds)),
         };
         if error.is_some() {
             let is_hurried = pause == WaitOutcome::Cancelled;
@@ -136,22 +137,22 @@ impl TerminalCall<'_> {
         }
         if self.args.timeout.is_some_and(|wanted| wanted > limits.seconds) {
             output.add_note(format!(
-                "A command is waited for at most {} s; use background for longer ones.",
+                "The maximum timeout is {} s; use background for longer commands.",
                 limits.seconds
             ));
         }
         if self.args.notify_on_complete || self.args.watch_patterns.is_some() {
             output.add_note(
-                "notify_on_complete and watch_patterns count in the background only; this was \
-                 waited for.",
+                "notify_on_complete and watch_patterns apply in the background only; this \
+                 command ran in the foreground.",
             );
         }
         self.add_sudo_notes(&mut output);
         Ok(output)
     }
 
-    /// Where the next command will be if this one does not move: a folder that
-    /// was named for this one is for this one only.
+    /// Returns the working directory of the next command if this one does not
+    /// change it: `workdir` applies to this command only.
     fn next_cwd(&self) -> &Path {
         if self.args.workdir.is_some() { &self.session_cwd } else { &self.directory }
     }
@@ -172,7 +173,7 @@ impl TerminalCall<'_> {
         self.job.wait(&patience(until)).await
     }
 
-    /// It goes on without anybody who waits.
+    /// Leaves the command running in the background.
     fn move_to_background(self, pause: WaitOutcome) -> Output {
         let listed = self.register_job();
         let mut output = self.describe(self.next_cwd());
@@ -182,20 +183,20 @@ impl TerminalCall<'_> {
         let (status, note) = match pause {
             WaitOutcome::AwaitingInput => (
                 "awaiting_input",
-                "It waits for somebody to type: process action=submit answers it.",
+                "The command waits for input: answer with process action=submit.",
             ),
             WaitOutcome::LiveScreen => (
                 "running",
-                "It keeps up its screen by itself and goes on in the background: process \
-                 action=keys types, poll shows the screen, kill ends it.",
+                "The command keeps updating its screen and continues in the background: \
+                 process action=keys types, poll shows the screen, kill ends it.",
             ),
-            _ => ("running", "It goes on in the background; see the process tool."),
+            _ => ("running", "The command continues in the background; see the process tool."),
         };
         output.status = Some(status);
         output.add_note(note);
         output.add_note(
-            "The session's shell is as it was before this command: what that has changed in it \
-             (folder, variables and the like) and will change is not kept.",
+            "The session's shell is as it was before this command: its changes to the \
+             directory, variables and the like are not kept.",
         );
         self.attach_monitor(&listed, &mut output);
         self.keep_askpass();
@@ -206,7 +207,7 @@ impl TerminalCall<'_> {
         let (listed, detached) = self.register_detached();
         let mut heard = Output::default();
         self.attach_monitor(&listed, &mut heard);
-        // One that cannot even start is better told at once.
+        // Report a command that fails to start at once.
         let until = Some(Instant::now() + EARLY_EXIT_WINDOW);
         let patience = WaitLimits { deadline: until, idle_timeout: None, cancel: &self.cx.cancel };
         self.job.wait(&patience).await;
@@ -238,25 +239,25 @@ impl TerminalCall<'_> {
         output.status = Some("running");
         output.add_note(match detached {
             Some(Err(error)) => format!(
-                "It is not detached, and ends with hermes: it could not be written down, so \
-                 nobody would find it again ({error}). See that there is room in {}.",
+                "It is not detached, and ends with hermes: its record could not be written \
+                 ({error}). Check the free space in {}.",
                 self.jobs.directory().display()
             ),
             Some(Ok(())) => format!(
-                "It goes on when hermes ends, and nothing ends it but process action=kill, now \
-                 or later in this folder, or `hermes processes kill {}`.",
+                "It continues after hermes exits; only process action=kill, now or later in \
+                 this directory, or `hermes processes kill {}` ends it.",
                 self.job.id
             ),
-            None => "process action=poll shows what is new; it ends with hermes.".to_owned(),
+            None => "process action=poll shows new output; it ends with hermes.".to_owned(),
         });
         if output.detached && self.job.is_proxied() {
             output.add_note(
-                "Its way to other hosts ends with hermes, and opens again with the next command of \
+                "Its network access ends with hermes, and resumes with the next command of \
                  this session.",
             );
         }
         if self.args.timeout.is_some() {
-            output.add_note("In the background there is no timeout.");
+            output.add_note("Background commands have no timeout.");
         }
         self.keep_askpass();
         Ok(output)
@@ -271,7 +272,8 @@ impl TerminalCall<'_> {
         listed
     }
 
-    /// Lists it, detached if that is wanted and can be done; why not.
+    /// Registers the job, detached if requested; the second value says whether
+    /// detaching succeeded.
     fn register_detached(&self) -> (Arc<JobHandle>, Option<Result<(), String>>) {
         let Some(file) = &self.file else { return (self.register_job(), None) };
         let (job, session) = (Arc::clone(&self.job), self.cx.session.id());
@@ -281,8 +283,8 @@ impl TerminalCall<'_> {
         }
     }
 
-    /// Elsewhere the shell finds out whether the folder is there that a command
-    /// is to run in.
+    /// Fails if a remote `workdir` does not exist, which only the remote shell
+    /// finds out.
     fn check_directory(&self, output: &Output) -> Result<(), ToolError> {
         let is_named = self.args.workdir.is_some() && !self.jobs.backend().is_local();
         if is_named && output.is_missing_directory(&self.directory, &self.job) {
@@ -291,7 +293,8 @@ impl TerminalCall<'_> {
         Ok(())
     }
 
-    /// Has the job looked after, and says what its session will hear of it.
+    /// Starts monitoring the job, and adds to `output` which notices the
+    /// session will get.
     fn attach_monitor(&self, listed: &Arc<JobHandle>, output: &mut Output) {
         let args = &self.args;
         let patterns = args.watch_patterns.iter().flatten();
@@ -316,8 +319,8 @@ impl TerminalCall<'_> {
         self.jobs.monitor(listed, attention);
     }
 
-    /// What is known of the job, with no more output than an answer can hold:
-    /// all of it counts as it is written in JSON, and each stream has its share.
+    /// Describes the job with as much output as a result can hold. Texts count
+    /// at their JSON-encoded size, and each stream has its share.
     fn sized_output(&self, folder: &Path) -> Output {
         let bounds = self.cx.ports.get::<OutputLimits>().map(|it| *it).unwrap_or_default();
         let number = |most: u64| usize::try_from(most).unwrap_or(usize::MAX);
@@ -331,7 +334,7 @@ impl TerminalCall<'_> {
             if size <= room || shown <= MIN_OUTPUT_BYTES {
                 return output;
             }
-            // In its longest form a text has another share of escapes.
+            // The share of escaped characters changes with the length shown.
             shown = (shown.min(size) / 20 * 19)
                 .min(shown.saturating_mul(room) / size)
                 .max(MIN_OUTPUT_BYTES);
@@ -342,7 +345,8 @@ impl TerminalCall<'_> {
         let mut output = self.sized_output(folder);
         if output.output_file.is_some() && !self.jobs.backend().is_local() {
             output.add_note(
-                "output_file is on the machine of hermes: the file tools read it, commands do not.",
+                "output_file is on the machine that runs hermes: file tools can read it, \
+                 commands cannot.",
             );
         }
         if let Some(raised) = &self.sudo_command {
@@ -352,12 +356,12 @@ impl TerminalCall<'_> {
     }
 
     fn add_sudo_notes(&self, output: &mut Output) {
-        // What sudo says of it, to a user and to an administrator.
+        // Messages of sudo for an ordinary user and for an administrator.
         let signs = ["no new privileges", "sudo: PERM_SUDOERS"];
         let is_held = self.job.containment.is_some() && self.args.command.contains("sudo");
         if is_held && signs.iter().any(|sign| output.output.contains(sign)) {
             output.add_note(
-                "sudo cannot work in the sandbox; it takes a permission profile without one.",
+                "sudo cannot work in the sandbox; it requires a permission profile without one.",
             );
         }
         let Some(raised) = &self.sudo_command else { return };
@@ -367,7 +371,8 @@ impl TerminalCall<'_> {
                 output.sudo_auth_failed = true;
                 output.sudo_cache_cleared = forgotten;
                 output.add_note(if forgotten {
-                    "The password for sudo was wrong and is forgotten; the next command asks again."
+                    "The sudo password was wrong and has been discarded; the next command asks \
+                     again."
                 } else {
                     "The password in SUDO_PASSWORD is wrong."
                 });
@@ -375,21 +380,21 @@ impl TerminalCall<'_> {
             SudoOutcome::NoPassword => {
                 output.sudo_auth_failed = true;
                 output.add_note(
-                    "sudo needs a password and nobody gave one. The user can type it where hermes \
-                     runs at a terminal, or set SUDO_PASSWORD.",
+                    "sudo needs a password, and none was given. The user can type it if hermes \
+                     runs in a terminal, or set SUDO_PASSWORD.",
                 );
             }
         }
     }
 
-    /// The helper for sudo stays for as long as the job runs.
+    /// Keeps the askpass helper until the job ends.
     fn keep_askpass(self) {
         let Self { sudo_command: Some(raised), job, .. } = self else { return };
         tokio::spawn(async move {
             while job.ended().is_none() {
                 tokio::time::sleep(EARLY_EXIT_WINDOW).await;
             }
-            // A wrong password is forgotten.
+            // Discards a wrong password.
             raised.outcome();
         });
     }

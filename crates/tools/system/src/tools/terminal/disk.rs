@@ -1,4 +1,4 @@
-//! A word of warning when a disk is nearly full.
+//! Warning about a nearly full disk.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -6,15 +6,16 @@ use std::time::{Duration, Instant};
 use hermes_exec::DiskSpace;
 use parking_lot::Mutex;
 
-/// It is said once in so long.
+/// Minimum time between two warnings.
 const WARNING_INTERVAL: Duration = Duration::from_secs(10 * 60);
 
-/// When it was said last.
+/// Time of the last warning.
 #[derive(Debug, Default)]
 pub(super) struct DiskWarning(Mutex<Option<Instant>>);
 
 impl DiskWarning {
-    /// What is to be said of the disks that hold these folders.
+    /// Returns a warning if a disk that holds one of these directories is
+    /// nearly full.
     pub(super) fn warning_for(&self, folders: &[&Path]) -> Option<String> {
         self.warning_for_rooms(folders.iter().filter_map(|folder| {
             let there = folder.ancestors().find(|folder| folder.exists())?;

@@ -1,26 +1,25 @@
-//! An editor that was opened where nobody can type. Vim complains that it has no
-//! terminal, goes on without one, and waits for keys for ever: `vi FILE`, or a
-//! `git commit` without a message.
+//! Detects an editor opened without a terminal. Vim prints a warning,
+//! continues, and waits for keys forever: `vi FILE`, or `git commit` without a
+//! message.
 
 use std::time::Duration;
 
 use hermes_exec::Job;
 
-/// What vim says. One that is run by a script says `--not-a-term`, and no such
-/// thing.
+/// Vim's warning. Scripts that run vim suppress it with `--not-a-term`.
 const VIM_WARNING: &str = "Vim: Warning: Input is not from a terminal";
-/// Its screen, and what was written before it was opened.
+/// Covers the editor's screen and the output before it.
 const MAX_SCANNED_BYTES: usize = 64 * 1024;
-/// How often it is looked at.
+/// Interval between checks.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// After so many looks without anything new it waits for keys.
+/// Checks without new output after which the editor counts as waiting for keys.
 const IDLE_POLLS: usize = 8;
 
-pub(super) const ENDED_NOTE: &str = "The command was ended: it has opened an editor, which waits for \
-                                keys and has no terminal. Use pty=true, or do without it: a file \
-                                tool, `git commit -m`, `EDITOR=true`";
+pub(super) const ENDED_NOTE: &str = "The command was terminated: it opened an editor, which \
+                                waits for keys but has no terminal. Use pty=true, or avoid the \
+                                editor: a file tool, `git commit -m`, `EDITOR=true`";
 
-/// Comes back when the command waits in an editor without a terminal.
+/// Returns when the command waits in an editor without a terminal.
 pub(super) async fn wait_until_opened(job: &Job) {
     let (mut seen, mut looks) = (0, 0);
     loop {
@@ -39,7 +38,7 @@ pub(super) async fn wait_until_opened(job: &Job) {
         if is_editor && looks >= IDLE_POLLS {
             return;
         }
-        // Nobody looks at what has long been silent for another reason.
+        // The command may stay silent for another reason.
         looks = looks.min(IDLE_POLLS);
     }
 }

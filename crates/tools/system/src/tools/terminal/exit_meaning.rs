@@ -1,12 +1,12 @@
-//! What an exit code means that is no failure, or a particular one.
+//! Explains exit codes that are not failures or have a specific cause.
 
 use hermes_exec::ProcessExit;
 
-/// What is said of an exit code.
+/// Meaning of an exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ExitMeaning {
     pub(super) text: &'static str,
-    /// It tells of no failure.
+    /// The code is an answer, not a failure.
     pub(super) is_answer: bool,
 }
 
@@ -20,7 +20,7 @@ impl ExitMeaning {
     }
 }
 
-/// Programs whose code 1 has a meaning of its own.
+/// Programs whose exit code 1 has a specific meaning.
 const EXIT_ONE_MEANINGS: [(&[&str], ExitMeaning); 8] = [
     (
         &["grep", "egrep", "fgrep", "rg", "ag", "ack", "zgrep"],
@@ -28,21 +28,21 @@ const EXIT_ONE_MEANINGS: [(&[&str], ExitMeaning); 8] = [
     ),
     (&["diff", "cmp", "colordiff"], ExitMeaning::answer("the files differ; no failure")),
     (&["test", "[", "[["], ExitMeaning::answer("the condition is false; no failure")),
-    (&["pgrep", "pidof"], ExitMeaning::answer("no such process runs; no failure")),
-    (&["pkill"], ExitMeaning::failure("no such process runs")),
+    (&["pgrep", "pidof"], ExitMeaning::answer("no such process; no failure")),
+    (&["pkill"], ExitMeaning::failure("no such process")),
     (&["which", "type", "command"], ExitMeaning::answer("there is no such command; no failure")),
     (&["expr"], ExitMeaning::answer("the result is zero or empty; no failure")),
-    (&["find"], ExitMeaning::failure("something could not be read, or is not there")),
+    (&["find"], ExitMeaning::failure("a path could not be read or does not exist")),
 ];
 
 const CURL_EXIT_CODES: [(i32, &str); 4] = [
-    (6, "the host name was not found"),
-    (7, "no connection to the host"),
-    (22, "the server answered with an error"),
-    (28, "it took too long"),
+    (6, "the host name could not be resolved"),
+    (7, "could not connect to the host"),
+    (22, "the server returned an error"),
+    (28, "the request took too long"),
 ];
 
-/// What the exit code of a command means, where people may take it wrongly.
+/// Explains the exit code of a command where it is easily misread.
 pub(super) fn explain_exit(command: &str, exit: ProcessExit, output: &str) -> Option<ExitMeaning> {
     let code = exit.code();
     if let Some(general) = general_meaning(code, output) {
@@ -50,7 +50,7 @@ pub(super) fn explain_exit(command: &str, exit: ProcessExit, output: &str) -> Op
     }
     let program = last_program(command)?;
     if code == 124 && program == "timeout" {
-        return Some(ExitMeaning::failure("timeout has ended it: it took too long"));
+        return Some(ExitMeaning::failure("timeout ended the command: it took too long"));
     }
     if program == "curl" {
         let known = CURL_EXIT_CODES.iter().find(|(known, _)| *known == code);
@@ -70,21 +70,21 @@ pub(super) fn explain_exit(command: &str, exit: ProcessExit, output: &str) -> Op
 
 fn general_meaning(code: i32, output: &str) -> Option<&'static str> {
     Some(match code {
-        126 => "found, but it cannot be run",
-        // A shell under `set -u` ends with the same code.
+        126 => "found, but not executable",
+        // A shell under `set -u` exits with the same code.
         127 if output.trim_end().ends_with(": unbound variable") => {
-            "a variable is not set, and set -u forbids that"
+            "a variable is not set, which set -u forbids"
         }
         127 => "there is no such command",
         130 => "interrupted",
-        137 => "killed, perhaps for want of memory",
-        139 => "it crashed (segmentation fault)",
-        143 => "asked to end (TERM)",
+        137 => "killed, possibly out of memory",
+        139 => "crashed (segmentation fault)",
+        143 => "terminated (SIGTERM)",
         _ => return None,
     })
 }
 
-/// The program of the last part of a command, which gives the code.
+/// Returns the program of the last part of a command, which sets the exit code.
 fn last_program(command: &str) -> Option<&str> {
     let last = command.rsplit(['|', ';', '\n', '&']).find(|part| !part.trim().is_empty())?;
     let is_setting = |word: &&str| {

@@ -1,4 +1,4 @@
-//! `terminal`: a command in the session's shell.
+//! `terminal`: runs a command in the session's shell.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
@@ -30,12 +30,12 @@ mod sudo;
 use answer::Output;
 use call::TerminalCall;
 
-/// The longest that settings can ask for; the tool keeps to its own limits.
+/// Largest timeout that settings can request; the tool applies its own limits.
 const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60 + 30);
 
 #[derive(Debug, Default)]
 pub(crate) struct Terminal {
-    /// Whose jobs end with the program.
+    /// The registry whose jobs end on teardown.
     jobs: OnceLock<Arc<JobRegistry>>,
     sudo: sudo::SudoPasswords,
     disk_warning: disk::DiskWarning,
@@ -44,43 +44,44 @@ pub(crate) struct Terminal {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// For bash. Folder, variables, functions, aliases and options last for the session.
+    /// For bash. Cwd, variables, functions, aliases and options persist for the
+    /// session.
     #[serde(default)]
     command: String,
     /// Return at once with a session_id for the process tool; for servers and watchers.
     #[serde(default)]
     background: bool,
-    /// Seconds, then it is ended; default 180, at most 600.
+    /// Seconds until killed; default 180, at most 600.
     #[schemars(range(min = 1))]
     timeout: Option<u64>,
-    /// Seconds, then it goes on in the background.
+    /// Seconds until it moves to the background.
     #[schemars(range(min = 1))]
     background_after: Option<u64>,
-    /// Folder for this command only.
+    /// Cwd for this command only.
     workdir: Option<String>,
-    /// A real terminal, for programs that draw or ask; answer with the process tool.
+    /// A real terminal, for interactive programs; answer with the process tool.
     #[serde(default)]
     pty: bool,
-    /// Text for its standard input, which is empty otherwise.
+    /// Text for stdin; default empty.
     stdin: Option<String>,
-    /// Give stdout and stderr apart as well.
+    /// Add separate stdout and stderr.
     #[serde(default)]
     separate: bool,
-    /// Keep its standard input open for process write and submit.
+    /// Keep stdin open for process write and submit.
     #[serde(default)]
     open_stdin: bool,
-    /// Seconds without output, then it is ended.
+    /// Seconds without output until killed.
     #[schemars(range(min = 1))]
     inactivity_timeout: Option<u64>,
-    /// In the background: tell of its end.
+    /// In the background: notify on exit.
     #[serde(default)]
     notify_on_complete: bool,
-    /// In the background: tell of lines with one of these texts.
+    /// In the background: notify of lines with any of these.
     watch_patterns: Option<Vec<String>>,
-    /// In the background, and it goes on when hermes ends.
+    /// Run in the background and outlive hermes.
     #[serde(default)]
     detach: bool,
-    /// Forget what earlier commands have left; command may be empty.
+    /// Reset the shell state first; command may be empty.
     #[serde(default)]
     reset: bool,
 }
@@ -186,7 +187,7 @@ impl Terminal {
         let job = jobs.with_timeout(limit, BackendPhase::Starting, cx, started).await?;
         if let Some(text) = args.stdin.clone().filter(|_| args.open_stdin) {
             let job = Arc::clone(&job);
-            // One that does not read it is no failure.
+            // A command that does not read its input has not failed.
             tokio::spawn(async move { job.write(text.as_bytes()).await });
         }
         let folder = directory.clone();
@@ -211,8 +212,8 @@ impl Terminal {
     }
 }
 
-/// The context of a second run, if the sandbox has stopped the first from
-/// writing somewhere and a person allows it.
+/// Returns the context of a second run, if the sandbox blocked a write of the
+/// first and the user allows it.
 async fn widened_context(output: &Output, cx: &ToolContext) -> Option<ToolContext> {
     let paths: Vec<&PathBuf> = output.blocked.iter().filter_map(|it| it.path.as_ref()).collect();
     let (Some(host), Some(held)) = (&cx.engine, &cx.confinement) else { return None };
@@ -221,7 +222,7 @@ async fn widened_context(output: &Output, cx: &ToolContext) -> Option<ToolContex
     }
     let shown = paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
     let reason = format!(
-        "The sandbox stopped the command from writing {shown}. Run it again with this allowed?"
+        "The sandbox blocked the command from writing {shown}. Run it again with this allowed?"
     );
     let effects = paths.iter().map(|path| Effect::path(Scope::FILE_WRITE, *path));
     if !host.request_approval(effects.collect(), reason).await {
@@ -239,9 +240,9 @@ async fn widened_context(output: &Output, cx: &ToolContext) -> Option<ToolContex
     Some(wider)
 }
 
-/// Has the shell start over; where the session is then. A command of the same
-/// call was judged for the folder that it is in, so it runs there, and the session
-/// stays there with it.
+/// Resets the shell and returns the session's directory. A command in the same
+/// call was ruled on for its current directory, so it runs there, and the
+/// session stays there.
 fn reset_shell(args: &Args, cx: &ToolContext) -> Result<PathBuf, ToolError> {
     if args.command.trim().is_empty() || args.workdir.is_some() {
         shell::reset_shell(cx)
@@ -251,15 +252,15 @@ fn reset_shell(args: &Args, cx: &ToolContext) -> Result<PathBuf, ToolError> {
     }
 }
 
-/// A folder that a command is to run in, if it is there. Elsewhere the shell
+/// Returns the working directory if it exists. On a remote backend the shell
 /// finds out.
 fn existing_workdir(folder: PathBuf, jobs: &JobRegistry) -> Result<PathBuf, ToolError> {
     let missing = |why: &str| workdir_not_found(&folder, why);
     match std::fs::metadata(&folder) {
         _ if !jobs.backend().is_local() => Ok(folder),
-        Ok(found) if !found.is_dir() => Err(missing("it is not a folder")),
+        Ok(found) if !found.is_dir() => Err(missing("not a directory")),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            Err(missing("there is no such folder"))
+            Err(missing("no such directory"))
         }
         _ => Ok(folder),
     }
@@ -267,10 +268,10 @@ fn existing_workdir(folder: PathBuf, jobs: &JobRegistry) -> Result<PathBuf, Tool
 
 fn workdir_not_found(folder: &Path, why: &str) -> ToolError {
     ToolError::not_found(format!("workdir {}: {why}; nothing was run", folder.display()))
-        .with_hint("Name a folder that exists.")
+        .with_hint("Give an existing directory.")
 }
 
-/// The command with its folder and its input, which may be code as well.
+/// The command with its directory and its stdin, which may also be code.
 fn resource(args: &Args, at: &WorkingDir) -> Resource {
     if args.workdir.is_none() && args.stdin.is_none() {
         return Resource::Command(args.command.clone());
@@ -285,48 +286,48 @@ fn resource(args: &Args, at: &WorkingDir) -> Resource {
 
 fn empty_command_answer(fresh: Option<&Path>) -> Result<Output, ToolError> {
     let Some(folder) = fresh else {
-        return Err(ToolError::invalid("There is no command to run"));
+        return Err(ToolError::invalid("'command' is empty"));
     };
     let mut output = Output::default();
     output.exit_code = Some(0);
     output.cwd = folder.display().to_string();
-    output.add_note("The shell starts over: folder, variables, functions, aliases.");
+    output.add_note("The shell was reset: directory, variables, functions, aliases.");
     Ok(output)
 }
 
-/// Has the command write to a file of its own, which is there when we are gone.
-/// Not in our home, where no command may write.
+/// Redirects the command's output to a separate file that outlives hermes. Not
+/// in the hermes home, where commands may not write.
 fn redirect_to_file(
     args: &Args,
     jobs: &JobRegistry,
     command: &mut String,
 ) -> Result<PathBuf, ToolError> {
     if args.pty {
-        return Err(ToolError::invalid("A command cannot be detached from its terminal")
-            .with_hint("Leave out pty, or start it inside of tmux or screen."));
+        return Err(ToolError::invalid("'detach' and 'pty' are mutually exclusive")
+            .with_hint("Leave out pty, or start the command inside tmux or screen."));
     }
     if args.stdin.is_some() || args.open_stdin {
-        return Err(ToolError::invalid("A detached command has nothing to read from").with_hint(
-            "Leave out stdin and open_stdin; what it is to read can be a file: < FILE.",
+        return Err(ToolError::invalid("'detach' excludes 'stdin' and 'open_stdin'").with_hint(
+            "Leave out stdin and open_stdin; the command can read a file: < FILE.",
         ));
     }
     if jobs.backend().name() != "local" {
-        return Err(ToolError::invalid("Only commands of this machine can be detached").with_hint(
-            "Use background. What is to go on there without hermes needs a service of that \
-                 machine, such as systemd-run or at.",
+        return Err(ToolError::invalid("Only local commands can be detached").with_hint(
+            "Use background. To outlive hermes there, use a service of that machine, such as \
+                 systemd-run or at.",
         ));
     }
     let file = jobs.detached_dir()?.join("output.log");
-    // The process writes to it by itself, whatever that is: it is for nobody else.
+    // Owner-only: the process writes to it directly, whatever the content.
     let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&file);
     made.map_err(|error| ToolError::io(file.display(), &error))?;
     let name = hermes_core::text::shell_quote(&file.to_string_lossy());
-    // On one line, so that the lines of the command keep their numbers.
+    // On one line, to keep the line numbers of the command.
     command.insert_str(0, &format!("exec >>{name} 2>&1 </dev/null || exit 126; "));
     Ok(file)
 }
 
-/// Lets the command write to its file.
+/// Allows the command to write to its output file.
 fn allow_output_file(order: &mut CommandSpec, file: &Path) {
     order.confinement = order.confinement.take().map(|held| {
         let mut held = (*held).clone();
@@ -337,7 +338,7 @@ fn allow_output_file(order: &mut CommandSpec, file: &Path) {
 
 fn input(args: &Args) -> StdinSource {
     match &args.stdin {
-        // What is given is sent as the first of it.
+        // The given text is sent first.
         _ if args.open_stdin => StdinSource::Pipe,
         Some(text) => StdinSource::Bytes(text.clone().into_bytes()),
         None => StdinSource::Empty,

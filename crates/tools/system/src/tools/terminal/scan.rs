@@ -1,15 +1,15 @@
-//! Where a command calls `sudo`: only where the word is the name of a command,
-//! not where it is text, an argument or part of a pattern.
+//! Finds `sudo` calls in a command: only where the word is the name of a
+//! command, not where it is text, an argument or part of a pattern.
 
-/// Contexts within one another that are followed.
+/// Maximum nesting of contexts.
 const MAX_NESTING: usize = 64;
 
 /// Words after which a command begins.
 const COMMAND_LEADING_WORDS: [&str; 12] =
     ["then", "do", "else", "elif", "if", "while", "until", "!", "time", "{", "}", "coproc"];
 
-/// The places of `sudo` in a command, in order. None if the command cannot be
-/// followed with certainty; then nothing in it should be changed.
+/// Returns the offsets of `sudo` in a command, in order. None if the command
+/// cannot be parsed with certainty; then it must not be changed.
 pub(super) fn find_sudos(command: &str) -> Option<Vec<usize>> {
     if !command.contains("sudo") {
         return Some(Vec::new());
@@ -40,12 +40,12 @@ enum ScanContext {
     Quoted,
 }
 
-/// A stretch of commands.
+/// A sequence of commands.
 struct CodeContext {
     close: CodeEnd,
     /// Whether the next word is the name of a command.
     starts: bool,
-    /// Whether the next word is the file of a redirection.
+    /// Whether the next word is the target of a redirection.
     is_target: bool,
     word: Option<WordSpan>,
 }
@@ -53,7 +53,7 @@ struct CodeContext {
 #[derive(Clone, Copy)]
 struct WordSpan {
     begin: usize,
-    /// Without quotes and substitutions.
+    /// Has no quotes and no substitutions.
     is_plain: bool,
 }
 
@@ -160,7 +160,8 @@ impl SudoScanner<'_> {
             }
             _ => {
                 self.mark_word(true);
-                // The next byte may be inside a character; no sign is.
+                // The next byte may be inside a UTF-8 character; no syntax byte
+                // is.
                 self.at += 1;
             }
         }
@@ -181,7 +182,8 @@ impl SudoScanner<'_> {
                 self.at += 1;
                 Some(())
             }
-            // What is in there could be anything.
+            // The expansion may contain anything; only simple ones are
+            // supported.
             (b'{', _) => {
                 let rest = self.text.get(self.at..)?;
                 let end = rest.find('}')?;
@@ -199,7 +201,7 @@ impl SudoScanner<'_> {
 
     fn open(&mut self, next: u8, in_word: bool) -> Option<()> {
         if in_word && self.text.get(..self.at)?.ends_with('=') {
-            // The words of an array; one that holds more than words is rare.
+            // Array elements; only plain words are supported.
             let rest = self.text.get(self.at..)?;
             let end = rest.find(')')?;
             (!rest.get(1..end)?.contains(['(', '`', '\'', '"', '\\'])).then_some(())?;
@@ -218,12 +220,12 @@ impl SudoScanner<'_> {
         if self.code()?.close == CodeEnd::Paren {
             return self.pop();
         }
-        // The end of a pattern.
+        // The end of a `case` pattern.
         self.begin_command();
         Some(())
     }
 
-    /// Goes on where the commands that end here were put in.
+    /// Returns to the enclosing context.
     fn pop(&mut self) -> Option<()> {
         self.end_word();
         self.stack.pop();
@@ -247,7 +249,7 @@ impl SudoScanner<'_> {
     fn redirect(&mut self) -> Option<()> {
         let text = self.text;
         let at = self.at;
-        // A number in front says which stream.
+        // A leading number is the file descriptor.
         if let Some(code) = self.code()
             && let Some(word) = code.word
             && text.get(word.begin..at)?.bytes().all(|byte| byte.is_ascii_digit())
@@ -284,7 +286,7 @@ impl SudoScanner<'_> {
         Some(())
     }
 
-    /// Passes the texts that were announced before this end of a line.
+    /// Skips the here-documents announced before this newline.
     fn skip_heredocs(&mut self) -> Option<()> {
         for (word, strips) in std::mem::take(&mut self.heredocs) {
             loop {
@@ -300,7 +302,7 @@ impl SudoScanner<'_> {
         Some(())
     }
 
-    /// A word begins here, or goes on.
+    /// Starts or continues a word.
     fn mark_word(&mut self, is_plain: bool) {
         let begin = self.at;
         if let Some(code) = self.code() {
@@ -347,8 +349,8 @@ fn is_assignment(word: &str) -> bool {
     })
 }
 
-/// Whether it would ask for a password by itself: no option says how, or that
-/// it must not.
+/// Whether `sudo` would prompt for a password: no option specifies how, or
+/// forbids it.
 fn wants_password(arguments: &str) -> bool {
     let options = arguments.split_ascii_whitespace().take_while(|word| word.starts_with('-'));
     options.into_iter().all(|word| match word.strip_prefix("--") {

@@ -1,4 +1,5 @@
-//! `sudo` in a command: a person gives the password, and nobody else sees it.
+//! `sudo` in a command: the user types the password, and the model never sees
+//! it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,25 +12,25 @@ use parking_lot::Mutex;
 
 use super::scan;
 
-/// How long a person has to type it.
+/// How long the user has to type the password.
 const PASSWORD_TIMEOUT: Duration = Duration::from_secs(45);
 
-/// A password that is shorter would be found in every text.
+/// Shorter passwords are not redacted, since they would match in any text.
 const MIN_MASKED_BYTES: usize = 4;
 
-/// What was typed before, by session.
+/// Passwords typed so far, by session.
 type PasswordCache = Arc<Mutex<HashMap<String, Secret>>>;
 
-/// The passwords of all sessions, as long as the program runs.
+/// Passwords of all sessions, for as long as the program runs.
 #[derive(Debug, Default)]
 pub(super) struct SudoPasswords {
     cache: PasswordCache,
 }
 
-/// A command whose `sudo`s know whom to ask.
+/// A command whose `sudo` calls use an askpass helper.
 #[derive(Debug)]
 pub(super) struct SudoCommand {
-    /// The command that is run instead.
+    /// The command to run instead.
     pub(super) command: String,
     askpass: AskpassHelper,
     cache: PasswordCache,
@@ -38,8 +39,8 @@ pub(super) struct SudoCommand {
 }
 
 impl SudoPasswords {
-    /// The command with a helper for its `sudo`s; none if it has no `sudo`, or
-    /// if there is nobody who could be asked.
+    /// Adds an askpass helper to the `sudo` calls of a command; none if it has
+    /// no `sudo`, or no user can be asked.
     pub(super) fn prepare(
         &self,
         command: &str,
@@ -59,7 +60,8 @@ impl SudoPasswords {
         for place in places.into_iter().rev() {
             let end = raised.get(place..).and_then(|rest| rest.find([' ', '\t']));
             raised.insert_str(place + end.unwrap_or_default(), " -A");
-            // For this one program alone, so that the shell does not keep it.
+            // For this one program only, so the shell does not keep the
+            // variable.
             raised.insert_str(place, &format!("SUDO_ASKPASS={helper} "));
         }
         let known = Arc::clone(&self.cache);
@@ -94,26 +96,26 @@ impl SudoPasswords {
             }
         };
         AskpassHelper::new(&scratch, find)
-            .map_err(|error| ToolError::io("A helper for sudo", &error))
+            .map_err(|error| ToolError::io("The askpass helper for sudo", &error))
     }
 }
 
-/// What became of a command with `sudo`.
+/// Outcome of a command with `sudo`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SudoOutcome {
-    /// Nothing that needs to be said.
+    /// Nothing to report.
     Fine,
-    /// The password was not the right one.
+    /// The password was wrong.
     WrongPassword {
-        /// Whether one was forgotten for that.
+        /// Whether a cached password was discarded.
         forgotten: bool,
     },
-    /// It was asked for, and nobody gave one.
+    /// A password was requested, and none was given.
     NoPassword,
 }
 
 impl SudoCommand {
-    /// What became of it. A wrong password is forgotten.
+    /// Returns the outcome. Discards a wrong password.
     pub(super) fn outcome(&self) -> SudoOutcome {
         if self.askpass.was_rejected() {
             let forgotten = self.cache.lock().remove(&self.session).is_some();
@@ -122,7 +124,7 @@ impl SudoCommand {
         if self.askpass.was_missing() { SudoOutcome::NoPassword } else { SudoOutcome::Fine }
     }
 
-    /// The text without the password, should the command have printed it.
+    /// Redacts the password, in case the command printed it.
     pub(super) fn redact(&self, text: &mut String) {
         let known = self.cache.lock();
         for secret in self.preset.iter().chain(known.get(&self.session)) {

@@ -1,7 +1,10 @@
-//! Repairs split surrogate pairs. Some servers cut text at UTF-16 code units,
-//! so half a pair ends one chunk and the other half starts the next.
+//! Repairs JSON with unpaired surrogates. Some programs cut text at UTF-16 code
+//! units, so half a pair ends one escape or message and the other half starts
+//! the next; JSON parsers reject both.
 
 use std::ops::Range;
+
+use serde::de::DeserializeOwned;
 
 /// Escape of the replacement character, as JSON.
 const REPLACEMENT_ESCAPE: &str = "\\ufffd";
@@ -23,14 +26,27 @@ pub fn replace_lone_surrogates(text: &str) -> Option<String> {
     (!halves.is_empty()).then_some(whole)
 }
 
+/// Parses a message, replacing unpaired surrogates and invalid UTF-8 with
+/// U+FFFD.
+///
+/// # Errors
+/// If the message is invalid JSON for another reason.
+pub fn from_slice_lossy<T: DeserializeOwned>(message: &[u8]) -> serde_json::Result<T> {
+    serde_json::from_slice(message).or_else(|error| {
+        let text = String::from_utf8_lossy(message);
+        let text = replace_lone_surrogates(&text).unwrap_or_else(|| text.into_owned());
+        serde_json::from_str(&text).map_err(|_| error)
+    })
+}
+
 /// Whether a string of the document ends with a high surrogate.
-pub(crate) fn ends_with_high(text: &str) -> bool {
+pub fn ends_with_high(text: &str) -> bool {
     trailing_high(text).is_some()
 }
 
 /// Joins a surrogate pair that is split between two documents: moves the high
 /// surrogate at the end of the first to the start of the string in the second.
-pub(crate) fn join_split_pair(first: &str, second: &str) -> (String, String) {
+pub fn join_split_pair(first: &str, second: &str) -> (String, String) {
     let mut first = first.to_owned();
     let mut second = second.to_owned();
     let follows = |half: &LoneSurrogate| {

@@ -1,50 +1,50 @@
-//! Whether this system can hold the sandbox, and what to do where it cannot.
+//! Whether this system can enforce the sandbox, and what to do if it cannot.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use hermes::core::{
+use hermes_core::{
     CallProposal, Confinement, Effect, NetworkMode, Resource, Scope, Session, ToolAnnotations,
     WorkingDir,
 };
-use hermes::policy::PermissionPolicy;
-use hermes::sandbox::SandboxSupport;
+use hermes_policy::PermissionPolicy;
+use hermes_sandbox::SandboxSupport;
 
-/// The command that has programs run with what there is.
-pub(crate) const REDUCED_COMMAND: &str = "hermes config set sandbox.missing reduced";
+/// The command that accepts the reduced sandbox.
+pub const REDUCED_COMMAND: &str = "hermes config set sandbox.missing reduced";
 
-/// What does not hold in the reduced sandbox.
-pub(crate) const REDUCED_GAPS: &str = "Landlock and seccomp still hold where commands write and \
-    which system calls they make. Protected files inside directories that they may use are not \
-    hidden, package managers use caches of their own in the temporary directory, and commands have \
-    the network of this machine, where no host is judged, unless sandbox.network is off.";
+/// What the reduced sandbox does not enforce.
+pub const REDUCED_GAPS: &str = "Landlock and seccomp still restrict where commands write \
+    and which system calls they make. Protected files inside directories that they may use are not \
+    hidden, package managers use separate caches in the temporary directory, and commands use \
+    the network of this machine, where no host is checked, unless sandbox.network is off.";
 
-/// How many namespaces a user may have where none were allowed.
+/// The namespace limit that the remedies set.
 const MANY_NAMESPACES: u64 = 15_000;
 
-/// The setting by which AppArmor keeps programs from making user namespaces.
+/// The setting by which AppArmor restricts user namespaces.
 const APPARMOR_SETTING: &str = "kernel.apparmor_restrict_unprivileged_userns";
 
-/// How a container is started in which user namespaces can be made.
+/// Flags of a container that allows user namespaces.
 const CONTAINER_FLAGS: &str =
     "docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined …";
 
-/// The mechanisms of this system, asked for once.
-pub(crate) fn support() -> &'static SandboxSupport {
+/// Returns the mechanisms of this system; probes them once.
+pub fn support() -> &'static SandboxSupport {
     static SANDBOX_SUPPORT: OnceLock<SandboxSupport> = OnceLock::new();
-    SANDBOX_SUPPORT.get_or_init(hermes::sandbox::support)
+    SANDBOX_SUPPORT.get_or_init(hermes_sandbox::support)
 }
 
-/// The mechanisms of this system in a line, with the cause of what is missing.
-pub(crate) fn summary() -> String {
-    let mut told = support().clone();
-    told.user_namespaces_error = NamespaceObstacle::find().map(|obstacle| obstacle.detail);
-    told.to_string()
+/// Describes the mechanisms of this system in one line, with the cause of what is missing.
+pub fn summary() -> String {
+    let mut support = support().clone();
+    support.user_namespaces_error = NamespaceObstacle::find().map(|obstacle| obstacle.detail);
+    support.to_string()
 }
 
-/// Whether this system has the mechanisms that a confinement needs. Whoever
-/// starts the process prepares the sandbox, and fails if it cannot.
-pub(crate) fn can_hold(confinement: &Confinement) -> Result<(), String> {
+/// Checks that this system has the mechanisms that a confinement needs. Starting
+/// a process prepares the sandbox, and fails if that is impossible.
+pub fn can_enforce(confinement: &Confinement) -> Result<(), String> {
     let support = support();
     if confinement.bubblewrap && support.bubblewrap.is_none() {
         return Err("bubblewrap is not installed".to_owned());
@@ -65,17 +65,17 @@ pub(crate) fn can_hold(confinement: &Confinement) -> Result<(), String> {
     }
     match NamespaceObstacle::find() {
         Some(obstacle) => Err(format!(
-            "{}. `{REDUCED_COMMAND}` runs commands with what there is; `hermes doctor` lists the ways \
-             to have the whole sandbox",
+            "{}. `{REDUCED_COMMAND}` runs commands in the reduced sandbox; `hermes doctor` lists the \
+             ways to enable the full one",
             obstacle.reason
         )),
         None => Ok(()),
     }
 }
 
-/// What a plain command under these permissions would be held to; none if the
-/// sandbox is switched off.
-pub(crate) fn trial_confinement(permissions: &PermissionPolicy, cwd: &Path) -> Option<Confinement> {
+/// Returns the confinement of a plain command under these permissions; none if
+/// the sandbox is off.
+pub fn trial_confinement(permissions: &PermissionPolicy, cwd: &Path) -> Option<Confinement> {
     let home = std::env::home_dir().filter(|home| home.is_absolute());
     let at = WorkingDir::new(cwd.to_owned(), home);
     let session = Session::in_memory();
@@ -93,38 +93,38 @@ pub(crate) fn trial_confinement(permissions: &PermissionPolicy, cwd: &Path) -> O
         task_id: "trial",
         depth: 0,
     });
-    // That somebody could be asked about less changes nothing of what is wanted.
+    // An approver who could accept less does not change what the rules require.
     let reduced = permissions.sandbox().is_reduced;
     confinement.map(|confinement| Confinement { reduced, ..confinement })
 }
 
-/// Why user namespaces cannot be made here, and how they can.
+/// Why user namespaces cannot be created, and the remedies.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct NamespaceObstacle {
+pub struct NamespaceObstacle {
     /// The cause as a clause.
-    pub(crate) reason: String,
-    /// The same for who knows what it is about.
-    pub(crate) detail: String,
-    /// Commands of which each, run alone, removes it.
-    pub(crate) remedies: Vec<String>,
+    pub reason: String,
+    /// The technical detail.
+    pub detail: String,
+    /// Commands, each of which removes the obstacle on its own.
+    pub remedies: Vec<String>,
 }
 
-/// What tells the causes apart.
+/// Facts that distinguish the causes.
 struct NamespaceEvidence<'a> {
     /// The value of a kernel setting, by its path below `/proc/sys`.
     setting: &'a dyn Fn(&str) -> Option<u64>,
     is_container: bool,
-    /// The program that is to make namespaces.
+    /// The program that creates namespaces.
     program: &'a Path,
-    /// What the kernel said.
+    /// The error of the kernel.
     error: &'a str,
 }
 
 impl NamespaceObstacle {
-    /// What keeps this program from making user namespaces; none if nothing does.
-    pub(crate) fn find() -> Option<Self> {
+    /// Returns what prevents this program from creating user namespaces, if anything.
+    pub fn find() -> Option<Self> {
         let error = support().user_namespaces_error.as_deref()?;
-        // Of the whole sentence, what the system said.
+        // The part of the sentence that the system reported.
         let error = error.split_once("not there: ").map_or(error, |(_, said)| said);
         let error = error.split(';').next().unwrap_or(error);
         let setting = |name: &str| {
@@ -168,7 +168,7 @@ impl NamespaceObstacle {
             };
         }
         Self {
-            reason: format!("user namespaces cannot be made ({})", evidence.error),
+            reason: format!("user namespaces cannot be created ({})", evidence.error),
             detail: evidence.error.to_owned(),
             remedies: vec![
                 sysctl_command("user.max_user_namespaces", MANY_NAMESPACES),
@@ -186,7 +186,7 @@ impl NamespaceObstacle {
     }
 }
 
-/// The line that sets a kernel setting, now and after the next start.
+/// Returns the command that sets a kernel setting, now and after a reboot.
 fn sysctl_command(name: &str, value: u64) -> String {
     format!(
         "echo '{name} = {value}' | sudo tee /etc/sysctl.d/60-hermes.conf && sudo sysctl -p \
@@ -194,7 +194,7 @@ fn sysctl_command(name: &str, value: u64) -> String {
     )
 }
 
-/// The line that lets one program make user namespaces, and no other.
+/// Returns the command that allows user namespaces for one program.
 fn apparmor_profile(program: &Path) -> String {
     format!(
         "printf 'abi <abi/4.0>,\\nprofile hermes \"{}\" flags=(unconfined) {{\\n  userns,\\n}}\\n' | \

@@ -1,0 +1,3 @@
+//! Behaviour of the library as an embedding program sees it.
+
+mod embedding;
