@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use hermes_core::WorkingDir;
+use hermes_core::{ShellScript, WorkingDir};
 
-use crate::analyze_after;
+use crate::{analyze_after, analyze_anywhere};
 
 fn categories(earlier: &str, source: &str) -> Vec<&'static str> {
     let at = WorkingDir::new("/ws", Some(PathBuf::from("/home/u")));
@@ -22,6 +22,9 @@ fn programs(earlier: &str, source: &str) -> Vec<String> {
 fn what_was_defined_before_counts() {
     assert_eq!(programs("", "tidy"), ["tidy"]);
     assert_eq!(programs("tidy () { rm -rf /ws/build; }", "tidy"), ["tidy", "rm"]);
+    for earlier in ["ls ( ) { rm -rf /ws/a; }", "ls (\\\n\t) \n{ rm -rf /ws/a; }"] {
+        assert_eq!(programs(earlier, "ls"), ["ls", "rm"], "{earlier}");
+    }
     assert_eq!(programs("shopt -s expand_aliases\nalias ls='rm -rf'", "ls /ws/a"), ["rm"]);
     assert_eq!(programs("declare -x X='rm'", "$X -rf /ws/a"), ["rm"]);
 }
@@ -79,4 +82,24 @@ fn a_value_that_may_not_be_set_is_not_believed() {
     assert_eq!(reads("X=/etc/hosts; true && X=a && cat \"$X\""), std::slice::from_ref(&a));
     assert_ne!(reads("X=/etc/hosts; false && X=a; cat \"$X\""), [a]);
     assert_eq!(reads("mkdir -p b && cd b && cmake ..; cat x"), [x]);
+}
+
+#[test]
+fn a_script_in_an_unknown_directory_gets_the_same_checks() {
+    let at = WorkingDir::new("/ws", Some(PathBuf::from("/home/u")));
+    let categories = |earlier: &str, text: &str| -> Vec<&'static str> {
+        let script = ShellScript { text: text.to_owned(), ..ShellScript::default() };
+        let analysis = analyze_anywhere(earlier, &script, &at);
+        analysis.all_findings().map(|finding| finding.category).collect()
+    };
+    let long = "a".repeat(300 * 1024);
+    assert_eq!(categories("", &long), ["too-long"]);
+    assert_eq!(categories(&long, "ls"), ["too-long"]);
+    let hidden = "echo a\u{202e}b";
+    assert!(!super::analyze(hidden, &at).findings.is_empty());
+    assert_eq!(
+        categories("", hidden),
+        super::analyze(hidden, &at).all_findings().map(|found| found.category).collect::<Vec<_>>()
+    );
+    assert!(categories("", "touch x").is_empty());
 }

@@ -165,11 +165,23 @@ impl<'w> CommandArgs<'w> {
     }
 }
 
-/// Whether one of the arguments is a help or version option.
-pub(crate) fn asks_for_help(words: &[ShellWord]) -> bool {
-    words.get(1..).unwrap_or(&[]).iter().any(|word| {
-        matches!(word.text.as_str(), "--help" | "--version" | "-help" | "-h" | "-V" | "--usage")
-    })
+/// Programs that start their work with what is a help or version option
+/// elsewhere.
+const WORKING_OPTIONS: &[(&str, &str)] =
+    &[("fsck", "-V"), ("http-server", "-V"), ("live-server", "-V"), ("telnetd", "-h")];
+
+/// Whether a program only prints its help or version. The option must be where
+/// it cannot be the value of another one. All but `--help` mean something else
+/// to some programs (`mkfs -V` is verbose, `mkfs.vfat -h` takes a number), so
+/// they must be the only argument.
+pub(crate) fn asks_for_help(program: &str, arguments: &[ShellWord]) -> bool {
+    let Some((first, rest)) = arguments.split_first() else { return false };
+    match first.text.as_str() {
+        "--help" => true,
+        "--version" | "-help" => rest.is_empty(),
+        short @ ("-h" | "-V") => rest.is_empty() && !WORKING_OPTIONS.contains(&(program, short)),
+        _ => false,
+    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,6 @@
 use super::CommandArgs;
+use crate::FindingLevel;
+use crate::corpus_tests::{findings, look};
 use crate::leaf::ShellWord;
 
 fn words(texts: &[&str]) -> Vec<ShellWord> {
@@ -50,4 +52,82 @@ fn operands_are_the_same_side_by_side_or_apart() {
     ] {
         assert_eq!(texts(&CommandArgs::parse(&words(given), &["-o"])), expected, "{given:?}");
     }
+}
+
+#[test]
+fn an_option_value_is_no_request_for_help() {
+    for source in [
+        "mkfs.ext4 -L -h /dev/sda1",
+        "mkfs.ext4 -L --help /dev/sda1",
+        "mkfs -V -t ext4 /dev/sda1",
+        "mkfs.vfat -h 0 /dev/sda1",
+        "mkswap -L -V /dev/sda1",
+        "sgdisk --version -Z /dev/sda",
+        "sgdisk -h 1 -Z /dev/sda",
+        "shutdown -h",
+        "shutdown -t --help now",
+        "shutdown -- now --help",
+    ] {
+        assert_eq!(look(source).level(), Some(FindingLevel::Block), "{source}");
+    }
+    for source in [
+        "useradd -c -h bob",
+        "iptables -A INPUT -m comment --comment --help -j DROP",
+        "ngrok http -h 80",
+        "cloudflared tunnel --name --help --url http://localhost:80",
+        "http-server -p 80 -V",
+        "fsck -V",
+        "telnetd -h",
+    ] {
+        assert_eq!(look(source).level(), Some(FindingLevel::Ask), "{source}");
+    }
+    for source in [
+        "mkfs --help",
+        "mkfs.ext4 -V",
+        "sgdisk --help",
+        "useradd --help",
+        "iptables -V",
+        "iptables -h",
+        "ngrok --help",
+        "cloudflared -h",
+        "shutdown --help",
+        "shutdown -c",
+        "shutdown --no-wall -c",
+        "du -h",
+        "ls -h",
+    ] {
+        assert_eq!(findings(source), Vec::<String>::new(), "{source}");
+    }
+}
+
+#[test]
+fn a_help_option_counts_only_where_the_program_sees_it() {
+    for source in [
+        "git push --force origin main -o --help",
+        "git clean -fdx -e --help",
+        "git checkout -- . --orphan",
+        "git checkout -- --help",
+        "aws ec2 terminate-instances --instance-ids i-1 --profile --help",
+        "pkill -l node",
+        "pkill -u -V node",
+        "serve status",
+        "ngrok --config help http 80",
+    ] {
+        assert_eq!(look(source).level(), Some(FindingLevel::Ask), "{source}");
+    }
+    for source in [
+        "git push --help",
+        "git clean --help",
+        "git checkout --help",
+        "gh pr merge --help",
+        "gh help",
+        "aws --version",
+        "killall -l",
+        "pkill --help",
+    ] {
+        assert_eq!(findings(source), Vec::<String>::new(), "{source}");
+    }
+    let tunnel = |source: &str| findings(source).contains(&"Ask tunnel".to_owned());
+    assert!(tunnel("ngrok http 80") && tunnel("npx localtunnel -p 80"));
+    assert!(!tunnel("ngrok http --help") && !tunnel("npx localtunnel --help"));
 }

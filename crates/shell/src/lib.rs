@@ -9,6 +9,7 @@ mod braces;
 mod builtins;
 mod command_pattern;
 mod embedded;
+mod env_split;
 mod eval_context;
 mod expand;
 mod git_history;
@@ -86,14 +87,7 @@ pub fn analyze_script(earlier: &str, script: &ShellScript, at: &WorkingDir) -> C
 
 /// Like [`analyze_script`], for a script that runs in an unknown directory.
 pub fn analyze_anywhere(earlier: &str, script: &ShellScript, at: &WorkingDir) -> CommandAnalysis {
-    let mut walk = walk::ShellWalk::new(at);
-    if !earlier.is_empty() {
-        walk.walk_source(earlier);
-        walk.discard_results();
-    }
-    walk.scope.cwd = None;
-    walk.walk_source_with(&script.text, &TextStream::unknown());
-    walk.finish(&script.text).0
+    analyze_walk(earlier, &script.text, &TextStream::unknown(), at, |walk| walk.scope.cwd = None)
 }
 
 fn analyze_with(
@@ -101,6 +95,17 @@ fn analyze_with(
     source: &str,
     input: &TextStream,
     at: &WorkingDir,
+) -> CommandAnalysis {
+    analyze_walk(earlier, source, input, at, |_| {})
+}
+
+/// Analyzes `source`. `prepare` changes the shell between `earlier` and it.
+fn analyze_walk(
+    earlier: &str,
+    source: &str,
+    input: &TextStream,
+    at: &WorkingDir,
+    prepare: impl FnOnce(&mut walk::ShellWalk<'_>),
 ) -> CommandAnalysis {
     let len = earlier.len().max(source.len());
     if len > MAX_SOURCE_BYTES {
@@ -113,6 +118,7 @@ fn analyze_with(
         walk.walk_source(earlier);
         walk.discard_results();
     }
+    prepare(&mut walk);
     walk.findings.extend(text::hidden_characters(source));
     walk.walk_source_with(source, input);
     let (mut analysis, others) = walk.finish(source);

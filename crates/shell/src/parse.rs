@@ -568,12 +568,12 @@ impl<'s> ShellParser<'s> {
     }
 
     fn empty_parentheses(&mut self) -> bool {
-        let inside = self.rest().get(1..).unwrap_or("").trim_start_matches([' ', '\t']);
-        if !inside.starts_with(')') {
-            return false;
-        }
-        self.pos = self.source.len() - inside.len() + 1;
-        true
+        let start = self.pos;
+        self.pos += 1;
+        self.skip_blanks();
+        let is_empty = self.consume(")");
+        self.pos = if is_empty { self.pos } else { start };
+        is_empty
     }
 }
 

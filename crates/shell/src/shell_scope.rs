@@ -324,13 +324,13 @@ impl ShellScope {
                 None => Some(ShellValue::unknown()),
             },
             _ => {
-                if name == "0" {
+                // `${00}` is `$0` as well.
+                let Some(index) = name.parse::<usize>().ok()?.checked_sub(1) else {
                     return Some(self.name.clone());
-                }
-                let number = name.parse::<usize>().ok()?;
+                };
                 Some(match &self.positional {
                     None => ShellValue::unknown(),
-                    Some(all) => match all.get(number - 1) {
+                    Some(all) => match all.get(index) {
                         Some(word) => ShellValue::from_word(word),
                         None => ShellValue { text: Some(String::new()), ..ShellValue::default() },
                     },
@@ -410,3 +410,7 @@ impl ShellScope {
         self.cwd = next.map(Into::into);
     }
 }
+
+#[cfg(test)]
+#[path = "shell_scope_tests.rs"]
+mod tests;

@@ -195,9 +195,48 @@ const PACKAGE_RUN_VALUED: &[&str] = &[
     "-c",
 ];
 
+/// Options of env that take a value, except the one that splits it into words.
+pub(crate) const ENV_VALUED: &[&str] = &["-a", "--argv0", "-C", "--chdir", "-P", "-u", "--unset"];
+
+/// Returns how many values an option of bwrap takes; `None` if it is unknown.
+pub(crate) fn bwrap_value_count(option: &str) -> Option<usize> {
+    Some(match option {
+        "--as-pid-1"
+        | "--assert-userns-disabled"
+        | "--clearenv"
+        | "--die-with-parent"
+        | "--disable-userns"
+        | "--help"
+        | "--level-prefix"
+        | "--new-session"
+        | "--share-net"
+        | "--unshare-all"
+        | "--unshare-cgroup"
+        | "--unshare-cgroup-try"
+        | "--unshare-ipc"
+        | "--unshare-net"
+        | "--unshare-pid"
+        | "--unshare-user"
+        | "--unshare-user-try"
+        | "--unshare-uts"
+        | "--version" => 0,
+        "--add-seccomp-fd" | "--args" | "--argv0" | "--block-fd" | "--cap-add" | "--cap-drop"
+        | "--chdir" | "--dev" | "--dir" | "--exec-label" | "--file-label" | "--gid"
+        | "--hostname" | "--info-fd" | "--json-status-fd" | "--lock-file" | "--mqueue"
+        | "--overlay-src" | "--perms" | "--pidns" | "--proc" | "--remount-ro" | "--ro-overlay"
+        | "--seccomp" | "--size" | "--sync-fd" | "--tmp-overlay" | "--tmpfs" | "--uid"
+        | "--unsetenv" | "--userns" | "--userns-block-fd" | "--userns2" => 1,
+        "--bind" | "--bind-data" | "--bind-fd" | "--bind-try" | "--chmod" | "--dev-bind"
+        | "--dev-bind-try" | "--file" | "--ro-bind" | "--ro-bind-data" | "--ro-bind-fd"
+        | "--ro-bind-try" | "--setenv" | "--symlink" => 2,
+        "--overlay" => 3,
+        _ => return None,
+    })
+}
+
 /// All wrappers.
 pub(crate) const WRAPPER_SPECS: &[WrapperSpec] = &[
-    assigns(&["env", "genv"], &["-u", "-C", "--unset", "--chdir", "-P"]),
+    assigns(&["env", "genv"], ENV_VALUED),
     plain(&["command", "builtin", "nohup", "setsid", "busybox", "toybox", "unbuffer", "fakeroot"]),
     valued(&["exec"], &["-a"]),
     valued(&["nice", "gnice"], &["-n", "--adjustment"]),

@@ -5,7 +5,9 @@ use hermes_core::{Effect, Scope as Permission};
 use crate::eval_context::{EffectBuilder, InnerCommand};
 use crate::leaf::{CommandFinding, LeafCommand, ShellWord};
 use crate::text_stream::TextStream;
-use crate::wrapper_table::{WrapperSpec, XARGS_VALUED, find_wrapper};
+use crate::wrapper_table::{
+    ENV_VALUED, WrapperSpec, XARGS_VALUED, bwrap_value_count, find_wrapper,
+};
 use crate::xargs::{self, PARALLEL_VALUED};
 
 /// Returns the command that a wrapper runs; None if the leaf is no wrapper.
@@ -26,9 +28,8 @@ pub(crate) fn unwrap_command(act: &mut EffectBuilder<'_>) -> Option<InnerCommand
         "su" | "runuser" | "sg" | "newgrp" => return Some(switch_user(leaf)),
         "gdb" | "lldb" | "cgdb" => return debugger_command(leaf),
         "capsh" => return Some(after_dashes(leaf, Some("bash"))),
-        "bwrap" | "start-stop-daemon" | "guix" | "nix-shell" | "nix" => {
-            return sandbox_command(leaf);
-        }
+        "bwrap" => return Some(InnerCommand::Words(bwrap_command(leaf))),
+        "start-stop-daemon" | "guix" | "nix-shell" | "nix" => return sandbox_command(leaf),
         "yarn" | "bun" | "libtool" => {
             if let Some(inner) = passthrough_command(&leaf.program, arguments) {
                 return Some(inner);
@@ -57,6 +58,10 @@ pub(crate) fn unwrap_command(act: &mut EffectBuilder<'_>) -> Option<InnerCommand
             arguments.get(at + 1..).unwrap_or(&[])
         }
     };
+    // Unlike `pnpm exec` and `yarn exec`, it installs what the project lacks.
+    if leaf.program == "npm" {
+        leaf.add_effect(Effect::any(Permission::NETWORK_FETCH));
+    }
     if let Some(inner) = special_wrapper(leaf, arguments) {
         return Some(inner);
     }
@@ -140,11 +145,48 @@ fn debugger_command(leaf: &mut LeafCommand) -> Option<InnerCommand> {
     Some(InnerCommand::Words(leaf.words.iter().skip(at + 1).cloned().collect()))
 }
 
+/// Returns the command of bwrap, whose options take up to three words each.
+fn bwrap_command(leaf: &mut LeafCommand) -> Vec<ShellWord> {
+    let mut at = 1;
+    let mut is_marked = false;
+    while let Some(word) = leaf.words.get(at) {
+        let text = word.text.as_str();
+        at += 1;
+        if text == "--" {
+            is_marked = true;
+            break;
+        }
+        if word.known && !text.starts_with("--") {
+            at -= 1;
+            break;
+        }
+        match bwrap_value_count(text).filter(|_| word.known) {
+            Some(count) => at += count,
+            None => {
+                // How many words belong to it is unknown.
+                let rest = leaf.words.get(at..).unwrap_or(&[]);
+                at += rest.iter().position(|word| word.text == "--").map_or(0, |end| end + 1);
+                break;
+            }
+        }
+    }
+    let words: Vec<ShellWord> = leaf.words.iter().skip(at).cloned().collect();
+    if !is_marked && !words.is_empty() {
+        let reason = "Runs a program in a different confinement";
+        leaf.add_finding(CommandFinding::ask("privilege", reason));
+    }
+    words
+}
+
 /// Handles programs whose options take several words and end at two dashes.
 fn sandbox_command(leaf: &mut LeafCommand) -> Option<InnerCommand> {
+    let is_daemon = leaf.program == "start-stop-daemon";
     let code = crate::args::CommandArgs::parse(
         leaf.words.get(1..).unwrap_or(&[]),
-        &["--run", "--command", "-c", "--exec", "--startas"],
+        match is_daemon {
+            true => &["-x", "--exec", "-a", "--startas"],
+            false => &["--run", "--command", "-c"],
+        },
     );
     if leaf.program == "nix-shell"
         && let Some(code) = code.value(&["--run", "--command"])
@@ -152,7 +194,8 @@ fn sandbox_command(leaf: &mut LeafCommand) -> Option<InnerCommand> {
         return Some(InnerCommand::Source(code));
     }
     let at = leaf.words.iter().position(|word| word.text == "--");
-    let program = code.value(&["--exec", "--startas"]).filter(|_| leaf.program != "nix");
+    let named = || code.value(&["-a", "--startas"]).or_else(|| code.value(&["-x", "--exec"]));
+    let program = is_daemon.then(named).flatten();
     match (at, program) {
         (Some(at), program) => {
             let mut words: Vec<ShellWord> = program.into_iter().collect();
@@ -166,20 +209,6 @@ fn sandbox_command(leaf: &mut LeafCommand) -> Option<InnerCommand> {
             if let Some(at) = at.filter(|_| leaf.program == "nix") {
                 return Some(InnerCommand::Words(
                     leaf.words.iter().skip(at + 1).cloned().collect(),
-                ));
-            }
-            if leaf.program == "bwrap" {
-                // Nothing marks the end of the options, so the command is
-                // assumed to start after the last one and its value.
-                let at = leaf.words.iter().skip(1).position(|word| !word.text.starts_with('-'));
-                let last = leaf.words.iter().rposition(|word| word.text.starts_with("--"));
-                let from = last.map_or(at.unwrap_or(0), |last| last) + 1;
-                leaf.add_finding(CommandFinding::ask(
-                    "privilege",
-                    "Runs a program in a different confinement",
-                ));
-                return Some(InnerCommand::Words(
-                    leaf.words.iter().skip(from + 1).cloned().collect(),
                 ));
             }
             None
@@ -296,7 +325,7 @@ pub(crate) fn given_variables(leaf: &LeafCommand) -> Vec<(String, ShellWord)> {
 }
 
 /// Whether an option, or the last of several in one word, takes the next word.
-fn takes_next(text: &str, valued: &[&str]) -> bool {
+pub(crate) fn takes_next(text: &str, valued: &[&str]) -> bool {
     // Long options may be abbreviated.
     let long = text.len() > 3 && text.starts_with("--");
     if valued.iter().any(|name| *name == text || long && name.starts_with(text)) {
@@ -358,22 +387,7 @@ fn special_wrapper(leaf: &mut LeafCommand, arguments: &[ShellWord]) -> Option<In
             leaf.reads_only = true;
             Some(InnerCommand::Words(Vec::new()))
         }
-        "env" => {
-            let at = arguments.iter().position(|word| {
-                word.text.starts_with("-S") || word.text.starts_with("--split-string")
-            })?;
-            let flag = arguments.get(at)?;
-            let inline =
-                flag.text.strip_prefix("-S").or_else(|| flag.text.strip_prefix("--split-string="));
-            let mut text = match inline.filter(|text| !text.is_empty()) {
-                Some(text) => ShellWord { text: text.to_owned(), ..flag.clone() },
-                None => arguments.get(at + 1)?.clone(),
-            };
-            for word in arguments.iter().skip(at + 2) {
-                text.text = format!("{} {}", text.text, word.text);
-            }
-            Some(InnerCommand::Source(text))
-        }
+        "env" | "genv" => crate::env_split::split_command(arguments, ENV_VALUED),
         "sudo" | "doas" if has(&["-s", "-i", "--shell", "--login", "-si", "-is"]) => {
             leaf.add_finding(CommandFinding::ask("privilege", "Opens a shell as another user"));
             None
@@ -460,7 +474,7 @@ fn joined_shell_source(leaf: &mut LeafCommand, input: &TextStream) -> Option<Inn
         }
         "entr" if args.has(&["-s"]) => rest.into_iter().next().map(InnerCommand::Source),
         "entr" => Some(InnerCommand::Words(rest)),
-        "parallel" => Some(xargs::parallel_commands(rest, input)),
+        "parallel" => Some(xargs::parallel_commands(leaf, rest, input)),
         "hyperfine" => {
             rest.extend(args.values(&["-p", "--prepare", "-c", "--cleanup", "-s", "--setup"]));
             Some(InnerCommand::Source(join_lines(&rest)))
@@ -536,3 +550,7 @@ fn switch_user(leaf: &mut LeafCommand) -> InnerCommand {
     let shell = (leaf.program == "su").then(|| ShellWord::literal("sh"));
     InnerCommand::Words(shell.into_iter().chain(arguments.iter().skip(at + 1).cloned()).collect())
 }
+
+#[cfg(test)]
+#[path = "wrappers_tests.rs"]
+mod tests;

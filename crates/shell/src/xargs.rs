@@ -1,10 +1,11 @@
 //! Arguments that `xargs` and `parallel` add to a command.
 
+use crate::MAX_SOURCE_BYTES;
 use crate::args::CommandArgs;
 use crate::eval_context::{EffectBuilder, InnerCommand};
 use crate::leaf::{
-    LIST_INPUT_PLACEHOLDER, NEAR_PATH_PLACEHOLDER, NUMBER_PLACEHOLDER, RuntimeExtent, ShellWord,
-    TextTaint,
+    CommandFinding, LIST_INPUT_PLACEHOLDER, LeafCommand, NEAR_PATH_PLACEHOLDER, NUMBER_PLACEHOLDER,
+    RuntimeExtent, ShellWord, TextTaint,
 };
 use crate::output_shape::is_below;
 use crate::text_stream::TextStream;
@@ -169,7 +170,11 @@ pub(crate) fn replace_mark(word: &mut ShellWord, mark: &str, value: &ShellWord) 
 
 /// Returns the command lines that parallel builds, one per argument, to be
 /// parsed by a shell.
-pub(crate) fn parallel_commands(mut rest: Vec<ShellWord>, input: &TextStream) -> InnerCommand {
+pub(crate) fn parallel_commands(
+    leaf: &mut LeafCommand,
+    mut rest: Vec<ShellWord>,
+    input: &TextStream,
+) -> InnerCommand {
     let unknown = |stream: &TextStream| ShellWord {
         text: LIST_INPUT_PLACEHOLDER.to_owned(),
         taint: stream.taint,
@@ -202,6 +207,8 @@ pub(crate) fn parallel_commands(mut rest: Vec<ShellWord>, input: &TextStream) ->
     }
     let placed = rest.iter().any(|word| word.text.contains("{}"));
     let open = given.iter().find(|word| !word.known);
+    // With a known argument beside it, every line counts.
+    let open = open.filter(|_| given.iter().all(|word| !word.known));
     if let (Some(open), true) = (open, rest.len() > 1) {
         let plain = |word: &ShellWord| !word.text.contains(char::is_whitespace);
         let taint = given.iter().fold(open.taint, |taint, word| taint.with(word.taint));
@@ -215,18 +222,41 @@ pub(crate) fn parallel_commands(mut rest: Vec<ShellWord>, input: &TextStream) ->
             return InnerCommand::Words(rest);
         }
     }
+    InnerCommand::Source(join_lines(&parallel_lines(leaf, &rest, &given, placed)))
+}
+
+/// Returns one command line per argument of parallel, with the argument at the
+/// mark if there is one (`placed`), else at the end.
+fn parallel_lines(
+    leaf: &mut LeafCommand,
+    rest: &[ShellWord],
+    given: &[ShellWord],
+    placed: bool,
+) -> Vec<ShellWord> {
+    let mut command = join_lines(rest);
+    command.text = command.text.trim_end().replace('\n', " ");
+    let marks = command.text.matches("{}").count().max(1);
     let mut all = Vec::new();
-    for argument in given.iter().take(16) {
-        let mut line = join_lines(&rest);
-        line.text = line.text.trim_end().replace('\n', " ");
+    let mut bytes = 0;
+    for argument in given {
         // The nested analysis must see where the text comes from.
         let computed = !argument.known && argument.taint.has(TextTaint::COMPUTED);
         let text = if computed { "$(cat /dev/stdin)" } else { &argument.text };
-        line.text = match placed {
-            true => line.text.replace("{}", text),
-            false => format!("{} {text}", line.text),
+        bytes += command.text.len() + marks * text.len();
+        if bytes > MAX_SOURCE_BYTES {
+            let reason = "The command has too many arguments to analyze";
+            leaf.add_finding(CommandFinding::ask("too-complex", reason));
+            break;
+        }
+        let line = match placed {
+            true => command.text.replace("{}", text),
+            false => format!("{} {text}", command.text),
         };
-        all.push(line);
+        all.push(ShellWord { text: line, ..command.clone() });
     }
-    InnerCommand::Source(join_lines(&all))
+    all
 }
+
+#[cfg(test)]
+#[path = "xargs_tests.rs"]
+mod tests;

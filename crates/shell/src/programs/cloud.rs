@@ -44,33 +44,116 @@ fn describe_change(act: &mut EffectBuilder<'_>, category: &'static str, reason: 
     act.ask(category, reason);
 }
 
+/// Options of kubectl that take a value.
+const KUBECTL_VALUED: &[&str] = &[
+    "-n",
+    "--namespace",
+    "--context",
+    "--kubeconfig",
+    "--as-group",
+    "--as-uid",
+    "--cache-dir",
+    "--certificate-authority",
+    "--client-certificate",
+    "--client-key",
+    "--password",
+    "--profile",
+    "--profile-output",
+    "--request-timeout",
+    "--tls-server-name",
+    "--username",
+    "-v",
+    "--v",
+    "--vmodule",
+    "-o",
+    "-f",
+    "-l",
+    "-c",
+    "--cluster",
+    "--user",
+    "-s",
+    "--server",
+    "--token",
+    "--as",
+];
+
+/// Options of helm that take a value.
+const HELM_VALUED: &[&str] = &[
+    "-n",
+    "--namespace",
+    "-f",
+    "--values",
+    "--set",
+    "--kube-context",
+    "--version",
+    "--kube-apiserver",
+    "--kube-token",
+    "--burst-limit",
+    "--kube-as-group",
+    "--kube-as-user",
+    "--kube-ca-file",
+    "--kube-tls-server-name",
+    "--qps",
+    "--registry-config",
+    "--repository-cache",
+    "--repository-config",
+];
+
+/// Options without a value that are often followed by another option.
+const BARE_OPTIONS: &[&str] = &[
+    "-A",
+    "--all",
+    "--all-namespaces",
+    "--atomic",
+    "-auto-approve",
+    "--create-namespace",
+    "--debug",
+    "--force",
+    "-i",
+    "--install",
+    "--recursive",
+    "-R",
+    "--reuse-values",
+    "--wait",
+    "-y",
+    "--yes",
+];
+
+/// The client's own options that are not the value of another one. What follows
+/// two dashes is for an inner command.
+fn own_options(words: &[ShellWord]) -> impl Iterator<Item = &str> {
+    let own = words.split(|word| word.text == "--").next().unwrap_or(&[]);
+    let takes_value = |word: &ShellWord| {
+        let text = word.text.as_str();
+        let is_bare = text.contains('=') || BARE_OPTIONS.contains(&text);
+        !word.known || text.starts_with('-') && !is_bare
+    };
+    let is_value =
+        move |at: usize| at.checked_sub(1).and_then(|at| own.get(at)).is_some_and(takes_value);
+    let options = own.iter().enumerate().filter(move |(at, _)| !is_value(*at));
+    options.map(|(_, word)| word.text.as_str())
+}
+
+/// Whether a client only prints its help.
 fn asks_for_help(words: &[ShellWord]) -> bool {
-    words.iter().any(|word| matches!(word.text.as_str(), "--help" | "--version" | "help"))
+    words.first().is_some_and(|word| word.text == "help")
+        || own_options(words).any(|text| text == "--help")
+}
+
+/// Whether a client only shows what it would change.
+fn is_dry_run(words: &[ShellWord], bare: bool) -> bool {
+    let is_dry = |text: &str| match text.strip_prefix("--dry-run") {
+        Some("=client" | "=server" | "=true") => true,
+        Some("") => bare,
+        _ => false,
+    };
+    // The last one counts, which may follow an option with or without a value.
+    let mut given = words.iter().filter(|word| word.text.starts_with("--dry-run"));
+    given.all(|word| is_dry(&word.text)) && own_options(words).any(is_dry)
 }
 
 fn kubectl(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
-    let args = CommandArgs::parse(
-        words,
-        &[
-            "-n",
-            "--namespace",
-            "--context",
-            "--kubeconfig",
-            "-o",
-            "-f",
-            "-l",
-            "-c",
-            "--cluster",
-            "--user",
-            "-s",
-            "--server",
-            "--token",
-            "--as",
-        ],
-    );
-    let dry = words
-        .iter()
-        .any(|word| word.text.starts_with("--dry-run=") && !word.text.ends_with("none"));
+    let args = CommandArgs::parse(words, KUBECTL_VALUED);
     match args.operand(0) {
         "get" | "describe" | "logs" | "top" | "explain" | "version" | "cluster-info"
         | "api-resources" | "api-versions" | "diff" | "events" | "auth" | "wait" | "completion"
@@ -84,7 +167,7 @@ fn kubectl(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
             describe_read(act)
         }
         "rollout" if matches!(args.operand(1), "status" | "history") => describe_read(act),
-        _ if dry || asks_for_help(words) => describe_read(act),
+        _ if is_dry_run(words, false) || asks_for_help(words) => describe_read(act),
         "port-forward" | "proxy" => {
             describe_change(act, "tunnel", "Opens a tunnel into the cluster")
         }
@@ -117,27 +200,14 @@ fn reach_server(act: &mut EffectBuilder<'_>, servers: &[ShellWord]) {
 }
 
 fn helm(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
-    let args = CommandArgs::parse(
-        words,
-        &[
-            "-n",
-            "--namespace",
-            "-f",
-            "--values",
-            "--set",
-            "--kube-context",
-            "--version",
-            "--kube-apiserver",
-            "--kube-token",
-        ],
-    );
+    let args = CommandArgs::parse(words, HELM_VALUED);
     reach_server(act, &args.values(&["--kube-apiserver"]));
     match args.operand(0) {
         "list" | "ls" | "status" | "get" | "history" | "show" | "template" | "lint" | "version"
         | "search" | "env" | "verify" | "" => describe_read(act),
         "repo" | "dependency" | "pull" => act.affect_any(Scope::NETWORK_FETCH),
         "create" | "package" => {}
-        _ if args.has(&["--dry-run"]) || asks_for_help(words) => describe_read(act),
+        _ if is_dry_run(words, true) || asks_for_help(words) => describe_read(act),
         verb => {
             let reason = format!("Changes the cluster ({verb})");
             describe_change(act, "cluster-change", &reason);
@@ -196,3 +266,7 @@ fn downloads(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool {
     args.operands.iter().skip(3).for_each(|word| act.write(word));
     true
 }
+
+#[cfg(test)]
+#[path = "cloud_tests.rs"]
+mod tests;

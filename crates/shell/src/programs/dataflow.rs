@@ -8,7 +8,7 @@ use hermes_core::{Effect, Resource, Scope};
 
 use crate::eval_context::history_loss_reason;
 use crate::git_history::damages_history;
-use crate::leaf::{CommandFinding, LeafCommand};
+use crate::leaf::{CommandFinding, LeafCommand, ShellWord};
 
 /// Adds the findings that follow from the order of the leaves.
 pub(crate) fn analyze_dataflow(leaves: &mut [LeafCommand], root: &std::path::Path) {
@@ -354,19 +354,18 @@ fn follow_links(leaf: &mut LeafCommand, links: &HashMap<PathBuf, PathBuf>) {
     }
     let mut more = Vec::new();
     let mut losses = Vec::new();
-    let goes_in = leaf.words.iter().any(|word| word.glob || word.text.ends_with('/'));
+    let spares_targets = deletes_links_only(leaf);
     for effect in leaf.effects.iter().take(256) {
         let Resource::Path(path) = &effect.resource else { continue };
         for (link, target) in links {
             if let Ok(below) = path.strip_prefix(link) {
                 let path =
                     if below.as_os_str().is_empty() { target.clone() } else { target.join(below) };
-                // Deleting a link keeps its target.
-                let is_meant =
-                    !below.as_os_str().is_empty() || effect.scope != Scope::FILE_DELETE || goes_in;
-                if is_meant
-                    && is_change(&effect.scope)
-                    && damages_history(&leaf.program, &effect.scope, &path)
+                let is_link = below.as_os_str().is_empty();
+                if is_link && effect.scope == Scope::FILE_DELETE && spares_targets {
+                    continue;
+                }
+                if is_change(&effect.scope) && damages_history(&leaf.program, &effect.scope, &path)
                 {
                     losses.push(history_loss_reason(&effect.scope, &path.to_string_lossy()));
                 }
@@ -381,6 +380,17 @@ fn follow_links(leaf: &mut LeafCommand, links: &HashMap<PathBuf, PathBuf>) {
         .for_each(|loss| leaf.add_finding(CommandFinding::ask("git-history-loss", loss)));
 }
 
+/// Whether a program that is given a link removes the link and not its target.
+/// A slash, a dot or a glob at the end means the contents of the target.
+fn deletes_links_only(leaf: &LeafCommand) -> bool {
+    let is_plain = |word: &ShellWord| {
+        let last = word.text.rsplit('/').next().unwrap_or("");
+        word.known && !word.glob && !matches!(last, "" | "." | "..")
+    };
+    matches!(leaf.program.as_str(), "rm" | "grm" | "unlink" | "gunlink" | "mv" | "gmv")
+        && leaf.words.iter().all(is_plain)
+}
+
 fn is_change(scope: &Scope) -> bool {
     [Scope::FILE_WRITE, Scope::FILE_DELETE].contains(scope)
 }
@@ -391,3 +401,7 @@ fn written_path(effect: &Effect) -> Option<PathBuf> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+#[path = "dataflow_tests.rs"]
+mod tests;

@@ -1,6 +1,8 @@
 //! Environment variables that change what other programs run, or where they
 //! connect.
 
+use std::net::IpAddr;
+
 use hermes_core::{Effect, Resource, Scope};
 
 use super::env_var_tables::{
@@ -110,8 +112,8 @@ pub(crate) fn environment_override(name: &str, value: &ShellWord) -> Option<Comm
         return ask(format!("Makes programs write to {text} ({name})"));
     }
     let unchecked = match name {
-        "GIT_SSL_NO_VERIFY" | "PYTHONHTTPSVERIFY" => !text.is_empty(),
-        "NODE_TLS_REJECT_UNAUTHORIZED" => text == "0",
+        "GIT_SSL_NO_VERIFY" => !text.is_empty(),
+        "NODE_TLS_REJECT_UNAUTHORIZED" | "PYTHONHTTPSVERIFY" => text == "0" || !value.known,
         "SSL_CERT_FILE" | "NODE_EXTRA_CA_CERTS" | "CURL_CA_BUNDLE" => text.starts_with("/tmp"),
         _ => false,
     };
@@ -258,8 +260,16 @@ pub(crate) fn proxy_effect(name: &str, value: &ShellWord) -> Option<Effect> {
 /// Whether a proxy is neither on this machine nor in its network.
 fn is_foreign_proxy(text: &str) -> bool {
     let host = super::network::proxy_host(text).unwrap_or_default();
-    let near = ["localhost", "127.", "10.", "192.168.", "172.", "::1", "host.docker.internal"];
-    !text.is_empty() && !near.iter().any(|start| host.starts_with(start)) && host.contains('.')
+    if let Ok(address) = host.parse::<IpAddr>() {
+        return !match address.to_canonical() {
+            IpAddr::V4(v4) => v4.is_loopback() || v4.is_private(),
+            IpAddr::V6(v6) => v6.is_loopback() || v6.is_unique_local(),
+        };
+    }
+    // A number is an address too; any other name without a dot is looked up in
+    // the local network.
+    let is_number = host.starts_with("0x") || host.parse::<u64>().is_ok();
+    host != "host.docker.internal" && (is_number || host.contains(['.', ':', '%']))
 }
 
 fn is_proxy(name: &str) -> bool {
@@ -275,3 +285,7 @@ fn is_proxy(name: &str) -> bool {
             | "npm_config_https_proxy"
     )
 }
+
+#[cfg(test)]
+#[path = "env_overrides_tests.rs"]
+mod tests;

@@ -116,7 +116,8 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool
     }
     let verb = rest.first().map_or("", |word| word.text.as_str()).to_owned();
     let arguments = rest.get(1..).unwrap_or(&[]);
-    if arguments.iter().any(|word| word.text == "--help") {
+    // Further on it may be the value of another option.
+    if arguments.first().is_some_and(|word| word.text == "--help") {
         act.mark_read_only();
         return true;
     }

@@ -263,10 +263,11 @@ fn tree_loss(verb: &str, arguments: &[ShellWord], args: &CommandArgs) -> Option<
 
 /// Whether `checkout` gets files rather than a branch.
 fn checks_out_files(arguments: &[ShellWord], args: &CommandArgs) -> bool {
-    if has_option(arguments, &["--help", "--orphan"]) {
+    let dashes = arguments.iter().position(|word| word.text == "--");
+    if has_option(arguments.get(..dashes.unwrap_or(arguments.len())).unwrap_or(&[]), &["--orphan"])
+    {
         return false;
     }
-    let dashes = arguments.iter().position(|word| word.text == "--");
     let branches = args.has(&["-b", "-t", "--track", "--detach", "-d"]);
     if dashes.is_some_and(|at| at + 1 < arguments.len())
         || has_option(arguments, &["-p", "--patch", "--ours", "--theirs"])

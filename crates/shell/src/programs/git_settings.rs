@@ -116,20 +116,8 @@ static USES_BY_SECTION: LazyLock<StaticNameMap<Vec<(&'static str, SettingUse)>>>
     });
 
 /// Values that make git run nothing, or a common program.
-const HARMLESS_VALUES: &[&str] = &[
-    "",
-    "/dev/null",
-    ":",
-    "cache",
-    "cat",
-    "false",
-    "less",
-    "nano",
-    "osxkeychain",
-    "store",
-    "true",
-    "vim",
-];
+const HARMLESS_VALUES: &[&str] =
+    &["", "/dev/null", ":", "cache", "cat", "false", "less", "nano", "osxkeychain", "true", "vim"];
 
 /// The use of a setting, by its lowercase name.
 fn setting_use(name: &str) -> Option<SettingUse> {
@@ -244,6 +232,9 @@ pub(super) fn judge(act: &mut EffectBuilder<'_>, setting: &ShellWord) {
     }
     let unknown = !setting.known && !setting.named;
     match setting_use(&name) {
+        Some(SettingUse::Program) if name.ends_with(".helper") && value == "store" => {
+            act.ask("env-override", format!("Makes git store passwords unencrypted ({name})"));
+        }
         Some(SettingUse::Program) if !HARMLESS_VALUES.contains(&value) => {
             ask_program_setting(act, &name)
         }

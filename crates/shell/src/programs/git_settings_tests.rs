@@ -178,3 +178,18 @@ fn what_git_does_not_know_is_deleted_after_a_question() {
         assert_eq!(findings(source), Vec::<String>::new(), "{source}");
     }
 }
+
+#[test]
+fn a_helper_that_stores_credentials_in_a_plain_file_asks() {
+    for setting in ["credential.helper store", "credential.https://h.x.helper store"] {
+        for source in forms(setting) {
+            assert!(findings(&source).contains(&"Ask env-override".to_owned()), "{source}");
+        }
+    }
+    assert!(look("git config credential.helper 'store --file x'").level().is_some());
+    for setting in ["credential.helper cache", "credential.helper osxkeychain"] {
+        for source in forms(setting) {
+            assert_eq!(findings(&source), Vec::<String>::new(), "{source}");
+        }
+    }
+}

@@ -101,10 +101,7 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let program = act.program;
     let first = words.iter().find(|word| !word.text.starts_with('-'));
     let verb = first.map_or("", |word| word.text.as_str());
-    let looks = crate::args::asks_for_help(act.words)
-        || program == "sshd"
-            && words.first().is_some_and(|word| matches!(word.text.as_str(), "-t" | "-T"))
-        || matches!(verb, "status" | "version" | "help" | "ip" | "ping" | "netcheck");
+    let looks = crate::args::asks_for_help(program, words) || only_shows(program, words);
     let through = matches!(program, "npx" | "bunx" | "pnpx" | "uvx" | "pipx")
         && (TUNNEL_NAMES.contains(verb) || SERVER_NAMES.contains(verb));
     let editor = program == "code" && verb == "tunnel";
@@ -132,6 +129,43 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     {
         act.ask("network-listen", "Listens for connections on all interfaces");
         act.affect_any(Scope::NETWORK_SEND);
+    }
+}
+
+/// Whether a tunnel or server program only checks its settings, or shows its
+/// state or the help of a subcommand.
+fn only_shows(program: &str, words: &[ShellWord]) -> bool {
+    // A program without subcommands may ignore a second word.
+    const SUBCOMMAND_PROGRAMS: &[&str] = &[
+        "bore",
+        "bunx",
+        "chisel",
+        "cloudflared",
+        "code",
+        "croc",
+        "devtunnel",
+        "ffsend",
+        "hookdeck",
+        "inlets",
+        "loclx",
+        "ngrok",
+        "npx",
+        "pnpx",
+        "tailscale",
+        "upterm",
+        "uvx",
+        "wormhole",
+        "zrok",
+    ];
+    let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+    match texts.as_slice() {
+        ["-t" | "-T", ..] => program == "sshd",
+        // A server program takes the word for a directory.
+        ["status" | "version" | "help" | "ip" | "ping" | "netcheck", ..] => {
+            TUNNEL_NAMES.contains(program)
+        }
+        [verb, "--help"] => !verb.starts_with('-') && SUBCOMMAND_PROGRAMS.contains(&program),
+        _ => false,
     }
 }
 

@@ -544,7 +544,7 @@ fn manage(act: &mut EffectBuilder<'_>, manager: &ManagerVerbs) {
     if verb == "pack" && args.operands.iter().skip(1).any(|word| !is_path_operand(&word.text)) {
         act.affect_any(Scope::NETWORK_FETCH);
     }
-    if act.program == "npm" && verb == "exec" || verb == "x" {
+    if matches!((act.program, verb), ("npm" | "pixi", "exec" | "x") | ("bun", "x")) {
         act.affect_any(Scope::NETWORK_FETCH);
     }
 }
@@ -591,3 +591,7 @@ fn arch(act: &mut EffectBuilder<'_>) {
         act.ask("system-packages", "Changes system packages");
     }
 }
+
+#[cfg(test)]
+#[path = "packages_tests.rs"]
+mod tests;

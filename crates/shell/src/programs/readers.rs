@@ -324,13 +324,11 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool
         {
             act.ask("system-setting", "Clears the kernel log");
         }
-        "journalctl"
-            if words.iter().any(|word| {
-                word.text.starts_with("--vacuum") || word.text.starts_with("--rotate")
-            }) =>
-        {
+        "journalctl" if words.iter().any(|word| word.text.starts_with("--vacuum")) => {
             act.ask("data-loss", "Deletes system logs");
         }
+        // Starts new log files and deletes nothing.
+        "journalctl" if words.iter().any(|word| word.text == "--rotate") => {}
         "fuser"
             if words.iter().any(|word| word.text.starts_with('-') && word.text.contains('k')) =>
         {
@@ -465,3 +463,7 @@ fn read_query_files(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         act.affect_any(Scope::ENV_READ);
     }
 }
+
+#[cfg(test)]
+#[path = "readers_tests.rs"]
+mod tests;

@@ -229,7 +229,7 @@ fn check_always_ask(act: &mut EffectBuilder<'_>, program: &str) -> bool {
         LazyLock::new(|| by_name(ALWAYS_ASK_PROGRAMS, |(names, _, _)| names));
     let Some((_, category, reason)) = ALWAYS_ASK_BY_NAME.get(program) else { return false };
     let texts: Vec<&str> = act.arguments().iter().map(|word| word.text.as_str()).collect();
-    let looks = asks_for_help(act.words)
+    let looks = asks_for_help(program, act.arguments())
         || match program {
             "iptables" | "ip6tables" => texts.iter().any(|text| {
                 matches!(*text, "-L" | "-S" | "--list" | "-nL" | "-nvL" | "-vnL" | "--list-rules")
@@ -292,14 +292,14 @@ fn is_mkfs(program: &str) -> bool {
 }
 
 fn format_disk(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
-    if asks_for_help(act.words) || CommandArgs::parse(words, &[]).operands.is_empty() {
+    if asks_for_help(act.program, words) || CommandArgs::parse(words, &[]).operands.is_empty() {
         return act.mark_read_only();
     }
     act.block("format-disk", "Formats a disk and erases its contents");
 }
 
 fn disks(act: &mut EffectBuilder<'_>, program: &str, words: &[ShellWord]) {
-    if asks_for_help(act.words) {
+    if asks_for_help(program, words) {
         return act.mark_read_only();
     }
     let has = |names: &[&str]| words.iter().any(|word| names.contains(&word.text.as_str()));
@@ -362,8 +362,8 @@ fn disks(act: &mut EffectBuilder<'_>, program: &str, words: &[ShellWord]) {
 }
 
 fn power(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
-    let has = |names: &[&str]| words.iter().any(|word| names.contains(&word.text.as_str()));
-    if has(&["--help", "--version", "-c", "--show"]) {
+    let first = words.iter().map(|word| word.text.as_str()).find(|text| *text != "--no-wall");
+    if matches!(first, Some("--help" | "--version" | "-c" | "--show")) {
         return act.mark_read_only();
     }
     act.block("power-off", "Shuts down or reboots the machine");
@@ -433,10 +433,8 @@ fn kill(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
 
 fn kill_by_name(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     act.affect_any(Scope::PROCESS_MANAGE);
-    if words
-        .iter()
-        .any(|word| matches!(word.text.as_str(), "-l" | "--list" | "--help" | "--version" | "-V"))
-    {
+    let lists = matches!(words, [only] if matches!(only.text.as_str(), "-l" | "--list"));
+    if lists || asks_for_help(act.program, words) {
         return act.mark_read_only();
     }
     if words.iter().any(|word| !word.text.starts_with('-') && word.text.contains("hermes")) {

@@ -111,12 +111,26 @@ fn has_scheme(word: &ShellWord) -> bool {
 /// Whether the arguments only ask for help or the version.
 pub(super) fn asks_about_itself(words: &[ShellWord]) -> bool {
     let first = words.first().map_or("", |word| word.text.as_str());
-    let last = words.last().map_or("", |word| word.text.as_str());
     let alone = words.len() == 1;
-    matches!(last, "--help" | "-help")
-        || matches!(first, "--version" | "-version" | "help")
+    // After an option without `=` it may be that option's value.
+    let ends_with_help = match words {
+        [.., before, last] => {
+            let takes_value = before.text.starts_with('-') && !before.text.contains('=');
+            let is_inner = words.iter().any(|word| word.text == "--");
+            matches!(last.text.as_str(), "--help" | "-help")
+                && before.known
+                && !takes_value
+                && !is_inner
+        }
+        _ => matches!(first, "--help" | "-help"),
+    };
+    ends_with_help
+        || first == "help"
         || (alone
-            && matches!(first, "version" | "-v" | "-V" | "-h" | "--usage" | "-vV" | "-version"))
+            && matches!(
+                first,
+                "version" | "-v" | "-V" | "-h" | "--usage" | "-vV" | "-version" | "--version"
+            ))
 }
 
 fn matches_verb(list: &str, verbs: &[&ShellWord], words: &[ShellWord]) -> bool {
