@@ -52,7 +52,7 @@ pub struct AgentParts {
 
 impl std::fmt::Debug for AgentParts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Makeup")
+        f.debug_struct("AgentParts")
             .field("model", &self.model)
             .field("tools", &self.tools.len())
             .field("manner", &self.params)

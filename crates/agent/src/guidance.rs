@@ -70,7 +70,7 @@ pub struct ProjectGuidance {
 
 impl std::fmt::Debug for ProjectGuidance {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Guidance").field("root", &self.root).finish_non_exhaustive()
+        f.debug_struct("ProjectGuidance").field("root", &self.root).finish_non_exhaustive()
     }
 }
 

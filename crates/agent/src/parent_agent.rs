@@ -39,7 +39,7 @@ impl ParentAgent {
 
 impl fmt::Debug for ParentAgent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Standing")
+        f.debug_struct("ParentAgent")
             .field("depth", &self.depth)
             .field("model", &self.model)
             .finish_non_exhaustive()

@@ -26,7 +26,7 @@ impl ProgressHooks<'_> {
 
 impl fmt::Debug for ProgressHooks<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Oversight")
+        f.write_str("ProgressHooks")
     }
 }
 

@@ -53,7 +53,7 @@ pub(crate) struct LogKey([u8; 32]);
 
 impl fmt::Debug for LogKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Key(…)")
+        f.write_str("LogKey(…)")
     }
 }
 

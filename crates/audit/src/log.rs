@@ -59,7 +59,7 @@ pub struct AuditLog {
 
 impl fmt::Debug for AuditLog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Log").field("folder", &self.shared.folder).finish_non_exhaustive()
+        f.debug_struct("AuditLog").field("folder", &self.shared.folder).finish_non_exhaustive()
     }
 }
 

@@ -24,7 +24,7 @@ pub struct ScreenOptions {
 
 impl fmt::Debug for ScreenOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Look")
+        f.debug_struct("ScreenOptions")
             .field("history", &self.history)
             .field("completer", &self.completer.is_some())
             .field("placeholder", &self.placeholder)

@@ -156,8 +156,14 @@ fn unquote(name: &str) -> String {
             None => {
                 let Some((&escaped, after)) = after.split_first() else { break };
                 bytes.push(match escaped {
-                    b'n' => b'\n',
+                    b'a' => 0x07,
+                    b'b' => 0x08,
                     b't' => b'\t',
+                    b'n' => b'\n',
+                    b'v' => 0x0b,
+                    b'f' => 0x0c,
+                    b'r' => b'\r',
+                    // A quote or a backslash.
                     other => other,
                 });
                 rest = after;

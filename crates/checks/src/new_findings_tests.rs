@@ -47,3 +47,9 @@ fn lines_of_a_diff_are_those_of_the_new_file() {
     let whole = LintFinding::new("x", "", LintSeverity::Info);
     assert!(changed.touches("a.py", &whole) && !changed.touches("other.py", &whole));
 }
+
+#[test]
+fn every_escape_in_a_file_name_of_git_is_decoded() {
+    let name = r#""\a\b\t\n\v\f\r\"\\\303\244""#;
+    assert_eq!(unquote(name), "\u{7}\u{8}\t\n\u{b}\u{c}\r\"\\\u{e4}");
+}

@@ -111,7 +111,7 @@ impl ConfigDocument {
 
 impl fmt::Debug for ConfigDocument {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Document")
+        f.debug_struct("ConfigDocument")
             .field("name", &self.source.name)
             .field("bytes", &self.source.text.len())
             .finish_non_exhaustive()

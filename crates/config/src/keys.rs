@@ -163,7 +163,7 @@ keys! {
     MODEL_BASE_URL: Option<String> = "model.base_url", SettingKind::Text, DefaultValue::Unset;
         "Base URL of the model server, such as http://127.0.0.1:8080/v1. If unset, the \
          provider's URL."
-    MODEL_API_MODE: Option<String> = "model.api_mode", SettingKind::Choice(&["chat_completions", "codex_responses", "responses", "anthropic_messages", "gemini", "bedrock_converse", "codex_app_server"]), DefaultValue::Unset;
+    MODEL_API_MODE: Option<String> = "model.api_mode", SettingKind::Choice(&["chat_completions", "codex_responses", "responses", "anthropic_messages", "gemini"]), DefaultValue::Unset;
         "API of the model server: chat_completions, responses, anthropic_messages or gemini. \
          If unset, derived from the URL."
     MODEL_MAX_TOKENS: Option<u64> = "model.max_tokens", POSITIVE_COUNT, DefaultValue::Unset;

@@ -79,7 +79,7 @@ pub(crate) fn run_child(
     let (lines, said) = mpsc::channel();
     let (tail, messages) = mpsc::channel();
     if let Some(stdout) = child.stdout.take() {
-        std::thread::spawn(move || read_lines(stdout, &lines));
+        std::thread::spawn(move || read_lines(stdout, MAX_LINE_BYTES, &lines));
     }
     if let Some(stderr) = child.stderr.take() {
         std::thread::spawn(move || tail.send(read_tail(stderr)));
@@ -141,18 +141,23 @@ fn has_exited(pid: Pid) -> io::Result<bool> {
     Ok(waitid(WaitId::Pid(pid), how)?.is_some())
 }
 
-/// Sends each line that is a JSON object.
-fn read_lines(from: impl Read, to: &Sender<Value>) {
+/// Sends each line that is a JSON object, and ignores longer ones.
+fn read_lines(from: impl Read, max_bytes: usize, to: &Sender<Value>) {
     let mut from = BufReader::new(from);
     let mut line = Vec::new();
+    let mut is_too_long = false;
     loop {
         line.clear();
-        let room = u64::try_from(MAX_LINE_BYTES).unwrap_or(u64::MAX);
+        let room = u64::try_from(max_bytes).unwrap_or(u64::MAX);
         match from.by_ref().take(room).read_until(b'\n', &mut line) {
             Ok(0) | Err(_) => return,
-            // The rest of a longer line is read as further lines, which are not
-            // JSON.
             Ok(_) => {}
+        }
+        // A piece of a longer line may look like an object.
+        let was_too_long = is_too_long;
+        is_too_long = line.len() >= max_bytes && !line.ends_with(b"\n");
+        if was_too_long || is_too_long {
+            continue;
         }
         if let Ok(value @ Value::Object(_)) = serde_json::from_slice::<Value>(&line)
             && to.send(value).is_err()
@@ -176,3 +181,7 @@ fn read_tail(mut from: impl Read) -> String {
     let from = kept.len().saturating_sub(STDERR_TAIL_BYTES);
     String::from_utf8_lossy(kept.get(from..).unwrap_or_default()).into_owned()
 }
+
+#[cfg(test)]
+#[path = "child_process_tests.rs"]
+mod tests;

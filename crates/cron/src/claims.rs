@@ -81,9 +81,8 @@ impl JobStore {
         now: Timestamp,
     ) -> Result<(Vec<RunClaim>, Vec<JobRun>), CronError> {
         let now = truncate_to_second(now);
-        let mut claims = Vec::new();
-        let mut skipped = Vec::new();
-        self.update(now, |document| {
+        let claim_due = |document: &mut JobsDocument| {
+            let (mut claims, mut skipped) = (Vec::new(), Vec::new());
             let mut due: Vec<(Timestamp, String)> = document
                 .jobs()
                 .filter(|job| job.held.is_none() && job.unsupported_field().is_none())
@@ -94,9 +93,15 @@ impl JobStore {
                 let Some(job) = document.get_mut(&id) else { continue };
                 self.claim_job(job, most, lease, now, &mut claims, &mut skipped)?;
             }
-            Ok(())
-        })?;
-        Ok((claims, skipped))
+            Ok((claims, skipped))
+        };
+        // Only after the jobs file: if it cannot be written, the same runs are
+        // skipped again. A run that cannot be recorded must not cost the claims.
+        self.update_then(now, claim_due, |(_, skipped): &(Vec<RunClaim>, Vec<JobRun>)| {
+            for run in skipped {
+                let _ = history::append(&self.dir, run);
+            }
+        })
     }
 
     /// Claims a run of this job, regardless of its schedule.
@@ -151,9 +156,7 @@ impl JobStore {
             ClaimPlan::Skip { slot, missed, next } => {
                 job.next_run_at = next;
                 job.finish_if_done(true);
-                let run = self.unstarted_run(job, slot, missed, RunStatus::Skipped, now);
-                history::append(&self.dir, &run)?;
-                skipped.push(run);
+                skipped.push(self.unstarted_run(job, slot, missed, RunStatus::Skipped, now));
             }
             ClaimPlan::Run { .. } if claims.len() >= most => {}
             ClaimPlan::Run { slot, missed, next, attempt, asked } => {
@@ -170,7 +173,6 @@ impl JobStore {
                 if let Err(error) = check_prompt(&job.prompt) {
                     let mut run = self.unstarted_run(job, slot, missed, RunStatus::Refused, now);
                     run.error = Some(error.to_string());
-                    history::append(&self.dir, &run)?;
                     job.enabled = false;
                     job.state = JobState::Paused;
                     job.paused_at = Some(now);

@@ -264,6 +264,28 @@ fn the_history_is_bounded_and_a_torn_line_does_no_harm() {
     assert_eq!((runs.len(), runs[0].due, runs[1].due), (100, noon(251), noon(249)));
 }
 
+#[test]
+fn a_claim_that_fails_does_not_record_a_skipped_run() {
+    let (_home, jobs) = home();
+    let late = add(&jobs, "0 * * * *", missed(MissedRunPolicy::Skip));
+    let draft = JobDraft {
+        prompt: "Say what is new.".into(),
+        schedule: "in 61m".into(),
+        change: JobChange { name: Some("other".into()), ..JobChange::default() },
+    };
+    jobs.add(draft, noon(0)).unwrap();
+    let now = noon(60 * 3 + 45);
+    // The second job cannot be claimed.
+    let runs = jobs.dir().join(RUNS_DIR);
+    std::fs::write(&runs, "").unwrap();
+    jobs.claim(10, LEASE, now).unwrap_err();
+    assert_eq!(statuses(&jobs, &late), []);
+    std::fs::remove_file(&runs).unwrap();
+    let (claims, skipped) = jobs.claim(10, LEASE, now).unwrap();
+    assert_eq!((claims.len(), skipped.len()), (1, 1));
+    assert_eq!(statuses(&jobs, &late), [RunStatus::Skipped]);
+}
+
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Wait(i64),

@@ -169,7 +169,7 @@ pub struct CronDaemon<'a> {
 
 impl std::fmt::Debug for CronDaemon<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Daemon")
+        f.debug_struct("CronDaemon")
             .field("jobs", &self.jobs)
             .field("settings", &self.settings)
             .finish_non_exhaustive()

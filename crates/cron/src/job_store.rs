@@ -278,6 +278,17 @@ impl JobStore {
         now: Timestamp,
         change: impl FnOnce(&mut JobsDocument) -> Result<T, CronError>,
     ) -> Result<T, CronError> {
+        self.update_then(now, change, |_| {})
+    }
+
+    /// Like [`Self::update`], and calls `then` under the lock once the change is
+    /// written.
+    pub(crate) fn update_then<T>(
+        &self,
+        now: Timestamp,
+        change: impl FnOnce(&mut JobsDocument) -> Result<T, CronError>,
+        then: impl FnOnce(&T),
+    ) -> Result<T, CronError> {
         files::create_private_dir(&self.dir)?;
         let _lock = files::lock(&self.dir.join(".jobs.lock"))?;
         let path = self.file();
@@ -290,6 +301,7 @@ impl JobStore {
         if before.as_ref() != Some(&text) {
             files::write(&path, &text)?;
         }
+        then(&answer);
         Ok(answer)
     }
 

@@ -175,7 +175,7 @@ impl SubagentPool {
 
 impl fmt::Debug for SubagentPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Crew").field("settings", &self.settings).finish_non_exhaustive()
+        f.debug_struct("SubagentPool").field("settings", &self.settings).finish_non_exhaustive()
     }
 }
 

@@ -191,7 +191,7 @@ impl AvailabilityCache {
 
 impl fmt::Debug for AvailabilityCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Checks({} answers)", self.lock().len())
+        write!(f, "AvailabilityCache({} answers)", self.lock().len())
     }
 }
 

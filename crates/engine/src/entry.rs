@@ -204,6 +204,6 @@ impl ToolEntry {
 
 impl fmt::Debug for ToolEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Entry({}:{})", self.toolset(), self.name())
+        write!(f, "ToolEntry({}:{})", self.toolset(), self.name())
     }
 }

@@ -47,6 +47,6 @@ impl ProgressSink for ProgressForwarder {
 
 impl fmt::Debug for ProgressForwarder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Signs").field("call", &self.call).finish_non_exhaustive()
+        f.debug_struct("ProgressForwarder").field("call", &self.call).finish_non_exhaustive()
     }
 }

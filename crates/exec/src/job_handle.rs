@@ -38,7 +38,7 @@ pub struct JobHandle {
 
 impl fmt::Debug for JobHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Listed")
+        f.debug_struct("JobHandle")
             .field("job", &self.job)
             .field("session", &self.session)
             .field("detached", &self.detached)

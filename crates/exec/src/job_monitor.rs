@@ -44,7 +44,7 @@ pub struct MonitorOptions {
 
 impl std::fmt::Debug for MonitorOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Attention")
+        f.debug_struct("MonitorOptions")
             .field("end", &self.notify_end)
             .field("patterns", &self.patterns)
             .field("silence", &self.idle_timeout)

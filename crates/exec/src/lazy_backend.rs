@@ -40,7 +40,7 @@ type OpeningReceiver = watch::Receiver<Option<(Result<Arc<HostFacts>, ToolError>
 
 impl fmt::Debug for LazyBackend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Patient").field("inner", &self.inner).finish_non_exhaustive()
+        f.debug_struct("LazyBackend").field("inner", &self.inner).finish_non_exhaustive()
     }
 }
 

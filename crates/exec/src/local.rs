@@ -32,6 +32,7 @@ use crate::screen::pty::{self, PtyPair};
 use crate::tree::{self, JobRoot, Signal};
 
 /// Pipe capacity, large enough that a program with much output seldom blocks.
+#[cfg(target_os = "linux")]
 const PIPE_BYTES: usize = 1024 * 1024;
 
 /// Prepared sandboxes to cache.

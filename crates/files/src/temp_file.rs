@@ -98,36 +98,48 @@ impl TempFile {
 
     /// Gives it the name of its target, and parks the old target under an
     /// unused name.
-    pub(crate) fn persist_parking_old(
+    pub(crate) fn persist_parking_old(self, name: &OsStr, aside: &OsStr) -> io::Result<ParkedFile> {
+        self.persist_parking_with(name, aside, |folder, one, other| {
+            rustix::fs::renameat_with(folder, one, folder, other, RenameFlags::EXCHANGE)
+        })
+    }
+
+    fn persist_parking_with(
         mut self,
         name: &OsStr,
         aside: &OsStr,
+        exchange: impl FnOnce(BorrowedFd<'_>, &OsStr, &OsStr) -> Result<(), Errno>,
     ) -> io::Result<ParkedFile> {
         let own = self.own_name()?;
         move_entry(&self.folder, &own, &self.folder, aside, ExistingFile::Refuse)?;
         self.name = Some(aside.to_owned());
-        let own = aside.to_owned();
         let held = hold_open(self.folder.as_fd(), name);
-        let exchange = RenameFlags::EXCHANGE;
-        let aside =
-            match rustix::fs::renameat_with(&self.folder, &own, &self.folder, name, exchange) {
-                Ok(()) => own,
-                // No support for the exchange: hard link the old file instead.
-                Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-                    let folder = self.folder.as_fd();
-                    let (aside, ()) = with_free_name(|aside| {
-                        rustix::fs::linkat(folder, name, folder, aside, AtFlags::empty())
-                    })?;
-                    if let Err(error) = rustix::fs::renameat(folder, &own, folder, name) {
-                        let _ = rustix::fs::unlinkat(folder, &aside, AtFlags::empty());
-                        return Err(error.into());
-                    }
-                    aside
-                }
-                Err(error) => return Err(error.into()),
-            };
+        match exchange(self.folder.as_fd(), aside, name) {
+            Ok(()) => {}
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+                self.replace_with_link(name, aside)?;
+            }
+            Err(error) => return Err(error.into()),
+        }
         self.name = None;
-        Ok(ParkedFile { folder: self.folder.try_clone()?, name: Some(aside), _held: held })
+        let name = Some(aside.to_owned());
+        Ok(ParkedFile { folder: self.folder.try_clone()?, name, _held: held })
+    }
+
+    /// Does the same without an exchange: hard links the old file as `aside`,
+    /// where the rollback of an interrupted change looks for it, and renames the
+    /// new one.
+    fn replace_with_link(&mut self, name: &OsStr, aside: &OsStr) -> io::Result<()> {
+        let own = ScratchKind::File.new_name();
+        move_entry(&self.folder, aside, &self.folder, &own, ExistingFile::Refuse)?;
+        self.name = Some(own.clone());
+        let folder = self.folder.as_fd();
+        rustix::fs::linkat(folder, name, folder, aside, AtFlags::empty())?;
+        if let Err(error) = rustix::fs::renameat(folder, &own, folder, name) {
+            let _ = rustix::fs::unlinkat(folder, aside, AtFlags::empty());
+            return Err(error.into());
+        }
+        Ok(())
     }
 
     fn link_as(&self, name: &OsStr) -> Result<(), Errno> {

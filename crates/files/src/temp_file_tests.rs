@@ -95,3 +95,24 @@ fn a_swap_puts_the_old_file_aside() {
     assert_eq!(fs::read_to_string(&path).expect("read"), "old");
     assert_eq!(names(&folder), ["a"]);
 }
+
+#[test]
+fn without_an_exchange_the_old_file_is_parked_under_the_given_name() {
+    let folder = tempfile::tempdir().expect("folder");
+    let spot = spot(&folder, "a");
+    let path = folder.path().join("a");
+    fs::write(&path, "old").expect("file");
+    let mut temporary = TempFile::create(spot.dir.as_fd(), 0o600).expect("file");
+    temporary.file.write_all(b"new").expect("write");
+    let aside = ScratchKind::File.new_name();
+    let parked = temporary
+        .persist_parking_with(&spot.name, &aside, |_, _, _| Err(Errno::INVAL))
+        .expect("replace");
+    assert_eq!(fs::read_to_string(&path).expect("read"), "new");
+    // A rollback after a crash looks for it there.
+    assert_eq!(fs::read_to_string(folder.path().join(&aside)).expect("read"), "old");
+    assert_eq!(names(&folder).len(), 2);
+    parked.restore(&spot.name, ExistingFile::Replace).expect("back");
+    assert_eq!(fs::read_to_string(&path).expect("read"), "old");
+    assert_eq!(names(&folder), ["a"]);
+}

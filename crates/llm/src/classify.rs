@@ -290,7 +290,7 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     }
     let when = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(said).ok()?;
     let left = when.as_second() - jiff::Timestamp::now().as_second();
-    Some(Duration::from_secs(u64::try_from(left).unwrap_or(0)))
+    bounded_duration(left as f64, 1.0)
 }
 
 /// Returns the retry delay given in the error details, in Google's format.

@@ -198,3 +198,12 @@ fn what_is_wrong_where_is_told_in_words() {
     let fault = classify(Some(422), None, body);
     assert_eq!(fault.message, "field required: body.messages.0 (422)");
 }
+
+#[test]
+fn a_date_far_in_the_future_delays_a_retry_by_no_more_than_a_day() {
+    let mut headers = HeaderMap::new();
+    let date = "Mon, 21 Oct 2915 07:28:00 GMT";
+    headers.insert("retry-after", reqwest::header::HeaderValue::from_static(date));
+    let delay = classify(Some(429), Some(&headers), "").retry_after;
+    assert_eq!(delay, Some(Duration::from_secs(86_400)));
+}

@@ -400,6 +400,6 @@ impl RestartableReply {
 impl fmt::Debug for FallbackModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = self.0.routes.iter().map(|seat| (seat.name(), seat.keys.len()));
-        f.debug_tuple("Steady").field(&names.collect::<Vec<_>>()).finish()
+        f.debug_tuple("FallbackModel").field(&names.collect::<Vec<_>>()).finish()
     }
 }

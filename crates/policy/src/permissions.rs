@@ -72,7 +72,7 @@ pub struct EnforcementSettings {
 
 impl fmt::Debug for EnforcementSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Settings")
+        f.debug_struct("EnforcementSettings")
             .field("mode", &self.mode)
             .field("approvals", &self.approvals)
             .finish_non_exhaustive()
@@ -400,7 +400,7 @@ impl Policy for PermissionPolicy {
 
 impl fmt::Debug for PermissionPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Permissions")
+        f.debug_struct("PermissionPolicy")
             .field("profile", &self.rules.profile.name)
             .field("settings", &self.settings)
             .finish_non_exhaustive()

@@ -1,7 +1,7 @@
 //! This program as a bundle: the executable, its shared libraries and its
 //! loader, so it also runs on hosts that lack them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::io::{self, Read, Write as _};
 use std::os::unix::fs::MetadataExt;
@@ -59,7 +59,7 @@ impl ProgramBundle {
             }
             pieces.push(BundledFile { name: name.to_owned(), source: library });
         }
-        pieces.dedup_by(|one, other| one.name == other.name);
+        drop_duplicate_names(&mut pieces);
         let mut bundle =
             Self { hash: String::new(), files: pieces, links: links.into_iter().collect() };
         match cache {
@@ -162,6 +162,13 @@ impl ProgramBundle {
         }
         archive.into_inner()
     }
+}
+
+/// Keeps the first file of each name; the same library may be mapped from
+/// several directories.
+fn drop_duplicate_names(files: &mut Vec<BundledFile>) {
+    let mut seen = HashSet::new();
+    files.retain(|file| seen.insert(file.name.clone()));
 }
 
 fn tar_header(kind: tar::EntryType) -> tar::Header {

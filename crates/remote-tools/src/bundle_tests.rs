@@ -45,3 +45,14 @@ fn the_same_build_has_the_same_hash_with_and_without_a_cache() {
         ProgramBundle::for_executable(&program, Some(cache.path())).unwrap().hash
     );
 }
+
+#[test]
+fn a_library_that_is_mapped_from_two_directories_is_bundled_once() {
+    let file = |path: &str| BundledFile {
+        name: Path::new(path).file_name().unwrap().to_str().unwrap().to_owned(),
+        source: path.into(),
+    };
+    let mut files = vec![file("/a/libx.so.1"), file("/a/liby.so.1"), file("/b/libx.so.1")];
+    drop_duplicate_names(&mut files);
+    assert_eq!(files, [file("/a/libx.so.1"), file("/a/liby.so.1")]);
+}

@@ -86,7 +86,7 @@ pub struct RemoteToolHost {
 
 impl fmt::Debug for RemoteToolHost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Hands").field("backend", &self.backend).finish_non_exhaustive()
+        f.debug_struct("RemoteToolHost").field("backend", &self.backend).finish_non_exhaustive()
     }
 }
 

@@ -160,10 +160,15 @@ impl ClosedPaths {
         known.get(&(scope.clone(), real.to_path_buf())).copied()
     }
 }
+
 impl GrantExceptions for ClosedPaths {
     fn denies(&self, scope: &Scope, real: &Path) -> bool {
-        self.is_closed_locally(scope, real, &self.judged_path(real))
-            || self
+        if self.is_closed_locally(scope, real, &self.judged_path(real)) {
+            return true;
+        }
+        // Collecting the paths for a query is expensive.
+        self.query.is_some()
+            && self
                 .cached(scope, real)
                 .unwrap_or_else(|| self.is_closed_by_rule(scope, &nearby_paths(real)))
     }

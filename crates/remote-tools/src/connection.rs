@@ -66,7 +66,7 @@ pub(crate) struct ServerConnection {
 
 impl fmt::Debug for ServerConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Link").field("control", &self.control).finish_non_exhaustive()
+        f.debug_struct("ServerConnection").field("control", &self.control).finish_non_exhaustive()
     }
 }
 

@@ -15,7 +15,8 @@ pub(crate) struct GrantResolver {
     pub(crate) effects: Vec<Effect>,
     pub(crate) workplace: WorkingDir,
     pub(crate) protected: Arc<HostProtectedPaths>,
-    /// `None` if nothing is closed below granted directories.
+    /// `None` if the rules close nothing below granted directories; what this
+    /// host protects is closed all the same.
     pub(crate) query: Option<Arc<dyn ClosedPathQuery>>,
 }
 
@@ -49,10 +50,7 @@ impl GrantResolver {
         let list = self.effects.into_iter().zip(reals);
         let grants =
             Grants::new(list.map(|(effect, real)| Grant { effect, real_path: real }).collect());
-        Ok(match self.query {
-            Some(_) => grants.with_exceptions(Arc::new(closed)),
-            None => grants,
-        })
+        Ok(grants.with_exceptions(Arc::new(closed)))
     }
 
     /// Returns the working directory, as written and canonicalized.

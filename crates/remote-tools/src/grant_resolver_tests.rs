@@ -73,3 +73,20 @@ fn what_is_no_path_passes() {
     let found: Vec<Effect> = grants.list().unwrap().iter().map(|g| g.effect.clone()).collect();
     assert_eq!(found, effects);
 }
+
+#[test]
+fn what_the_host_protects_is_closed_even_if_the_rules_close_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path().canonicalize().unwrap();
+    fs::write(home.join(".netrc"), "x").unwrap();
+    fs::write(home.join("notes"), "x").unwrap();
+    let grants = GrantResolver {
+        effects: vec![Effect::path(Scope::FILE_READ, &home)],
+        workplace: WorkingDir::new(&home, None),
+        protected: Arc::new(HostProtectedPaths::new(Some(home.clone()), None)),
+        query: None,
+    };
+    let grants = grants.resolve_grants().unwrap();
+    assert!(grants.denies(&Scope::FILE_READ, &home.join(".netrc")));
+    assert!(!grants.denies(&Scope::FILE_READ, &home.join("notes")));
+}

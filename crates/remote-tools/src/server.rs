@@ -232,9 +232,11 @@ impl ClosedPathQuery for RemotePathQuery {
         self.server.questions.lock().insert(question, asked);
         let paths = paths.iter().map(|path| PathText::from(path.as_path())).collect();
         let scope = scope.as_str().to_owned();
-        self.server
-            .send_reply(&ServerMessage::Question { id: self.id, question, scope, paths })
-            .ok()?;
+        let message = ServerMessage::Question { id: self.id, question, scope, paths };
+        if self.server.send_reply(&message).is_err() {
+            self.server.questions.lock().remove(&question);
+            return None;
+        }
         loop {
             match answer.recv_timeout(CANCEL_POLL_INTERVAL) {
                 Ok(closed) => return Some(closed),
@@ -260,3 +262,7 @@ impl ProgressSink for ProgressSender {
         let _ = self.server.send_reply(&ServerMessage::Progress { id: self.id, fraction, message });
     }
 }
+
+#[cfg(test)]
+#[path = "server_tests.rs"]
+mod tests;

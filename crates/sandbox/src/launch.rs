@@ -8,11 +8,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// Handle for a standard stream of a child.
-#[cfg(unix)]
 pub type StdioHandle = std::os::fd::OwnedFd;
-/// Handle for a standard stream of a child.
-#[cfg(windows)]
-pub type Stream = std::os::windows::io::OwnedHandle;
 
 /// Process group of a child.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -177,9 +178,8 @@ impl Drop for Placeholder {
 fn is_mounted_by_children(path: &Path) -> bool {
     let own = fs::metadata("/proc/self/ns/mnt").map(|about| about.ino()).unwrap_or_default();
     let mut seen = vec![own];
-    // mountinfo escapes spaces in octal.
-    let name = path.to_string_lossy().replace(' ', "\\040");
-    let covers = |line: &str| line.split(' ').nth(4) == Some(&name);
+    let name = mountinfo_name(path);
+    let covers = |line: &[u8]| line.split(|byte| *byte == b' ').nth(4) == Some(&name);
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let is_process = |entry: &fs::DirEntry| {
         entry.file_name().to_string_lossy().starts_with(|c: char| c.is_ascii_digit())
@@ -190,9 +190,21 @@ fn is_mounted_by_children(path: &Path) -> bool {
             return false;
         }
         seen.push(about.ino());
-        let mounts = fs::read_to_string(entry.path().join("mountinfo")).unwrap_or_default();
-        mounts.lines().any(covers)
+        let mounts = fs::read(entry.path().join("mountinfo")).unwrap_or_default();
+        mounts.split(|byte| *byte == b'\n').any(covers)
     })
+}
+
+/// Returns a path as mountinfo writes it: separators and backslashes in octal.
+fn mountinfo_name(path: &Path) -> Vec<u8> {
+    let mut name = Vec::new();
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b' ' | b'\t' | b'\n' | b'\\' => name.extend(format!("\\{byte:03o}").bytes()),
+            other => name.push(*other),
+        }
+    }
+    name
 }
 
 /// Whether it is as empty as a placeholder.

@@ -40,3 +40,9 @@ fn what_the_user_has_made_stays() {
     fs::write(folder.join("x"), "").unwrap();
     assert!(Placeholder::adopt(&folder).is_none());
 }
+
+#[test]
+fn mountinfo_escapes_spaces_tabs_newlines_and_backslashes() {
+    let name = mountinfo_name(Path::new("/a b\tc\nd\\e\u{e9}"));
+    assert_eq!(name, "/a\\040b\\011c\\012d\\134e\u{e9}".as_bytes());
+}

@@ -4,17 +4,18 @@ use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
 
 use hermes_core::{Confinement, OverlayMount};
 
-use crate::{Held, Launch, Probe, SandboxError, Support};
+use crate::{EnforcementReport, LaunchSpec, ProbeResult, SandboxError, SandboxSupport};
 
 /// Reports that no mechanism is supported.
-pub fn support() -> Support {
-    Support {
+pub fn support() -> SandboxSupport {
+    SandboxSupport {
         landlock: None,
         seccomp: false,
         user_namespaces: false,
@@ -26,14 +27,14 @@ pub fn support() -> Support {
 /// A prepared sandbox. It never confines anything on this system.
 #[derive(Debug)]
 pub struct Sandbox {
-    held: Held,
+    enforcement: EnforcementReport,
 }
 
 impl Sandbox {
     /// Always fails: the mechanisms require Linux.
     pub fn prepare(
         _confinement: &Confinement,
-        _space: Option<Arc<NetworkSpace>>,
+        _space: Option<Arc<NetworkNamespace>>,
     ) -> Result<Self, SandboxError> {
         Err(SandboxError::Unsupported {
             what: "Linux",
@@ -43,13 +44,13 @@ impl Sandbox {
     }
 
     /// Returns an unconfined sandbox. It cannot launch anything on this system.
-    pub fn open() -> Self {
-        Self { held: Held::default() }
+    pub fn unconfined() -> Self {
+        Self { enforcement: EnforcementReport::default() }
     }
 
     /// Returns the enforced mechanisms.
-    pub fn held(&self) -> &Held {
-        &self.held
+    pub fn enforcement(&self) -> &EnforcementReport {
+        &self.enforcement
     }
 
     /// Always fails.
@@ -61,26 +62,26 @@ impl Sandbox {
     pub fn apply(&self, _command: &mut Command) {}
 
     /// Returns `None`: children have no private terminals.
-    pub fn terminal(&self) -> Option<io::Result<crate::Stream>> {
+    pub fn open_terminal(&self) -> Option<io::Result<OwnedFd>> {
         None
     }
 
     /// Does nothing.
-    pub fn tidy(&self) {}
+    pub fn quarantine(&self) {}
 
     /// Always fails.
-    pub fn launch(&self, _launch: &Launch) -> io::Result<Launched> {
+    pub fn launch(&self, _launch: &LaunchSpec) -> io::Result<LaunchedChild> {
         Err(io::ErrorKind::Unsupported.into())
     }
 }
 
 /// A launched child. None exists on this system.
 #[derive(Debug)]
-pub struct Launched {
+pub struct LaunchedChild {
     never: Infallible,
 }
 
-impl Launched {
+impl LaunchedChild {
     /// Returns the process id.
     pub fn id(&self) -> u32 {
         match self.never {}
@@ -102,24 +103,36 @@ impl Launched {
     }
 }
 
+/// A handle on the child, as on Linux.
+impl AsFd for LaunchedChild {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self.never {}
+    }
+}
+
 /// Returns the error unchanged.
-pub fn explain(error: io::Error) -> io::Error {
+pub fn explain_spawn_error(error: io::Error) -> io::Error {
     error
 }
 
 /// Returns no results, as there is nothing to probe.
-pub fn probe(_confinement: &Confinement, _scratch: &Path) -> Vec<Probe> {
+pub fn probe(_confinement: &Confinement, _scratch: &Path) -> Vec<ProbeResult> {
     Vec::new()
 }
 
 /// Always fails: no directory is private here.
-pub fn den() -> io::Result<PathBuf> {
+pub fn private_dir() -> io::Result<PathBuf> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Always fails: no directory is private here.
+pub fn create_private_dir(_path: &Path) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
 /// A network namespace that children share. None exists on this system.
 #[derive(Debug)]
-pub struct NetworkSpace {
+pub struct NetworkNamespace {
     never: Infallible,
 }
 
@@ -132,14 +145,14 @@ pub struct ListeningSocket {
     pub inode: u64,
 }
 
-impl NetworkSpace {
+impl NetworkNamespace {
     /// Always fails: namespaces require Linux.
     pub fn create() -> io::Result<Self> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
     /// Always fails: namespaces require Linux.
-    pub fn of_process(_process: u32) -> io::Result<Self> {
+    pub fn for_process(_process: u32) -> io::Result<Self> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
@@ -179,7 +192,7 @@ impl NetworkSpace {
     }
 
     /// Returns the listening sockets in the namespace.
-    pub fn listening(&self, _process: u32) -> Vec<ListeningSocket> {
+    pub fn listening_sockets(&self, _process: u32) -> Vec<ListeningSocket> {
         match self.never {}
     }
 
@@ -195,7 +208,7 @@ pub fn host_ports() -> BTreeSet<u16> {
 }
 
 /// Returns an empty set: the sockets of a process are unknown.
-pub fn sockets_of(_process: u32) -> BTreeSet<u64> {
+pub fn process_sockets(_process: u32) -> BTreeSet<u64> {
     BTreeSet::new()
 }
 

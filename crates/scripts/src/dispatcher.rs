@@ -273,7 +273,7 @@ impl Drop for InFlightCall<'_> {
 
 impl std::fmt::Debug for RpcDispatcher {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Desk").field("made", &self.calls_made()).finish_non_exhaustive()
+        f.debug_struct("RpcDispatcher").field("made", &self.calls_made()).finish_non_exhaustive()
     }
 }
 

@@ -9,6 +9,8 @@ pub(crate) fn is_module(code: &str) -> bool {
         at: 0,
         previous: PrevToken::Start,
         brackets: Vec::new(),
+        arrow_bodies: Vec::new(),
+        is_new_line: false,
         closed_control_head: false,
     }
     .run()
@@ -38,12 +40,35 @@ enum OpenBracket {
     Other,
 }
 
+/// Words that an operand follows.
+const KEYWORDS_BEFORE_OPERAND: &[&str] = &[
+    "return",
+    "typeof",
+    "case",
+    "in",
+    "of",
+    "delete",
+    "void",
+    "throw",
+    "new",
+    "else",
+    "do",
+    "await",
+    "yield",
+    "instanceof",
+];
+
 /// A scanner over the bytes of a script, as all relevant characters are ASCII.
 struct ModuleScanner<'a> {
     code: &'a str,
     at: usize,
     previous: PrevToken<'a>,
     brackets: Vec<OpenBracket>,
+    /// Arrow functions whose body is an expression, each as the number of
+    /// brackets around it.
+    arrow_bodies: Vec<usize>,
+    /// Whether a line ended after the previous token.
+    is_new_line: bool,
     /// Whether the last `)` belonged to `if`, `for` and the like.
     closed_control_head: bool,
 }
@@ -54,29 +79,77 @@ impl<'a> ModuleScanner<'a> {
             self.skip_line();
         }
         while let Some(byte) = self.byte(0) {
-            match byte {
-                b'/' if self.byte(1) == Some(b'/') => self.skip_line(),
-                b'/' if self.byte(1) == Some(b'*') => self.skip_comment(),
-                b'\'' | b'"' => self.skip_string(byte),
-                b'`' => self.skip_template(),
-                b'/' if self.is_regex_start() => self.skip_regex(),
-                b'=' if self.byte(1) == Some(b'>') => {
-                    self.at += 2;
-                    self.previous = PrevToken::Arrow;
+            match (byte, self.byte(1)) {
+                (b'/', Some(b'/')) => self.skip_line(),
+                (b'/', Some(b'*')) => self.skip_comment(),
+                _ if byte.is_ascii_whitespace() => {
+                    self.is_new_line |= byte == b'\n';
+                    self.at += 1;
                 }
-                _ if is_word(byte) => {
-                    let before = self.previous;
-                    let word = self.take_word();
-                    if self.is_module_syntax(word, before) {
+                _ => {
+                    self.track_arrow_body(byte);
+                    if self.take_token(byte) {
                         return true;
                     }
-                    self.previous = PrevToken::Word(word);
+                    self.is_new_line = false;
                 }
-                _ if byte.is_ascii_whitespace() => self.at += 1,
-                _ => self.take_punctuation(byte),
             }
         }
         false
+    }
+
+    /// Takes the next token, and returns whether it is module syntax.
+    fn take_token(&mut self, byte: u8) -> bool {
+        match byte {
+            b'\'' | b'"' => self.skip_string(byte),
+            b'`' => self.skip_template(),
+            b'/' if self.is_regex_start() => self.skip_regex(),
+            b'=' if self.byte(1) == Some(b'>') => {
+                self.at += 2;
+                self.previous = PrevToken::Arrow;
+            }
+            _ if is_word(byte) => {
+                let before = self.previous;
+                let word = self.take_word();
+                if self.is_module_syntax(word, before) {
+                    return true;
+                }
+                self.previous = PrevToken::Word(word);
+            }
+            _ => self.take_punctuation(byte),
+        }
+        false
+    }
+
+    /// Begins the expression after an arrow, or ends it at the end of a line.
+    fn track_arrow_body(&mut self, byte: u8) {
+        if self.previous == PrevToken::Arrow {
+            if byte != b'{' {
+                self.arrow_bodies.push(self.brackets.len());
+            }
+        } else if self.is_new_line && is_word(byte) && self.has_operand() {
+            let word = self.peek_word();
+            if !matches!(word, "in" | "instanceof") {
+                self.end_arrow_bodies();
+            }
+        }
+    }
+
+    /// Ends the expressions after arrows that are inside the same brackets.
+    fn end_arrow_bodies(&mut self) {
+        while self.arrow_bodies.last().is_some_and(|depth| *depth >= self.brackets.len()) {
+            self.arrow_bodies.pop();
+        }
+    }
+
+    /// Whether the previous token may end an expression.
+    fn has_operand(&self) -> bool {
+        match self.previous {
+            PrevToken::Start | PrevToken::Arrow => false,
+            PrevToken::Word(word) => !KEYWORDS_BEFORE_OPERAND.contains(&word),
+            PrevToken::Literal => true,
+            PrevToken::Punctuation(byte) => matches!(byte, b')' | b']' | b'}'),
+        }
     }
 
     fn byte(&self, ahead: usize) -> Option<u8> {
@@ -98,7 +171,7 @@ impl<'a> ModuleScanner<'a> {
                 let is_name =
                     matches!(before, PrevToken::Word("const" | "let" | "var" | "function"));
                 let is_inner =
-                    before == PrevToken::Arrow || self.brackets.contains(&OpenBracket::Function);
+                    !self.arrow_bodies.is_empty() || self.brackets.contains(&OpenBracket::Function);
                 !is_name && !is_inner
             }
             _ => false,
@@ -111,11 +184,16 @@ impl<'a> ModuleScanner<'a> {
         rest.iter().copied().find(|byte| !byte.is_ascii_whitespace())
     }
 
-    fn take_word(&mut self) -> &'a str {
+    fn peek_word(&self) -> &'a str {
         let rest = self.code.get(self.at..).unwrap_or_default();
         let length = rest.bytes().take_while(|byte| is_word(*byte)).count();
-        self.at += length;
         rest.get(..length).unwrap_or_default()
+    }
+
+    fn take_word(&mut self) -> &'a str {
+        let word = self.peek_word();
+        self.at += word.len();
+        word
     }
 
     fn take_punctuation(&mut self, byte: u8) {
@@ -140,14 +218,18 @@ impl<'a> ModuleScanner<'a> {
                 });
             }
             b'[' => self.brackets.push(OpenBracket::Other),
-            b')' | b'}' | b']' => match self.brackets.pop() {
-                Some(OpenBracket::TemplateExpr) => {
-                    self.skip_template_rest();
-                    return;
+            b')' | b'}' | b']' => {
+                self.end_arrow_bodies();
+                match self.brackets.pop() {
+                    Some(OpenBracket::TemplateExpr) => {
+                        self.skip_template_rest();
+                        return;
+                    }
+                    Some(OpenBracket::Paren(is_head)) => self.closed_control_head = is_head,
+                    _ => {}
                 }
-                Some(OpenBracket::Paren(is_head)) => self.closed_control_head = is_head,
-                _ => {}
-            },
+            }
+            b',' | b';' => self.end_arrow_bodies(),
             _ => {}
         }
         self.previous = PrevToken::Punctuation(byte);
@@ -155,25 +237,9 @@ impl<'a> ModuleScanner<'a> {
 
     /// Whether a slash starts a regular expression instead of a division.
     fn is_regex_start(&self) -> bool {
-        const KEYWORDS_BEFORE_REGEX: &[&str] = &[
-            "return",
-            "typeof",
-            "case",
-            "in",
-            "of",
-            "delete",
-            "void",
-            "throw",
-            "new",
-            "else",
-            "do",
-            "await",
-            "yield",
-            "instanceof",
-        ];
         match self.previous {
             PrevToken::Start | PrevToken::Arrow => true,
-            PrevToken::Word(word) => KEYWORDS_BEFORE_REGEX.contains(&word),
+            PrevToken::Word(word) => KEYWORDS_BEFORE_OPERAND.contains(&word),
             PrevToken::Literal | PrevToken::Punctuation(b']' | b'}') => false,
             PrevToken::Punctuation(b')') => self.closed_control_head,
             PrevToken::Punctuation(_) => true,

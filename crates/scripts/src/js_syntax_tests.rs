@@ -49,3 +49,27 @@ fn what_has_no_end_ends() {
         assert!(!is_module(code), "{code}");
     }
 }
+
+#[test]
+fn an_await_anywhere_in_the_expression_after_an_arrow_is_not_at_the_top() {
+    for code in [
+        "const f = async x => ({a: await f(x)})",
+        "list.map(async x => [await f(x), await g(x)])",
+        "const f = async x => x ? await a(x) : await b(x); f()",
+        "const f = async x =>\n  g(\n    await x\n  )\n",
+        "const f = async x => g(x) +\n  await h(x)",
+        "const f = async x => `${await x}`",
+        "const f = async x => /* c */ ({ a: y => [1], b: await x })",
+    ] {
+        assert!(!is_module(code), "{code}");
+    }
+    for code in [
+        "const f = async x => g(x)\nawait f(1)",
+        "const f = async x => ({a: await x}); await f(1)",
+        "g(async x => await x, await y)",
+        "const f = async x => y => z, a = await b",
+        "const f = async x => { await x }\nawait f(1)",
+    ] {
+        assert!(is_module(code), "{code}");
+    }
+}

@@ -38,7 +38,7 @@ impl RunToken {
 
 impl fmt::Debug for RunToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Token")
+        f.write_str("RunToken")
     }
 }
 

@@ -43,7 +43,7 @@ pub struct SearchMonitor<'a> {
 impl fmt::Debug for SearchMonitor<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { begun, until, files_visited: looked_at, skipped, .. } = self;
-        let mut shown = f.debug_struct("Watch");
+        let mut shown = f.debug_struct("SearchMonitor");
         shown.field("begun", begun).field("until", until);
         shown.field("looked_at", looked_at).field("skipped", skipped).finish_non_exhaustive()
     }

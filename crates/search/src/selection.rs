@@ -74,7 +74,7 @@ impl HiddenPathRules {
 
 impl fmt::Debug for HiddenPathRules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Veil")
+        f.write_str("HiddenPathRules")
     }
 }
 

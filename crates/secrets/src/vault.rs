@@ -321,7 +321,6 @@ impl Vault {
         Ok(Some(bytes))
     }
 
-    #[cfg(unix)]
     fn check_private(&self, found: &fs::Metadata) -> Result<(), VaultError> {
         use std::os::unix::fs::MetadataExt;
         let owner = found.uid();
@@ -335,27 +334,16 @@ impl Vault {
         Ok(())
     }
 
-    #[cfg(not(unix))]
-    fn check_private(&self, _found: &fs::Metadata) -> Result<(), VaultError> {
-        Ok(())
-    }
-
     fn io(&self, action: &'static str, source: io::Error) -> VaultError {
         VaultError::Io { action, path: self.path.clone(), source }
     }
 }
 
-#[cfg(unix)]
 fn create_private_dir(folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-#[cfg(not(unix))]
-fn create_private_folder(folder: &Path) -> io::Result<()> {
-    fs::create_dir_all(folder)
-}
-
-#[cfg(all(test, unix))]
+#[cfg(test)]
 #[path = "vault_tests.rs"]
 mod tests;

@@ -34,7 +34,7 @@ pub struct ProbeTool {
 
 impl std::fmt::Debug for ProbeTool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Probe({})", self.spec.name)
+        write!(f, "ProbeTool({})", self.spec.name)
     }
 }
 

@@ -111,6 +111,9 @@ fn list(app: &AppContext, ready: &AppServices) -> CommandResult {
 fn document(ready: &AppServices, info: &ToolsetSummary) -> Value {
     let mut value = serde_json::to_value(info).unwrap_or_default();
     value["present"] = registered_count(ready, info).into();
+    let snapshot = ready.engine().snapshot();
+    let is_missing = |tool: &&String| snapshot.get(tool).is_none();
+    value["not_built"] = info.tools.iter().filter(is_missing).cloned().collect();
     value
 }
 

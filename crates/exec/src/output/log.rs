@@ -321,7 +321,7 @@ impl OutputLog {
 
 impl fmt::Debug for OutputLog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Log")
+        f.debug_struct("OutputLog")
             .field("len", &self.len())
             .field("lines", &self.lines())
             .field("lost", &self.lost_bytes())

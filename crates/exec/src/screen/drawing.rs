@@ -31,7 +31,7 @@ pub(super) struct TerminalGrid {
 
 impl fmt::Debug for TerminalGrid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Drawing")
+        f.debug_struct("TerminalGrid")
             .field("size", &self.size())
             .field("title", &self.title)
             .field("replies", &self.replies.len())

@@ -1,5 +1,7 @@
 use std::os::unix::net::UnixListener;
+#[cfg(target_os = "linux")]
 use std::os::unix::process::ExitStatusExt as _;
+#[cfg(target_os = "linux")]
 use std::process::{Child, Command, Stdio};
 
 use super::*;

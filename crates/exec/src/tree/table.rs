@@ -253,7 +253,7 @@ pub(crate) fn to_job_process(process: &ProcessStat) -> JobProcess {
 mod read {
     use std::io;
 
-    use super::{Mark, Need, Process, Reading};
+    use super::{JobMark, MarkFilter, ProcessScan, ProcessStat};
     use crate::tree::ps;
 
     /// Other systems do not expose a process's environment, so there are no
@@ -264,7 +264,7 @@ mod read {
     ) -> io::Result<ProcessScan> {
         let processes = ps::list(None)?;
         processes.iter().for_each(|process| each(process, None));
-        Ok(ProcessScan { processes, is_settled: true, ..ProcessScan::default() })
+        Ok(ProcessScan { processes, is_complete: true, ..ProcessScan::default() })
     }
 
     /// The name from `ps` is the whole command line.

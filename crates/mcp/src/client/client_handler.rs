@@ -210,7 +210,7 @@ impl McpClientHandler {
 
 impl std::fmt::Debug for McpClientHandler {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Host").field("server", &self.server).finish_non_exhaustive()
+        f.debug_struct("McpClientHandler").field("server", &self.server).finish_non_exhaustive()
     }
 }
 

@@ -412,7 +412,7 @@ impl McpConnection {
 
 impl std::fmt::Debug for McpConnection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Connection").field("server", &self.server).finish_non_exhaustive()
+        f.debug_struct("McpConnection").field("server", &self.server).finish_non_exhaustive()
     }
 }
 

@@ -96,7 +96,7 @@ pub struct ClientDeps {
 
 impl std::fmt::Debug for ClientDeps {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Deps").field("cache", &self.cache).finish_non_exhaustive()
+        f.debug_struct("ClientDeps").field("cache", &self.cache).finish_non_exhaustive()
     }
 }
 
@@ -139,7 +139,7 @@ pub struct McpServers {
 
 impl std::fmt::Debug for McpServers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Servers").field("names", &self.servers.keys()).finish_non_exhaustive()
+        f.debug_struct("McpServers").field("names", &self.servers.keys()).finish_non_exhaustive()
     }
 }
 

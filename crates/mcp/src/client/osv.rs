@@ -364,13 +364,13 @@ const PIPX_OPTIONS: FetcherOptions = FetcherOptions {
 };
 
 impl FetcherOptions {
-    /// Whether an option is followed by a value. Options for one registry or
-    /// scope always are.
+    /// Whether an option is followed by a value, unless it contains one. Options
+    /// for one registry or scope always are.
     fn takes_value(&self, option: &str) -> bool {
         self.package_options.contains(&option)
             || self.extra_options.contains(&option)
             || self.valued_options.contains(&option)
-            || option.contains(':')
+            || (option.contains(':') && !option.contains('='))
     }
 }
 

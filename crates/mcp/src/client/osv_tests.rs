@@ -75,3 +75,11 @@ fn what_a_package_brings_along_and_what_others_start_is_looked_at() {
     assert_eq!(names("bash", &["-lc", "uvx 'evil'"]), "evil");
     assert_eq!(names("env", &["python", "server.py"]), "");
 }
+
+#[test]
+fn an_option_that_contains_its_value_does_not_hide_the_subcommand() {
+    is("npm --registry=https://r.example exec pkg@1.0.0", "pkg", "npm", Some("1.0.0"));
+    is("npm --@scope:registry=https://r.example exec pkg", "pkg", "npm", None);
+    is("npm --@scope:registry https://r.example exec pkg", "pkg", "npm", None);
+    is("uv --default-index=https://r.example tool run pkg", "pkg", "PyPI", None);
+}

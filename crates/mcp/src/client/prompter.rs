@@ -246,7 +246,7 @@ pub struct UserPrompterAdapter(pub Arc<dyn UserPrompter>);
 
 impl std::fmt::Debug for UserPrompterAdapter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("ByClarify")
+        f.write_str("UserPrompterAdapter")
     }
 }
 

@@ -485,12 +485,25 @@ fn read_oauth(it: &ConfigReader<'_>) -> Result<Option<OAuthSettings>, String> {
         client_secret,
         uses_client_credentials: is_machine,
         scopes: scopes.unwrap_or_default(),
-        redirect_port: it.number("redirect_port").map(|port| port as u16).filter(|port| *port != 0),
+        redirect_port: read_redirect_port(&it)?,
         redirect_host: it.string("redirect_host").filter(|it| !it.trim().is_empty()),
         redirect_uri: it.string("redirect_uri"),
         client_name: it.string("client_name"),
         timeout: it.seconds("timeout"),
     }))
+}
+
+/// Returns the port of the callback; `None` for any free one.
+fn read_redirect_port(it: &ConfigReader<'_>) -> Result<Option<u16>, String> {
+    let Some(written) = it.string("redirect_port").filter(|port| !port.trim().is_empty()) else {
+        return Ok(None);
+    };
+    match written.trim().parse::<u16>() {
+        Ok(port) => Ok(Some(port).filter(|port| *port != 0)),
+        Err(_) => Err(format!(
+            "`oauth.redirect_port` must be a whole number from 0 to 65535, not '{written}'"
+        )),
+    }
 }
 
 #[cfg(test)]

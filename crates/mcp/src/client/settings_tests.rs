@@ -115,6 +115,20 @@ fn a_key_for_a_login_is_refused_in_words() {
 }
 
 #[test]
+fn a_redirect_port_that_does_not_exist_is_an_error() {
+    let oauth = |port: Value| json!({"redirect_port": port});
+    let entry = |port: Value| json!({"url": "https://h", "auth": "oauth", "oauth": oauth(port)});
+    let port = |written: Value| read(entry(written)).oauth.unwrap().redirect_port;
+    assert_eq!(port(json!(8080)), Some(8080));
+    assert_eq!(port(json!("65535")), Some(65535));
+    assert_eq!(port(json!(0)), None);
+    for wrong in [json!(65536), json!("70000"), json!(-1), json!("x")] {
+        let problem = ServerSettings::read(&entry(wrong), &lookup).unwrap_err();
+        assert!(problem.contains("redirect_port"), "{problem}");
+    }
+}
+
+#[test]
 fn a_server_that_is_given_a_folder_is_told_of_no_other() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().display().to_string();

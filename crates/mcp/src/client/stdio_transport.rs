@@ -60,7 +60,7 @@ pub(crate) struct StdioTransport<R, W> {
 
 impl<R, W> std::fmt::Debug for StdioTransport<R, W> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Pipes").field("line", &self.line.len()).finish_non_exhaustive()
+        f.debug_struct("StdioTransport").field("line", &self.line.len()).finish_non_exhaustive()
     }
 }
 
@@ -97,9 +97,9 @@ impl<R: AsyncRead + Unpin, W> StdioTransport<R, W> {
 
     /// Reads the next piece. Cancel safe: no input is lost if this is dropped.
     async fn read_piece(&mut self) -> LineEvent {
-        let Ok(found) = self.reader.fill_buf().await else { return LineEvent::Eof };
+        let found = self.reader.fill_buf().await.unwrap_or_default();
         if found.is_empty() {
-            return LineEvent::Eof;
+            return self.end_input();
         }
         let end = found.iter().position(|byte| *byte == b'\n');
         let piece = &found[..end.unwrap_or(found.len())];
@@ -139,6 +139,15 @@ impl<R: AsyncRead + Unpin, W> StdioTransport<R, W> {
         };
         self.reader.consume(taken);
         outcome
+    }
+
+    /// Ends the last line, which may lack a newline.
+    fn end_input(&mut self) -> LineEvent {
+        match self.discarding.take() {
+            Some((tail, false)) => LineEvent::Dropped(find_request_id(&tail, LineSide::End)),
+            _ if self.line.is_empty() => LineEvent::Eof,
+            _ => LineEvent::Line,
+        }
     }
 
     /// Queues the message on the line, or each message of a batch.

@@ -121,3 +121,19 @@ async fn what_is_no_character_does_not_lose_the_answer() {
         assert!(text.contains('\u{fffd}'), "{text}");
     }
 }
+
+#[tokio::test]
+async fn a_last_line_without_a_newline_is_read() {
+    let input = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\
+        {\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}";
+    let messages = receive(input, 2).await;
+    assert!(
+        matches!(&messages[1], JsonRpcMessage::Response(it) if it.id == NumberOrString::Number(2))
+    );
+}
+
+#[tokio::test]
+async fn a_last_line_that_is_cut_off_fails_its_request() {
+    let messages = receive(b"{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\"a\":", 1).await;
+    assert_eq!(error_of(&messages[0]).0, Some(NumberOrString::Number(3)));
+}

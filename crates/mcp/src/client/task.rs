@@ -52,7 +52,7 @@ impl McpConnection {
             let waited = cx.cancel.run_until_cancelled(tokio::time::sleep(pause)).await;
             waited.ok_or(McpRequestError::Cancelled)?;
             if began.elapsed() >= patience.total {
-                return Err(McpRequestError::IdleTimeout(patience.total));
+                return Err(McpRequestError::TotalTimeout(patience.total));
             }
             let state = match self.get_task(&now.task_id, patience, cx).await {
                 Ok(state) => state,

@@ -305,7 +305,7 @@ impl ServerHandler for McpServerHandler {
 
 impl fmt::Debug for McpServerHandler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Handler")
+        f.debug_struct("McpServerHandler")
             .field("carrier", &self.transport)
             .field("session", &self.session)
             .finish_non_exhaustive()

@@ -181,7 +181,7 @@ pub(crate) fn session_id() -> io::Result<String> {
 
 impl fmt::Debug for McpServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Server")
+        f.debug_struct("McpServer")
             .field("engine", &self.shared.engine)
             .field("settings", &self.shared.settings)
             .finish_non_exhaustive()

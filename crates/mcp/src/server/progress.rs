@@ -100,7 +100,7 @@ impl CallObserver for ProgressNotifier {
 
 impl fmt::Debug for ProgressNotifier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Signs").field("call", &self.call).finish_non_exhaustive()
+        f.debug_struct("ProgressNotifier").field("call", &self.call).finish_non_exhaustive()
     }
 }
 

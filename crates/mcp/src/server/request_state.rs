@@ -65,7 +65,7 @@ impl RequestStates {
 
 impl fmt::Debug for RequestStates {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Replies").field("next", &self.next).finish_non_exhaustive()
+        f.debug_struct("RequestStates").field("next", &self.next).finish_non_exhaustive()
     }
 }
 

@@ -63,7 +63,7 @@ impl BearerToken {
 
 impl fmt::Debug for BearerToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Token")
+        f.write_str("BearerToken")
     }
 }
 

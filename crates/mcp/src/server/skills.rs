@@ -312,7 +312,7 @@ fn media_type(path: &str) -> &'static str {
 
 impl fmt::Debug for ServedSkills {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Skills").field("shelf", &self.library).finish_non_exhaustive()
+        f.debug_struct("ServedSkills").field("shelf", &self.library).finish_non_exhaustive()
     }
 }
 

@@ -133,6 +133,6 @@ pub(crate) async fn run_as_task_if_slow(
 
 impl std::fmt::Debug for TaskLink {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Handover").field("open", &self.open_questions).finish_non_exhaustive()
+        f.debug_struct("TaskLink").field("open", &self.open_questions).finish_non_exhaustive()
     }
 }

@@ -107,6 +107,9 @@ impl HttpExchange<'_> {
             if let Some(framing) = response.body {
                 break framing;
             }
+            // After a complete interim response, the client still expects the
+            // final one.
+            *is_answered = false;
         };
         let rest = buffer.as_slice().chain(destination);
         let mut reader = BufReader::with_capacity(COPY_BUFFER_BYTES, rest);

@@ -1,6 +1,6 @@
 use hermes_core::{ConnectionKind, ConnectionVerdict, NetworkDestination};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
 
 use crate::support::{TestProxy, TestServer, allow_all, free_port, read_all, start_echo};
 
@@ -181,4 +181,23 @@ async fn bad_answers_of_the_destination_are_told_apart() {
     let record = proxy.record().await;
     assert!(record.error.unwrap().contains("could not be read"));
     assert_eq!(record.verdict, ConnectionVerdict::Allow);
+}
+
+#[tokio::test]
+async fn a_destination_that_fails_after_an_interim_response_is_a_bad_gateway() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut request = [0; 1024];
+        assert!(stream.read(&mut request).await.unwrap() > 0);
+        stream.write_all(b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n").await.unwrap();
+    });
+    let mut proxy = TestProxy::start(allow_all).await;
+    let answer = proxy.exchange(format!("GET http://{address}/ HTTP/1.1\r\n\r\n")).await;
+    server.await.unwrap();
+    let (interim, last) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(interim.starts_with("HTTP/1.1 103 "), "{answer}");
+    assert!(last.starts_with("HTTP/1.1 502 Bad Gateway\r\n"), "{answer}");
+    assert!(proxy.record().await.error.is_some());
 }

@@ -41,7 +41,7 @@ pub(crate) struct CompiledSchema {
 
 impl fmt::Debug for CompiledSchema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Compiled").field("draft", &self.draft).finish_non_exhaustive()
+        f.debug_struct("CompiledSchema").field("draft", &self.draft).finish_non_exhaustive()
     }
 }
 

@@ -570,7 +570,7 @@ impl SupervisedServer {
 
 impl std::fmt::Debug for SupervisedServer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Server").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("SupervisedServer").field("name", &self.name).finish_non_exhaustive()
     }
 }
 

@@ -70,6 +70,19 @@ async fn a_task_that_nobody_waits_for_is_given_up() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_that_takes_too_long_is_not_reported_as_silence() {
+    let world = World::new();
+    let mut entry = odd(&[]);
+    entry["timeout"] = json!(1.5);
+    entry["max_total_timeout"] = json!(1.5);
+    let servers = world.ready(&json!({ "odd": entry })).await;
+    let late = ends(&world, "never").await;
+    assert_eq!(late["kind"], "timeout", "{late}");
+    assert!(late["error"].as_str().unwrap().contains("did not finish"), "{late}");
+    servers.stop().await;
+}
+
 /// Waits until the server says this of its only task.
 async fn eventually(world: &World, wanted: &str) {
     let mut said = Value::Null;

@@ -94,6 +94,9 @@ impl ProcessWatch {
         let Some(listed) = jobs.get(cx.session.id(), &id) else {
             let left = leftovers::session_leftovers(&jobs, cx).await;
             if let Some(entry) = left.iter().find(|it| it.id == id && output.is_none()) {
+                if let Some(place) = &entry.elsewhere {
+                    return Err(remote_leftover_error(place));
+                }
                 return Ok(Self::Pid(entry.pid, Some(entry.started)));
             }
             let there: Vec<String> = jobs
@@ -180,6 +183,13 @@ impl ProcessWatch {
             }
         }
     }
+}
+
+/// The process table of this machine says nothing about a job on another.
+fn remote_leftover_error(place: &str) -> ToolError {
+    let message = format!("The process was started by an earlier instance of hermes, in {place}");
+    ToolError::conflict(message)
+        .with_hint("Whether it still runs is unknown; process action=kill ends it if it does.")
 }
 
 fn ended_event(id: &str, ended: JobExit, text: Option<&str>) -> WakeEvent {

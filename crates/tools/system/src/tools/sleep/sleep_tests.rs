@@ -5,7 +5,9 @@ use std::net::TcpListener;
 use std::process::Command;
 use std::sync::Arc;
 
-use hermes_core::{ErrorKind, ProgressSink, ProgressUpdate, erase};
+use hermes_core::{ErrorKind, Ports, ProgressSink, ProgressUpdate, erase};
+use hermes_exec::JobRegistry;
+use hermes_exec::job_records::{JobRecord, JobRecords};
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -273,4 +275,30 @@ fn the_schema_bounds_the_seconds() {
     let seconds = &schema["properties"]["seconds"];
     assert_eq!(seconds["exclusiveMinimum"], json!(0));
     assert_eq!(seconds["maximum"], json!(3600));
+}
+
+#[tokio::test]
+async fn a_leftover_on_another_host_is_not_looked_up_in_the_local_process_table() {
+    let folder = TempDir::new().unwrap();
+    let jobs = folder.path().join("jobs");
+    let mut cx = context(&folder);
+    let left = JobRecord {
+        id: "proc_remote".to_owned(),
+        pid: 0,
+        started: 0,
+        command: "sleep 60".to_owned(),
+        cwd: folder.path().to_path_buf(),
+        session: cx.session.id().to_owned(),
+        owner_pid: u32::MAX,
+        owner_started: 0,
+        at: 0,
+        detached: false,
+        output: None,
+        elsewhere: Some("ssh host".to_owned()),
+    };
+    JobRecords::open(jobs.join("running")).unwrap().record(&left).unwrap();
+    cx.ports = Arc::new(Ports::new().with(Arc::new(JobRegistry::local(jobs))));
+    let error = call(&cx, json!({"until_process": "proc_remote"})).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert!(error.message().contains("ssh host"), "{error}");
 }

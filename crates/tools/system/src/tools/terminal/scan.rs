@@ -349,17 +349,109 @@ fn is_assignment(word: &str) -> bool {
     })
 }
 
+/// Short options of `sudo` with a value, which may follow in the same word.
+const VALUED_SHORT_OPTIONS: &str = "aCcDgpRrTtUu";
+/// Short options of `sudo` after which it does not prompt on the terminal.
+const PROMPTLESS_SHORT_OPTIONS: &str = "SAnKVh";
+/// Long options of `sudo` with a value, which may be the next word.
+const VALUED_LONG_OPTIONS: [&str; 13] = [
+    "auth-type",
+    "chdir",
+    "chroot",
+    "close-from",
+    "command-timeout",
+    "group",
+    "host",
+    "login-class",
+    "other-user",
+    "prompt",
+    "role",
+    "type",
+    "user",
+];
+/// Long options of `sudo` after which it does not prompt on the terminal.
+const PROMPTLESS_LONG_OPTIONS: [&str; 5] =
+    ["stdin", "askpass", "non-interactive", "remove-timestamp", "version"];
+
+/// What an option of `sudo` means here.
+enum SudoOption {
+    Plain,
+    /// Its value is the next word.
+    TakesNextWord,
+    /// There is no prompt on the terminal.
+    Promptless,
+}
+
 /// Whether `sudo` would prompt for a password: no option specifies how, or
 /// forbids it.
 fn wants_password(arguments: &str) -> bool {
-    let options = arguments.split_ascii_whitespace().take_while(|word| word.starts_with('-'));
-    options.into_iter().all(|word| match word.strip_prefix("--") {
-        Some(long) => !matches!(
-            long,
-            "stdin" | "askpass" | "non-interactive" | "remove-timestamp" | "version"
-        ),
-        None => !word.contains(['S', 'A', 'n', 'K', 'V', 'h']),
-    })
+    let mut rest = arguments;
+    while let Some((word, after)) = next_word(rest) {
+        rest = after;
+        let option = match word.strip_prefix('-') {
+            None if is_assignment(word) => SudoOption::Plain,
+            None | Some("" | "-") => return true,
+            Some(name) => match name.strip_prefix('-') {
+                Some(name) => long_option(name),
+                None => short_options(name),
+            },
+        };
+        match option {
+            SudoOption::Plain => {}
+            SudoOption::TakesNextWord => rest = next_word(rest).map_or("", |(_, after)| after),
+            SudoOption::Promptless => return false,
+        }
+    }
+    true
+}
+
+fn long_option(name: &str) -> SudoOption {
+    if PROMPTLESS_LONG_OPTIONS.contains(&name) {
+        SudoOption::Promptless
+    } else if VALUED_LONG_OPTIONS.contains(&name) {
+        SudoOption::TakesNextWord
+    } else {
+        SudoOption::Plain
+    }
+}
+
+/// Parses the letters of a word with short options.
+fn short_options(letters: &str) -> SudoOption {
+    for (at, letter) in letters.char_indices() {
+        let is_last = at + letter.len_utf8() == letters.len();
+        // `-h` has an optional value: with one, it names a host.
+        if VALUED_SHORT_OPTIONS.contains(letter) || (letter == 'h' && !is_last) {
+            return if is_last { SudoOption::TakesNextWord } else { SudoOption::Plain };
+        }
+        if PROMPTLESS_SHORT_OPTIONS.contains(letter) {
+            return SudoOption::Promptless;
+        }
+    }
+    SudoOption::Plain
+}
+
+/// Splits off the next word of a simple command; none at its end.
+fn next_word(text: &str) -> Option<(&str, &str)> {
+    let mut text = text.trim_start_matches([' ', '\t']);
+    while let Some(next_line) = text.strip_prefix("\\\n") {
+        text = next_line.trim_start_matches([' ', '\t']);
+    }
+    let (mut quote, mut is_escaped) = (None, false);
+    let ends_word = |sign: char| {
+        if std::mem::take(&mut is_escaped) {
+            return false;
+        }
+        match (quote, sign) {
+            (None | Some('"'), '\\') => is_escaped = true,
+            (None, '\'' | '"') => quote = Some(sign),
+            (Some(open), _) if open == sign => quote = None,
+            (Some(_), _) => {}
+            (None, _) => return sign.is_whitespace() || ";|&<>()".contains(sign),
+        }
+        false
+    };
+    let end = text.find(ends_word).unwrap_or(text.len());
+    (end > 0).then(|| text.split_at(end))
 }
 
 #[cfg(test)]

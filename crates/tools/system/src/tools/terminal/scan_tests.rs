@@ -75,3 +75,27 @@ fn what_cannot_be_followed_is_left_alone() {
     let deep = format!("{}sudo a", "$(".repeat(5000));
     assert_eq!(marked(&deep), None);
 }
+
+#[test]
+fn a_letter_in_the_value_of_a_sudo_option_is_not_an_option() {
+    for text in [
+        "@sudo -ujohn ls",
+        "@sudo -u john ls",
+        "@sudo -Eu nina ls",
+        "@sudo --user nina ls",
+        "@sudo -hHOST ls",
+        "@sudo -p 'a -n b' ls",
+        "@sudo -u john;ls -n",
+        "@sudo A=1 ls -n",
+        "@sudo -- ls -n",
+    ] {
+        assert_eq!(marked(&text.replace('@', "")).as_deref(), Some(text), "{text}");
+    }
+}
+
+#[test]
+fn a_sudo_option_after_the_value_of_another_counts() {
+    for text in ["sudo -u john -n ls", "sudo --user=john -S ls", "sudo -En ls", "sudo A=1 -n ls"] {
+        assert_eq!(marked(text).as_deref(), Some(text));
+    }
+}
