@@ -135,20 +135,20 @@ impl Agent {
             opening.push(only.clone());
         } else if !old.is_empty() {
             let summary = self.summarize(old, &cut, budget).await?;
-            let mut told = format!(
+            let mut shown = format!(
                 "{SUMMARY_HEADER}\n\n{}",
                 shorten_text(&summary, MAX_SUMMARY_BYTES.min(tokens_to_bytes(kept)))
             );
             let session = &self.parts.caller.session;
             if let Some(open) = self.parts.reminder.as_ref().and_then(|remind| remind(session)) {
-                told.push_str("\n\n");
-                told.push_str(&open);
+                shown.push_str("\n\n");
+                shown.push_str(&open);
             }
             let asked = turn_user_parts(messages, old.len());
             if !asked.is_empty() {
-                told.push_str("\n\n[The user's request, verbatim:]");
+                shown.push_str("\n\n[The user's request, verbatim:]");
             }
-            let content = std::iter::once(ContentPart::Text { text: told }).chain(asked).collect();
+            let content = std::iter::once(ContentPart::Text { text: shown }).chain(asked).collect();
             opening.push(ChatMessage::User { content });
         }
         let mut shorter = opening;

@@ -79,7 +79,7 @@ impl ProjectGuidance {
     /// alone. Reads only files that the gate allows.
     pub fn for_project(cwd: &Path, gate: ReadGate) -> Self {
         let cwd = fs::canonicalize(cwd).unwrap_or_else(|_| cwd.to_owned());
-        let root = cwd.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(&cwd);
+        let root = cwd.ancestors().find(|dir| dir.join(".git").exists()).unwrap_or(&cwd);
         Self { root: Some(root.to_owned()), gate: Some(gate), cwd, ..Self::default() }
     }
 
@@ -92,17 +92,17 @@ impl ProjectGuidance {
     /// directory.
     pub fn initial_text(&mut self) -> Option<String> {
         let root = self.root.clone()?;
-        let mut folders: Vec<PathBuf> =
+        let mut dirs: Vec<PathBuf> =
             self.cwd.ancestors().take_while(|f| f.starts_with(&root)).map(Into::into).collect();
-        folders.reverse();
-        self.collect_guidance(&folders, MAX_INITIAL_CHARS)
+        dirs.reverse();
+        self.collect_guidance(&dirs, MAX_INITIAL_CHARS)
     }
 
     /// Returns the guidance of directories that this call is the first to
     /// touch.
     pub fn for_call(&mut self, arguments: &Value) -> Option<String> {
         let root = self.root.clone()?;
-        let mut folders = Vec::new();
+        let mut dirs = Vec::new();
         let at = WorkingDir::new(&self.cwd, None);
         for place in mentioned_paths(arguments) {
             let place = at.normalize(Path::new(place));
@@ -110,36 +110,35 @@ impl ProjectGuidance {
             let mut above: Vec<PathBuf> =
                 place.ancestors().take(MAX_ANCESTORS).filter(is_below).map(Into::into).collect();
             above.reverse();
-            folders
-                .extend(above.into_iter().filter(|f| !self.shown_dirs.contains(f) && f.is_dir()));
-            if folders.len() > MAX_DIRS_PER_CALL {
+            dirs.extend(above.into_iter().filter(|f| !self.shown_dirs.contains(f) && f.is_dir()));
+            if dirs.len() > MAX_DIRS_PER_CALL {
                 break;
             }
         }
-        let told = self.collect_guidance(&folders, MAX_CALL_CHARS)?;
+        let shown = self.collect_guidance(&dirs, MAX_CALL_CHARS)?;
         // The file must not close the tag itself.
-        let told = told.replace(CLOSING_TAG, "[/project]");
+        let shown = shown.replace(CLOSING_TAG, "[/project]");
         Some(format!(
             "{OPENING_TAG}\nGuidance of the project for this location, not from the \
-             user:\n\n{told}\n{CLOSING_TAG}"
+             user:\n\n{shown}\n{CLOSING_TAG}"
         ))
     }
 
-    fn collect_guidance(&mut self, folders: &[PathBuf], most: usize) -> Option<String> {
+    fn collect_guidance(&mut self, dirs: &[PathBuf], most: usize) -> Option<String> {
         let root = self.root.clone()?;
-        let mut told: Vec<String> = Vec::new();
-        for folder in folders {
-            if !self.shown_dirs.insert(folder.clone()) {
+        let mut reported: Vec<String> = Vec::new();
+        for dir in dirs {
+            if !self.shown_dirs.insert(dir.clone()) {
                 continue;
             }
             for name in GUIDANCE_FILE_NAMES {
-                let path = folder.join(name);
+                let path = dir.join(name);
                 let shown = path.strip_prefix(&root).unwrap_or(&path).display().to_string();
                 let why = match self.read_guidance(&path, &root, most) {
                     Ok(None) => continue,
                     Ok(Some(text)) => match scan(&text, ScanLevel::Context).first() {
                         None => {
-                            told.push(format!("## {shown}\n\n{}", text.trim()));
+                            reported.push(format!("## {shown}\n\n{}", text.trim()));
                             break;
                         }
                         Some(finding) => format!(
@@ -149,12 +148,12 @@ impl ProjectGuidance {
                     },
                     Err(why) => why,
                 };
-                told.push(format!("## {shown}\n\n[Not shown: {why}.]"));
+                reported.push(format!("## {shown}\n\n[Not shown: {why}.]"));
                 self.refused.push(format!("{} is not shown to the model: {why}.", path.display()));
                 break;
             }
         }
-        (!told.is_empty()).then(|| told.join("\n\n"))
+        (!reported.is_empty()).then(|| reported.join("\n\n"))
     }
 
     /// Reads a guidance file; `None` if it is missing or blank. A symlink may

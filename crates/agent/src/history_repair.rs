@@ -15,7 +15,7 @@ const UNNAMED_TOOL: &str = "invalid_tool_call";
 /// Returns the history in a form that every server accepts, and the number of
 /// repairs. Keeps all user and model text.
 pub fn repair_history(messages: Vec<ChatMessage>) -> (Vec<ChatMessage>, usize) {
-    let mut mended = 0;
+    let mut repaired = 0;
     let mut answers = first_answers(&messages);
     let mut seen: HashSet<String> = HashSet::new();
     let mut history: Vec<ChatMessage> = Vec::with_capacity(messages.len());
@@ -28,19 +28,19 @@ pub fn repair_history(messages: Vec<ChatMessage>) -> (Vec<ChatMessage>, usize) {
             ChatMessage::Assistant(mut reply) => {
                 let before = reply.calls.len();
                 reply.calls.retain(|call| seen.insert(call.id.clone()));
-                mended += before - reply.calls.len();
+                repaired += before - reply.calls.len();
                 for call in &mut reply.calls {
                     if call.name.trim().is_empty() {
                         UNNAMED_TOOL.clone_into(&mut call.name);
-                        mended += 1;
+                        repaired += 1;
                     }
                 }
                 let calls = reply.calls.clone();
-                mended += push_reply(&mut history, reply);
+                repaired += push_reply(&mut history, reply);
                 for call in calls {
                     let answer = answers.remove(&call.id);
                     answered += usize::from(answer.is_some());
-                    mended += usize::from(answer.is_none());
+                    repaired += usize::from(answer.is_none());
                     history.push(ChatMessage::Tool(answer.unwrap_or_else(|| ToolCallAnswer {
                         call_id: call.id,
                         name: call.name,
@@ -54,7 +54,7 @@ pub fn repair_history(messages: Vec<ChatMessage>) -> (Vec<ChatMessage>, usize) {
             ChatMessage::User { content } => {
                 if let Some(ChatMessage::User { content: last }) = history.last_mut() {
                     last.extend(content);
-                    mended += 1;
+                    repaired += 1;
                 } else {
                     history.push(ChatMessage::User { content });
                 }
@@ -67,9 +67,9 @@ pub fn repair_history(messages: Vec<ChatMessage>) -> (Vec<ChatMessage>, usize) {
         && !matches!(history.get(at), Some(ChatMessage::User { .. }))
     {
         history.insert(at, ChatMessage::user(LOST_BEGINNING));
-        mended += 1;
+        repaired += 1;
     }
-    (history, mended + (total - answered))
+    (history, repaired + (total - answered))
 }
 
 /// Returns the first result of each call.

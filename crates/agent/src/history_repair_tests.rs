@@ -71,18 +71,18 @@ fn every_call_has_one_result_and_every_result_its_call() {
         asks("yes", &[]),
         asks("really", &[]),
     ];
-    let (mended, count) = repair_history(broken);
-    assert_eq!(shape(&mended), "u1 a(1,2) ?1 t2 u2 a(3) ?3 a()");
-    assert_eq!(mended.last().unwrap().text(), "yes\n\nreally");
+    let (repaired, count) = repair_history(broken);
+    assert_eq!(shape(&repaired), "u1 a(1,2) ?1 t2 u2 a(3) ?3 a()");
+    assert_eq!(repaired.last().unwrap().text(), "yes\n\nreally");
     assert!(count >= 6, "{count}");
-    assert_eq!(repair_history(mended.clone()), (mended, 0));
+    assert_eq!(repair_history(repaired.clone()), (repaired, 0));
 }
 
 #[test]
 fn the_user_speaks_first() {
     let history = vec![asks("Hello.", &["a"]), answer("a", "it"), ChatMessage::user("go on")];
-    let (history, mended) = repair_history(history);
-    assert_eq!((shape(&history).as_str(), mended), ("u1 a(a) ta u1", 1));
+    let (history, repaired) = repair_history(history);
+    assert_eq!((shape(&history).as_str(), repaired), ("u1 a(a) ta u1", 1));
     let again = repair_history(history.clone());
     assert_eq!(again, (history, 0));
 }

@@ -7,8 +7,8 @@ use super::*;
 
 #[test]
 fn what_is_written_is_what_the_session_goes_on_with() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Arc::new(HistoryStore::open(folder.path().join("sessions.db")).unwrap());
+    let dir = tempfile::tempdir().unwrap();
+    let store = Arc::new(HistoryStore::open(dir.path().join("sessions.db")).unwrap());
     let id = store.begin(&NewSession { source: "cli".into(), ..NewSession::default() }).unwrap();
     let journal = SessionJournal::new(Arc::clone(&store), id.as_str());
     let [one, two, sum] = ["one", "two", "sum"].map(ChatMessage::user);
@@ -24,8 +24,8 @@ fn what_is_written_is_what_the_session_goes_on_with() {
 
 #[test]
 fn a_summary_does_not_stand_for_what_another_process_has_said() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Arc::new(HistoryStore::open(folder.path().join("sessions.db")).unwrap());
+    let dir = tempfile::tempdir().unwrap();
+    let store = Arc::new(HistoryStore::open(dir.path().join("sessions.db")).unwrap());
     let id = store.begin(&NewSession { source: "cli".into(), ..NewSession::default() }).unwrap();
     let first = SessionJournal::new(Arc::clone(&store), id.as_str());
     let [old, mine, theirs, answer, sum, other] =

@@ -21,14 +21,14 @@ Several blocks in one answer call several tools. The results come back as <tool_
 
 /// Builds the prompt section with the tool definitions and the call syntax.
 pub(crate) fn tools_prompt(tools: &[Value]) -> String {
-    let mut told = String::from("# Tools\n\nThese tools can be called:\n<tools>\n");
+    let mut shown = String::from("# Tools\n\nThese tools can be called:\n<tools>\n");
     for tool in tools {
-        told.push_str(&tool.get("function").unwrap_or(tool).to_string());
-        told.push('\n');
+        shown.push_str(&tool.get("function").unwrap_or(tool).to_string());
+        shown.push('\n');
     }
-    told.push_str("</tools>\n\n");
-    told.push_str(CALL_INSTRUCTIONS);
-    told
+    shown.push_str("</tools>\n\n");
+    shown.push_str(CALL_INSTRUCTIONS);
+    shown
 }
 
 /// Finds the first call in streamed text. A call inside a code block is a quote
@@ -158,28 +158,28 @@ pub(crate) fn take_calls(reply: &mut ModelReply) {
 /// Repairs blocks that are almost JSON, as is done for arguments. Ambiguous
 /// ones stay unchanged and get an error.
 fn repair_blocks(text: &str) -> Cow<'_, str> {
-    let mut mended = String::new();
+    let mut repaired = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once(CALL_START_TAG) {
         let Some((body, next)) = after.split_once(CALL_END_TAG) else { break };
-        mended.push_str(before);
-        mended.push_str(CALL_START_TAG);
+        repaired.push_str(before);
+        repaired.push_str(CALL_START_TAG);
         let parsed = match serde_json::from_str::<Value>(body) {
             Ok(_) => None,
             Err(_) => parse_arguments(&quote_bare_name(body.trim())).ok(),
         };
         match parsed.filter(|it| !it.is_guess && it.value["name"].is_string()) {
-            Some(parsed) => mended.push_str(&parsed.value.to_string()),
-            None => mended.push_str(body),
+            Some(parsed) => repaired.push_str(&parsed.value.to_string()),
+            None => repaired.push_str(body),
         }
-        mended.push_str(CALL_END_TAG);
+        repaired.push_str(CALL_END_TAG);
         rest = next;
     }
-    if mended.is_empty() {
+    if repaired.is_empty() {
         return text.into();
     }
-    mended.push_str(rest);
-    mended.into()
+    repaired.push_str(rest);
+    repaired.into()
 }
 
 /// Quotes a bare value of `name`, which is unambiguous.

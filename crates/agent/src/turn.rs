@@ -488,13 +488,13 @@ impl Agent {
     fn normalize_calls(&self, mut reply: ModelReply) -> ModelReply {
         let AgentParts { engine, caller, .. } = &self.parts;
         for call in &mut reply.calls {
-            let Some((name, mended)) = engine.normalize_call(&call.name, &call.arguments, caller)
+            let Some((name, repaired)) = engine.normalize_call(&call.name, &call.arguments, caller)
             else {
                 continue;
             };
             call.name = name;
-            if let Some(mended) = mended {
-                call.arguments = mended.to_string();
+            if let Some(repaired) = repaired {
+                call.arguments = repaired.to_string();
             }
         }
         reply

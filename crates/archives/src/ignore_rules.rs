@@ -35,9 +35,9 @@ impl PackIgnoreRules {
     }
 
     /// Returns these rules extended by those of an open subdirectory.
-    pub(crate) fn for_subdir(&self, folder: &OpenDir, relative: &Path) -> Self {
+    pub(crate) fn for_subdir(&self, dir: &OpenDir, relative: &Path) -> Self {
         let mut rules = self.clone();
-        rules.push_layer(&IgnoreRules::new(folder, &self.absolute(relative)));
+        rules.push_layer(&IgnoreRules::new(dir, &self.absolute(relative)));
         rules
     }
 
@@ -67,13 +67,13 @@ impl PackIgnoreRules {
     }
 
     fn push_layer(&mut self, texts: &IgnoreRules) {
-        let IgnoreRules { dir: folder, gitignore, ignore, exclude, is_repository } = texts;
+        let IgnoreRules { dir: directory, gitignore, ignore, exclude, is_repository } = texts;
         let sets = [ignore, gitignore, exclude];
         if !is_repository && sets.iter().all(|text| text.is_empty()) {
             return;
         }
         self.nearest = Some(Rc::new(IgnoreLayer {
-            sets: sets.map(|text| parse_gitignore(folder, text)),
+            sets: sets.map(|text| parse_gitignore(directory, text)),
             is_repository: *is_repository,
             parent: self.nearest.take(),
         }));
@@ -81,8 +81,8 @@ impl PackIgnoreRules {
 }
 
 /// Parses an ignore file. Invalid lines are skipped, as git does.
-fn parse_gitignore(folder: &Path, text: &str) -> Gitignore {
-    let mut builder = GitignoreBuilder::new(folder);
+fn parse_gitignore(dir: &Path, text: &str) -> Gitignore {
+    let mut builder = GitignoreBuilder::new(dir);
     for line in text.trim_start_matches('\u{FEFF}').lines() {
         let _ = builder.add_line(None, line);
     }

@@ -36,7 +36,7 @@ pub struct ArchiveListing {
     /// Number of matching files.
     pub files: u64,
     /// Number of matching directories.
-    pub folders: u64,
+    pub dirs: u64,
     /// Total bytes of content, as stated by the archive.
     pub bytes: u64,
     /// Size of the archive in bytes.
@@ -63,7 +63,7 @@ pub fn list(
         members: Vec::new(),
         total: 0,
         files: 0,
-        folders: 0,
+        dirs: 0,
         bytes: 0,
         packed: opened.len,
         encrypted: false,
@@ -95,7 +95,7 @@ impl ArchiveListing {
                 self.files += 1;
                 self.bytes = self.bytes.saturating_add(member.size.unwrap_or(0));
             }
-            MemberKind::Directory => self.folders += 1,
+            MemberKind::Directory => self.dirs += 1,
             _ => {}
         }
         self.encrypted |= member.encrypted;

@@ -46,9 +46,9 @@ fn sample(number: usize) -> Sample<'static> {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let wait = Duration::from_secs(60);
-    let folder = tempfile::tempdir()?;
+    let dir = tempfile::tempdir()?;
     let log = AuditLog::open_with(
-        folder.path().to_owned(),
+        dir.path().to_owned(),
         LogOptions { keep_files: 100, ..LogOptions::default() },
     );
     log.append(sample(0));
@@ -97,7 +97,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("append and flush:   {:?} each", start.elapsed() / 300);
 
     let start = Instant::now();
-    let report = verify(folder.path());
+    let report = verify(dir.path());
     let rate = report.entries as f64 / start.elapsed().as_secs_f64();
     println!("verify:             {rate:.0} entries/s; {report}");
     Ok(())

@@ -20,7 +20,7 @@ const READ_CHUNK_BYTES: u64 = 1 << 20;
 /// Reads entries as they are appended to the log.
 #[derive(Debug)]
 pub struct LogFollower {
-    folder: PathBuf,
+    dir: PathBuf,
     /// Sequence number of the last entry returned.
     last_seq: u64,
     file: Option<FollowedFile>,
@@ -41,13 +41,13 @@ struct FollowedFile {
 
 /// Follows the log from the entry after `after`, or from its current end if
 /// `after` is `None`.
-pub fn follow(folder: &Path, after: Option<u64>) -> Result<LogFollower, LogError> {
+pub fn follow(dir: &Path, after: Option<u64>) -> Result<LogFollower, LogError> {
     let seq = match after {
         Some(seq) => seq,
-        None => query(folder, &AuditQuery::default(), 1)?.first().map_or(0, |entry| entry.seq),
+        None => query(dir, &AuditQuery::default(), 1)?.first().map_or(0, |entry| entry.seq),
     };
     Ok(LogFollower {
-        folder: folder.to_owned(),
+        dir: dir.to_owned(),
         last_seq: seq,
         file: None,
         finished_file: None,
@@ -77,7 +77,7 @@ impl LogFollower {
                 self.file = self.next_file()?;
             }
             let Some(open) = &self.file else { return Ok(entries) };
-            let path = self.folder.join(log_files::CURRENT_FILE);
+            let path = self.dir.join(log_files::CURRENT_FILE);
             let cannot = |e| LogError::io("read", &path)(e);
             let identity = log_files::file_id(&open.file.metadata().map_err(cannot)?);
             // Check before reading: a rotated file no longer grows.
@@ -97,7 +97,7 @@ impl LogFollower {
         let Some(open) = self.file.take() else { return Ok(()) };
         let mut first = open.first_seq;
         if first.is_none() {
-            for file in log_files::rotated_files(&self.folder)? {
+            for file in log_files::rotated_files(&self.dir)? {
                 if log_files::file_id_at(&file.path)? == Some(identity) {
                     first = Some(file.first_seq);
                 }
@@ -135,9 +135,9 @@ impl LogFollower {
     /// Opens the file that contains the next entry.
     fn next_file(&self) -> Result<Option<FollowedFile>, LogError> {
         loop {
-            let current = log_files::open_if_exists(&self.folder.join(log_files::CURRENT_FILE))?;
+            let current = log_files::open_if_exists(&self.dir.join(log_files::CURRENT_FILE))?;
             // List after opening, so a file rotated in between is not missed.
-            let older = log_files::rotated_files(&self.folder)?;
+            let older = log_files::rotated_files(&self.dir)?;
             let next = match self.finished_file {
                 Some(past) => older.iter().find(|file| file.first_seq > past),
                 None => older

@@ -63,8 +63,8 @@ impl LogHead {
         Self { seq: 0, hash: ChainHash::GENESIS, chain_start: ChainStart::GENESIS_START }
     }
 
-    pub(crate) fn read(folder: &Path, key: Option<&LogKey>) -> Result<HeadState, LogError> {
-        let Some(bytes) = log_files::read_if_exists(&folder.join(log_files::HEAD_FILE))? else {
+    pub(crate) fn read(dir: &Path, key: Option<&LogKey>) -> Result<HeadState, LogError> {
+        let Some(bytes) = log_files::read_if_exists(&dir.join(log_files::HEAD_FILE))? else {
             return Ok(HeadState::Missing);
         };
         Ok(match Self::parse(&bytes) {
@@ -104,8 +104,8 @@ impl LogHead {
     /// and within one sector, so a reader sees either the old head or the new
     /// one; it needs no space on a full disk and is much cheaper than replacing
     /// the file.
-    pub(crate) fn write(&self, folder: &Path, key: &LogKey) -> Result<(), LogError> {
-        let path = folder.join(log_files::HEAD_FILE);
+    pub(crate) fn write(&self, dir: &Path, key: &LogKey) -> Result<(), LogError> {
+        let path = dir.join(log_files::HEAD_FILE);
         let bytes = self.render(key);
         let in_place = || {
             let file = OpenOptions::new().write(true).open(&path)?;

@@ -28,7 +28,7 @@ const LINE_OVERHEAD_BYTES: u64 = 140;
 /// Writer of a log directory.
 #[derive(Debug)]
 pub(crate) struct AuditJournal {
-    folder: PathBuf,
+    dir: PathBuf,
     options: LogOptions,
     lock: Option<File>,
     key: Option<LogKey>,
@@ -62,12 +62,12 @@ struct LogTail {
 }
 
 impl AuditJournal {
-    pub(crate) fn new(folder: PathBuf, options: LogOptions) -> Self {
-        Self { folder, options, lock: None, key: None, active: None }
+    pub(crate) fn new(dir: PathBuf, options: LogOptions) -> Self {
+        Self { dir, options, lock: None, key: None, active: None }
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
+        self.dir.join(name)
     }
 
     /// Appends the first entries of `batch`, at least one. Removes from `batch`
@@ -114,8 +114,8 @@ impl AuditJournal {
 
     fn open_lock(&self, path: &Path) -> Result<File, LogError> {
         let mut builder = DirBuilder::new();
-        let made = builder.recursive(true).mode(0o700).create(&self.folder);
-        made.map_err(LogError::io("create the directory", &self.folder))?;
+        let made = builder.recursive(true).mode(0o700).create(&self.dir);
+        made.map_err(LogError::io("create the directory", &self.dir))?;
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).write(true).mode(0o600);
         options.open(path).map_err(LogError::io("open", path))
@@ -169,7 +169,7 @@ impl AuditJournal {
         open.len += text.len() as u64;
         open.ends_mid_line = false;
         open.head = head;
-        open.head.write(&self.folder, &key)?;
+        open.head.write(&self.dir, &key)?;
         // Only set on success: after a failure the state on disk is read again.
         self.active = Some(open);
         Ok(())
@@ -196,18 +196,18 @@ impl AuditJournal {
             return Ok((key.clone(), false));
         }
         self.active = None;
-        let head = match LogHead::read(&self.folder, None)? {
+        let head = match LogHead::read(&self.dir, None)? {
             HeadState::Good(head) | HeadState::WrongKey(head) => head.seq,
             HeadState::Unreadable => 1,
             HeadState::Missing => 0,
         };
         let current = log_files::file_id_at(&self.path(log_files::CURRENT_FILE))?.is_some();
-        let lost = head > 0 || current || !log_files::rotated_files(&self.folder)?.is_empty();
+        let lost = head > 0 || current || !log_files::rotated_files(&self.dir)?.is_empty();
         let key = LogKey::new(random_key()?);
         if !lost {
             // Write the head first, so a crash never leaves a key without a
             // head.
-            LogHead::new().write(&self.folder, &key)?;
+            LogHead::new().write(&self.dir, &key)?;
         }
         save(&key)?;
         self.write_anchor(&key)?;
@@ -218,7 +218,7 @@ impl AuditJournal {
     /// Writes the key's fingerprint next to the directory, unless an anchor
     /// exists: a log that was recreated is not the original one.
     fn write_anchor(&self, key: &LogKey) -> Result<(), LogError> {
-        let path = log_files::anchor_path(&self.folder);
+        let path = log_files::anchor_path(&self.dir);
         if log_files::file_id_at(&path)?.is_some() {
             return Ok(());
         }
@@ -245,7 +245,7 @@ impl AuditJournal {
         let (identity, len) = (log_files::file_id(&found), found.len());
         let mut key_lost = key_lost;
         let mut tail = self.read_tail(key, key_lost)?;
-        let found = LogHead::read(&self.folder, Some(key))?;
+        let found = LogHead::read(&self.dir, Some(key))?;
         if tail.last.is_none() && matches!(found, HeadState::WrongKey(_)) {
             // Nothing here was written with this key, so it is a new key.
             key_lost = true;
@@ -268,7 +268,7 @@ impl AuditJournal {
         let current = self.path(log_files::CURRENT_FILE);
         let mut tail = LogTail::default();
         for path in
-            [Some(current.clone()), log_files::rotated_files(&self.folder)?.pop().map(|o| o.path)]
+            [Some(current.clone()), log_files::rotated_files(&self.dir)?.pop().map(|o| o.path)]
         {
             let Some(path) = path else { break };
             let Some(file) = log_files::open_if_exists(&path)? else { continue };
@@ -306,10 +306,10 @@ impl AuditJournal {
         let path = self.path(log_files::CURRENT_FILE);
         let ActiveFile { mut head, events, .. } = open;
         let mut first = read_chain_start(&path)?.map_or(head.seq, |begin| begin.seq);
-        while log_files::file_id_at(&log_files::rotated_path(&self.folder, first))?.is_some() {
+        while log_files::file_id_at(&log_files::rotated_path(&self.dir, first))?.is_some() {
             first = first.saturating_add(1);
         }
-        let aside = log_files::rotated_path(&self.folder, first);
+        let aside = log_files::rotated_path(&self.dir, first);
         fs::rename(&path, &aside).map_err(LogError::io("rename", &path))?;
         self.prune(key, &mut head)?;
         let file = open_log_file(&path)?;
@@ -321,7 +321,7 @@ impl AuditJournal {
     /// Removes the oldest files. The head is updated first: a crash in between
     /// leaves too many files, never a gap.
     fn prune(&self, key: &LogKey, head: &mut LogHead) -> Result<(), LogError> {
-        let older = log_files::rotated_files(&self.folder)?;
+        let older = log_files::rotated_files(&self.dir)?;
         let surplus = older.len().saturating_sub(self.options.keep_files.max(1));
         let (gone, kept) = older.split_at(surplus);
         if gone.is_empty() {
@@ -331,7 +331,7 @@ impl AuditJournal {
         // Keep a file that cannot be read, and those before it, for inspection.
         let Some(begin) = read_chain_start(&oldest.path)? else { return Ok(()) };
         head.chain_start = begin;
-        head.write(&self.folder, key)?;
+        head.write(&self.dir, key)?;
         for file in gone {
             fs::remove_file(&file.path).map_err(LogError::io("remove", &file.path))?;
         }

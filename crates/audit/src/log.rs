@@ -59,7 +59,7 @@ pub struct AuditLog {
 
 impl fmt::Debug for AuditLog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AuditLog").field("folder", &self.shared.folder).finish_non_exhaustive()
+        f.debug_struct("AuditLog").field("folder", &self.shared.dir).finish_non_exhaustive()
     }
 }
 
@@ -85,7 +85,7 @@ impl PendingEntry {
 /// State shared by callers and the writer thread.
 #[derive(Debug)]
 pub(crate) struct SharedLog {
-    pub(crate) folder: PathBuf,
+    pub(crate) dir: PathBuf,
     pub(crate) options: LogOptions,
     state: Mutex<QueueState>,
     /// Wakes the writer.
@@ -134,14 +134,14 @@ impl QueueState {
 
 impl AuditLog {
     /// Opens the log in a directory. Creates nothing before the first entry.
-    pub fn open(folder: PathBuf) -> Self {
-        Self::open_with(folder, LogOptions::default())
+    pub fn open(dir: PathBuf) -> Self {
+        Self::open_with(dir, LogOptions::default())
     }
 
     /// [`AuditLog::open`] with custom limits.
-    pub fn open_with(folder: PathBuf, options: LogOptions) -> Self {
+    pub fn open_with(dir: PathBuf, options: LogOptions) -> Self {
         let shared = SharedLog {
-            folder,
+            dir,
             options,
             state: Mutex::default(),
             work: Condvar::new(),

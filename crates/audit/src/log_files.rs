@@ -15,8 +15,8 @@ pub(crate) const LOCK_FILE: &str = "audit.lock";
 /// Returns the path of the anchor, a file next to the directory. It identifies
 /// the key the log was started with, so a missing or recreated directory is
 /// detected.
-pub(crate) fn anchor_path(folder: &Path) -> PathBuf {
-    let mut name = folder.as_os_str().to_owned();
+pub(crate) fn anchor_path(dir: &Path) -> PathBuf {
+    let mut name = dir.as_os_str().to_owned();
     name.push(".anchor");
     PathBuf::from(name)
 }
@@ -32,8 +32,8 @@ pub(crate) struct RotatedFile {
 }
 
 /// Returns the path of a rotated file.
-pub(crate) fn rotated_path(folder: &Path, first: u64) -> PathBuf {
-    folder.join(format!("audit-{first:020}.jsonl"))
+pub(crate) fn rotated_path(dir: &Path, first: u64) -> PathBuf {
+    dir.join(format!("audit-{first:020}.jsonl"))
 }
 
 fn parse_first_seq(name: &str) -> Option<u64> {
@@ -43,9 +43,9 @@ fn parse_first_seq(name: &str) -> Option<u64> {
 }
 
 /// Lists the rotated files, oldest first.
-pub(crate) fn rotated_files(folder: &Path) -> Result<Vec<RotatedFile>, LogError> {
-    let cannot = |e| LogError::io("read", folder)(e);
-    let entries = match fs::read_dir(folder) {
+pub(crate) fn rotated_files(dir: &Path) -> Result<Vec<RotatedFile>, LogError> {
+    let cannot = |e| LogError::io("read", dir)(e);
+    let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(cannot(error)),

@@ -151,13 +151,13 @@ fn contains_text(entry: &AuditEntry, needle: &str) -> bool {
 
 /// Returns the newest matching entries, at most `limit`, newest first. Empty if
 /// the directory contains no log.
-pub fn query(folder: &Path, query: &AuditQuery, limit: usize) -> Result<Vec<AuditEntry>, LogError> {
+pub fn query(dir: &Path, query: &AuditQuery, limit: usize) -> Result<Vec<AuditEntry>, LogError> {
     let mut found: Vec<AuditEntry> = Vec::new();
-    let current = folder.join(log_files::CURRENT_FILE);
+    let current = dir.join(log_files::CURRENT_FILE);
     let mut open = log_files::open_if_exists(&current)?;
     // List after opening the current file: a file rotated in between is then
     // read twice rather than missed.
-    let mut older = log_files::rotated_files(folder)?;
+    let mut older = log_files::rotated_files(dir)?;
     let mut path = current;
     loop {
         if let Some(file) = open {

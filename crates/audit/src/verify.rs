@@ -143,12 +143,12 @@ struct LogSnapshot {
 
 /// Checks every line, the chain across lines and files, and that it reaches the
 /// entry named by the head. Writers may continue meanwhile.
-pub fn verify(folder: &Path) -> VerifyReport {
+pub fn verify(dir: &Path) -> VerifyReport {
     let mut report = VerifyReport::default();
-    match take_snapshot(folder) {
+    match take_snapshot(dir) {
         Ok(picture) => {
             report.files = picture.files.len();
-            let anchored = check_anchor(folder, &picture);
+            let anchored = check_anchor(dir, &picture);
             verify_snapshot(picture, &mut report);
             // Reported only if nothing else is: lines written with another key
             // imply it.
@@ -171,8 +171,8 @@ fn unreadable_fault(error: &LogError) -> LogFault {
 
 /// Opens all files while no process writes. Does not wait for a process
 /// suspended while holding the lock: nothing changes then either.
-fn take_snapshot(folder: &Path) -> Result<LogSnapshot, LogError> {
-    let lock = log_files::open_if_exists(&folder.join(log_files::LOCK_FILE))?;
+fn take_snapshot(dir: &Path) -> Result<LogSnapshot, LogError> {
+    let lock = log_files::open_if_exists(&dir.join(log_files::LOCK_FILE))?;
     let until = Instant::now() + LOCK_TIMEOUT;
     let held = lock.as_ref().is_some_and(|lock| {
         loop {
@@ -185,13 +185,13 @@ fn take_snapshot(folder: &Path) -> Result<LogSnapshot, LogError> {
     });
     let mut tries = if held { 1 } else { 5 };
     loop {
-        let older = log_files::rotated_files(folder)?;
-        let picture = open_all(folder, &older)?;
+        let older = log_files::rotated_files(dir)?;
+        let picture = open_all(dir, &older)?;
         tries -= 1;
         // Without the lock, files may be rotated and the head rewritten in the
         // meantime.
-        let steady = log_files::rotated_files(folder)? == older
-            && matches!(picture.head, HeadState::Good(_));
+        let steady =
+            log_files::rotated_files(dir)? == older && matches!(picture.head, HeadState::Good(_));
         if tries == 0 || steady {
             // Dropping the file releases the lock.
             return Ok(picture);
@@ -199,14 +199,14 @@ fn take_snapshot(folder: &Path) -> Result<LogSnapshot, LogError> {
     }
 }
 
-fn open_all(folder: &Path, older: &[RotatedFile]) -> Result<LogSnapshot, LogError> {
-    let key = log_files::read_if_exists(&folder.join(log_files::KEY_FILE))?
+fn open_all(dir: &Path, older: &[RotatedFile]) -> Result<LogSnapshot, LogError> {
+    let key = log_files::read_if_exists(&dir.join(log_files::KEY_FILE))?
         .and_then(|bytes| LogKey::from_bytes(&bytes));
     // Read before the log, which may be ahead of the head but never behind.
-    let head = LogHead::read(folder, key.as_ref())?;
+    let head = LogHead::read(dir, key.as_ref())?;
     let paths = older.iter().map(|older| older.path.clone());
     let mut opened = Vec::new();
-    for path in paths.chain([folder.join(log_files::CURRENT_FILE)]) {
+    for path in paths.chain([dir.join(log_files::CURRENT_FILE)]) {
         if let Some(file) = log_files::open_if_exists(&path)? {
             let len = file.metadata().map_err(LogError::io("read", &path))?.len();
             opened.push((path, file, len));
@@ -248,8 +248,8 @@ fn verify_snapshot(picture: LogSnapshot, report: &mut VerifyReport) {
 
 /// Checks that the anchor next to the directory refers to this log. Logs
 /// created before anchors existed have none.
-fn check_anchor(folder: &Path, picture: &LogSnapshot) -> Option<LogFault> {
-    let path = log_files::anchor_path(folder);
+fn check_anchor(dir: &Path, picture: &LogSnapshot) -> Option<LogFault> {
+    let path = log_files::anchor_path(dir);
     let said = match log_files::read_if_exists(&path) {
         Ok(said) => said?,
         Err(error) => return Some(unreadable_fault(&error)),

@@ -17,7 +17,7 @@ const FIRST_RETRY_DELAY: Duration = Duration::from_millis(50);
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(2);
 
 pub(crate) fn run_writer(shared: &SharedLog) {
-    let mut journal = AuditJournal::new(shared.folder.clone(), shared.options.clone());
+    let mut journal = AuditJournal::new(shared.dir.clone(), shared.options.clone());
     let mut batch = VecDeque::new();
     let mut pause = FIRST_RETRY_DELAY;
     loop {

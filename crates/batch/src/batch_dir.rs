@@ -64,9 +64,9 @@ impl BatchDir {
             Err(TryLockError::WouldBlock) => return Err(BatchError::Busy(path.to_owned())),
             Err(TryLockError::Error(e)) => return Err(BatchError::io("lock", &lock, e)),
         }
-        let folder = Self { path: path.to_owned(), _lock: file };
-        folder.init_plan(plan, resume)?;
-        Ok(folder)
+        let dir = Self { path: path.to_owned(), _lock: file };
+        dir.init_plan(plan, resume)?;
+        Ok(dir)
     }
 
     fn init_plan(&self, plan: &BatchPlan, resume: bool) -> Result<(), BatchError> {
@@ -122,8 +122,8 @@ impl BatchDir {
             let _ = file.set_len(before);
             return Err(wrong(error));
         }
-        if is_new && let Ok(folder) = File::open(&self.path) {
-            let _ = folder.sync_all();
+        if is_new && let Ok(dir) = File::open(&self.path) {
+            let _ = dir.sync_all();
         }
         Ok(())
     }

@@ -55,11 +55,11 @@ pub(crate) struct BatchTotals {
 
 impl CompletedPrompts {
     /// Reads the output lines of a batch and truncates incomplete ones.
-    pub(crate) fn read(folder: &BatchDir, prompts: &PromptFile) -> Result<Self, BatchError> {
+    pub(crate) fn read(dir: &BatchDir, prompts: &PromptFile) -> Result<Self, BatchError> {
         let mut found = Vec::new();
-        let mut done = Self { files: folder.batch_files()?, ..Self::default() };
+        let mut done = Self { files: dir.batch_files()?, ..Self::default() };
         for (number, path) in done.files.iter().enumerate() {
-            folder.truncate_torn_line(path)?;
+            dir.truncate_torn_line(path)?;
             let wrong = |e| BatchError::io("read", path, e);
             let mut from = BufReader::new(File::open(path).map_err(wrong)?);
             let (mut at, mut line) = (0, Vec::new());
@@ -131,12 +131,12 @@ impl CompletedPrompts {
     /// set, those without reasoning.
     pub(crate) fn combine(
         &self,
-        folder: &BatchDir,
+        dir: &BatchDir,
         known: &[String],
         needs_reasoning: bool,
     ) -> Result<BatchTotals, BatchError> {
-        let path = folder.path().join("trajectories.jsonl");
-        let temporary = folder.path().join(".trajectories.tmp");
+        let path = dir.path().join("trajectories.jsonl");
+        let temporary = dir.path().join(".trajectories.tmp");
         let wrong = |e| BatchError::io("write", &path, e);
         let mut sums = BatchTotals::default();
         let mut to = BufWriter::new(File::create(&temporary).map_err(wrong)?);

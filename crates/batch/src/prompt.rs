@@ -95,8 +95,8 @@ fn parse_prompt(index: usize, line: &[u8]) -> Result<BatchPrompt, String> {
         // Drop the parser's line number, which is always 1; the caller adds the
         // real one.
         serde_json::error::Category::Data => {
-            let told = e.to_string();
-            told.split(" at line ").next().unwrap_or(&told).to_owned()
+            let shown = e.to_string();
+            shown.split(" at line ").next().unwrap_or(&shown).to_owned()
         }
         _ => format!("it is not JSON (column {})", e.column()),
     })?;

@@ -91,9 +91,9 @@ pub async fn run(
     watch: &(dyn Fn(BatchProgress) + Sync),
 ) -> Result<BatchSummary, BatchError> {
     batch.draw_toolsets(0)?;
-    let folder = BatchDir::open(&batch.output, &batch.plan, batch.resume)?;
-    let done = CompletedPrompts::read(&folder, &batch.prompts)?;
-    folder.remove("failures.jsonl")?;
+    let dir = BatchDir::open(&batch.output, &batch.plan, batch.resume)?;
+    let done = CompletedPrompts::read(&dir, &batch.prompts)?;
+    dir.remove("failures.jsonl")?;
     let mut progress = BatchProgress {
         total: batch.prompts.prompts.len(),
         done: done.count(),
@@ -115,7 +115,7 @@ pub async fn run(
         let Some(ended) = running.join_next().await else { break };
         match ended {
             Ok((prompt, toolsets, Ok(conversation))) => {
-                batch.append_row(&folder, &prompt, toolsets, conversation)?;
+                batch.append_row(&dir, &prompt, toolsets, conversation)?;
                 progress.done += 1;
             }
             Ok((_, _, Err(WorkerError::Stopped))) => {}
@@ -123,7 +123,7 @@ pub async fn run(
                 let line = json!({
                     "prompt_index": prompt.index, "prompt_hash": prompt.hash, "error": error,
                 });
-                folder.append("failures.jsonl", &line)?;
+                dir.append("failures.jsonl", &line)?;
                 progress.failed += 1;
             }
             // `run_prompt` catches worker panics; this is a panic in
@@ -132,7 +132,7 @@ pub async fn run(
         }
     }
     let stopped = cancel.is_cancelled();
-    batch.finish(&folder, before, progress, stopped)
+    batch.finish(&dir, before, progress, stopped)
 }
 
 /// Runs one conversation; a worker panic does not affect the others.
@@ -164,27 +164,27 @@ impl BatchJob {
 
     fn append_row(
         &self,
-        folder: &BatchDir,
+        dir: &BatchDir,
         prompt: &BatchPrompt,
         toolsets: Vec<String>,
         conversation: RecordedConversation,
     ) -> Result<(), BatchError> {
         let number = prompt.index / self.plan.batch_size.max(1);
         let row = TrajectoryRow::new(prompt, number, toolsets, conversation, &self.tools);
-        folder.append(&format!("batch_{number}.jsonl"), &row)
+        dir.append(&format!("batch_{number}.jsonl"), &row)
     }
 
     /// Writes the combined file and the totals, and returns the summary. Reads
     /// everything from disk again, because only what is on disk counts.
     fn finish(
         &self,
-        folder: &BatchDir,
+        dir: &BatchDir,
         before: usize,
         progress: BatchProgress,
         stopped: bool,
     ) -> Result<BatchSummary, BatchError> {
-        let done = CompletedPrompts::read(folder, &self.prompts)?;
-        let sums = done.combine(folder, &self.tools, self.needs_reasoning)?;
+        let done = CompletedPrompts::read(dir, &self.prompts)?;
+        let sums = done.combine(dir, &self.tools, self.needs_reasoning)?;
         let summary = BatchSummary {
             prompts: progress.total,
             done_before: before,
@@ -198,7 +198,7 @@ impl BatchJob {
             stopped,
         };
         let statistics = json!({ "plan": self.plan, "summary": summary, "sums": sums });
-        folder.write_json("statistics.json", &statistics)?;
+        dir.write_json("statistics.json", &statistics)?;
         Ok(summary)
     }
 }

@@ -39,7 +39,7 @@ impl ChatScreen {
     /// be started.
     pub fn open(look: ScreenOptions) -> io::Result<(Self, EventStream)> {
         let (orders, ordered) = unbounded_channel();
-        let (tell, told) = unbounded_channel();
+        let (tell, shown) = unbounded_channel();
         let start = RenderStart {
             options: look,
             command_tx: orders.clone(),
@@ -53,7 +53,7 @@ impl ChatScreen {
             questions: AtomicU64::new(0),
             mode: form,
         };
-        Ok((Self(Arc::new(shared)), EventStream(told)))
+        Ok((Self(Arc::new(shared)), EventStream(shown)))
     }
 
     /// Returns the mode of the screen.

@@ -144,13 +144,13 @@ pub(crate) fn unsaved_dir_state(path: &Path, why: UnsavedReason) -> io::Result<S
 
 /// Returns everything below a directory, directories before their contents;
 /// does not follow symlinks. `None` if there are more than `most` entries.
-pub(crate) fn descendants(folder: &Path, most: usize) -> Option<Vec<PathBuf>> {
+pub(crate) fn descendants(dir: &Path, most: usize) -> Option<Vec<PathBuf>> {
     let mut found = Vec::new();
-    let mut open = vec![folder.to_path_buf()];
-    while let Some(folder) = open.pop() {
+    let mut open = vec![dir.to_path_buf()];
+    while let Some(dir) = open.pop() {
         // What is below a directory that cannot be listed cannot be changed
         // either.
-        let Ok(entries) = fs::read_dir(&folder) else { continue };
+        let Ok(entries) = fs::read_dir(&dir) else { continue };
         for entry in entries.flatten() {
             if found.len() >= most {
                 return None;

@@ -207,12 +207,12 @@ impl FileCheckpointer {
         if let Some(journals) = &self.journals {
             journals.recover();
         }
-        let folder = self.store.workspace_dir(workspace);
+        let dir = self.store.workspace_dir(workspace);
         let generation = self.store.tally().generation;
-        let known = self.last_tree(workspace, &folder, generation);
+        let known = self.last_tree(workspace, &dir, generation);
         let started = now_nanos();
         let spared = self.skipped_paths(change);
-        let ground = TreeLister {
+        let target = TreeLister {
             root: workspace,
             skipped: &spared,
             max_entries: self.store.limits.tree_entries,
@@ -222,14 +222,14 @@ impl FileCheckpointer {
         };
         let inner = spared.iter().filter(|path| path.starts_with(workspace)).cloned().collect();
         let none = TreeListing::default();
-        let listing = ground.list(capture, known.as_ref().map_or(&none, |known| &known.listing))?;
+        let listing = target.list(capture, known.as_ref().map_or(&none, |known| &known.listing))?;
         let sight = match known {
             // Unchanged, so already stored.
             Some(known) if known.generation == generation && *known.listing == listing => {
                 RecordedTree { started, skipped: inner, ..known }
             }
-            _ => RecordedTree::store(&self.store, &folder, listing, generation, started, inner)
-                .map_err(|error| self.store.io_error("write in", &folder, &error))?,
+            _ => RecordedTree::store(&self.store, &dir, listing, generation, started, inner)
+                .map_err(|error| self.store.io_error("write in", &dir, &error))?,
         };
         let mut seen = self.trees.lock();
         if seen.len() >= MAX_CACHED_TREES {
@@ -247,13 +247,13 @@ impl FileCheckpointer {
     }
 
     /// Returns the last recorded tree, from this or another process.
-    fn last_tree(&self, workspace: &Path, folder: &Path, generation: u64) -> Option<RecordedTree> {
+    fn last_tree(&self, workspace: &Path, dir: &Path, generation: u64) -> Option<RecordedTree> {
         if let Some(sight) = self.trees.lock().get(workspace)
             && sight.generation == generation
         {
             return Some(sight.clone());
         }
-        let pointer = self.store.pointer(folder)?;
+        let pointer = self.store.pointer(dir)?;
         let mut listing = TreeListing::load(&self.store.objects, pointer.listing).ok()?;
         if pointer.generation != generation {
             // Contents were pruned since.
@@ -314,9 +314,9 @@ impl FileCheckpointer {
         // saw.
         let mut _alone = None;
         if !call.reports_changes && seen.iter().any(|(_, change)| !change.is_unchanged()) {
-            let folder = store.workspace_dir(workspace);
-            let alone = lock_workspace(&folder);
-            _alone = Some(alone.map_err(|error| store.io_error("lock", &folder, &error))?);
+            let dir = store.workspace_dir(workspace);
+            let alone = lock_workspace(&dir);
+            _alone = Some(alone.map_err(|error| store.io_error("lock", &dir, &error))?);
             store.concurrent_since(turn.manifest.id(), call.since)?.subtract_from(turn, &mut seen);
         }
         let from = CallStart {
@@ -364,7 +364,7 @@ impl FileCheckpointer {
         let cancel = hermes_core::CancellationToken::new();
         let until = Instant::now().checked_add(self.store.limits.walk_timeout);
         let (root, indexes) = (workspace, &self.indexes);
-        let ground = TreeLister {
+        let target = TreeLister {
             root,
             skipped: &spared,
             max_entries: most,
@@ -372,15 +372,15 @@ impl FileCheckpointer {
             cancel: &cancel,
             indexes,
         };
-        let after = ground.list(capture, &before.listing)?;
-        if ground.is_past_deadline() {
+        let after = target.list(capture, &before.listing)?;
+        if target.is_past_deadline() {
             self.record_problem(format!(
                 "{} takes too long to scan, so not all changes that the command made there can \
                  be undone",
                 workspace.display()
             ));
         }
-        turn.compare_trees(&ground, before, &after, capture, seen)
+        turn.compare_trees(&target, before, &after, capture, seen)
             .map_err(|error| ToolError::io(workspace.display(), &error))?;
         Ok(turn.deleted_ignored(workspace, &before.listing, &after))
     }

@@ -37,8 +37,8 @@ impl CheckpointStore {
         since: i64,
     ) -> Result<ConcurrentChanges, ToolError> {
         let mut turns: Vec<CheckpointManifest> = Vec::new();
-        for folder in self.workspace_dirs()? {
-            let there = logs(&folder).map_err(|error| self.io_error("list", &folder, &error))?;
+        for dir in self.workspace_dirs()? {
+            let there = logs(&dir).map_err(|error| self.io_error("list", &dir, &error))?;
             // File times lag behind the clock, so earlier changes never count.
             let is_recent = |path: &PathBuf| {
                 fs::metadata(path).is_ok_and(|found| {

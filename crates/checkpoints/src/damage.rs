@@ -73,15 +73,15 @@ impl CheckpointStore {
     /// Returns all unreadable checkpoints, oldest first.
     pub fn all_damaged(&self) -> Result<Vec<DamagedCheckpoint>, ToolError> {
         let mut all = Vec::new();
-        for folder in self.workspace_dirs()? {
-            all.extend(self.damaged_in(&folder)?);
+        for dir in self.workspace_dirs()? {
+            all.extend(self.damaged_in(&dir)?);
         }
         all.sort_by_key(|damaged| damaged.at);
         Ok(all)
     }
 
-    fn damaged_in(&self, folder: &Path) -> Result<Vec<DamagedCheckpoint>, ToolError> {
-        let there = logs(folder).map_err(|error| self.io_error("list", folder, &error))?;
+    fn damaged_in(&self, dir: &Path) -> Result<Vec<DamagedCheckpoint>, ToolError> {
+        let there = logs(dir).map_err(|error| self.io_error("list", dir, &error))?;
         Ok(there.iter().filter_map(|path| DamagedCheckpoint::from_log(path)).collect())
     }
 
@@ -111,7 +111,7 @@ pub(crate) fn damage_error(
         Some(CheckpointKind::Restore(_)) => "A later turn cannot be read",
         _ => "The newest turn cannot be read",
     };
-    let told: Vec<String> = damaged.iter().map(DamagedCheckpoint::describe).collect();
-    ToolError::conflict(format!("{what}, so nothing was changed: {}", told.join("; ")))
-        .with("files", told)
+    let shown: Vec<String> = damaged.iter().map(DamagedCheckpoint::describe).collect();
+    ToolError::conflict(format!("{what}, so nothing was changed: {}", shown.join("; ")))
+        .with("files", shown)
 }

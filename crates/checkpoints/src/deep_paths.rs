@@ -26,7 +26,7 @@ pub(crate) fn is_too_deep(path: &Path) -> bool {
 /// State of such a directory. Its stamp is a digest of everything below, so it
 /// changes when anything there does.
 pub(crate) fn deep_dir_state(spot: &PathHandle, found: PathStat) -> SavedState {
-    let modified = spot.open_dir().and_then(|folder| digest(&folder)).unwrap_or_default();
+    let modified = spot.open_dir().and_then(|dir| digest(&dir)).unwrap_or_default();
     let stamp = FileStamp { modified, changed: 0, ..found.stamp };
     SavedState::Unkept { why: UnsavedReason::TooDeep, len: 0, mode: found.mode, stamp }
 }
@@ -37,9 +37,9 @@ fn digest(top: &File) -> io::Result<i64> {
     let mut seen = 0;
     let mut open: Vec<(Rc<Dir>, CString)> = Vec::new();
     let mut next = Some(Dir::read_from(top)?);
-    while let Some(mut folder) = next.take() {
-        let entries: Vec<_> = folder.by_ref().flatten().collect();
-        let folder = Rc::new(folder);
+    while let Some(mut dir) = next.take() {
+        let entries: Vec<_> = dir.by_ref().flatten().collect();
+        let dir = Rc::new(dir);
         for entry in entries {
             let name = entry.file_name();
             if name == c"." || name == c".." {
@@ -47,14 +47,14 @@ fn digest(top: &File) -> io::Result<i64> {
             }
             seen += 1;
             let flags = AtFlags::SYMLINK_NOFOLLOW;
-            let Ok(found) = rustix::fs::statat(folder.fd()?, name, flags) else { continue };
+            let Ok(found) = rustix::fs::statat(dir.fd()?, name, flags) else { continue };
             let found = file_stat(&found);
             sum = sum.wrapping_add(entry_digest(name.to_bytes(), &found));
             if found.kind == FileType::Directory {
-                open.push((Rc::clone(&folder), name.to_owned()));
+                open.push((Rc::clone(&dir), name.to_owned()));
             }
         }
-        drop(folder);
+        drop(dir);
         while let Some((above, name)) =
             open.pop().filter(|_| next.is_none() && seen < MAX_DIGEST_ENTRIES)
         {

@@ -38,9 +38,9 @@ struct IgnoreFileLayer {
 
 impl GitIgnoreRules {
     /// Returns the rules that a directory inherits from its ancestors.
-    pub(crate) fn inherited(folder: &Path) -> Self {
+    pub(crate) fn inherited(dir: &Path) -> Self {
         let is_top = |at: &Path| at.join(".git").exists();
-        let above: Vec<&Path> = folder.ancestors().skip(1).collect();
+        let above: Vec<&Path> = dir.ancestors().skip(1).collect();
         let Some(top) = above.iter().position(|at| is_top(at)) else { return Self::default() };
         above.iter().take(top + 1).rev().fold(Self::default(), |rules, at| {
             rules.enter(at, is_top(at), at.join(".gitignore").exists())
@@ -48,21 +48,21 @@ impl GitIgnoreRules {
     }
 
     /// Returns the rules inside `folder`, given those of its parent.
-    pub(crate) fn enter(&self, folder: &Path, has_git: bool, has_rules: bool) -> Self {
-        let mut rules = if has_git { Self::for_repository(folder) } else { self.clone() };
+    pub(crate) fn enter(&self, dir: &Path, has_git: bool, has_rules: bool) -> Self {
+        let mut rules = if has_git { Self::for_repository(dir) } else { self.clone() };
         if rules.repository.is_some() && has_rules {
-            rules.add(Gitignore::new(folder.join(".gitignore")).0);
+            rules.add(Gitignore::new(dir.join(".gitignore")).0);
         }
         rules
     }
 
     /// Starts a new repository with the rules of its `info/exclude`.
-    fn for_repository(folder: &Path) -> Self {
-        let git = git_dir_of(folder);
+    fn for_repository(dir: &Path) -> Self {
+        let git = git_dir_of(dir);
         let shared = common_git_dir(&git);
-        let repository = GitWorkTree { top: folder.into(), git_dir: git, tracked: OnceLock::new() };
+        let repository = GitWorkTree { top: dir.into(), git_dir: git, tracked: OnceLock::new() };
         let mut rules = Self { repository: Some(Arc::new(repository)), ..Self::default() };
-        let mut own = GitignoreBuilder::new(folder);
+        let mut own = GitignoreBuilder::new(dir);
         if own.add(shared.join("info/exclude")).is_none()
             && let Ok(own) = own.build()
         {
@@ -109,11 +109,11 @@ impl GitIgnoreRules {
 }
 
 /// Returns the git directory of a working tree.
-fn git_dir_of(folder: &Path) -> PathBuf {
-    let git = folder.join(".git");
+fn git_dir_of(dir: &Path) -> PathBuf {
+    let git = dir.join(".git");
     // In linked worktrees and submodules, `.git` is a file that names the
     // directory.
-    read_pointer(&git, "gitdir:").map_or(git, |own| folder.join(own))
+    read_pointer(&git, "gitdir:").map_or(git, |own| dir.join(own))
 }
 
 /// Returns the git directory that all worktrees of a repository share.

@@ -124,8 +124,8 @@ pub(crate) fn superseded<'a>(
 
 /// Removes temporary files of an interrupted operation.
 pub(crate) fn remove_leftovers(manifest: &CheckpointManifest) {
-    let folders: HashSet<&Path> = manifest.changes.keys().filter_map(|p| p.parent()).collect();
-    for entry in folders.into_iter().filter_map(|f| fs::read_dir(f).ok()).flatten().flatten() {
+    let dirs: HashSet<&Path> = manifest.changes.keys().filter_map(|p| p.parent()).collect();
+    for entry in dirs.into_iter().filter_map(|f| fs::read_dir(f).ok()).flatten().flatten() {
         if entry.file_name().as_bytes().starts_with(path_handle::RESTORE_TEMP_PREFIX.as_bytes()) {
             let _ = fs::remove_file(entry.path());
         }

@@ -102,7 +102,7 @@ impl CheckpointStore {
     /// Lists the same tree in its current state.
     fn relist(&self, tree: &TreeLine, then: &TreeListing) -> Result<TreeListing, ToolError> {
         let cancel = CancellationToken::new();
-        let ground = TreeLister {
+        let target = TreeLister {
             root: &tree.root,
             skipped: &tree.spared,
             max_entries: self.limits.tree_entries,
@@ -110,7 +110,7 @@ impl CheckpointStore {
             cancel: &cancel,
             indexes: &IndexCache::default(),
         };
-        ground.list(&mut FileCapture::inspecting(self.limits), then)
+        target.list(&mut FileCapture::inspecting(self.limits), then)
     }
 
     fn differences(

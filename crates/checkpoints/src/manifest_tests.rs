@@ -13,8 +13,8 @@ fn seen(path: &str, text: &str) -> PathRecord {
 }
 
 fn log() -> (tempfile::TempDir, PathBuf) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("1-a.log");
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = dir.path().join("1-a.log");
     let manifest =
         CheckpointManifest::new("a".into(), "/w".into(), "s", "t", CheckpointKind::Turn, 1);
     let call = CallLine { id: "c".into(), tool: "x".into(), task: "k".into() };
@@ -29,7 +29,7 @@ fn log() -> (tempfile::TempDir, PathBuf) {
         CheckpointLine::Finished(true),
     ];
     CheckpointLog::create(path.clone(), &manifest.header, &lines).expect("a log");
-    (folder, path)
+    (dir, path)
 }
 
 #[test]

@@ -36,7 +36,7 @@ pub(crate) const PART_PREFIX: &str = ".part-";
 /// Contents by hash.
 #[derive(Debug)]
 pub(crate) struct ObjectStore {
-    folder: PathBuf,
+    dir: PathBuf,
     /// Bytes that this process has added and not yet counted in the tally.
     added: AtomicU64,
     /// Objects read and found intact.
@@ -61,12 +61,12 @@ impl FileFingerprint {
 }
 
 impl ObjectStore {
-    pub(crate) fn new(folder: PathBuf) -> Self {
-        Self { folder, added: AtomicU64::new(0), verified: Mutex::default() }
+    pub(crate) fn new(dir: PathBuf) -> Self {
+        Self { dir, added: AtomicU64::new(0), verified: Mutex::default() }
     }
 
     pub(crate) fn dir(&self) -> &Path {
-        &self.folder
+        &self.dir
     }
 
     /// Returns the number of uncounted bytes added.
@@ -191,7 +191,7 @@ impl ObjectStore {
     pub(crate) fn path(&self, hash: ContentHash) -> PathBuf {
         let hex = hash.to_hex();
         let (drawer, name) = hex.split_at(2);
-        self.folder.join(drawer).join(name)
+        self.dir.join(drawer).join(name)
     }
 
     /// Creates a temporary file next to the object `near`.
@@ -203,7 +203,7 @@ impl ObjectStore {
             match create(&part) {
                 Ok(file) => return Ok((file, part)),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    create_private_dir(part.parent().unwrap_or(&self.folder))?;
+                    create_private_dir(part.parent().unwrap_or(&self.dir))?;
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
@@ -222,7 +222,7 @@ impl ObjectStore {
         let target = self.path(hash);
         let moved = written.and_then(|()| match fs::rename(part, &target) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                create_private_dir(target.parent().unwrap_or(&self.folder))?;
+                create_private_dir(target.parent().unwrap_or(&self.dir))?;
                 fs::rename(part, &target)
             }
             moved => moved,

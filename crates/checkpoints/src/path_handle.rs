@@ -22,7 +22,7 @@ pub(crate) const RESTORE_TEMP_PREFIX: &str = ".hermes-restore-";
 /// Handle to the path of one file, directory or symlink.
 #[derive(Debug)]
 pub(crate) struct PathHandle {
-    folder: OwnedFd,
+    dir: OwnedFd,
     name: OsString,
 }
 
@@ -50,14 +50,14 @@ impl PathHandle {
     /// Resolves an absolute path; `None` if its parent directory does not exist
     /// or is reached through a symlink.
     pub(crate) fn resolve(path: &Path) -> io::Result<Option<Self>> {
-        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
             return Ok(Some(Self {
-                folder: open_dir_without_links(Path::new("/"))?,
+                dir: open_dir_without_links(Path::new("/"))?,
                 name: ".".into(),
             }));
         };
-        match open_dir_without_links(folder) {
-            Ok(folder) => Ok(Some(Self { folder, name: name.to_owned() })),
+        match open_dir_without_links(dir) {
+            Ok(dir) => Ok(Some(Self { dir, name: name.to_owned() })),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
             Err(error) => Err(error.into()),
         }
@@ -65,7 +65,7 @@ impl PathHandle {
 
     /// Reads the metadata without following symlinks.
     pub(crate) fn stat(&self) -> io::Result<Option<PathStat>> {
-        match rustix::fs::statat(&self.folder, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
+        match rustix::fs::statat(&self.dir, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(file_stat(&stat))),
             Err(Errno::NOENT) => Ok(None),
             Err(error) => Err(error.into()),
@@ -74,14 +74,14 @@ impl PathHandle {
 
     /// Reads the target of the symlink.
     pub(crate) fn read_link(&self) -> io::Result<PathBuf> {
-        let target = rustix::fs::readlinkat(&self.folder, &self.name, Vec::new())?;
+        let target = rustix::fs::readlinkat(&self.dir, &self.name, Vec::new())?;
         Ok(OsString::from_vec(target.into_bytes()).into())
     }
 
     /// Opens the regular file.
     pub(crate) fn open(&self) -> io::Result<(File, PathStat)> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        let file = rustix::fs::openat(&self.folder, &self.name, flags, Mode::empty())?;
+        let file = rustix::fs::openat(&self.dir, &self.name, flags, Mode::empty())?;
         let found = file_stat(&rustix::fs::fstat(&file)?);
         if found.kind != FileType::RegularFile {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
@@ -100,7 +100,7 @@ impl PathHandle {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         let private = Mode::from_raw_mode(0o600);
         let temporary = self.create_temporary(|name| {
-            rustix::fs::openat(&self.folder, name, flags | OFlags::CLOEXEC, private)
+            rustix::fs::openat(&self.dir, name, flags | OFlags::CLOEXEC, private)
         });
         let (opened, name) = temporary?;
         let mut file = File::from(opened);
@@ -108,7 +108,7 @@ impl PathHandle {
             fill(&mut file)?;
             let lost = kept.apply_to(&file, there.as_ref())?;
             file.sync_all()?;
-            rustix::fs::renameat(&self.folder, &name, &self.folder, &self.name)?;
+            rustix::fs::renameat(&self.dir, &name, &self.dir, &self.name)?;
             Ok(lost)
         };
         finish().inspect_err(|_| self.discard(&name))
@@ -131,9 +131,9 @@ impl PathHandle {
         owner: Option<(u32, u32)>,
     ) -> io::Result<Vec<String>> {
         let ((), name) =
-            self.create_temporary(|name| rustix::fs::symlinkat(target, &self.folder, name))?;
+            self.create_temporary(|name| rustix::fs::symlinkat(target, &self.dir, name))?;
         let lost = owner.map_or(Ok(Vec::new()), |owner| self.chown_link(&name, owner));
-        let moved = rustix::fs::renameat(&self.folder, &name, &self.folder, &self.name);
+        let moved = rustix::fs::renameat(&self.dir, &name, &self.dir, &self.name);
         moved.inspect_err(|_| self.discard(&name))?;
         Ok(lost?)
     }
@@ -142,8 +142,8 @@ impl PathHandle {
     /// the group may be one of the caller's.
     fn chown_link(&self, name: &OsStr, (user, group): (u32, u32)) -> Result<Vec<String>, Errno> {
         let flags = AtFlags::SYMLINK_NOFOLLOW;
-        let made = file_stat(&rustix::fs::statat(&self.folder, name, flags)?).owner;
-        let give = |user, group| rustix::fs::chownat(&self.folder, name, user, group, flags);
+        let made = file_stat(&rustix::fs::statat(&self.dir, name, flags)?).owner;
+        let give = |user, group| rustix::fs::chownat(&self.dir, name, user, group, flags);
         let mut lost = Vec::new();
         if made.0 != user && give(Some(Uid::from_raw(user)), None).is_err() {
             lost.push("owner".to_owned());
@@ -159,13 +159,13 @@ impl PathHandle {
     /// inode.
     pub(crate) fn put_hard_link(&self, first: &Self, inode: u64) -> bool {
         let made = self.create_temporary(|name| {
-            let (from, to) = (&first.folder, &self.folder);
+            let (from, to) = (&first.dir, &self.dir);
             rustix::fs::linkat(from, &first.name, to, name, AtFlags::empty())
         });
         let Ok(((), name)) = made else { return false };
-        let found = rustix::fs::statat(&self.folder, &name, AtFlags::SYMLINK_NOFOLLOW);
+        let found = rustix::fs::statat(&self.dir, &name, AtFlags::SYMLINK_NOFOLLOW);
         let is_done = found.is_ok_and(|found| file_stat(&found).stamp.inode == inode)
-            && rustix::fs::renameat(&self.folder, &name, &self.folder, &self.name).is_ok();
+            && rustix::fs::renameat(&self.dir, &name, &self.dir, &self.name).is_ok();
         // A rename between two links to one file does nothing.
         self.discard(&name);
         is_done
@@ -173,7 +173,7 @@ impl PathHandle {
 
     /// Creates a directory if none exists.
     pub(crate) fn put_dir(&self) -> io::Result<()> {
-        match rustix::fs::mkdirat(&self.folder, &self.name, Mode::from_raw_mode(0o700)) {
+        match rustix::fs::mkdirat(&self.dir, &self.name, Mode::from_raw_mode(0o700)) {
             Ok(()) => Ok(()),
             Err(Errno::EXIST) if self.stat()?.is_some_and(|l| l.kind == FileType::Directory) => {
                 Ok(())
@@ -186,12 +186,12 @@ impl PathHandle {
     pub(crate) fn set_mode(&self, mode: u32) -> io::Result<()> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let mode = Mode::from_raw_mode(mode);
-        match rustix::fs::openat(&self.folder, &self.name, flags, Mode::empty()) {
+        match rustix::fs::openat(&self.dir, &self.name, flags, Mode::empty()) {
             Ok(opened) => Ok(rustix::fs::fchmod(opened, mode)?),
             // The owner can chmod an unreadable file. A symlink is refused,
             // since its target would change.
             Err(Errno::ACCESS) if self.stat()?.is_some_and(|l| l.kind != FileType::Symlink) => {
-                Ok(rustix::fs::chmodat(&self.folder, &self.name, mode, AtFlags::empty())?)
+                Ok(rustix::fs::chmodat(&self.dir, &self.name, mode, AtFlags::empty())?)
             }
             Err(error) => Err(error.into()),
         }
@@ -218,14 +218,14 @@ impl PathHandle {
             self.set_mode(kept.mode)?;
             return Ok(Vec::new());
         }
-        let folder = match self.open_dir() {
+        let dir = match self.open_dir() {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 self.set_mode(0o700)?;
                 self.open_dir()?
             }
             opened => opened?,
         };
-        kept.reapply_to(&folder)
+        kept.reapply_to(&dir)
     }
 
     /// Returns the extended attributes of the directory; `None` if it cannot be
@@ -237,13 +237,13 @@ impl PathHandle {
     /// Opens the directory.
     pub(crate) fn open_dir(&self) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Ok(rustix::fs::openat(&self.folder, &self.name, flags, Mode::empty())?.into())
+        Ok(rustix::fs::openat(&self.dir, &self.name, flags, Mode::empty())?.into())
     }
 
     /// Removes a file, a symlink or an empty directory.
     pub(crate) fn remove(&self, is_folder: bool) -> io::Result<()> {
         let flags = if is_folder { AtFlags::REMOVEDIR } else { AtFlags::empty() };
-        match rustix::fs::unlinkat(&self.folder, &self.name, flags) {
+        match rustix::fs::unlinkat(&self.dir, &self.name, flags) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
             Err(error) => Err(error.into()),
         }
@@ -267,7 +267,7 @@ impl PathHandle {
     }
 
     fn discard(&self, name: &OsStr) {
-        let _ = rustix::fs::unlinkat(&self.folder, name, AtFlags::empty());
+        let _ = rustix::fs::unlinkat(&self.dir, name, AtFlags::empty());
     }
 }
 

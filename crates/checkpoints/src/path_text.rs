@@ -26,8 +26,8 @@ pub fn path_to_text(path: &Path) -> String {
 
 /// [`path_to_text`] relative to a directory, if the path is inside it and valid
 /// UTF-8.
-pub fn relative_path_text(path: &Path, folder: &Path) -> String {
-    let below = path.strip_prefix(folder).ok().and_then(Path::to_str);
+pub fn relative_path_text(path: &Path, dir: &Path) -> String {
+    let below = path.strip_prefix(dir).ok().and_then(Path::to_str);
     below.filter(|below| !below.is_empty()).map_or_else(|| path_to_text(path), str::to_owned)
 }
 

@@ -251,8 +251,8 @@ impl CheckpointStore {
         &self,
         workspace: &Path,
     ) -> Result<(WorkspaceHistory, Vec<CheckpointManifest>), ToolError> {
-        let folder = self.workspace_dir(workspace);
-        let there = logs(&folder).map_err(|error| self.io_error("list", &folder, &error))?;
+        let dir = self.workspace_dir(workspace);
+        let there = logs(&dir).map_err(|error| self.io_error("list", &dir, &error))?;
         let all = self.checkpoints(workspace)?;
         Ok((WorkspaceHistory::new(there, &all), all))
     }
@@ -601,11 +601,11 @@ fn mark_link_obstacles(steps: &mut [RestoreStep]) {
     let mut links: BTreeMap<PathBuf, bool> = BTreeMap::new();
     for step in steps.iter_mut().filter(|step| step.to != SavedState::Absent) {
         let mut above = step.path.ancestors().skip(1);
-        let is_barred = above.any(|folder| {
+        let is_barred = above.any(|dir| {
             let is_link = *links
-                .entry(folder.to_path_buf())
-                .or_insert_with(|| folder.symlink_metadata().is_ok_and(|found| found.is_symlink()));
-            is_link && !going.contains(folder)
+                .entry(dir.to_path_buf())
+                .or_insert_with(|| dir.symlink_metadata().is_ok_and(|found| found.is_symlink()));
+            is_link && !going.contains(dir)
         });
         if is_barred {
             step.obstacle = Some(RestoreObstacle {

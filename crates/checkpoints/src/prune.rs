@@ -108,9 +108,9 @@ impl CheckpointStore {
     /// Measures the disk usage.
     pub fn usage(&self) -> Result<DiskUsage, ToolError> {
         let mut usage = DiskUsage::default();
-        for folder in self.workspace_dirs()? {
-            let there = logs(&folder).map_err(|error| self.io_error("list", &folder, &error))?;
-            let read = self.load(&folder)?.len();
+        for dir in self.workspace_dirs()? {
+            let there = logs(&dir).map_err(|error| self.io_error("list", &dir, &error))?;
+            let read = self.load(&dir)?.len();
             usage.workspaces += usize::from(read > 0);
             usage.checkpoints += read;
             usage.damaged += there.len().saturating_sub(read);
@@ -125,20 +125,20 @@ impl CheckpointStore {
 
     /// Returns the bytes of everything except contents.
     fn log_bytes(&self) -> Result<u64, ToolError> {
-        let mut folders = self.workspace_dirs()?;
-        folders.push(self.root().to_path_buf());
-        let files = folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten();
+        let mut dirs = self.workspace_dirs()?;
+        dirs.push(self.root().to_path_buf());
+        let files = dirs.iter().filter_map(|dir| fs::read_dir(dir).ok()).flatten();
         let found = files.flatten().filter_map(|entry| entry.metadata().ok());
         Ok(found.filter(fs::Metadata::is_file).map(|found| found.len()).sum())
     }
 
     /// Prunes after a checkpoint was begun: removes the oldest of its workspace
     /// if there are too many, and periodically prunes the whole store.
-    pub(crate) fn prune_after_begin(&self, folder: &Path, count: usize) -> io::Result<()> {
+    pub(crate) fn prune_after_begin(&self, dir: &Path, count: usize) -> io::Result<()> {
         // Choosing which to remove requires reading the logs, so only do it
         // above the limit.
         if count > self.limits.per_workspace {
-            for path in self.surplus(&logs(folder)?) {
+            for path in self.surplus(&logs(dir)?) {
                 remove(path)?;
             }
         }
@@ -232,18 +232,18 @@ impl CheckpointStore {
         let mut pruned = PruneReport::default();
         let oldest = now_nanos()
             .saturating_sub(i64::try_from(self.limits.max_age.as_nanos()).unwrap_or(i64::MAX));
-        for folder in self.workspace_dirs()? {
-            let mut there = logs(&folder).map_err(failed)?;
+        for dir in self.workspace_dirs()? {
+            let mut there = logs(&dir).map_err(failed)?;
             let surplus = self.surplus(&there);
             for path in &there {
                 if surplus.contains(&path) || log_time(path).is_none_or(|time| time < oldest) {
                     pruned.remove_log(path).map_err(failed)?;
                 }
             }
-            remove_leftovers(&folder).map_err(failed)?;
-            there = logs(&folder).map_err(failed)?;
-            if there.is_empty() && is_old(&folder.join(LISTING_FILE), oldest) {
-                fs::remove_dir_all(&folder).map_err(failed)?;
+            remove_leftovers(&dir).map_err(failed)?;
+            there = logs(&dir).map_err(failed)?;
+            if there.is_empty() && is_old(&dir.join(LISTING_FILE), oldest) {
+                fs::remove_dir_all(&dir).map_err(failed)?;
             }
         }
         remove_leftovers(self.root()).map_err(failed)?;
@@ -263,9 +263,9 @@ impl CheckpointStore {
     fn drop_oldest(&self, pruned: &mut PruneReport) -> io::Result<bool> {
         let mut all = Vec::new();
         let mut pointers = Vec::new();
-        for folder in self.workspace_dirs().map_err(io::Error::other)? {
-            all.extend(logs(&folder)?);
-            pointers.push(folder.join(LISTING_FILE));
+        for dir in self.workspace_dirs().map_err(io::Error::other)? {
+            all.extend(logs(&dir)?);
+            pointers.push(dir.join(LISTING_FILE));
         }
         pointers.retain(|path| path.exists());
         all.sort_by_key(|path| log_time(path));
@@ -300,8 +300,8 @@ impl CheckpointStore {
     fn referenced_hashes(&self) -> Result<HashSet<ContentHash>, ToolError> {
         let mut named = HashSet::new();
         let mut listings = HashSet::new();
-        for folder in self.workspace_dirs()? {
-            let there = logs(&folder).map_err(|error| self.io_error("list", &folder, &error))?;
+        for dir in self.workspace_dirs()? {
+            let there = logs(&dir).map_err(|error| self.io_error("list", &dir, &error))?;
             for manifest in
                 there.iter().filter_map(|path| CheckpointManifest::load(path).ok().flatten())
             {
@@ -311,7 +311,7 @@ impl CheckpointStore {
                     _ => None,
                 }));
             }
-            listings.extend(self.pointer(&folder).map(|pointer| pointer.listing));
+            listings.extend(self.pointer(&dir).map(|pointer| pointer.listing));
         }
         for hash in listings {
             named.insert(hash);
@@ -338,12 +338,12 @@ impl CheckpointStore {
         Ok(found)
     }
 
-    pub(crate) fn pointer(&self, folder: &Path) -> Option<ListingPointer> {
-        serde_json::from_slice(&fs::read(folder.join(LISTING_FILE)).ok()?).ok()
+    pub(crate) fn pointer(&self, dir: &Path) -> Option<ListingPointer> {
+        serde_json::from_slice(&fs::read(dir.join(LISTING_FILE)).ok()?).ok()
     }
 
-    pub(crate) fn write_pointer(&self, folder: &Path, pointer: &ListingPointer) -> io::Result<()> {
-        replace(&folder.join(LISTING_FILE), &serde_json::to_vec(pointer)?)
+    pub(crate) fn write_pointer(&self, dir: &Path, pointer: &ListingPointer) -> io::Result<()> {
+        replace(&dir.join(LISTING_FILE), &serde_json::to_vec(pointer)?)
     }
 }
 
@@ -357,8 +357,8 @@ fn hash_from_path(path: &Path) -> Option<ContentHash> {
 }
 
 /// Removes incomplete files of processes that died.
-fn remove_leftovers(folder: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(folder)?.flatten() {
+fn remove_leftovers(dir: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(dir)?.flatten() {
         if entry.file_name().as_encoded_bytes().starts_with(PART_PREFIX.as_bytes()) {
             remove(&entry.path())?;
         }

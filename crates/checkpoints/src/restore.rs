@@ -70,11 +70,11 @@ impl CheckpointStore {
         if is_restore && steps.is_empty() && !plan.is_resumed() {
             return Ok(restored);
         }
-        let folder = self.workspace_dir(&plan.workspace);
-        let failed = |error: io::Error| self.io_error("write in", &folder, &error);
-        let _alone = lock_workspace(&folder).map_err(failed)?;
-        let there = logs(&folder).map_err(failed)?;
-        let earlier = self.load(&folder)?;
+        let dir = self.workspace_dir(&plan.workspace);
+        let failed = |error: io::Error| self.io_error("write in", &dir, &error);
+        let _alone = lock_workspace(&dir).map_err(failed)?;
+        let there = logs(&dir).map_err(failed)?;
+        let earlier = self.load(&dir)?;
         // Another process may have changed the history since the plan was made.
         if WorkspaceHistory::new(there, &earlier) != plan.history {
             return Err(outdated_error(plan));
@@ -92,7 +92,7 @@ impl CheckpointStore {
         }
         self.apply_dir_attributes(&steps, &mut restored);
         for old in superseded(&earlier, &manifest) {
-            remove_log(&folder, old.id()).map_err(failed)?;
+            remove_log(&dir, old.id()).map_err(failed)?;
         }
         self.record_result(&mut manifest, &mut log).map_err(failed)?;
         self.objects.add(log.take_added());
@@ -100,13 +100,13 @@ impl CheckpointStore {
         if let CheckpointKind::Redo(undo) = &plan.kind {
             // Undo and redo cancel out. The undo is removed first, since alone
             // it would mark the turn as undone.
-            remove_log(&folder, undo).map_err(failed)?;
-            remove_log(&folder, manifest.id()).map_err(failed)?;
+            remove_log(&dir, undo).map_err(failed)?;
+            remove_log(&dir, manifest.id()).map_err(failed)?;
             return Ok(restored);
         }
         restored.checkpoint = Some(manifest.id().to_owned());
         // All files are restored, so a failed prune is ignored.
-        let _ = logs(&folder).and_then(|there| self.prune_after_begin(&folder, there.len()));
+        let _ = logs(&dir).and_then(|there| self.prune_after_begin(&dir, there.len()));
         Ok(restored)
     }
 
@@ -181,8 +181,8 @@ impl CheckpointStore {
         steps: &[&RestoreStep],
         force: bool,
     ) -> Result<(CheckpointManifest, CheckpointLog), ToolError> {
-        let folder = self.workspace_dir(&plan.workspace);
-        let failed = |error: io::Error| self.io_error("write in", &folder, &error);
+        let dir = self.workspace_dir(&plan.workspace);
+        let failed = |error: io::Error| self.io_error("write in", &dir, &error);
         let _shared = self.lock_shared().map_err(failed)?;
         let mut capture = FileCapture::storing(&self.objects, self.limits);
         let mut lines = Vec::new();
@@ -191,10 +191,10 @@ impl CheckpointStore {
             lines.push(CheckpointLine::Before(PathRecord { path: path.clone(), state: before }));
             lines.push(CheckpointLine::After(PathRecord { path, state: after }));
         };
-        let mut told: BTreeSet<PathBuf> = steps.iter().map(|step| step.path.clone()).collect();
+        let mut shown: BTreeSet<PathBuf> = steps.iter().map(|step| step.path.clone()).collect();
         for step in steps {
             for above in missing_parents(&step.path) {
-                if told.insert(above.clone()) {
+                if shown.insert(above.clone()) {
                     note(&above, SavedState::Absent, created_dir_state());
                 }
             }
@@ -420,8 +420,8 @@ fn created_dir_state() -> SavedState {
 }
 
 fn create_parents(path: &Path) -> io::Result<()> {
-    for folder in missing_parents(path).iter().rev() {
-        if let Some(spot) = PathHandle::resolve(folder)? {
+    for dir in missing_parents(path).iter().rev() {
+        if let Some(spot) = PathHandle::resolve(dir)? {
             spot.put_dir()?;
             spot.set_mode(DIR_MODE)?;
         }
@@ -429,9 +429,9 @@ fn create_parents(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn remove_log(folder: &Path, id: &str) -> io::Result<()> {
+fn remove_log(dir: &Path, id: &str) -> io::Result<()> {
     let end = format!("-{id}.{LOG_EXTENSION}");
-    let there = logs(folder)?;
+    let there = logs(dir)?;
     there
         .iter()
         .filter(|path| path.to_string_lossy().ends_with(&end))
@@ -451,25 +451,25 @@ fn check_plan(plan: &RestorePlan, force: bool) -> Result<(), ToolError> {
 }
 
 fn check_obstacles(plan: &RestorePlan) -> Result<(), ToolError> {
-    let told: Vec<String> = plan
+    let shown: Vec<String> = plan
         .steps
         .iter()
         .filter_map(|step| {
             Some(format!("{}: {}", path_to_text(&step.path), step.describe_obstacle()?))
         })
         .collect();
-    if told.is_empty() {
+    if shown.is_empty() {
         return Ok(());
     }
-    Err(ToolError::conflict(format!("Nothing was changed. {}", join_first_few(&told)))
-        .with("files", told)
+    Err(ToolError::conflict(format!("Nothing was changed. {}", join_first_few(&shown)))
+        .with("files", shown)
         .with_hint("Use --preview to show everything, --force to apply all feasible steps."))
 }
 
-fn join_first_few(told: &[String]) -> String {
+fn join_first_few(reported: &[String]) -> String {
     const MAX_SHOWN: usize = 5;
-    let shown = told.iter().take(MAX_SHOWN).cloned().collect::<Vec<_>>().join("; ");
-    let more = told.len().saturating_sub(MAX_SHOWN);
+    let shown = reported.iter().take(MAX_SHOWN).cloned().collect::<Vec<_>>().join("; ");
+    let more = reported.len().saturating_sub(MAX_SHOWN);
     if more > 0 { format!("{shown}; and {more} more") } else { shown }
 }
 
@@ -495,7 +495,7 @@ fn check_feasible(plan: &RestorePlan) -> Result<(), ToolError> {
 
 /// Error for turns that only deleted unsaved files.
 fn deleted_error(plan: &RestorePlan) -> ToolError {
-    let told: Vec<String> = plan.missing.iter().map(|path| path_to_text(path)).collect();
+    let shown: Vec<String> = plan.missing.iter().map(|path| path_to_text(path)).collect();
     let by: BTreeSet<&str> =
         plan.turns.iter().flat_map(|turn| &turn.changed_by).map(String::as_str).collect();
     let by = by.into_iter().collect::<Vec<_>>().join(", ");
@@ -503,19 +503,19 @@ fn deleted_error(plan: &RestorePlan) -> ToolError {
     ToolError::conflict(format!(
         "Nothing was changed. The last turn ({by}) deleted git-ignored files that were not \
          saved, so they cannot be restored: {}",
-        join_first_few(&told)
+        join_first_few(&shown)
     ))
-    .with("files", told)
+    .with("files", shown)
     .with_hint(format!("`hermes undo {past}` undoes the turn before it."))
 }
 
 /// Error for a plan of which no step succeeded.
 fn nothing_restored_error(left: &[(PathBuf, String)], kind: &CheckpointKind) -> ToolError {
-    let told: Vec<String> =
+    let shown: Vec<String> =
         left.iter().map(|(path, why)| format!("{}: {why}", path_to_text(path))).collect();
     let error =
-        ToolError::conflict(format!("Nothing could be restored. {}", join_first_few(&told)));
-    let error = error.with("files", told);
+        ToolError::conflict(format!("Nothing could be restored. {}", join_first_few(&shown)));
+    let error = error.with("files", shown);
     match kind {
         CheckpointKind::Undo(turns) => {
             let past = turns.len() + 1;

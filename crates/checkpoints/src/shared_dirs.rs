@@ -14,14 +14,14 @@ const SHARED_DIRS: [&str; 8] =
 const STICKY_WORLD_WRITABLE: u32 = 0o1002;
 
 /// Whether a directory is shared, or contains a shared or the home directory.
-pub(crate) fn is_shared_dir(folder: &Path, home: Option<&Path>) -> bool {
+pub(crate) fn is_shared_dir(dir: &Path, home: Option<&Path>) -> bool {
     let holds =
-        |place: &Path| hermes_files::real_path(place).is_ok_and(|real| real.starts_with(folder));
-    folder.parent().is_none()
+        |place: &Path| hermes_files::real_path(place).is_ok_and(|real| real.starts_with(dir));
+    dir.parent().is_none()
         || home.is_some_and(holds)
         || holds(&env::temp_dir())
         || SHARED_DIRS.iter().any(|place| holds(Path::new(place)))
-        || fs::metadata(folder)
+        || fs::metadata(dir)
             .is_ok_and(|found| found.mode() & STICKY_WORLD_WRITABLE == STICKY_WORLD_WRITABLE)
 }
 

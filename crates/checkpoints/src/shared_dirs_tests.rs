@@ -13,8 +13,8 @@ fn folders_of_everybody_are_told_from_projects() {
     assert!(is_shared_dir(&real, Some(&below)));
     assert!(!is_shared_dir(&below, Some(&real)));
     let temporary = env::temp_dir().canonicalize().expect("real");
-    for folder in ["/", "/var", "/dev"].into_iter().map(Path::new).chain([&*temporary]) {
-        assert!(is_shared_dir(folder, None), "{}", folder.display());
+    for dir in ["/", "/var", "/dev"].into_iter().map(Path::new).chain([&*temporary]) {
+        assert!(is_shared_dir(dir, None), "{}", dir.display());
     }
     fs::set_permissions(&real, fs::Permissions::from_mode(0o1777)).expect("permissions");
     assert!(is_shared_dir(&real, None));

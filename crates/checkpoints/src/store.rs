@@ -91,23 +91,23 @@ impl CheckpointStore {
     /// Returns all checkpoints, oldest first.
     pub fn all(&self) -> Result<Vec<CheckpointManifest>, ToolError> {
         let mut all = Vec::new();
-        for folder in self.workspace_dirs()? {
-            all.extend(self.load_completed(&folder)?);
+        for dir in self.workspace_dirs()? {
+            all.extend(self.load_completed(&dir)?);
         }
         all.sort_by_key(CheckpointManifest::at_nanos);
         Ok(all)
     }
 
     /// [`Self::load`], including changes left by interrupted turns.
-    fn load_completed(&self, folder: &Path) -> Result<Vec<CheckpointManifest>, ToolError> {
-        let mut all = self.load(folder)?;
+    fn load_completed(&self, dir: &Path) -> Result<Vec<CheckpointManifest>, ToolError> {
+        let mut all = self.load(dir)?;
         self.complete_interrupted(&mut all)?;
         Ok(all)
     }
 
     /// Returns the nearest directory at or above `folder` that has checkpoints.
-    pub fn nearest_workspace(&self, folder: &Path) -> Option<PathBuf> {
-        let mut above = folder.ancestors();
+    pub fn nearest_workspace(&self, dir: &Path) -> Option<PathBuf> {
+        let mut above = dir.ancestors();
         above
             .find(|at| logs(&self.workspace_dir(at)).is_ok_and(|l| !l.is_empty()))
             .map(PathBuf::from)
@@ -116,8 +116,8 @@ impl CheckpointStore {
     /// Finds a checkpoint by its id or a unique prefix of it.
     pub fn find(&self, name: &str) -> Result<CheckpointManifest, ToolError> {
         let mut found = Vec::new();
-        for folder in self.workspace_dirs()? {
-            found.extend(self.load(&folder)?.into_iter().filter(|m| matches_id(m.id(), name)));
+        for dir in self.workspace_dirs()? {
+            found.extend(self.load(&dir)?.into_iter().filter(|m| matches_id(m.id(), name)));
         }
         match (found.len(), found.pop()) {
             (1, Some(manifest)) if manifest.is_cut_off() => {
@@ -211,8 +211,8 @@ impl CheckpointStore {
     }
 
     /// Loads the readable checkpoints in a directory.
-    pub(crate) fn load(&self, folder: &Path) -> Result<Vec<CheckpointManifest>, ToolError> {
-        let paths = logs(folder).map_err(|error| self.io_error("list", folder, &error))?;
+    pub(crate) fn load(&self, dir: &Path) -> Result<Vec<CheckpointManifest>, ToolError> {
+        let paths = logs(dir).map_err(|error| self.io_error("list", dir, &error))?;
         // A missing or damaged log does not affect the others.
         let mut all: Vec<CheckpointManifest> =
             paths.iter().filter_map(|path| CheckpointManifest::load(path).ok().flatten()).collect();
@@ -256,8 +256,8 @@ fn matches_id(id: &str, name: &str) -> bool {
 }
 
 /// Returns the log of a checkpoint, if it exists, and the number of logs.
-pub(crate) fn find_log(folder: &Path, id: &str) -> io::Result<(Option<PathBuf>, usize)> {
-    let entries = match fs::read_dir(folder) {
+pub(crate) fn find_log(dir: &Path, id: &str) -> io::Result<(Option<PathBuf>, usize)> {
+    let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((None, 0)),
         Err(error) => return Err(error),
@@ -276,8 +276,8 @@ pub(crate) fn find_log(folder: &Path, id: &str) -> io::Result<(Option<PathBuf>, 
 }
 
 /// Lists the logs in a directory, oldest first.
-pub(crate) fn logs(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let entries = match fs::read_dir(folder) {
+pub(crate) fn logs(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),
@@ -290,20 +290,20 @@ pub(crate) fn logs(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(logs)
 }
 
-pub(crate) fn lock_workspace(folder: &Path) -> io::Result<StoreLock> {
-    let file = open_lock(folder)?;
+pub(crate) fn lock_workspace(dir: &Path) -> io::Result<StoreLock> {
+    let file = open_lock(dir)?;
     file.lock()?;
     Ok(StoreLock { _file: file })
 }
 
-fn open_lock(folder: &Path) -> io::Result<File> {
+fn open_lock(dir: &Path) -> io::Result<File> {
     let open = || {
         let mut options = OpenOptions::new();
-        options.create(true).truncate(false).write(true).mode(0o600).open(folder.join("lock"))
+        options.create(true).truncate(false).write(true).mode(0o600).open(dir.join("lock"))
     };
     match open() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            create_private_dir(folder)?;
+            create_private_dir(dir)?;
             open()
         }
         opened => opened,

@@ -183,8 +183,8 @@ impl<'a> IndexReader<'a> {
             name.clear();
         }
         name.extend_from_slice(self.until_nul()?);
-        let told = usize::from(flags & NAME_LENGTH_MASK);
-        if told != name.len().min(usize::from(NAME_LENGTH_MASK)) {
+        let shown = usize::from(flags & NAME_LENGTH_MASK);
+        if shown != name.len().min(usize::from(NAME_LENGTH_MASK)) {
             return None;
         }
         if version < 4 {

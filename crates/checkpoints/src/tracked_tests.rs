@@ -15,9 +15,9 @@ fn repository(orders: &[&[&str]]) -> tempfile::TempDir {
     held
 }
 
-fn git(folder: &Path, order: &[&str]) {
+fn git(dir: &Path, order: &[&str]) {
     let mut git = Command::new("git");
-    git.args(["-c", "splitIndex.maxPercentChange=100"]).args(order).current_dir(folder);
+    git.args(["-c", "splitIndex.maxPercentChange=100"]).args(order).current_dir(dir);
     git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
     git.env_remove("GIT_DIR").env_remove("GIT_INDEX_FILE").env_remove("GIT_WORK_TREE");
     assert!(git.stdout(Stdio::null()).status().unwrap().success(), "git {order:?}");

@@ -74,12 +74,12 @@ impl TreeLister<'_> {
         let mut listing = TreeListing::default();
         let device = fs::metadata(self.root).map(|found| found.dev()).unwrap_or_default();
         let mut ahead = vec![(self.root.to_path_buf(), GitIgnoreRules::inherited(self.root))];
-        while let Some((folder, rules)) = ahead.pop() {
+        while let Some((dir, rules)) = ahead.pop() {
             // Unreadable directories cannot be saved and are skipped.
-            let Ok(entries) = fs::read_dir(&folder) else { continue };
+            let Ok(entries) = fs::read_dir(&dir) else { continue };
             let entries: Vec<DirEntry> = entries.flatten().collect();
             let has = |name: &str| entries.iter().any(|entry| entry.file_name() == name);
-            let rules = rules.enter(&folder, has(".git"), has(".gitignore"));
+            let rules = rules.enter(&dir, has(".git"), has(".gitignore"));
             for entry in entries.iter().filter(|entry| !self.is_excluded(entry)) {
                 if self.cancel.is_cancelled() {
                     return Err(ToolError::cancelled());

@@ -43,17 +43,17 @@ impl RecordedTree {
     /// Stores a listing and makes it the last one of its workspace.
     pub(crate) fn store(
         store: &CheckpointStore,
-        folder: &Path,
+        dir: &Path,
         listing: TreeListing,
         generation: u64,
         started: i64,
         spared: Vec<PathBuf>,
     ) -> io::Result<Self> {
         let hash = listing.store(&store.objects)?;
-        let known = store.pointer(folder);
+        let known = store.pointer(dir);
         if known.is_none_or(|known| (known.listing, known.generation) != (hash, generation)) {
-            create_private_dir(folder)?;
-            store.write_pointer(folder, &ListingPointer { listing: hash, generation })?;
+            create_private_dir(dir)?;
+            store.write_pointer(dir, &ListingPointer { listing: hash, generation })?;
         }
         Ok(Self { listing: Arc::new(listing), hash, generation, started, skipped: spared })
     }
@@ -95,8 +95,8 @@ impl TurnRecord {
         change: &PendingChange<'_>,
         workspace: &Path,
     ) -> Self {
-        let folder = store.workspace_dir(workspace);
-        let (there, others) = find_log(&folder, id).unwrap_or_default();
+        let dir = store.workspace_dir(workspace);
+        let (there, others) = find_log(&dir, id).unwrap_or_default();
         let left = there.and_then(|path| {
             let manifest = CheckpointManifest::load(&path).ok().flatten()?;
             Some((manifest, CheckpointLog::reopen(path).ok()?))
@@ -384,29 +384,29 @@ impl TurnRecord {
     /// Compares two listings of the workspace.
     pub(crate) fn compare_trees(
         &self,
-        ground: &TreeLister<'_>,
+        target: &TreeLister<'_>,
         before: &RecordedTree,
         after: &TreeListing,
         capture: &mut FileCapture<'_>,
         seen: &mut Vec<(PathBuf, PathChange)>,
     ) -> io::Result<()> {
-        let workspace = ground.root;
+        let workspace = target.root;
         let old = &before.listing.entries;
         let is_rule = |path: &Path| path.file_name().is_some_and(|name| name == ".gitignore");
         let rules_changed = old
             .iter()
             .filter(|(path, _)| is_rule(path))
             .any(|(path, leaf)| after.entries.get(path).is_none_or(|now| now.state != leaf.state));
-        let mut told = HashSet::new();
+        let mut shown = HashSet::new();
         let mut tell = |path: PathBuf, was: &SavedState, is: SavedState| {
             let was = self.manifest.changes.get(&path).map_or(was, |change| &change.before);
             seen.push((path.clone(), PathChange::new(was.clone(), Some(is))));
-            told.insert(path);
+            shown.insert(path);
         };
         for (path, leaf) in old {
             let is = match after.entries.get(path) {
                 Some(now) => now.state.clone(),
-                None if after.is_partial && ground.is_past_deadline() => continue,
+                None if after.is_partial && target.is_past_deadline() => continue,
                 // It may exist and be ignored now.
                 None => capture.state_since(&workspace.join(path), &leaf.state)?,
             };
@@ -438,7 +438,7 @@ impl TurnRecord {
         // Nested calls of the command have reported these.
         for (path, change) in self.manifest.changes.iter().filter(|(p, _)| p.starts_with(workspace))
         {
-            if !told.contains(path) {
+            if !shown.contains(path) {
                 let after = capture.state_since(path, &change.before)?;
                 seen.push((path.clone(), PathChange::new(change.before.clone(), Some(after))));
             }
@@ -476,9 +476,9 @@ impl TurnRecord {
     ) -> io::Result<()> {
         if self.active_calls.is_empty() {
             // These were hidden by a parent symlink that no longer exists.
-            let told: HashSet<PathBuf> = seen.iter().map(|(path, _)| path.clone()).collect();
+            let shown: HashSet<PathBuf> = seen.iter().map(|(path, _)| path.clone()).collect();
             for (path, change) in &self.manifest.changes {
-                if change.after.is_none() && !told.contains(path) {
+                if change.after.is_none() && !shown.contains(path) {
                     let after = Some(capture.state_since(path, &change.before)?);
                     seen.push((path.clone(), PathChange::new(change.before.clone(), after)));
                 }
@@ -551,11 +551,11 @@ pub(crate) fn create_log(
     head: &LogHeader,
     first: &[CheckpointLine],
 ) -> io::Result<CheckpointLog> {
-    let folder = store.workspace_dir(&head.workspace);
-    let path = folder.join(format!("{:020}-{}.{LOG_EXTENSION}", head.at, head.id));
+    let dir = store.workspace_dir(&head.workspace);
+    let path = dir.join(format!("{:020}-{}.{LOG_EXTENSION}", head.at, head.id));
     match CheckpointLog::create(path.clone(), head, first) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            create_private_dir(&folder)?;
+            create_private_dir(&dir)?;
             CheckpointLog::create(path, head, first)
         }
         made => made,

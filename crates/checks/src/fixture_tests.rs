@@ -11,13 +11,12 @@ pub(crate) fn with_parts(
 ) -> ProjectSurvey {
     for (name, files) in parts {
         let path = survey.path.join(name);
-        let mut folder =
-            ProjectDir { path: path.clone(), real_path: path, ..ProjectDir::default() };
+        let mut dir = ProjectDir { path: path.clone(), real_path: path, ..ProjectDir::default() };
         for (name, text) in *files {
-            folder.names.insert((*name).to_owned());
-            folder.texts.insert((*name).to_owned(), (*text).to_owned());
+            dir.names.insert((*name).to_owned());
+            dir.texts.insert((*name).to_owned(), (*text).to_owned());
         }
-        survey.subdirs.push(folder);
+        survey.subdirs.push(dir);
     }
     survey
 }
@@ -25,14 +24,14 @@ pub(crate) fn with_parts(
 /// One in `/w`, with these files and their texts, with others below it, and
 /// with programs that are installed.
 pub(crate) fn project(files: &[(&str, &str)], below: &[&str], programs: &[&str]) -> ProjectSurvey {
-    let mut folder = ProjectDir { path: "/w".into(), ..ProjectDir::default() };
+    let mut dir = ProjectDir { path: "/w".into(), ..ProjectDir::default() };
     for (name, text) in files {
-        folder.names.insert((*name).to_owned());
-        folder.texts.insert((*name).to_owned(), (*text).to_owned());
+        dir.names.insert((*name).to_owned());
+        dir.texts.insert((*name).to_owned(), (*text).to_owned());
     }
     ProjectSurvey {
         path: "/w".into(),
-        dirs: vec![folder],
+        dirs: vec![dir],
         files: below.iter().map(|name| Path::new("/w").join(name)).collect(),
         programs: programs
             .iter()

@@ -42,10 +42,10 @@ fn python_install(survey: &ProjectSurvey, package: &str) -> String {
         "setup.py",
         "setup.cfg",
     ];
-    if let Some(folder) = survey.nearest(&marks) {
-        let is_known = folder.declares(package);
-        let has = |name: &str| folder.names.contains(name);
-        let is_managed = |tool: &str| folder.has_table("pyproject.toml", &["tool", tool]);
+    if let Some(dir) = survey.nearest(&marks) {
+        let is_known = dir.declares(package);
+        let has = |name: &str| dir.names.contains(name);
+        let is_managed = |tool: &str| dir.has_table("pyproject.toml", &["tool", tool]);
         let named = [
             (has("uv.lock") || is_managed("uv"), "uv sync --all-groups", "uv add --dev"),
             (
@@ -60,10 +60,10 @@ fn python_install(survey: &ProjectSurvey, package: &str) -> String {
             return if is_known { all.to_owned() } else { format!("{one} {package}") };
         }
     }
-    let own = survey.dirs.iter().flat_map(|folder| &folder.bins);
+    let own = survey.dirs.iter().flat_map(|dir| &dir.bins);
     let own = own.chain(&survey.active_env).find(|(_, names)| names.contains("pip"));
-    if let Some((folder, _)) = own {
-        return format!("{} install {package}", folder.join("pip").display());
+    if let Some((dir, _)) = own {
+        return format!("{} install {package}", dir.join("pip").display());
     }
     if survey.programs.contains_key("uv") {
         return format!("uv venv && uv pip install {package}");
@@ -72,7 +72,7 @@ fn python_install(survey: &ProjectSurvey, package: &str) -> String {
 }
 
 fn node_install(survey: &ProjectSurvey, package: &str) -> String {
-    let Some(folder) = survey.nearest(&["package.json"]) else {
+    let Some(dir) = survey.nearest(&["package.json"]) else {
         return format!("npm install --save-dev {package}");
     };
     let locked = survey.nearest(&[
@@ -82,7 +82,7 @@ fn node_install(survey: &ProjectSurvey, package: &str) -> String {
         "bun.lockb",
         "package-lock.json",
     ]);
-    let has = |name: &str| locked.is_some_and(|folder| folder.names.contains(name));
+    let has = |name: &str| locked.is_some_and(|dir| dir.names.contains(name));
     let (all, one) = if has("pnpm-lock.yaml") {
         ("pnpm install", "pnpm add --save-dev")
     } else if has("yarn.lock") {
@@ -92,7 +92,7 @@ fn node_install(survey: &ProjectSurvey, package: &str) -> String {
     } else {
         ("npm install", "npm install --save-dev")
     };
-    if folder.depends_on(package) { all.to_owned() } else { format!("{one} {package}") }
+    if dir.depends_on(package) { all.to_owned() } else { format!("{one} {package}") }
 }
 
 fn system_install(survey: &ProjectSurvey, package: &str) -> String {

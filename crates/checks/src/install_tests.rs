@@ -4,12 +4,12 @@ use crate::survey::ProjectDir;
 type Files<'a> = &'a [(&'a str, &'a str)];
 
 fn project(files: &[(&str, &str)]) -> ProjectSurvey {
-    let mut folder = ProjectDir { path: "/w".into(), ..ProjectDir::default() };
+    let mut dir = ProjectDir { path: "/w".into(), ..ProjectDir::default() };
     for (name, text) in files {
-        folder.names.insert((*name).to_owned());
-        folder.texts.insert((*name).to_owned(), (*text).to_owned());
+        dir.names.insert((*name).to_owned());
+        dir.texts.insert((*name).to_owned(), (*text).to_owned());
     }
-    ProjectSurvey { path: "/w".into(), dirs: vec![folder], ..ProjectSurvey::default() }
+    ProjectSurvey { path: "/w".into(), dirs: vec![dir], ..ProjectSurvey::default() }
 }
 
 #[test]

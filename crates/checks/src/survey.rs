@@ -204,8 +204,8 @@ impl ProjectSurvey {
     }
 
     fn add_section(&mut self, kind: &[u8], name: &OsStr, body: &[u8]) -> Result<(), SurveyError> {
-        let folder = self.subdirs.last_mut().or(self.dirs.last_mut());
-        match (kind, folder) {
+        let dir = self.subdirs.last_mut().or(self.dirs.last_mut());
+        match (kind, dir) {
             (b"missing", _) => return Err(SurveyError::Missing),
             (b"file" | b"folder", _) => {
                 self.path = name.into();
@@ -221,12 +221,12 @@ impl ProjectSurvey {
                 names: parse_names(body),
                 ..ProjectDir::default()
             }),
-            (b"real", Some(folder)) => folder.real_path = name.into(),
-            (b"text", Some(folder)) => {
+            (b"real", Some(dir)) => dir.real_path = name.into(),
+            (b"text", Some(dir)) => {
                 let text = String::from_utf8_lossy(body).into_owned();
-                folder.texts.insert(name.to_string_lossy().into_owned(), text);
+                dir.texts.insert(name.to_string_lossy().into_owned(), text);
             }
-            (b"bin", Some(folder)) => folder.bins.push((folder.path.join(name), parse_names(body))),
+            (b"bin", Some(dir)) => dir.bins.push((dir.path.join(name), parse_names(body))),
             (b"env", _) => self.active_env = Some((name.into(), parse_names(body))),
             (b"program", _) => {
                 let path = OsString::from_vec(body.to_vec());
@@ -250,16 +250,16 @@ impl ProjectSurvey {
     }
 
     /// Returns what a survey of a subdirectory would have found.
-    pub(crate) fn narrowed_to(&self, folder: &ProjectDir) -> Self {
-        let around = self.subdirs.iter().filter(|other| folder.path.starts_with(&other.path));
-        let mut folders: Vec<ProjectDir> = around.cloned().collect();
-        folders.sort_by_key(|folder| std::cmp::Reverse(folder.path.components().count()));
-        folders.extend(self.dirs.iter().cloned());
-        let files = self.files.iter().filter(|file| file.starts_with(&folder.path));
+    pub(crate) fn narrowed_to(&self, dir: &ProjectDir) -> Self {
+        let around = self.subdirs.iter().filter(|other| dir.path.starts_with(&other.path));
+        let mut directories: Vec<ProjectDir> = around.cloned().collect();
+        directories.sort_by_key(|dir| std::cmp::Reverse(dir.path.components().count()));
+        directories.extend(self.dirs.iter().cloned());
+        let files = self.files.iter().filter(|file| file.starts_with(&dir.path));
         Self {
-            path: folder.path.clone(),
+            path: dir.path.clone(),
             is_file: false,
-            dirs: folders,
+            dirs: directories,
             subdirs: Vec::new(),
             programs: self.programs.clone(),
             active_env: self.active_env.clone(),
@@ -276,9 +276,9 @@ impl ProjectSurvey {
     ) -> Vec<&ProjectDir> {
         let mut found: Vec<&ProjectDir> = Vec::new();
         // Sorted by name: a directory comes before its subdirectories.
-        for folder in self.subdirs.iter().filter(|folder| is_one(folder)) {
-            if !found.iter().any(|outer| folder.path.starts_with(&outer.path)) {
-                found.push(folder);
+        for dir in self.subdirs.iter().filter(|dir| is_one(dir)) {
+            if !found.iter().any(|outer| dir.path.starts_with(&outer.path)) {
+                found.push(dir);
             }
         }
         found
@@ -292,9 +292,9 @@ impl ProjectSurvey {
 
     /// Finds a program in the project or in the active environment.
     pub fn own_program(&self, name: &str) -> Option<PathBuf> {
-        let own = self.dirs.iter().flat_map(|folder| &folder.bins);
+        let own = self.dirs.iter().flat_map(|dir| &dir.bins);
         let found = own.chain(&self.active_env).find(|(_, names)| names.contains(name));
-        found.map(|(folder, _)| folder.join(name))
+        found.map(|(dir, _)| dir.join(name))
     }
 
     /// Whether there is a Python environment other than the system's.
@@ -314,22 +314,22 @@ impl ProjectSurvey {
 
     /// Returns the nearest directory that contains one of these names.
     pub fn nearest(&self, names: &[&str]) -> Option<&ProjectDir> {
-        self.dirs.iter().find(|folder| names.iter().any(|name| folder.names.contains(*name)))
+        self.dirs.iter().find(|dir| names.iter().any(|name| dir.names.contains(*name)))
     }
 
     /// Returns the directory of the path.
     pub fn base_dir(&self) -> &Path {
-        self.dirs.first().map_or(Path::new("/"), |folder| &folder.path)
+        self.dirs.first().map_or(Path::new("/"), |dir| &dir.path)
     }
 
     /// Resolves a file name reported by a program that ran in `folder`. A
     /// canonical path is mapped back to the symlinked one that the caller used.
-    pub fn resolve_path(&self, named: &str, folder: &Path) -> PathBuf {
-        let path = folder.join(named.strip_prefix("./").unwrap_or(named));
-        let above = self.dirs.iter().rev().filter(|folder| folder.real_path != folder.path);
-        let mut linked = above.filter_map(|folder| {
-            let rest = path.strip_prefix(&folder.real_path).ok()?;
-            Some(folder.path.join(rest))
+    pub fn resolve_path(&self, named: &str, dir: &Path) -> PathBuf {
+        let path = dir.join(named.strip_prefix("./").unwrap_or(named));
+        let above = self.dirs.iter().rev().filter(|dir| dir.real_path != dir.path);
+        let mut linked = above.filter_map(|dir| {
+            let rest = path.strip_prefix(&dir.real_path).ok()?;
+            Some(dir.path.join(rest))
         });
         linked.next().unwrap_or(path)
     }

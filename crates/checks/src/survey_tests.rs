@@ -36,12 +36,12 @@ fn what_the_script_prints_is_read() {
     assert_eq!(survey.path, Path::new("/w/app"));
     assert!(!survey.is_file);
     assert_eq!(survey.files, [Path::new("/w/app/src/a.js"), Path::new("/w/app/b c.ts")]);
-    let folders: Vec<_> = survey.dirs.iter().map(|folder| folder.path.as_path()).collect();
-    assert_eq!(folders, [Path::new("/w/app"), Path::new("/w")]);
-    let folder = survey.nearest(&["pyproject.toml"]).unwrap();
-    assert!(folder.has_table("pyproject.toml", &["tool", "ruff"]));
-    assert!(!folder.has_table("pyproject.toml", &["tool", "black"]));
-    assert!(!folder.requires("black"), "another package with that in its name");
+    let dirs: Vec<_> = survey.dirs.iter().map(|dir| dir.path.as_path()).collect();
+    assert_eq!(dirs, [Path::new("/w/app"), Path::new("/w")]);
+    let dir = survey.nearest(&["pyproject.toml"]).unwrap();
+    assert!(dir.has_table("pyproject.toml", &["tool", "ruff"]));
+    assert!(!dir.has_table("pyproject.toml", &["tool", "black"]));
+    assert!(!dir.requires("black"), "another package with that in its name");
     assert!(survey.nearest(&["package.json"]).unwrap().depends_on("eslint"));
 }
 
@@ -57,10 +57,10 @@ fn the_projects_own_programs_come_first() {
 #[test]
 fn a_real_name_becomes_the_one_that_was_used() {
     let survey = monorepo();
-    let folder = Path::new("/w/app");
-    assert_eq!(survey.resolve_path("/real/w/app/src/a.js", folder), Path::new("/w/app/src/a.js"));
-    assert_eq!(survey.resolve_path("./src/a.js", folder), Path::new("/w/app/src/a.js"));
-    assert_eq!(survey.resolve_path("/elsewhere/a.js", folder), Path::new("/elsewhere/a.js"));
+    let dir = Path::new("/w/app");
+    assert_eq!(survey.resolve_path("/real/w/app/src/a.js", dir), Path::new("/w/app/src/a.js"));
+    assert_eq!(survey.resolve_path("./src/a.js", dir), Path::new("/w/app/src/a.js"));
+    assert_eq!(survey.resolve_path("/elsewhere/a.js", dir), Path::new("/elsewhere/a.js"));
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn look(shell: &[&str], top: &Path, path: &Path, active: Option<&Path>) -> Optio
         .args(&shell[1..])
         .args(["-c", SURVEY_SCRIPT, "sh"])
         .args(ProjectSurvey::arguments("M", top, path));
-    command.env_remove("VIRTUAL_ENV").envs(active.map(|folder| ("VIRTUAL_ENV", folder)));
+    command.env_remove("VIRTUAL_ENV").envs(active.map(|dir| ("VIRTUAL_ENV", dir)));
     let output = command.output().ok()?;
     Some(ProjectSurvey::parse("M", &output.stdout).unwrap_or_else(|unseen| {
         panic!("{shell:?}: {unseen:?}: {}", String::from_utf8_lossy(&output.stdout))
@@ -93,8 +93,8 @@ fn look(shell: &[&str], top: &Path, path: &Path, active: Option<&Path>) -> Optio
 
 #[test]
 fn the_script_works_in_every_shell() {
-    let folder = tempfile::tempdir().unwrap();
-    let top = folder.path().canonicalize().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let top = dir.path().canonicalize().unwrap();
     let inner = top.join("a b\n'c'");
     for name in ["node_modules/.bin", "node_modules/x", "src", ".venv/bin"] {
         std::fs::create_dir_all(inner.join(name)).unwrap();
@@ -114,8 +114,8 @@ fn the_script_works_in_every_shell() {
     for shell in [&["sh"][..], &["bash"], &["dash"], &["busybox", "sh"]] {
         let Some(survey) = look(shell, &top, &inner, None) else { continue };
         seen += 1;
-        let folders: Vec<_> = survey.dirs.iter().map(|folder| &folder.path).collect();
-        assert_eq!(folders, [&inner, &top], "{shell:?}");
+        let dirs: Vec<_> = survey.dirs.iter().map(|dir| &dir.path).collect();
+        assert_eq!(dirs, [&inner, &top], "{shell:?}");
         let mut found = survey.files.clone();
         found.sort();
         assert_eq!(found, [inner.join("package.json"), inner.join("src/é.js")], "{shell:?}");

@@ -251,8 +251,8 @@ pub(crate) fn notice_reminder(notices: &Arc<NoticeQueue>) -> SessionReminder {
 
 /// Formats notices for the model; `None` if there are none.
 pub(crate) fn notices_text(news: &[hermes::core::ProcessNotice]) -> Option<String> {
-    let told = serde_json::to_string(news).ok()?;
-    (!news.is_empty()).then(|| format!("[Meanwhile: {told}]"))
+    let shown = serde_json::to_string(news).ok()?;
+    (!news.is_empty()).then(|| format!("[Meanwhile: {shown}]"))
 }
 
 /// Summarizes stopped background sub-agents in one line; `None` if there are

@@ -142,8 +142,8 @@ impl AppContext {
         self.warn_about(&ready.config);
         // Without these keys, calls would fail for no visible reason.
         let env = ready.home().env_file();
-        let told = hermes_store::dotenv::DotenvFile::load(&env).problems;
-        for problem in told.iter().filter(|problem| problem.line == 0) {
+        let shown = hermes_store::dotenv::DotenvFile::load(&env).problems;
+        for problem in shown.iter().filter(|problem| problem.line == 0) {
             self.terminal.warn(&format!(
                 "{} could not be read: {}",
                 env.display(),
@@ -395,9 +395,9 @@ pub(crate) fn working_dir(named: Option<&Path>) -> Result<PathBuf, CommandError>
         CommandError::usage(format!("--cwd {}: {why}", dir.display()))
             .hint("Name an existing directory.")
     };
-    let folder = std::path::absolute(dir).map_err(|e| cannot(&e.to_string()))?;
-    match std::fs::metadata(&folder) {
-        Ok(found) if found.is_dir() => Ok(folder),
+    let directory = std::path::absolute(dir).map_err(|e| cannot(&e.to_string()))?;
+    match std::fs::metadata(&directory) {
+        Ok(found) if found.is_dir() => Ok(directory),
         Ok(_) => Err(cannot("not a directory")),
         Err(error) => Err(cannot(&error.to_string())),
     }
@@ -427,7 +427,7 @@ fn engine_settings(
 
 /// Creates the sub-agent pool from the settings.
 fn subagent_pool(
-    stock: &Arc<SubagentServices>,
+    services: &Arc<SubagentServices>,
     config: &ResolvedConfig,
 ) -> Result<Arc<SubagentPool>, CommandError> {
     let wrong = |why: String| CommandError::usage(why).hint("Fix it in config.yaml.");
@@ -439,7 +439,7 @@ fn subagent_pool(
         mixture[name] = Value::Null;
     }
     let mixture = MixtureSettings::read(&mixture).map_err(wrong)?;
-    Ok(SubagentPool::new(Arc::clone(stock) as Arc<dyn SubagentHost>, delegation, mixture))
+    Ok(SubagentPool::new(Arc::clone(services) as Arc<dyn SubagentHost>, delegation, mixture))
 }
 
 /// Reads the variables of the `.env` file in the home.

@@ -62,8 +62,8 @@ pub(crate) fn result_note(result: &ToolResult) -> String {
             Some(code) => format!("exit code {code}"),
         };
     }
-    let told = content.get("error").or_else(|| content.get("message"));
-    let told = match told {
+    let shown = content.get("error").or_else(|| content.get("message"));
+    let shown = match shown {
         Some(Value::String(text)) => hermes_threats::unlabel(text).unwrap_or(text).to_owned(),
         Some(Value::Object(error)) => {
             error.get("message").and_then(Value::as_str).unwrap_or_default().to_owned()
@@ -71,7 +71,7 @@ pub(crate) fn result_note(result: &ToolResult) -> String {
         _ if result.status == CallStatus::Error(ErrorKind::Cancelled) => "Cancelled".to_owned(),
         _ => String::new(),
     };
-    excerpt(&one_line(&told), MAX_NOTE_CHARS).into_owned()
+    excerpt(&one_line(&shown), MAX_NOTE_CHARS).into_owned()
 }
 
 /// Formats a duration.

@@ -166,11 +166,12 @@ impl ExecTarget {
         let patient =
             (!backend.is_local()).then(|| Arc::new(LazyBackend::new(Arc::clone(&backend))));
         let backend = patient.clone().map_or(backend, |patient| patient as Arc<dyn ExecBackend>);
-        let hands = patient.is_some().then(|| RemoteToolHost::new(Arc::clone(&backend), settings));
+        let tool_host =
+            patient.is_some().then(|| RemoteToolHost::new(Arc::clone(&backend), settings));
         Self(Arc::new(ExecTargetState {
             backend,
             lazy: patient,
-            remote_tools: hands,
+            remote_tools: tool_host,
             is_open: AtomicBool::new(false),
         }))
     }
@@ -260,8 +261,8 @@ impl ExecTarget {
 impl ExecTargetState {
     async fn close(&self) {
         self.is_open.store(false, Ordering::Relaxed);
-        if let Some(hands) = &self.remote_tools {
-            hands.close().await;
+        if let Some(tool_host) = &self.remote_tools {
+            tool_host.close().await;
         }
         self.backend.cleanup().await;
         // No further result can carry the notice.

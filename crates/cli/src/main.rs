@@ -62,8 +62,8 @@ fn main() -> ExitCode {
     let exit = outcome.unwrap_or_else(|failure| {
         let failure = app.without_secrets(failure);
         // Programs expect the error on standard output, in place of the result.
-        let told = answers_json && app.terminal.print_line(&failure.to_json()).is_ok();
-        if !(told && app.json) {
+        let shown = answers_json && app.terminal.print_line(&failure.to_json()).is_ok();
+        if !(shown && app.json) {
             app.terminal.error(&failure.message, failure.hint.as_deref());
         }
         failure.exit

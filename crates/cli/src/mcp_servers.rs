@@ -122,10 +122,10 @@ impl AppServices {
 
     /// Waits up to the start timeout for servers without known tools.
     async fn await_servers(&self, app: &AppContext, servers: &McpServers) {
-        let patience = self.server_start_timeout();
-        servers.wait_settled(patience.min(WAIT_NOTE_DELAY)).await;
+        let timeout = self.server_start_timeout();
+        servers.wait_settled(timeout.min(WAIT_NOTE_DELAY)).await;
         let awaited = servers.pending();
-        let rest = patience.saturating_sub(WAIT_NOTE_DELAY);
+        let rest = timeout.saturating_sub(WAIT_NOTE_DELAY);
         if !awaited.is_empty() && !rest.is_zero() {
             app.terminal.note(&format!(
                 "Waiting for the MCP server {}, up to {} s more.",

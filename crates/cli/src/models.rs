@@ -58,7 +58,7 @@ impl ModelFinder {
     pub(crate) async fn find(
         &self,
         wanted: Option<&str>,
-        told: OnRetry,
+        shown: OnRetry,
     ) -> Result<SelectedModel, ModelError> {
         let mut settings = Value::clone(&self.settings);
         let variables = hermes_store::dotenv::DotenvFile::load(&self.home.env_file()).vars;
@@ -96,7 +96,7 @@ impl ModelFinder {
             &lookup,
             discovery::LOCAL_SERVERS,
             retries,
-            told,
+            shown,
         )
         .await?;
         let first = found.endpoints.first();

@@ -53,8 +53,8 @@ impl ReducedSandboxApprover {
             if let Err(failure) =
                 config::save_setting(&self.app, &self.home, MISSING_SETTING, &reduced)
             {
-                let told = format!("{MISSING_SETTING} could not be saved: {}", failure.message);
-                self.app.terminal.warn(&told);
+                let shown = format!("{MISSING_SETTING} could not be saved: {}", failure.message);
+                self.app.terminal.warn(&shown);
             }
         }
         let is_agreed = matches!(answer, Some('y' | 'a'));

@@ -128,9 +128,9 @@ fn parse_decision(line: &str, has_session: bool, can_keep: bool) -> Option<Appro
     let (word, rest) = line.split_once(|c: char| !c.is_alphanumeric()).unwrap_or((line, ""));
     // `d use git rm instead`: the reason goes to the model.
     let rest = rest.trim();
-    let told = (!rest.is_empty()).then(|| format!("The user refused: {rest}"));
+    let shown = (!rest.is_empty()).then(|| format!("The user refused: {rest}"));
     let is_no = matches!(word.to_lowercase().as_str(), "d" | "deny" | "n" | "no");
-    is_no.then_some(ApprovalDecision::Refused(told))
+    is_no.then_some(ApprovalDecision::Refused(shown))
 }
 
 #[cfg(test)]

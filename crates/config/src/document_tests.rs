@@ -184,8 +184,8 @@ fn the_number_of_values_is_bounded() {
 
 #[test]
 fn files_that_cannot_be_read_say_why() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("config.yaml");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("config.yaml");
     assert_eq!(ConfigDocument::load(&path).unwrap().value(), &json!({}));
 
     fs::write(&path, b"a: 1\nb: \xff\n").unwrap();
@@ -201,7 +201,7 @@ fn files_that_cannot_be_read_say_why() {
     fs::write(&path, vec![b'#'; MAX_CONFIG_BYTES]).unwrap();
     assert!(ConfigDocument::load(&path).is_ok());
 
-    assert!(matches!(ConfigDocument::load(folder.path()), Err(ConfigError::Read { .. })));
+    assert!(matches!(ConfigDocument::load(dir.path()), Err(ConfigError::Read { .. })));
 }
 
 #[test]

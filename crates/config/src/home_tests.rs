@@ -39,8 +39,8 @@ fn no_home_at_all_says_what_to_set() {
 
 #[test]
 fn looking_up_creates_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path().join("absent");
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("absent");
     let home = HermesHome::at(&root);
     let _ = (home.config_file(), home.logs_dir(), home.session_state_dir());
     assert!(!root.exists());

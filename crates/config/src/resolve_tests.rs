@@ -247,8 +247,8 @@ fn any_path_can_be_asked_for() {
 
 #[test]
 fn the_home_file_is_read() {
-    let folder = tempfile::tempdir().unwrap();
-    let home = HermesHome::at(folder.path());
+    let dir = tempfile::tempdir().unwrap();
+    let home = HermesHome::at(dir.path());
     let empty = RawConfig::load(&home, EnvSnapshot::default()).unwrap().resolve().unwrap();
     assert_eq!(empty.settings, HermesSettings::default());
     std::fs::write(home.config_file(), "toolsets: [file]\n").unwrap();

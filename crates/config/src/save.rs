@@ -54,12 +54,12 @@ fn write_error(path: &Path, source: io::Error) -> ConfigError {
 
 fn parent_dir(path: &Path) -> &Path {
     match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        Some(dir) if !dir.as_os_str().is_empty() => dir,
         _ => Path::new("."),
     }
 }
 
-fn create_private_dir(folder: &Path) -> io::Result<()> {
+fn create_private_dir(dir: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
@@ -67,20 +67,20 @@ fn create_private_dir(folder: &Path) -> io::Result<()> {
         use std::os::unix::fs::DirBuilderExt;
         builder.mode(0o700);
     }
-    builder.create(folder)
+    builder.create(dir)
 }
 
 /// Locks the lock file beside the file; dropping the handle releases the lock.
 /// The lock file is never removed, because then two processes could hold
 /// different locks.
-fn lock_for(path: &Path, patience: Duration) -> Result<File, ConfigError> {
+fn lock_for(path: &Path, timeout: Duration) -> Result<File, ConfigError> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".lock");
     let lock_path = parent_dir(path).join(name);
     let fail = |source| write_error(&lock_path, source);
     create_private_dir(parent_dir(path)).map_err(fail)?;
     let file = hermes_store::regular_file::open_lock(&lock_path, 0o600).map_err(fail)?;
-    let deadline = Instant::now() + patience;
+    let deadline = Instant::now() + timeout;
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(file),

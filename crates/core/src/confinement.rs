@@ -132,7 +132,8 @@ pub struct OverlayMount {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct PartialDir {
     /// The directory.
-    pub folder: PathBuf,
+    #[serde(rename = "folder")]
+    pub dir: PathBuf,
     /// Visible direct entries.
     pub open: Vec<PathBuf>,
 }

@@ -184,8 +184,8 @@ impl fmt::Display for Resource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.as_text())?;
         let Resource::Script(script) = self else { return Ok(()) };
-        if let Some(folder) = &script.cwd {
-            write!(f, " (in {})", folder.display())?;
+        if let Some(dir) = &script.cwd {
+            write!(f, " (in {})", dir.display())?;
         }
         match &script.stdin {
             Some(input) => write!(f, " (its input: {})", approval_excerpt(input)),

@@ -233,28 +233,28 @@ impl Session {
     }
 
     fn read_dir(&self, key: &str) -> Result<Option<PathBuf>, SessionError> {
-        let folder: Option<StoredDir> = self.read(key)?;
-        Ok(folder.map(|folder| match folder {
+        let dir: Option<StoredDir> = self.read(key)?;
+        Ok(dir.map(|dir| match dir {
             StoredDir::Text(text) => text.into(),
             StoredDir::Bytes(bytes) => OsString::from_vec(bytes).into(),
         }))
     }
 
     /// Sets the session's working directory; none resets it to the initial one.
-    pub fn set_cwd(&self, folder: Option<&Path>) -> Result<(), SessionError> {
-        self.set_dir("cwd", folder)
+    pub fn set_cwd(&self, dir: Option<&Path>) -> Result<(), SessionError> {
+        self.set_dir("cwd", dir)
     }
 
     /// Records the session's initial directory.
-    pub fn set_initial_cwd(&self, folder: &Path) -> Result<(), SessionError> {
-        self.set_dir("beginning", Some(folder))
+    pub fn set_initial_cwd(&self, dir: &Path) -> Result<(), SessionError> {
+        self.set_dir("beginning", Some(dir))
     }
 
-    fn set_dir(&self, key: &str, folder: Option<&Path>) -> Result<(), SessionError> {
+    fn set_dir(&self, key: &str, dir: Option<&Path>) -> Result<(), SessionError> {
         self.update(key, |kept: &mut Option<StoredDir>| {
-            *kept = folder.map(|folder| match folder.to_str() {
+            *kept = dir.map(|dir| match dir.to_str() {
                 Some(text) => StoredDir::Text(text.to_owned()),
-                None => StoredDir::Bytes(folder.as_os_str().as_bytes().to_vec()),
+                None => StoredDir::Bytes(dir.as_os_str().as_bytes().to_vec()),
             });
         })
     }

@@ -196,8 +196,8 @@ impl JobStore {
         lease: u64,
         now: Timestamp,
     ) -> Result<RunClaim, CronError> {
-        let folder = self.dir.join(RUNS_DIR);
-        files::create_private_dir(&folder)?;
+        let dir = self.dir.join(RUNS_DIR);
+        files::create_private_dir(&dir)?;
         let (run, path) = loop {
             let run = format!("{}_{}", job.id, random_suffix(now));
             let path = lease_file(&self.dir, &run);
@@ -455,8 +455,8 @@ fn record_last_run(job: &mut CronJob, run: &JobRun) {
 
 const RUNS_DIR: &str = "runs";
 
-fn lease_file(folder: &Path, run: &str) -> PathBuf {
-    folder.join(RUNS_DIR).join(format!("{run}.task"))
+fn lease_file(dir: &Path, run: &str) -> PathBuf {
+    dir.join(RUNS_DIR).join(format!("{run}.task"))
 }
 
 fn random_suffix(now: Timestamp) -> String {

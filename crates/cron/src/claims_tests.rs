@@ -114,10 +114,10 @@ fn missed_runs_follow_the_rule() {
         let wanted: Vec<_> = (4 - runs..=3).map(|hour| noon(60 * hour)).collect();
         assert_eq!(made, wanted, "{rule}");
         assert_eq!(jobs.get(&job.id).unwrap().next_run_at, Some(noon(240)), "{rule}");
-        let told: u32 = jobs.history(&job.id, 9).unwrap().iter().map(|run| run.missed).sum();
+        let shown: u32 = jobs.history(&job.id, 9).unwrap().iter().map(|run| run.missed).sum();
         let missed =
             if rule == MissedRunPolicy::Skip { 3 } else { 3 - u32::try_from(runs).unwrap() };
-        assert_eq!(told, missed, "{rule}");
+        assert_eq!(shown, missed, "{rule}");
     }
 }
 

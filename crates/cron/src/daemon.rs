@@ -397,7 +397,7 @@ impl RunOutcome {
         let last = ended.last.unwrap_or_default();
         let word = |key: &str| last.get(key).and_then(Value::as_str).map(str::to_owned);
         let messages = ended.messages.trim();
-        let told = || {
+        let shown = || {
             let said = word("error")
                 .or_else(|| word("reason"))
                 .or_else(|| (!messages.is_empty()).then(|| messages.to_owned()));
@@ -409,7 +409,7 @@ impl RunOutcome {
             }
             ChildEnd::Stopped(why) => (RunStatus::Cancelled, Some(format!("Stopped: {why}"))),
             ChildEnd::Exited(exit) if exit.success() => (RunStatus::Ok, None),
-            ChildEnd::Exited(exit) => (RunStatus::Failed, Some(format!("{} ({exit})", told()))),
+            ChildEnd::Exited(exit) => (RunStatus::Failed, Some(format!("{} ({exit})", shown()))),
         };
         Self {
             status,

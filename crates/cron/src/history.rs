@@ -13,8 +13,8 @@ const MIN_KEPT_RUNS: usize = 100;
 const COMPACT_AT_LINES: usize = 2 * MIN_KEPT_RUNS;
 
 /// Returns the runs of a job, oldest first.
-pub(crate) fn read(folder: &Path, job: &str) -> Result<Vec<JobRun>, CronError> {
-    let text = files::read(&path(folder, job))?.unwrap_or_default();
+pub(crate) fn read(dir: &Path, job: &str) -> Result<Vec<JobRun>, CronError> {
+    let text = files::read(&path(dir, job))?.unwrap_or_default();
     let mut runs: Vec<JobRun> = Vec::new();
     // A partial line from a crash is ignored.
     for run in text.lines().filter_map(|line| serde_json::from_str::<JobRun>(line).ok()) {
@@ -29,14 +29,14 @@ pub(crate) fn read(folder: &Path, job: &str) -> Result<Vec<JobRun>, CronError> {
 }
 
 /// Appends a run. The caller holds the lock.
-pub(crate) fn append(folder: &Path, run: &JobRun) -> Result<(), CronError> {
-    let path = path(folder, &run.job);
-    files::create_private_dir(&folder.join(HISTORY_DIR))?;
+pub(crate) fn append(dir: &Path, run: &JobRun) -> Result<(), CronError> {
+    let path = path(dir, &run.job);
+    files::create_private_dir(&dir.join(HISTORY_DIR))?;
     let line = serde_json::to_string(run)
         .map_err(|e| CronError::io("write", &path, std::io::Error::other(e)))?;
     let text = files::read(&path)?.unwrap_or_default();
     if text.lines().count() >= COMPACT_AT_LINES {
-        let mut kept = read(folder, &run.job)?;
+        let mut kept = read(dir, &run.job)?;
         kept.push(run.clone());
         let lines = kept.iter().filter_map(|run| serde_json::to_string(run).ok());
         let text: String = lines.map(|line| line + "\n").collect();
@@ -52,17 +52,17 @@ pub(crate) fn append(folder: &Path, run: &JobRun) -> Result<(), CronError> {
 }
 
 /// Returns a run, if it is recorded.
-pub(crate) fn find(folder: &Path, job: &str, run: &str) -> Result<Option<JobRun>, CronError> {
-    Ok(read(folder, job)?.into_iter().find(|known| known.id == run))
+pub(crate) fn find(dir: &Path, job: &str, run: &str) -> Result<Option<JobRun>, CronError> {
+    Ok(read(dir, job)?.into_iter().find(|known| known.id == run))
 }
 
 /// Removes the history of a job.
-pub(crate) fn remove(folder: &Path, job: &str) -> Result<(), CronError> {
-    files::remove(&path(folder, job))
+pub(crate) fn remove(dir: &Path, job: &str) -> Result<(), CronError> {
+    files::remove(&path(dir, job))
 }
 
 const HISTORY_DIR: &str = "history";
 
-fn path(folder: &Path, job: &str) -> PathBuf {
-    folder.join(HISTORY_DIR).join(format!("{job}.jsonl"))
+fn path(dir: &Path, job: &str) -> PathBuf {
+    dir.join(HISTORY_DIR).join(format!("{job}.jsonl"))
 }

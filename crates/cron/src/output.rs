@@ -13,23 +13,23 @@ const SILENT_MARK: &str = "[SILENT]";
 
 /// Saves an answer and returns its path.
 pub(crate) fn write_output(
-    folder: &Path,
+    dir: &Path,
     claim: &RunClaim,
     answer: &RunAnswer<'_>,
     zone: &TimeZone,
     most: usize,
 ) -> Result<PathBuf, CronError> {
-    let folder = folder.join("output").join(&claim.job.id);
-    files::create_private_dir(&folder)?;
+    let dir = dir.join("output").join(&claim.job.id);
+    files::create_private_dir(&dir)?;
     let name = claim.started.to_zoned(zone.clone()).strftime("%Y-%m-%d_%H-%M-%S").to_string();
-    let mut path = folder.join(format!("{name}.md"));
+    let mut path = dir.join(format!("{name}.md"));
     let mut more = 1;
     while path.exists() {
         more += 1;
-        path = folder.join(format!("{name}-{more}.md"));
+        path = dir.join(format!("{name}-{more}.md"));
     }
     files::write(&path, answer.to_markdown(claim, zone).as_bytes())?;
-    prune(&folder, most);
+    prune(&dir, most);
     Ok(path)
 }
 
@@ -80,8 +80,8 @@ pub(crate) fn is_silent(text: &str) -> bool {
 }
 
 /// Removes all but the latest `most` files.
-fn prune(folder: &Path, most: usize) {
-    let Ok(entries) = std::fs::read_dir(folder) else { return };
+fn prune(dir: &Path, most: usize) {
+    let Ok(entries) = std::fs::read_dir(dir) else { return };
     let mut pages: Vec<(std::time::SystemTime, PathBuf)> = entries
         .flatten()
         .filter(|entry| entry.path().extension().is_some_and(|end| end == "md"))

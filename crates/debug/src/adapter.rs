@@ -100,18 +100,18 @@ impl DebugAdapter {
     pub(crate) fn command_args(self, launch: &LaunchConfig) -> Vec<OsString> {
         match self {
             Self::Debugpy => {
-                let told = json!({
+                let shown = json!({
                     "boot": include_str!("assets/boot.py"),
                     "what": python_bridge_config(launch),
                 });
                 ["-I".into(), "-c".into(), include_str!("assets/bridge.py").into()]
                     .into_iter()
-                    .chain([OsString::from(told.to_string())])
+                    .chain([OsString::from(shown.to_string())])
                     .collect()
             }
             Self::Node => {
-                let told = node_bridge_config(launch).to_string();
-                let words = ["-e", include_str!("assets/bridge.cjs"), "--", &told];
+                let shown = node_bridge_config(launch).to_string();
+                let words = ["-e", include_str!("assets/bridge.cjs"), "--", &shown];
                 words.map(OsString::from).to_vec()
             }
             Self::Lldb => Vec::new(),
@@ -139,7 +139,7 @@ impl DebugAdapter {
                     .iter()
                     .map(|(name, value)| (name.to_string_lossy(), value.to_string_lossy()))
                     .collect();
-                let mut told = json!({
+                let mut shown = json!({
                     "program": launch.target.file(),
                     "args": launch.arguments,
                     "cwd": launch.cwd,
@@ -147,12 +147,12 @@ impl DebugAdapter {
                 });
                 let stop = launch.stop_on_entry;
                 if self == Self::Lldb {
-                    told["stopOnEntry"] = stop.into();
-                    told["disableASLR"] = false.into();
+                    shown["stopOnEntry"] = stop.into();
+                    shown["disableASLR"] = false.into();
                 } else {
-                    told["stopAtBeginningOfMainSubprogram"] = stop.into();
+                    shown["stopAtBeginningOfMainSubprogram"] = stop.into();
                 }
-                told
+                shown
             }
         }
     }
@@ -160,11 +160,11 @@ impl DebugAdapter {
     /// Returns extra debugger properties: if a condition cannot be evaluated,
     /// the program stops and the reason is reported.
     pub(crate) fn debugger_properties(self) -> Option<Value> {
-        let told = json!({
+        let shown = json!({
             "skipSuspendOnBreakpointException": [],
             "skipPrintBreakpointException": [],
         });
-        (self == Self::Debugpy).then_some(told)
+        (self == Self::Debugpy).then_some(shown)
     }
 
     /// Returns the arguments of the `setExceptionBreakpoints` request.
@@ -250,7 +250,7 @@ impl DebugAdapter {
 }
 
 fn python_bridge_config(launch: &LaunchConfig) -> Value {
-    let folder = match &launch.target {
+    let dir = match &launch.target {
         DebugTarget::Program(file) => file.parent().unwrap_or(&launch.cwd),
         _ => &launch.cwd,
     };
@@ -272,7 +272,7 @@ fn python_bridge_config(launch: &LaunchConfig) -> Value {
         "program": launch.target.file(),
         "module": module,
         "args": arguments,
-        "folder": folder,
+        "folder": dir,
         "need": need,
     })
 }

@@ -141,20 +141,20 @@ impl BreakpointTable {
 
     /// Applies the adapter's response for a file, or for functions.
     pub(crate) fn apply_response(&mut self, file: Option<&Path>, answer: &Value) {
-        let told = answer.get("breakpoints").and_then(Value::as_array);
+        let shown = answer.get("breakpoints").and_then(Value::as_array);
         let ours = self.all.iter_mut().filter(|one| one.requested_file().as_deref() == file);
-        for (one, told) in ours.zip(told.into_iter().flatten()) {
-            one.known_as = told.get("id").and_then(Value::as_i64);
-            one.update(told);
+        for (one, shown) in ours.zip(shown.into_iter().flatten()) {
+            one.known_as = shown.get("id").and_then(Value::as_i64);
+            one.update(shown);
         }
     }
 
     /// Applies a `breakpoint` event.
-    pub(crate) fn update(&mut self, told: &Value) {
-        let id = told.get("id").and_then(Value::as_i64);
+    pub(crate) fn update(&mut self, shown: &Value) {
+        let id = shown.get("id").and_then(Value::as_i64);
         let known = self.all.iter_mut().find(|one| id.is_some() && one.known_as == id);
         if let Some(known) = known {
-            known.update(told);
+            known.update(shown);
         }
     }
 
@@ -179,19 +179,19 @@ impl Breakpoint {
         }
     }
 
-    fn update(&mut self, told: &Value) {
-        if let Some(verified) = told.get("verified").and_then(Value::as_bool) {
+    fn update(&mut self, shown: &Value) {
+        if let Some(verified) = shown.get("verified").and_then(Value::as_bool) {
             self.verified = verified;
         }
-        self.message = told.get("message").and_then(Value::as_str).map(str::to_owned);
-        let line = told.get("line").and_then(Value::as_u64).filter(|line| *line > 0);
+        self.message = shown.get("message").and_then(Value::as_str).map(str::to_owned);
+        let line = shown.get("line").and_then(Value::as_u64).filter(|line| *line > 0);
         match &self.wanted {
             BreakpointRequest::Line { line: asked, .. } => {
                 self.line = line.or(self.line);
                 self.asked_line = Some(*asked).filter(|asked| Some(*asked) != self.line);
             }
             BreakpointRequest::Function { .. } => {
-                let path = told.pointer("/source/path").and_then(Value::as_str);
+                let path = shown.pointer("/source/path").and_then(Value::as_str);
                 self.file = path.map(PathBuf::from).or(self.file.take());
                 self.line = line.or(self.line);
                 // Some adapters accept any name and resolve it on the first

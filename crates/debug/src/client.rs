@@ -89,10 +89,10 @@ impl DapClient {
         &self,
         command: &str,
         arguments: Value,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Value, DapError> {
         let answer = self.send_request(command, arguments).await?;
-        match tokio::time::timeout(patience, answer).await {
+        match tokio::time::timeout(timeout, answer).await {
             Ok(Ok(Ok(body))) => Ok(body),
             Ok(Ok(Err(reason))) => Err(DapError::Refused(reason)),
             Ok(Err(_)) => Err(DapError::Disconnected),
@@ -107,7 +107,7 @@ impl DapClient {
         arguments: Value,
     ) -> Result<oneshot::Receiver<Result<Value, String>>, DapError> {
         let seq = self.next_seq.fetch_add(1, Ordering::Relaxed);
-        let (tell, told) = oneshot::channel();
+        let (tell, shown) = oneshot::channel();
         self.pending().insert(seq, tell);
         let request =
             json!({ "seq": seq, "type": "request", "command": command, "arguments": arguments });
@@ -115,7 +115,7 @@ impl DapClient {
             self.pending().remove(&seq);
             return Err(DapError::Disconnected);
         }
-        Ok(told)
+        Ok(shown)
     }
 
     /// Closes the connection.

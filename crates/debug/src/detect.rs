@@ -61,7 +61,7 @@ pub async fn detect_debugger(
     backend: &dyn ExecBackend,
     kind: Option<ProgramKind>,
     program: Option<&Path>,
-    folder: &Path,
+    dir: &Path,
     files: &[PathBuf],
     around: (&BTreeMap<OsString, OsString>, Option<Arc<Confinement>>),
 ) -> Result<DetectedDebugger, ToolError> {
@@ -69,7 +69,7 @@ pub async fn detect_debugger(
     let program_word = program.map(|path| path.as_os_str().to_owned()).unwrap_or_default();
     let first = ["-c", include_str!("assets/look.sh"), "sh", kind_word].map(OsString::from);
     let files = files.iter().map(|file| file.as_os_str().to_owned());
-    let words = first.into_iter().chain([program_word, folder.into()]).chain(files);
+    let words = first.into_iter().chain([program_word, dir.into()]).chain(files);
     let order = CommandSpec {
         program: "sh".into(),
         arguments: words.collect(),

@@ -48,9 +48,9 @@ const LIBRARY_PATH_PARTS: [&str; 8] = [
 
 /// Parses the response to `stackTrace`; `roots` are the project directories.
 pub(crate) fn parse_stack_trace(answer: &Value, roots: &[PathBuf]) -> Vec<StackFrame> {
-    let told = answer.get("stackFrames").and_then(Value::as_array);
-    let told: Vec<&Value> = told.into_iter().flatten().collect();
-    let mut frames: Vec<StackFrame> = told.iter().map(|one| parse_frame(one, roots)).collect();
+    let shown = answer.get("stackFrames").and_then(Value::as_array);
+    let shown: Vec<&Value> = shown.into_iter().flatten().collect();
+    let mut frames: Vec<StackFrame> = shown.iter().map(|one| parse_frame(one, roots)).collect();
     // The outermost frames belong to the bridge.
     let is_ours = |frame: &StackFrame| {
         let file = frame.file.as_deref().unwrap_or(Path::new(""));
@@ -65,17 +65,18 @@ pub(crate) fn parse_stack_trace(answer: &Value, roots: &[PathBuf]) -> Vec<StackF
     frames
 }
 
-fn parse_frame(told: &Value, roots: &[PathBuf]) -> StackFrame {
-    let path = told.pointer("/source/path").and_then(Value::as_str).filter(|path| !path.is_empty());
-    let name = told.get("name").and_then(Value::as_str).unwrap_or_default();
-    let hint = told.get("presentationHint").and_then(Value::as_str);
+fn parse_frame(shown: &Value, roots: &[PathBuf]) -> StackFrame {
+    let path =
+        shown.pointer("/source/path").and_then(Value::as_str).filter(|path| !path.is_empty());
+    let name = shown.get("name").and_then(Value::as_str).unwrap_or_default();
+    let hint = shown.get("presentationHint").and_then(Value::as_str);
     StackFrame {
         frame: 0,
         function: super::values::truncate(name.trim_end_matches(" (Current frame)"), 200),
         is_own: path.is_some_and(|path| is_project_code(path, roots)) && hint != Some("label"),
         file: path.map(PathBuf::from),
-        line: told.get("line").and_then(Value::as_u64).unwrap_or(0),
-        id: told.get("id").and_then(Value::as_i64).unwrap_or(0),
+        line: shown.get("line").and_then(Value::as_u64).unwrap_or(0),
+        id: shown.get("id").and_then(Value::as_i64).unwrap_or(0),
     }
 }
 

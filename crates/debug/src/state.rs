@@ -120,8 +120,8 @@ impl DebugState {
             }
             "output" => self.on_output(body),
             "breakpoint" => {
-                if let Some(told) = body.get("breakpoint") {
-                    self.breakpoints.update(told);
+                if let Some(shown) = body.get("breakpoint") {
+                    self.breakpoints.update(shown);
                 }
             }
             "exited" => {

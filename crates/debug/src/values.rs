@@ -102,10 +102,10 @@ impl<'a> VariableReader<'a> {
 
     async fn read_variable(
         &mut self,
-        told: &Value,
+        shown: &Value,
         depth: usize,
     ) -> Result<DebugVariable, DapError> {
-        let text = |name: &str| told.get(name).and_then(Value::as_str).unwrap_or_default();
+        let text = |name: &str| shown.get(name).and_then(Value::as_str).unwrap_or_default();
         let mut variable = DebugVariable {
             name: truncate(text("name"), 200),
             kind: truncate(text("type"), 120),
@@ -113,9 +113,9 @@ impl<'a> VariableReader<'a> {
             fields: Vec::new(),
             more: 0,
         };
-        let reference = told.get("variablesReference").and_then(Value::as_i64).unwrap_or(0);
+        let reference = shown.get("variablesReference").and_then(Value::as_i64).unwrap_or(0);
         if reference > 0 && depth > 0 && self.remaining > 0 && !is_self_explanatory(&variable) {
-            let parts = Box::pin(self.children(reference, depth - 1, child_count(told)));
+            let parts = Box::pin(self.children(reference, depth - 1, child_count(shown)));
             (variable.fields, variable.more) = match parts.await {
                 Ok(parts) => parts,
                 Err(DapError::Refused(_)) => Default::default(),
@@ -129,10 +129,10 @@ impl<'a> VariableReader<'a> {
     pub(crate) async fn evaluation_result(
         &mut self,
         name: &str,
-        told: &Value,
+        shown: &Value,
     ) -> Result<DebugVariable, DapError> {
-        let mut told = told.clone();
-        if let Some(fields) = told.as_object_mut() {
+        let mut shown = shown.clone();
+        if let Some(fields) = shown.as_object_mut() {
             let value = fields.remove("result").unwrap_or_default();
             fields.insert("value".to_owned(), value);
             fields.insert("name".to_owned(), name.into());
@@ -140,20 +140,20 @@ impl<'a> VariableReader<'a> {
         let depth = self.limits.depth;
         // The children of the result count as the first level.
         self.limits.depth = depth.saturating_sub(1);
-        self.read_variable(&told, depth).await
+        self.read_variable(&shown, depth).await
     }
 }
 
 /// Number of indexed children, if the adapter reports it.
-pub(crate) fn child_count(told: &Value) -> Option<u64> {
-    let of = |name: &str| told.get(name).and_then(Value::as_u64).filter(|count| *count > 0);
+pub(crate) fn child_count(shown: &Value) -> Option<u64> {
+    let of = |name: &str| shown.get(name).and_then(Value::as_u64).filter(|count| *count > 0);
     of("indexedVariables")
 }
 
 /// Whether a variable is shown: the groups that adapters add for graphical
 /// debuggers are not.
-fn is_shown(told: &Value) -> bool {
-    let name = told.get("name").and_then(Value::as_str).unwrap_or_default();
+fn is_shown(shown: &Value) -> bool {
+    let name = shown.get("name").and_then(Value::as_str).unwrap_or_default();
     let groups = ["special variables", "function variables", "class variables", "len()"];
     !groups.contains(&name) && name != "[[Prototype]]"
 }

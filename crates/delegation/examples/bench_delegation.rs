@@ -48,26 +48,27 @@ impl SubagentHost for Stock {
 #[tokio::main]
 async fn main() {
     let wanted: usize = std::env::args().nth(1).and_then(|count| count.parse().ok()).unwrap_or(100);
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let server = ModelServer::start(script(wanted));
     let endpoint = Arc::new(ModelEndpoint::new(ApiDialect::Chat, server.url(), "scripted"));
     let model: Arc<dyn LanguageModel> =
         Arc::new(HttpModel::new(Arc::new(HttpClients::default()), endpoint, None));
-    let stock = Arc::new(Stock { model, working: AtomicUsize::new(0), peak: AtomicUsize::new(0) });
+    let services =
+        Arc::new(Stock { model, working: AtomicUsize::new(0), peak: AtomicUsize::new(0) });
     let settings = DelegationSettings { max_parallel: wanted, ..DelegationSettings::default() };
-    let crew = SubagentPool::new(
-        Arc::clone(&stock) as Arc<dyn SubagentHost>,
+    let pool = SubagentPool::new(
+        Arc::clone(&services) as Arc<dyn SubagentHost>,
         settings,
         MixtureSettings::default(),
     );
     let engine = Engine::builder()
         .tools(hermes_tools_file::tools())
-        .tools(tools(&crew))
-        .spill_to(folder.path().join(".spill"))
+        .tools(tools(&pool))
+        .spill_to(dir.path().join(".spill"))
         .build()
         .unwrap();
-    let _serving = crew.serve(engine.clone());
-    let caller = Caller::new(folder.path());
+    let _serving = pool.serve(engine.clone());
+    let caller = Caller::new(dir.path());
     // One first, so that what is made once is there.
     delegate(&engine, &caller, &["warm up".to_owned()]).await;
     let before = memory("VmRSS");
@@ -78,11 +79,11 @@ async fn main() {
     let took = began.elapsed();
     let results = answer["results"].as_array().unwrap();
     let done = results.iter().filter(|report| report["status"] == "completed").count();
-    let files = std::fs::read_dir(folder.path()).unwrap().count();
+    let files = std::fs::read_dir(dir.path()).unwrap().count();
     let model = 2 * THINKS;
     println!(
         "{done} of {wanted} sub-agents completed, {} at once",
-        stock.peak.load(Ordering::SeqCst)
+        services.peak.load(Ordering::SeqCst)
     );
     println!("{} answers of the model, {} calls, {files} files", 2 * done, done);
     println!("took {} ms, of which the model {model} ms", took.as_millis());

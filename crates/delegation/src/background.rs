@@ -251,10 +251,10 @@ impl DelegationJob {
             let said = if report.untrusted { "" } else { said };
             format!("{} ({}): {}", report.task_index, report.status.name(), omit_middle(said, each))
         };
-        let told: Vec<String> = reports.iter().map(words).collect();
+        let shown: Vec<String> = reports.iter().map(words).collect();
         let output = format!(
             "{}\n[full reports: delegate_task with action poll and handle {}]",
-            told.join("\n"),
+            shown.join("\n"),
             self.handle
         );
         let exit_code = match status {

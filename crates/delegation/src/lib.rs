@@ -30,9 +30,9 @@ pub use pool::{ModelLookup, PoolGuard, SubagentHost, SubagentPool, SubagentSpec}
 pub use settings::{DEFAULT_BLOCKED_TOOLS, DelegationSettings, MixtureSettings};
 
 /// Returns the delegation tools.
-pub fn tools(crew: &Arc<SubagentPool>) -> Vec<Arc<dyn DynTool>> {
+pub fn tools(pool: &Arc<SubagentPool>) -> Vec<Arc<dyn DynTool>> {
     vec![
-        erase(delegate_task::DelegateTask::new(Arc::clone(crew))),
-        erase(mixture::MixtureOfAgents::new(Arc::clone(crew))),
+        erase(delegate_task::DelegateTask::new(Arc::clone(pool))),
+        erase(mixture::MixtureOfAgents::new(Arc::clone(pool))),
     ]
 }

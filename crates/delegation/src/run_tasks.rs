@@ -71,10 +71,10 @@ pub(crate) async fn run_all(
         }
     }
     working.abort_all();
-    let mut told = Vec::with_capacity(orders.len());
+    let mut shown = Vec::with_capacity(orders.len());
     for (at, (report, order)) in reports.into_iter().zip(&orders).enumerate() {
         if let Some(report) = report {
-            told.push(report);
+            shown.push(report);
             continue;
         }
         let cause = match crashed.get(&at) {
@@ -85,7 +85,7 @@ pub(crate) async fn run_all(
         if !report.session_id.is_empty() {
             parent.clean_up(&report, cancel.is_cancelled()).await;
         }
-        told.push(report);
+        shown.push(report);
     }
-    told
+    shown
 }

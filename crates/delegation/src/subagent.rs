@@ -124,8 +124,8 @@ impl ParentContext {
         let supply = Arc::clone(&self.pool.host);
         let (id, status) = (report.session_id.clone(), report.status.name());
         let farewell = tokio::spawn(async move { supply.on_subagent_end(&id, status).await });
-        let patience = if is_stopped { CANCELLED_CLEANUP_TIMEOUT } else { CLEANUP_TIMEOUT };
-        let _ = tokio::time::timeout(patience, farewell).await;
+        let timeout = if is_stopped { CANCELLED_CLEANUP_TIMEOUT } else { CLEANUP_TIMEOUT };
+        let _ = tokio::time::timeout(timeout, farewell).await;
     }
 
     fn prepare(

@@ -17,11 +17,11 @@ use std::{env, fs, io};
 /// errors to cargo.
 pub fn write_tool_table() {
     let root = PathBuf::from(required_env("CARGO_MANIFEST_DIR"));
-    let folder = root.join("src/tools");
-    println(&format!("cargo:rerun-if-changed={}", folder.display()));
-    let table = match find_tool_modules(&folder) {
+    let dir = root.join("src/tools");
+    println(&format!("cargo:rerun-if-changed={}", dir.display()));
+    let table = match find_tool_modules(&dir) {
         Ok(modules) => render(&modules),
-        Err(error) => panic!("{}: {error}", folder.display()),
+        Err(error) => panic!("{}: {error}", dir.display()),
     };
     let out = PathBuf::from(required_env("OUT_DIR")).join("tools.rs");
     if let Err(error) = fs::write(&out, table) {
@@ -41,9 +41,9 @@ pub struct ToolModule {
 }
 
 /// Finds the modules of a `src/tools` directory, sorted by name.
-pub fn find_tool_modules(folder: &Path) -> io::Result<Vec<ToolModule>> {
+pub fn find_tool_modules(dir: &Path) -> io::Result<Vec<ToolModule>> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(folder)? {
+    for entry in fs::read_dir(dir)? {
         let entry = entry?.path();
         let Some(stem) = entry.file_stem().and_then(|s| s.to_str()) else { continue };
         let path = if entry.is_dir() { entry.join("mod.rs") } else { entry.clone() };

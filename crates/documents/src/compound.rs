@@ -110,8 +110,8 @@ impl<'a> CompoundFile<'a> {
 
     /// Returns the first stream with one of these names.
     fn stream(&self, names: &[&str]) -> Option<Vec<u8>> {
-        let folder = self.chain(self.directory);
-        let entries: Vec<&[u8]> = folder.chunks_exact(128).collect();
+        let dir = self.chain(self.directory);
+        let entries: Vec<&[u8]> = dir.chunks_exact(128).collect();
         let root = entries.first()?;
         let named = |wanted: &str| {
             entries.iter().find(|entry| {

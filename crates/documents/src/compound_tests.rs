@@ -29,11 +29,11 @@ fn container(stream: &[u8]) -> Vec<u8> {
         }
         sector
     };
-    let mut folder = vec![0_u8; 512];
+    let mut dir = vec![0_u8; 512];
     for (at, name, start, size) in
         [(0, "Root Entry", 3, 512), (1, "Workbook", 0, stream.len() as u32)]
     {
-        let entry = &mut folder[at * 128..(at + 1) * 128];
+        let entry = &mut dir[at * 128..(at + 1) * 128];
         for (i, unit) in name.encode_utf16().enumerate() {
             entry[i * 2..i * 2 + 2].copy_from_slice(&unit.to_le_bytes());
         }
@@ -45,7 +45,7 @@ fn container(stream: &[u8]) -> Vec<u8> {
     let chain: Vec<u32> = (1..8).chain([END]).collect();
     let mut body = stream.to_vec();
     body.resize(512, 0);
-    [header, table(&[0xFFFF_FFFD, END, END, END]), folder, table(&chain), body].concat()
+    [header, table(&[0xFFFF_FFFD, END, END, END]), dir, table(&chain), body].concat()
 }
 
 fn record(kind: u16, body: &[u8]) -> Vec<u8> {

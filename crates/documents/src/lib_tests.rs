@@ -112,8 +112,8 @@ fn formulas_that_nobody_has_calculated_are_shown() {
             "# Sheet: Sales\ntotal\t=SUM(B2:B3)\n\t1\t2\n\n=A1&\"x\"{far}=B2*2\n{far}=(as in AA4)"
         )
     );
-    let told = "Sheet Sales: 4 cells were never calculated; their formulas are shown.";
-    assert!(got.notes.iter().any(|note| note == told), "{:?}", got.notes);
+    let shown = "Sheet Sales: 4 cells were never calculated; their formulas are shown.";
+    assert!(got.notes.iter().any(|note| note == shown), "{:?}", got.notes);
     let body = r#"<office:spreadsheet><table:table table:name="S"><table:table-row><table:table-cell table:formula="of:=SUM([.B2:.B3])"/><table:table-cell table:formula="of:=1+1" office:value-type="float" office:value="2"/></table:table-row></table:table></office:spreadsheet>"#;
     let got = text(DocumentKind::OpenSpreadsheet, &open_document("spreadsheet", body));
     assert_eq!(got.text, "# Sheet: S\n=SUM([.B2:.B3])\t2");

@@ -12,7 +12,7 @@ fn panics_are_errors() {
 #[test]
 fn what_takes_too_long_is_left_behind_and_counted() {
     let (release, held) = channel::<()>();
-    let (tell, told) = channel();
+    let (tell, shown) = channel();
     let slow = run_with_timeout(Duration::from_millis(1), move |sign| {
         let _ = held.recv();
         let _ = tell.send(sign.is_abandoned());
@@ -20,5 +20,5 @@ fn what_takes_too_long_is_left_behind_and_counted() {
     });
     assert_eq!(slow, Err(DocumentError::TooSlow(Duration::from_millis(1))));
     drop(release);
-    assert!(told.recv().expect("the thread goes on"));
+    assert!(shown.recv().expect("the thread goes on"));
 }

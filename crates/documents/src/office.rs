@@ -168,9 +168,9 @@ pub(crate) fn part_relations(
     part: &str,
     limits: &DocumentLimits,
 ) -> Result<HashMap<String, (String, String)>, DocumentError> {
-    let (folder, name) = part.rsplit_once('/').unwrap_or(("", part));
+    let (dir, name) = part.rsplit_once('/').unwrap_or(("", part));
     let mut found = HashMap::new();
-    let place = resolve_target(folder, &format!("_rels/{name}.rels"));
+    let place = resolve_target(dir, &format!("_rels/{name}.rels"));
     let Some(xml) = package.part_text(&place)? else {
         return Ok(found);
     };
@@ -181,7 +181,7 @@ pub(crate) fn part_relations(
         }
         if let (Some(id), Some(target)) = (element.attribute("Id"), element.attribute("Target")) {
             let kind = element.attribute("Type").unwrap_or_default();
-            found.insert(id, (resolve_target(folder, &target), kind));
+            found.insert(id, (resolve_target(dir, &target), kind));
         }
     })?;
     Ok(found)
@@ -199,11 +199,11 @@ pub(crate) fn main_part(
 }
 
 /// Resolves a target relative to the directory of its part.
-pub(crate) fn resolve_target(folder: &str, target: &str) -> String {
+pub(crate) fn resolve_target(dir: &str, target: &str) -> String {
     if let Some(absolute) = target.strip_prefix('/') {
         return absolute.to_owned();
     }
-    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    let mut parts: Vec<&str> = dir.split('/').filter(|part| !part.is_empty()).collect();
     for part in target.split('/') {
         match part {
             ".." => {

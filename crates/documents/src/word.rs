@@ -14,8 +14,8 @@ pub(crate) fn extract(
 ) -> Result<ExtractedText, DocumentError> {
     let mut package = ZipPackage::open(bytes, limits)?;
     let main = main_part(&mut package, "word/document.xml", limits)?;
-    let folder = main.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
-    let styles = match package.part_text(&resolve_target(&folder, "styles.xml"))? {
+    let dir = main.rsplit_once('/').map_or("", |(dir, _)| dir).to_owned();
+    let styles = match package.part_text(&resolve_target(&dir, "styles.xml"))? {
         Some(xml) => heading_styles(&xml, limits)?,
         None => HashMap::new(),
     };
@@ -31,13 +31,13 @@ pub(crate) fn extract(
     }
     drop(body);
     for part in ["footnotes", "endnotes", "comments"] {
-        if let Some(xml) = package.part_text(&resolve_target(&folder, &format!("{part}.xml")))? {
+        if let Some(xml) = package.part_text(&resolve_target(&dir, &format!("{part}.xml")))? {
             writer.flow.push_line("");
             writer.write_part(&xml, limits)?;
         }
     }
     let names = package.part_names();
-    let is_in = |name: &String, part: &str| name.starts_with(&resolve_target(&folder, part));
+    let is_in = |name: &String, part: &str| name.starts_with(&resolve_target(&dir, part));
     let beside = names.iter().any(|name| is_in(name, "header") || is_in(name, "footer"));
     let pictures = names.iter().filter(|name| is_in(name, "media")).count();
     if beside {

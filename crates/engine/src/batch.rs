@@ -24,18 +24,18 @@ const MIN_SPILL_BYTES: usize = 4_000;
 
 /// Runs all calls of a batch; returns one result each, in order.
 pub(crate) async fn run_batch(
-    flight: Arc<BatchContext>,
+    batch: Arc<BatchContext>,
     mut calls: Vec<ToolCall>,
 ) -> Vec<ToolResult> {
     if calls.len() == 1
         && let Some(call) = calls.pop()
     {
-        return vec![run_one(flight, call).await];
+        return vec![run_one(batch, call).await];
     }
     let mut answers: Vec<Option<ToolResult>> = Vec::with_capacity(calls.len());
     let mut waiting: VecDeque<(usize, PreparedCall)> = VecDeque::new();
     for (at, call) in calls.into_iter().enumerate() {
-        match flight.prepare(call).await {
+        match batch.prepare(call).await {
             Ok(prepared) => {
                 waiting.push_back((at, prepared));
                 answers.push(None);
@@ -47,14 +47,14 @@ pub(crate) async fn run_batch(
         // Determined as late as possible: earlier calls may change what a
         // command means, and symlink targets.
         let group = take_independent_group(&mut waiting, conflict_key, |(_, prepared)| {
-            side_effects::command_side_effects(&flight, &prepared.call)
+            side_effects::command_side_effects(&batch, &prepared.call)
         });
-        run_group(&flight, group, &mut answers).await;
+        run_group(&batch, group, &mut answers).await;
         // A call may have changed the session's working directory; the
         // remaining calls run there.
-        if !waiting.is_empty() && flight.update_workplace() {
+        if !waiting.is_empty() && batch.update_workplace() {
             for (at, prepared) in std::mem::take(&mut waiting) {
-                match flight.redeclare(prepared).await {
+                match batch.redeclare(prepared).await {
                     Ok(prepared) => waiting.push_back((at, prepared)),
                     Err(refused) => store_result(&mut answers, at, refused),
                 }
@@ -62,21 +62,21 @@ pub(crate) async fn run_batch(
         }
     }
     let mut results: Vec<ToolResult> = answers.into_iter().flatten().collect();
-    spill_over_budget(&flight, &mut results);
+    spill_over_budget(&batch, &mut results);
     results
 }
 
 /// Runs a group of calls that do not conflict.
 async fn run_group(
-    flight: &Arc<BatchContext>,
+    batch: &Arc<BatchContext>,
     group: Vec<(usize, PreparedCall)>,
     answers: &mut [Option<ToolResult>],
 ) {
     let mut queue = group.into_iter();
     let mut running = FuturesUnordered::new();
     let start = |(at, prepared): (usize, PreparedCall)| {
-        let flight = Arc::clone(flight);
-        async move { (at, flight.execute(prepared).await) }
+        let batch = Arc::clone(batch);
+        async move { (at, batch.execute(prepared).await) }
     };
     running.extend(queue.by_ref().take(MAX_CONCURRENT_CALLS).map(start));
     while let Some((at, result)) = running.next().await {
@@ -110,16 +110,16 @@ fn conflict_key((_, prepared): &(usize, PreparedCall)) -> ConflictKey<'_> {
 }
 
 /// Runs one call, without planning.
-pub(crate) async fn run_one(flight: Arc<BatchContext>, call: ToolCall) -> ToolResult {
-    match flight.prepare(call).await {
-        Ok(prepared) => flight.execute(prepared).await,
+pub(crate) async fn run_one(batch: Arc<BatchContext>, call: ToolCall) -> ToolResult {
+    match batch.prepare(call).await {
+        Ok(prepared) => batch.execute(prepared).await,
         Err(refused) => refused,
     }
 }
 
 /// Spills the largest results until the rest fits the budget.
-fn spill_over_budget(flight: &BatchContext, results: &mut [ToolResult]) {
-    let budget = flight.limits().per_batch;
+fn spill_over_budget(batch: &BatchContext, results: &mut [ToolResult]) {
+    let budget = batch.limits().per_batch;
     let mut total: usize = results.iter().map(|r| r.content.len()).sum();
     if total <= budget {
         return;
@@ -129,10 +129,10 @@ fn spill_over_budget(flight: &BatchContext, results: &mut [ToolResult]) {
         let result = &results[at];
         // Tools that limit their own output can be read again in pages, so they
         // are spilled last.
-        let pinned = flight
+        let pinned = batch
             .snapshot
             .get(&result.name)
-            .is_some_and(|entry| flight.limits().for_tool(entry.spec().result_limit).is_none());
+            .is_some_and(|entry| batch.limits().for_tool(entry.spec().result_limit).is_none());
         (pinned, std::cmp::Reverse(result.content.len()))
     });
     for at in order {
@@ -144,7 +144,7 @@ fn spill_over_budget(flight: &BatchContext, results: &mut [ToolResult]) {
         if before < MIN_SPILL_BYTES || result.spill_path.is_some() {
             continue;
         }
-        flight.spill(result, MIN_SPILL_BYTES);
+        batch.spill(result, MIN_SPILL_BYTES);
         total = total.saturating_sub(before) + result.content.len();
     }
 }
@@ -173,10 +173,10 @@ pub(crate) fn take_independent_group<T>(
         inside = is_inside;
         let far = effects.iter().any(is_arbitrary_execution);
         let extent = if far { extent(item) } else { SideEffects::Unknown };
-        let told = effects
+        let shown = effects
             .iter()
             .filter(|e| is_relevant(e, extent) && !(inside && is_arbitrary_execution(e)));
-        let own: Vec<Effect> = told.map(|e| paths.resolve(e)).collect();
+        let own: Vec<Effect> = shown.map(|e| paths.resolve(e)).collect();
         let meets = |effect: &Effect| occupied.conflicts(effect, unordered);
         if size > 0 && (alone || occupied.excludes_command(extent) || own.iter().any(meets)) {
             break;
@@ -306,20 +306,20 @@ struct AccessReservations {
 
 impl AccessReservations {
     fn conflicts(&self, effect: &Effect, unordered: bool) -> bool {
-        let (ground, changes) =
+        let (target, changes) =
             (effect.touched_resource(), effect.scope.access() == AccessMode::Exclusive);
-        self.exclusive.overlaps(ground)
-            || (changes && self.shared.overlaps(ground))
-            || (!(unordered && changes) && self.unordered.overlaps(ground))
+        self.exclusive.overlaps(target)
+            || (changes && self.shared.overlaps(target))
+            || (!(unordered && changes) && self.unordered.overlaps(target))
     }
 
     fn reserve(&mut self, effect: &Effect, unordered: bool) {
-        let ground = match effect.scope.access() {
+        let target = match effect.scope.access() {
             AccessMode::Shared => &mut self.shared,
             AccessMode::Exclusive if unordered => &mut self.unordered,
             AccessMode::Exclusive => &mut self.exclusive,
         };
-        ground.insert(effect.touched_resource());
+        target.insert(effect.touched_resource());
     }
 }
 

@@ -148,8 +148,8 @@ fn stand_at_server((effects, unordered): &(Vec<Effect>, bool)) -> ConflictKey<'_
 
 #[test]
 fn a_link_to_nowhere_is_the_place_it_leads_to() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let at = |name: &str| folder.path().canonicalize().expect("real").join(name);
+    let dir = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| dir.path().canonicalize().expect("real").join(name);
     std::os::unix::fs::symlink("target", at("link")).expect("a link");
     assert_eq!(resolve_links(&at("link")), at("target"));
     std::os::unix::fs::symlink("loop", at("loop")).expect("a link");

@@ -29,7 +29,7 @@ pub(crate) struct CommandWrites {
 }
 
 /// Collects the paths that the commands of a call write or delete.
-pub(crate) fn collect_writes(flight: &BatchContext, call: &ResolvedCall) -> CommandWrites {
+pub(crate) fn collect_writes(batch: &BatchContext, call: &ResolvedCall) -> CommandWrites {
     let is_command = |resource: &Resource| *resource != Resource::Any;
     let mut commands = call
         .effects
@@ -39,12 +39,12 @@ pub(crate) fn collect_writes(flight: &BatchContext, call: &ResolvedCall) -> Comm
     if commands.peek().is_none() {
         return CommandWrites::default();
     }
-    let usual = flight.workplace.load();
-    let folder = call.arguments.get("workdir").and_then(Value::as_str);
-    let there = folder
-        .map(|folder| WorkingDir::new(usual.resolve(folder), usual.home().map(Path::to_path_buf)));
+    let usual = batch.workplace.load();
+    let dir = call.arguments.get("workdir").and_then(Value::as_str);
+    let there =
+        dir.map(|dir| WorkingDir::new(usual.resolve(dir), usual.home().map(Path::to_path_buf)));
     let at = there.as_ref().unwrap_or(&usual);
-    let shell: ShellPrelude = flight.caller.session.read("shell").unwrap_or_default();
+    let shell: ShellPrelude = batch.caller.session.read("shell").unwrap_or_default();
     let leaves = commands.flat_map(|effect| {
         hermes_shell::analyze_after(&shell.text, &effect.resource.as_text(), at).leaves
     });

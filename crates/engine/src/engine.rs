@@ -155,9 +155,9 @@ impl Engine {
         call: ToolCall,
         caller: &Caller,
     ) -> Result<CallPreview, ToolResult> {
-        let flight = self.begin_batch(caller);
-        let prepared = flight.prepare(call).await?;
-        let workplace = flight.workplace.load_full();
+        let batch = self.begin_batch(caller);
+        let prepared = batch.prepare(call).await?;
+        let workplace = batch.workplace.load_full();
         let call = prepared.call;
         Ok(CallPreview {
             entry: call.entry,
@@ -457,8 +457,8 @@ impl EngineBuilder {
 
     /// Sets the directory for spilled results.
     #[must_use]
-    pub fn spill_to(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.spill = folder.into();
+    pub fn spill_to(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.spill = dir.into();
         self
     }
 

@@ -48,13 +48,13 @@ impl GlobExpander {
 
     /// Returns the paths below a directory, relative to it; does not follow
     /// symlinks.
-    pub(crate) fn descendants(&mut self, folder: &Path) -> Option<Vec<PathBuf>> {
+    pub(crate) fn descendants(&mut self, dir: &Path) -> Option<Vec<PathBuf>> {
         let mut found = vec![PathBuf::new()];
         let mut next = 0;
         while let Some(at) = found.get(next).cloned() {
             next += 1;
-            if is_real_dir(&folder.join(&at)) {
-                let inside = self.read_entries(&folder.join(&at))?;
+            if is_real_dir(&dir.join(&at)) {
+                let inside = self.read_entries(&dir.join(&at))?;
                 found.extend(inside.iter().filter_map(|path| path.file_name()).map(|n| at.join(n)));
             }
         }
@@ -63,12 +63,12 @@ impl GlobExpander {
     }
 
     /// Returns the directories and all directories below them.
-    fn expand_recursive(&mut self, folders: Vec<PathBuf>) -> Option<Vec<PathBuf>> {
-        let mut found = folders;
+    fn expand_recursive(&mut self, dirs: Vec<PathBuf>) -> Option<Vec<PathBuf>> {
+        let mut found = dirs;
         let mut next = 0;
-        while let Some(folder) = found.get(next).cloned() {
+        while let Some(dir) = found.get(next).cloned() {
             next += 1;
-            let inside = self.read_entries(&folder)?;
+            let inside = self.read_entries(&dir)?;
             found.extend(inside.into_iter().filter(|path| is_real_dir(path) && !is_hidden(path)));
         }
         Some(found)
@@ -76,21 +76,21 @@ impl GlobExpander {
 
     /// Returns the matches of one component. Hidden files must be matched
     /// explicitly.
-    fn expand_component(&mut self, folders: &[PathBuf], part: &str) -> Option<Vec<PathBuf>> {
+    fn expand_component(&mut self, dirs: &[PathBuf], part: &str) -> Option<Vec<PathBuf>> {
         let is_meant = |path: &PathBuf| {
             let name = path.file_name().map(OsStr::to_string_lossy).unwrap_or_default();
             (part.starts_with(['.', '[']) || !is_hidden(path)) && may_match(part, &name)
         };
         let mut found = Vec::new();
-        for folder in folders {
-            found.extend(self.read_entries(folder)?.into_iter().filter(is_meant));
+        for dir in dirs {
+            found.extend(self.read_entries(dir)?.into_iter().filter(is_meant));
         }
         Some(found)
     }
 
-    fn read_entries(&mut self, folder: &Path) -> Option<Vec<PathBuf>> {
+    fn read_entries(&mut self, dir: &Path) -> Option<Vec<PathBuf>> {
         let mut found = Vec::new();
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
             self.entries_left = self.entries_left.checked_sub(1)?;
             found.push(entry.path());
         }

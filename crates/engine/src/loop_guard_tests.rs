@@ -104,8 +104,8 @@ fn commands_that_fail_count() {
         )
     };
     assert_eq!(note("false", FAILED), None);
-    assert!(note("false", FAILED).is_some_and(|told| told.contains("failed 2 times")));
-    assert!(note("ls /nowhere", FAILED).is_some_and(|told| told.contains("3 times in a row")));
+    assert!(note("false", FAILED).is_some_and(|shown| shown.contains("failed 2 times")));
+    assert!(note("ls /nowhere", FAILED).is_some_and(|shown| shown.contains("3 times in a row")));
     assert_eq!(note("true", r#"{"output":"","exit_code":0}"#), None);
     assert_eq!(note("ls /nowhere", r#"{"output":"","exit_code":null}"#), None);
     assert_eq!(note("ls /nowhere", FAILED), None, "counting begins anew");

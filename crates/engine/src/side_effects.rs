@@ -13,7 +13,10 @@ use crate::pipeline::{BatchContext, ResolvedCall};
 
 /// The known side effects of a call that runs one command and does nothing
 /// else.
-pub(crate) fn command_side_effects(flight: &BatchContext, call: &ResolvedCall) -> SideEffects {
+pub(crate) fn command_side_effects(
+    batch_context: &BatchContext,
+    call: &ResolvedCall,
+) -> SideEffects {
     /// The state of the session's shell, as text that precedes a command.
     #[derive(Default, Deserialize)]
     struct SessionShell {
@@ -22,12 +25,12 @@ pub(crate) fn command_side_effects(flight: &BatchContext, call: &ResolvedCall) -
     }
     let mut far = call.effects.iter().filter(|effect| batch::is_arbitrary_execution(effect));
     let (Some(effect), None) = (far.next(), far.next()) else { return SideEffects::Unknown };
-    let at = flight.workplace.load();
+    let at = batch_context.workplace.load();
     let (command, at) = match &effect.resource {
         Resource::Command(command) => (command, Cow::Borrowed(&**at)),
         Resource::Script(script) if script.stdin.is_none() && !script.fresh_shell => {
-            let folder = script.cwd.as_deref().unwrap_or_else(|| at.cwd());
-            (&script.text, Cow::Owned(WorkingDir::new(folder, at.home().map(Into::into))))
+            let dir = script.cwd.as_deref().unwrap_or_else(|| at.cwd());
+            (&script.text, Cow::Owned(WorkingDir::new(dir, at.home().map(Into::into))))
         }
         _ => return SideEffects::Unknown,
     };
@@ -39,7 +42,7 @@ pub(crate) fn command_side_effects(flight: &BatchContext, call: &ResolvedCall) -
     if !is_plain || effect.scope != Scope::TERMINAL_EXECUTE {
         return SideEffects::Unknown;
     }
-    match flight.caller.session.read::<SessionShell>("shell") {
+    match batch_context.caller.session.read::<SessionShell>("shell") {
         Ok(shell) => hermes_shell::side_effects(&shell.text, command, &at),
         Err(_) => SideEffects::Unknown,
     }

@@ -93,10 +93,10 @@ pub(crate) struct SpilledResult {
 
 impl SpillStore {
     /// Creates a store in `folder`, which is created on first use.
-    pub fn new(folder: impl Into<PathBuf>) -> Self {
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
         // Strips a trailing slash, which would make a symlink be followed.
-        let folder = folder.into().components().collect();
-        Self { dir: folder, last_sweep: Mutex::new(None) }
+        let directory = directory.into().components().collect();
+        Self { dir: directory, last_sweep: Mutex::new(None) }
     }
 
     /// Writes `content` to a file and returns its replacement, which has at
@@ -189,14 +189,14 @@ impl SpillStore {
     /// The owner of the directory; an error if it is not a directory, or if
     /// others can write to it.
     fn checked_owner(&self) -> io::Result<u32> {
-        let folder = fs::symlink_metadata(&self.dir)?;
-        if !folder.is_dir() {
+        let dir = fs::symlink_metadata(&self.dir)?;
+        if !dir.is_dir() {
             return Err(self.unsafe_dir_error("is a symlink or a file, not a directory"));
         }
-        if folder.mode() & 0o022 != 0 {
+        if dir.mode() & 0o022 != 0 {
             return Err(self.unsafe_dir_error("can be written by other users"));
         }
-        Ok(folder.uid())
+        Ok(dir.uid())
     }
 
     fn unsafe_dir_error(&self, why: &str) -> io::Error {

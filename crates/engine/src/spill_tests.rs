@@ -12,8 +12,8 @@ fn parse(spilled: &SpilledResult) -> Value {
     serde_json::from_str(&spilled.content).expect("JSON")
 }
 
-fn names(folder: &Path) -> Vec<String> {
-    fs::read_dir(folder)
+fn names(dir: &Path) -> Vec<String> {
+    fs::read_dir(dir)
         .expect("folder")
         .map(|entry| entry.expect("entry").file_name().to_string_lossy().into_owned())
         .collect()
@@ -53,8 +53,8 @@ fn characters_count_not_bytes() {
 
 #[test]
 fn a_result_without_one_long_text_is_saved_as_json() {
-    let folder = tempfile::tempdir().expect("folder");
-    let spill = SpillStore::new(folder.path().join("new"));
+    let dir = tempfile::tempdir().expect("folder");
+    let spill = SpillStore::new(dir.path().join("new"));
     let list: Vec<Value> = (0..2_000).map(|i| json!({ "n": i })).collect();
     let content = json!({ "list": list }).to_string();
     let spilled = spill.spill("id", &content, LIMIT);
@@ -68,13 +68,13 @@ fn a_result_without_one_long_text_is_saved_as_json() {
 
 #[test]
 fn short_fields_stay_fields() {
-    let folder = tempfile::tempdir().expect("folder");
+    let dir = tempfile::tempdir().expect("folder");
     let list: Vec<Value> = (0..2_000).map(|i| json!({ "n": i })).collect();
     let content = json!({
         "exit_code": 3, "failures": list, "status": "failed", "counts": { "passed": 7 },
         "error": null, "note": "x".repeat(400), "head": 1,
     });
-    let spilled = SpillStore::new(folder.path()).spill("id", &content.to_string(), LIMIT);
+    let spilled = SpillStore::new(dir.path()).spill("id", &content.to_string(), LIMIT);
     let kept = parse(&spilled);
     assert_eq!((&kept["exit_code"], &kept["status"]), (&json!(3), &json!("failed")));
     assert_eq!(kept["counts"]["passed"], 7);
@@ -86,21 +86,21 @@ fn short_fields_stay_fields() {
 
 #[test]
 fn many_short_fields_do_not_break_the_limit() {
-    let folder = tempfile::tempdir().expect("folder");
+    let dir = tempfile::tempdir().expect("folder");
     let fields: Map<String, Value> =
         (0..5_000).map(|n| (format!("field{n}"), json!("some text"))).collect();
     let content = Value::Object(fields).to_string();
-    let spilled = SpillStore::new(folder.path()).spill("id", &content, LIMIT);
+    let spilled = SpillStore::new(dir.path()).spill("id", &content, LIMIT);
     assert!(!exceeds(&spilled.content, LIMIT), "{}", spilled.content.len());
     assert!(parse(&spilled)["head"].is_string());
 }
 
 #[test]
 fn one_long_text_is_saved_as_it_is() {
-    let folder = tempfile::tempdir().expect("folder");
+    let dir = tempfile::tempdir().expect("folder");
     let text = "line\n".repeat(10_000);
     let content = json!({ "a/b": [{ "text": text }], "code": 3 }).to_string();
-    let spilled = SpillStore::new(folder.path()).spill("id", &content, LIMIT);
+    let spilled = SpillStore::new(dir.path()).spill("id", &content, LIMIT);
     assert_eq!(read(&spilled), text);
     let kept = parse(&spilled);
     assert_eq!((&kept["code"], &kept["truncated"]), (&json!(3), &json!(true)));
@@ -111,12 +111,12 @@ fn one_long_text_is_saved_as_it_is() {
 
 #[test]
 fn a_second_large_text_does_not_break_the_limit() {
-    let folder = tempfile::tempdir().expect("folder");
+    let dir = tempfile::tempdir().expect("folder");
     let whole = json!({ "stdout": "o".repeat(700_000), "stderr": "e".repeat(290_000) });
-    let spilled = SpillStore::new(folder.path()).spill("id", &whole.to_string(), 100_000);
+    let spilled = SpillStore::new(dir.path()).spill("id", &whole.to_string(), 100_000);
     assert!(!exceeds(&spilled.content, 100_000), "{}", spilled.content.len());
     assert_eq!(serde_json::from_str::<Value>(&read(&spilled)).expect("JSON"), whole);
-    assert_eq!(names(folder.path()).len(), 1, "the first attempt leaves nothing");
+    assert_eq!(names(dir.path()).len(), 1, "the first attempt leaves nothing");
     let kept = parse(&spilled);
     assert!(kept["head"].as_str().expect("head").starts_with("{\"stdout\":\"ooo"));
     assert!(kept["tail"].as_str().expect("tail").ends_with("eee\"}"));
@@ -124,8 +124,8 @@ fn a_second_large_text_does_not_break_the_limit() {
 
 #[test]
 fn a_key_or_an_escape_does_not_break_the_limit() {
-    let folder = tempfile::tempdir().expect("folder");
-    let spill = SpillStore::new(folder.path());
+    let dir = tempfile::tempdir().expect("folder");
+    let spill = SpillStore::new(dir.path());
     let key = json!({ "k".repeat(9_000): "t".repeat(90_000) }).to_string();
     let bells = json!({ "text": "\u{7}".repeat(90_000) }).to_string();
     let quotes = json!(vec!["\""; 30_000]).to_string();
@@ -140,8 +140,8 @@ fn a_key_or_an_escape_does_not_break_the_limit() {
 
 #[test]
 fn what_cannot_be_parsed_is_saved_as_it_is() {
-    let folder = tempfile::tempdir().expect("folder");
-    let spill = SpillStore::new(folder.path());
+    let dir = tempfile::tempdir().expect("folder");
+    let spill = SpillStore::new(dir.path());
     let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
     for content in [deep, "no JSON ".repeat(5_000)] {
         let spilled = spill.spill("id", &content, LIMIT);
@@ -163,13 +163,13 @@ fn indentation_does_not_multiply_a_result() {
 
 #[test]
 fn files_have_safe_and_different_names() {
-    let folder = tempfile::tempdir().expect("folder");
-    let spill = SpillStore::new(folder.path());
+    let dir = tempfile::tempdir().expect("folder");
+    let spill = SpillStore::new(dir.path());
     let text = json!({ "t": "x".repeat(9_000) }).to_string();
     let mut seen = std::collections::HashSet::new();
     for id in ["call_7", "call_7", "../../etc/passwd", "", "ü", "a/b", &"long".repeat(200)] {
         let path = spill.spill(id, &text, LIMIT).path.expect("saved");
-        assert_eq!(path.parent(), Some(folder.path()), "{id}");
+        assert_eq!(path.parent(), Some(dir.path()), "{id}");
         let name = path.file_name().expect("name").to_str().expect("ASCII").to_owned();
         assert!(name.starts_with(FILE_PREFIX) && name.len() < 150, "{name}");
         assert_eq!(name.contains("-call_7-"), id == "call_7", "{name}");
@@ -179,8 +179,8 @@ fn files_have_safe_and_different_names() {
 
 #[test]
 fn only_we_can_read_what_is_saved() {
-    let folder = tempfile::tempdir().expect("folder");
-    let below = folder.path().join("a/b");
+    let dir = tempfile::tempdir().expect("folder");
+    let below = dir.path().join("a/b");
     let path = SpillStore::new(&below).save("id", "txt", "x").expect("saved");
     let mode = |path: &Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
     assert_eq!((mode(&below), mode(&path)), (0o700, 0o600));
@@ -193,8 +193,8 @@ fn a_folder_that_others_control_is_not_used() {
     fs::create_dir(&real).expect("made");
     symlink(&real, &link).expect("linked");
     let slash = PathBuf::from(format!("{}/", link.display()));
-    for folder in [&link, &slash] {
-        let error = SpillStore::new(folder).save("id", "txt", "x").expect_err("a link");
+    for dir in [&link, &slash] {
+        let error = SpillStore::new(dir).save("id", "txt", "x").expect_err("a link");
         assert!(error.to_string().contains("a link or a file"), "{error}");
     }
     for mode in [0o770, 0o707, 0o777, 0o1777] {
@@ -213,15 +213,15 @@ fn a_folder_that_others_control_is_not_used() {
 
 #[test]
 fn a_folder_of_another_user_is_not_used() {
-    let folder = tempfile::tempdir().expect("folder");
+    let dir = tempfile::tempdir().expect("folder");
     // Only the superuser can give a folder away; for others there is nothing
     // to test, since they cannot write into one that is not theirs.
-    if std::os::unix::fs::chown(folder.path(), Some(12_345), None).is_err() {
+    if std::os::unix::fs::chown(dir.path(), Some(12_345), None).is_err() {
         return;
     }
-    let error = SpillStore::new(folder.path()).save("id", "txt", "x").expect_err("not ours");
+    let error = SpillStore::new(dir.path()).save("id", "txt", "x").expect_err("not ours");
     assert!(error.to_string().contains("another user"), "{error}");
-    assert!(names(folder.path()).is_empty(), "nothing is left behind");
+    assert!(names(dir.path()).is_empty(), "nothing is left behind");
 }
 
 #[test]
@@ -236,8 +236,8 @@ fn the_ends_are_cut_at_lines() {
 
 #[test]
 fn only_old_files_of_our_own_are_swept() {
-    let folder = tempfile::tempdir().expect("folder");
-    let named = |name: &str| folder.path().join(name);
+    let dir = tempfile::tempdir().expect("folder");
+    let named = |name: &str| dir.path().join(name);
     let (old, new) = (named("hermes-result-old"), named("hermes-result-new"));
     let (foreign, subfolder) = (named("thesis.txt"), named("hermes-result-folder"));
     let link = named("hermes-result-link");
@@ -250,7 +250,7 @@ fn only_old_files_of_our_own_are_swept() {
     for path in [&old, &foreign, &subfolder] {
         fs::File::open(path).and_then(|f| f.set_modified(long_ago)).expect("aged");
     }
-    SpillStore::new(folder.path()).sweep();
+    SpillStore::new(dir.path()).sweep();
     assert!(!old.exists());
     assert!(new.exists() && foreign.exists() && subfolder.exists());
     assert!(link.symlink_metadata().is_ok());
@@ -269,11 +269,11 @@ fn sweeps_are_an_hour_apart() {
 
 #[test]
 fn saving_sweeps() {
-    let folder = tempfile::tempdir().expect("folder");
-    let old = folder.path().join("hermes-result-old");
+    let dir = tempfile::tempdir().expect("folder");
+    let old = dir.path().join("hermes-result-old");
     fs::write(&old, "x").expect("written");
     let long_ago = SystemTime::now() - 2 * SPILL_LIFETIME;
     fs::File::open(&old).and_then(|f| f.set_modified(long_ago)).expect("aged");
-    let saved = SpillStore::new(folder.path()).save("id", "txt", "x").expect("saved");
+    let saved = SpillStore::new(dir.path()).save("id", "txt", "x").expect("saved");
     assert!(!old.exists() && saved.exists());
 }

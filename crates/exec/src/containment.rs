@@ -182,8 +182,8 @@ fn refused_path(path: &Path, confinement: &Confinement) -> Option<SandboxStop> {
         Some(SandboxStop { what, rule: rule.to_owned(), allow, path })
     };
     let is_closed = confinement.partial_dirs.iter().any(|view| {
-        path.starts_with(&view.folder)
-            && path != view.folder
+        path.starts_with(&view.dir)
+            && path != view.dir
             && !view.open.iter().any(|open| path.starts_with(open))
     });
     if is_below(&confinement.hidden) || is_closed && path.exists() {

@@ -348,17 +348,17 @@ impl Job {
     }
 
     /// Waits until it ends or a limit is reached.
-    pub async fn wait(&self, patience: &WaitLimits<'_>) -> WaitOutcome {
+    pub async fn wait(&self, timeout: &WaitLimits<'_>) -> WaitOutcome {
         let mut ended = self.ended.subscribe();
         loop {
             if let Some(ended) = *ended.borrow_and_update() {
                 return WaitOutcome::Ended(ended);
             }
-            if patience.deadline.is_some_and(|until| until <= Instant::now()) {
+            if timeout.deadline.is_some_and(|until| until <= Instant::now()) {
                 return WaitOutcome::Deadline;
             }
             let silent = self.last_output.lock().elapsed();
-            if patience.idle_timeout.is_some_and(|most| silent >= most) {
+            if timeout.idle_timeout.is_some_and(|most| silent >= most) {
                 return WaitOutcome::IdleTimeout;
             }
             if silent >= IDLE_THRESHOLD
@@ -367,11 +367,11 @@ impl Job {
                 return pause;
             }
             let next = Instant::now() + POLL_INTERVAL;
-            let next = patience.deadline.map_or(next, |until| until.min(next));
+            let next = timeout.deadline.map_or(next, |until| until.min(next));
             tokio::select! {
                 biased;
                 _ = ended.changed() => {}
-                () = patience.cancel.cancelled() => return WaitOutcome::Cancelled,
+                () = timeout.cancel.cancelled() => return WaitOutcome::Cancelled,
                 () = tokio::time::sleep_until(next.into()) => {}
             }
         }
@@ -413,8 +413,8 @@ impl Job {
 
     /// Reads the output written so far; returns whether there was any.
     async fn catch_up(&self) -> bool {
-        let (tell, told) = oneshot::channel();
-        self.drain_requests.send(tell).is_ok() && told.await.unwrap_or(false)
+        let (tell, shown) = oneshot::channel();
+        self.drain_requests.send(tell).is_ok() && shown.await.unwrap_or(false)
     }
 
     /// Reads everything available in its streams.
@@ -523,12 +523,12 @@ impl Job {
         if let Some(replies) = replies.filter(|replies| !replies.is_empty()) {
             // A program that queries its terminal but does not read must not
             // block its output.
-            let patience = if self.ignores_replies.load(Ordering::Relaxed) {
+            let timeout = if self.ignores_replies.load(Ordering::Relaxed) {
                 Duration::ZERO
             } else {
                 REPLY_TIMEOUT
             };
-            let replied = tokio::time::timeout(patience, self.write(&replies)).await;
+            let replied = tokio::time::timeout(timeout, self.write(&replies)).await;
             self.ignores_replies.store(replied.is_err(), Ordering::Relaxed);
         }
     }

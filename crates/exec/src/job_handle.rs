@@ -92,19 +92,19 @@ impl JobHandle {
     /// Returns the output since the last call: at most the last `most` bytes of
     /// it.
     pub fn new_output(&self, most: usize) -> NewOutput {
-        let mut told = self.output_cursor();
+        let mut shown = self.output_cursor();
         let log = self.job.log();
-        let start = told.offset.max(log.len().saturating_sub(most as u64));
-        let skipped = start - told.offset;
+        let start = shown.offset.max(log.len().saturating_sub(most as u64));
+        let skipped = start - shown.offset;
         if skipped > 0 {
-            told.cleaner = OutputCleaner::default();
+            shown.cleaner = OutputCleaner::default();
         }
         let mut piece = log.read_from(start, most);
         self.mask_partial_secret(&log, piece.from, &mut piece.bytes);
-        let mut text = told.cleaner.feed(&piece.bytes);
+        let mut text = shown.cleaner.feed(&piece.bytes);
         // A prompt has no newline.
-        text.push_str(&told.cleaner.flush());
-        told.offset = piece.next;
+        text.push_str(&shown.cleaner.flush());
+        shown.offset = piece.next;
         NewOutput { text, skipped: skipped + piece.from.saturating_sub(start) }
     }
 
@@ -134,9 +134,9 @@ impl JobHandle {
     /// Marks the first `bytes` bytes of the output as returned by other means,
     /// except for an incomplete character or escape sequence at their end.
     pub fn mark_read(&self, bytes: u64) {
-        let mut told = self.output_cursor();
-        told.offset = bytes;
-        told.cleaner = self.job.log().cleaner_at(bytes);
+        let mut shown = self.output_cursor();
+        shown.offset = bytes;
+        shown.cleaner = self.job.log().cleaner_at(bytes);
     }
 
     /// Records the nested call that started it, such as a call made by a

@@ -30,8 +30,8 @@ async fn news(listed: &JobHandle) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_rest_of_a_secret_is_covered() {
-    let folder = tempfile::tempdir().unwrap();
-    let jobs = JobRegistry::local(folder.path().join("jobs")).with_mask(Arc::new(Word));
+    let dir = tempfile::tempdir().unwrap();
+    let jobs = JobRegistry::local(dir.path().join("jobs")).with_mask(Arc::new(Word));
     let script = "printf 'p@ss '; read x; printf 'word* and p@ss'; read x; printf 'ing by'; read x";
     let order = CommandSpec {
         program: "bash".into(),

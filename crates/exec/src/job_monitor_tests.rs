@@ -15,9 +15,9 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let jobs = JobRegistry::local(folder.path().join("jobs"));
-        Self { _folder: folder, jobs, queue: Arc::new(NoticeQueue::new()) }
+        let dir = tempfile::tempdir().unwrap();
+        let jobs = JobRegistry::local(dir.path().join("jobs"));
+        Self { _folder: dir, jobs, queue: Arc::new(NoticeQueue::new()) }
     }
 
     async fn start(&self, script: &str, what: MonitorOptions) -> Arc<JobHandle> {
@@ -40,12 +40,12 @@ impl Bench {
     /// What is told, as soon as there are so many.
     async fn told(&self, count: usize) -> Vec<ProcessNotice> {
         let begin = Instant::now();
-        let mut told = Vec::new();
-        while told.len() < count && begin.elapsed() < Duration::from_secs(20) {
-            told.extend(self.queue.drain("s", 99));
+        let mut shown = Vec::new();
+        while shown.len() < count && begin.elapsed() < Duration::from_secs(20) {
+            shown.extend(self.queue.drain("s", 99));
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        told
+        shown
     }
 }
 
@@ -54,10 +54,10 @@ async fn the_end_is_told_with_the_last_words() {
     let bench = Bench::new();
     let what = MonitorOptions { notify_end: true, ..MonitorOptions::default() };
     let listed = bench.start("seq 1 2000; exit 3", what).await;
-    let told = bench.told(1).await;
-    assert_eq!(told[0].session_id, listed.job.id);
-    let ProcessEvent::Completed { reason, exit_code, output } = &told[0].event else {
-        panic!("{told:?}");
+    let shown = bench.told(1).await;
+    assert_eq!(shown[0].session_id, listed.job.id);
+    let ProcessEvent::Completed { reason, exit_code, output } = &shown[0].event else {
+        panic!("{shown:?}");
     };
     assert_eq!((*reason, *exit_code, output.chars().count()), ("exited", 3, 2000));
     assert!(output.ends_with("\n2000\n"));
@@ -74,8 +74,8 @@ async fn an_end_that_was_seen_is_not_told() {
     };
     let listed = bench.start("sleep 0.3; echo now; sleep 0.3", what).await;
     listed.acknowledge_end();
-    let told = bench.told(1).await;
-    assert!(matches!(told[0].event, ProcessEvent::Matched { .. }), "{told:?}");
+    let shown = bench.told(1).await;
+    assert!(matches!(shown[0].event, ProcessEvent::Matched { .. }), "{shown:?}");
     while listed.job.ended().is_none() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
@@ -90,9 +90,9 @@ async fn a_line_in_two_pieces_is_found() {
     let what =
         MonitorOptions { patterns: vec!["ready on port".into()], ..MonitorOptions::default() };
     bench.start("printf 'server is rea'; sleep 0.4; echo dy on port 80; sleep 60", what).await;
-    let told = bench.told(1).await;
-    let ProcessEvent::Matched { patterns, lines, suppressed } = &told[0].event else {
-        panic!("{told:?}");
+    let shown = bench.told(1).await;
+    let ProcessEvent::Matched { patterns, lines, suppressed } = &shown[0].event else {
+        panic!("{shown:?}");
     };
     assert_eq!(patterns, &["ready on port"]);
     assert_eq!(
@@ -111,8 +111,10 @@ async fn one_that_is_silent_is_ended() {
         MonitorOptions { notify_end: true, idle_timeout: silence, ..MonitorOptions::default() };
     let script = "for i in 1 2 3 4; do echo $i; sleep 0.4; done; sleep 60";
     let listed = bench.start(script, what).await;
-    let told = bench.told(1).await;
-    let ProcessEvent::Completed { reason, output, .. } = &told[0].event else { panic!("{told:?}") };
+    let shown = bench.told(1).await;
+    let ProcessEvent::Completed { reason, output, .. } = &shown[0].event else {
+        panic!("{shown:?}")
+    };
     assert_eq!((*reason, output.as_str()), ("inactivity", "1\n2\n3\n4\n"));
     assert_eq!(listed.end_reason(), Some("inactivity"));
     bench.jobs.close().await;
@@ -130,9 +132,9 @@ async fn what_is_written_to_a_file_is_taken_in() {
     };
     let script = format!("exec >{} 2>&1; echo one; sleep 0.3; echo two", file.display());
     let listed = bench.start(&script, what).await;
-    let told = bench.told(2).await;
-    assert!(matches!(told[0].event, ProcessEvent::Matched { .. }), "{told:?}");
-    let ProcessEvent::Completed { output, .. } = &told[1].event else { panic!("{told:?}") };
+    let shown = bench.told(2).await;
+    assert!(matches!(shown[0].event, ProcessEvent::Matched { .. }), "{shown:?}");
+    let ProcessEvent::Completed { output, .. } = &shown[1].event else { panic!("{shown:?}") };
     assert_eq!(output, "one\ntwo\n");
     assert_eq!(listed.new_output(100).text, "one\ntwo\n");
     bench.jobs.close().await;

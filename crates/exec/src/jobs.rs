@@ -73,10 +73,10 @@ pub struct JobRegistry {
 
 impl JobRegistry {
     /// Creates a registry that may write in `folder`.
-    pub fn new(backend: Arc<dyn ExecBackend>, folder: PathBuf) -> Self {
+    pub fn new(backend: Arc<dyn ExecBackend>, dir: PathBuf) -> Self {
         Self {
             backend,
-            directory: folder,
+            directory: dir,
             records: OnceLock::new(),
             scratch: Mutex::default(),
             table: Mutex::default(),
@@ -141,8 +141,8 @@ impl JobRegistry {
     }
 
     /// Creates a registry for jobs on this machine.
-    pub fn local(folder: PathBuf) -> Self {
-        Self::new(Arc::new(LocalBackend::default()), folder)
+    pub fn local(dir: PathBuf) -> Self {
+        Self::new(Arc::new(LocalBackend::default()), dir)
     }
 
     /// The backend that runs the jobs.
@@ -256,11 +256,11 @@ impl JobRegistry {
     /// Removes expired files once, in the background.
     fn remove_expired(&self) {
         if !self.expiry_checked.swap(true, Ordering::Relaxed) {
-            let (folder, keep) = (self.directory.clone(), self.retention);
+            let (dir, keep) = (self.directory.clone(), self.retention);
             // The thread is detached; the end of the process may cut it short.
             let _ = std::thread::Builder::new()
                 .name("hermes-tidy".to_owned())
-                .spawn(move || retention::remove_expired(&folder, keep));
+                .spawn(move || retention::remove_expired(&dir, keep));
         }
     }
 

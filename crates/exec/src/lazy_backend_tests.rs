@@ -86,13 +86,13 @@ async fn what_failed_a_moment_ago_is_not_tried_for_the_same_call() {
 #[tokio::test]
 async fn a_call_that_did_not_know_the_place_is_to_be_made_again() {
     let (slow, place) = place(false);
-    let (sender, mut told) = oneshot::channel();
+    let (sender, mut shown) = oneshot::channel();
     place.on_ready(move |place| drop(sender.send(place.directory.clone())));
     assert!(place.has_ready_callback());
     slow.open.notify_one();
     let error = place.open().await.unwrap_err();
     assert!(error.hint().contains("again"), "{error}");
-    assert_eq!(told.try_recv().unwrap(), std::path::Path::new("/there"));
+    assert_eq!(shown.try_recv().unwrap(), std::path::Path::new("/there"));
     slow.open.notify_one();
     place.open().await.unwrap();
 }

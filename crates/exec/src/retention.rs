@@ -57,12 +57,12 @@ pub(crate) struct OwnedTempDir {
 }
 
 impl OwnedTempDir {
-    pub(crate) fn create(folder: &Path) -> io::Result<Self> {
+    pub(crate) fn create(dir: &Path) -> io::Result<Self> {
         // An existing directory belongs to another process.
-        DirBuilder::new().mode(0o700).create(folder)?;
-        let lock = File::create(folder.join(OWNER_FILE))?;
+        DirBuilder::new().mode(0o700).create(dir)?;
+        let lock = File::create(dir.join(OWNER_FILE))?;
         lock.lock()?;
-        Ok(Self { directory: folder.to_owned(), _lock: lock })
+        Ok(Self { directory: dir.to_owned(), _lock: lock })
     }
 
     /// Keeps the directory for jobs that outlive this process.
@@ -81,15 +81,15 @@ impl Drop for OwnedTempDir {
 
 /// Deletes expired files of the jobs directory and the temporary directory.
 /// Does nothing if the last cleanup was recent.
-pub(crate) fn remove_expired(folder: &Path, keep: RetentionPolicy) {
-    let stamp = folder.join("output/.tidied");
+pub(crate) fn remove_expired(dir: &Path, keep: RetentionPolicy) {
+    let stamp = dir.join("output/.tidied");
     let age = |path: &Path| fs::metadata(path).and_then(|found| found.modified()).ok();
     if age(&stamp).is_some_and(|at| at.elapsed().is_ok_and(|since| since < CLEANUP_INTERVAL)) {
         return;
     }
-    remove_expired_in(folder, keep);
+    remove_expired_in(dir, keep);
     if let Some(age) = keep.max_age {
-        remove_expired_temporary(&std::env::temp_dir(), folder, age);
+        remove_expired_temporary(&std::env::temp_dir(), dir, age);
     }
     // Fails if there is no output directory, and then there is nothing to clean
     // up.
@@ -103,10 +103,10 @@ struct ExpiryCandidate {
     idle: Duration,
 }
 
-fn remove_expired_in(folder: &Path, keep: RetentionPolicy) {
+fn remove_expired_in(dir: &Path, keep: RetentionPolicy) {
     let mut files = Vec::new();
     for part in ["output", "repl"] {
-        collect(&folder.join(part), MAX_DEPTH, &mut files);
+        collect(&dir.join(part), MAX_DEPTH, &mut files);
     }
     // Newest first.
     files.sort_by_key(|file| file.idle);
@@ -117,9 +117,9 @@ fn remove_expired_in(folder: &Path, keep: RetentionPolicy) {
         if is_old || (is_much && file.idle > MIN_AGE) {
             let _ = fs::remove_file(&file.path);
             // Removes parent directories that are now empty.
-            let above = file.path.ancestors().skip(1).take_while(|at| *at != folder);
+            let above = file.path.ancestors().skip(1).take_while(|at| *at != dir);
             for at in above {
-                if at.parent() == Some(folder) || fs::remove_dir(at).is_err() {
+                if at.parent() == Some(dir) || fs::remove_dir(at).is_err() {
                     break;
                 }
             }
@@ -130,8 +130,8 @@ fn remove_expired_in(folder: &Path, keep: RetentionPolicy) {
 }
 
 /// Collects all files of a directory; symlinks are not followed.
-fn collect(folder: &Path, depth: usize, files: &mut Vec<ExpiryCandidate>) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
+fn collect(dir: &Path, depth: usize, files: &mut Vec<ExpiryCandidate>) {
+    let Ok(entries) = fs::read_dir(dir) else { return };
     for entry in entries.flatten() {
         let Ok(found) = entry.metadata() else { continue };
         if found.is_dir() && depth > 0 {
@@ -186,15 +186,15 @@ fn remove_expired_temporary(temporary: &Path, jobs: &Path, age: Duration) {
     }
 }
 
-fn is_expired(folder: &Path, found: &Metadata, age: Duration) -> bool {
+fn is_expired(dir: &Path, found: &Metadata, age: Duration) -> bool {
     let mut files = Vec::new();
-    collect(folder, MAX_DEPTH, &mut files);
+    collect(dir, MAX_DEPTH, &mut files);
     idle_time(found) > age && files.iter().all(|file| file.idle > age)
 }
 
 /// Whether the program that created a directory has ended.
-fn is_abandoned(folder: &Path, owner: &str) -> bool {
-    match File::open(folder.join(OWNER_FILE)) {
+fn is_abandoned(dir: &Path, owner: &str) -> bool {
+    match File::open(dir.join(OWNER_FILE)) {
         Ok(lock) => lock.try_lock().is_ok(),
         // The directory is new, or was created by an earlier version.
         Err(_) => {
@@ -210,19 +210,19 @@ fn running_outputs(jobs: &Path) -> Vec<PathBuf> {
 }
 
 fn orphan_records(jobs: &Path) -> Vec<JobRecord> {
-    let folder = jobs.join("running");
-    let list = folder.is_dir().then(|| JobRecords::open(folder).ok()).flatten();
+    let dir = jobs.join("running");
+    let list = dir.is_dir().then(|| JobRecords::open(dir).ok()).flatten();
     list.map(|list| list.orphans()).unwrap_or_default()
 }
 
 /// Returns the files below a directory that a process of this user has open,
 /// where `/proc` shows it: a detached job may belong to another home.
-pub(crate) fn open_files(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn open_files(dir: &Path) -> Vec<PathBuf> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let files = processes.flat_map(|process| fs::read_dir(process.path().join("fd")));
     let files = files.flat_map(Iterator::flatten);
     let targets = files.filter_map(|file| fs::read_link(file.path()).ok());
-    targets.filter(|target| target.starts_with(folder)).collect()
+    targets.filter(|target| target.starts_with(dir)).collect()
 }
 
 #[cfg(test)]

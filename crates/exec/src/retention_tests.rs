@@ -16,54 +16,54 @@ fn set_age(path: &Path, hours: u64) {
 
 #[test]
 fn what_is_old_goes_and_the_rest_stays() {
-    let folder = tempfile::tempdir().unwrap();
-    let (old, young) = (folder.path().join("output/a.log"), folder.path().join("output/b.log"));
-    let picture = folder.path().join("repl/session/python-main/figure-1.png");
-    let running = folder.path().join("running/a");
+    let dir = tempfile::tempdir().unwrap();
+    let (old, young) = (dir.path().join("output/a.log"), dir.path().join("output/b.log"));
+    let picture = dir.path().join("repl/session/python-main/figure-1.png");
+    let running = dir.path().join("running/a");
     for path in [&old, &picture, &running] {
         write(path, 10, 30);
     }
     write(&young, 10, 2);
-    remove_expired_in(folder.path(), RetentionPolicy { max_age: Some(DAY), max_bytes: None });
+    remove_expired_in(dir.path(), RetentionPolicy { max_age: Some(DAY), max_bytes: None });
     assert!(!old.exists() && young.exists() && running.exists());
-    assert!(!picture.exists() && !folder.path().join("repl/session").exists());
-    assert!(folder.path().join("repl").exists());
+    assert!(!picture.exists() && !dir.path().join("repl/session").exists());
+    assert!(dir.path().join("repl").exists());
 
-    remove_expired_in(folder.path(), RetentionPolicy { max_age: None, max_bytes: None });
+    remove_expired_in(dir.path(), RetentionPolicy { max_age: None, max_bytes: None });
     assert!(young.exists());
 }
 
 #[test]
 fn of_too_much_the_oldest_go_but_nothing_fresh() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = |name: &str| folder.path().join("output").join(name);
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str| dir.path().join("output").join(name);
     for (name, hours) in [("now", 0), ("late", 2), ("later", 3)] {
         write(&file(name), 8192, hours);
     }
-    remove_expired_in(folder.path(), RetentionPolicy { max_age: None, max_bytes: Some(20_000) });
+    remove_expired_in(dir.path(), RetentionPolicy { max_age: None, max_bytes: Some(20_000) });
     assert!(file("now").exists() && file("late").exists() && !file("later").exists());
-    remove_expired_in(folder.path(), RetentionPolicy { max_age: None, max_bytes: Some(0) });
+    remove_expired_in(dir.path(), RetentionPolicy { max_age: None, max_bytes: Some(0) });
     assert!(file("now").exists() && !file("late").exists());
 }
 
 #[test]
 fn among_temporary_files_only_our_own_old_folders_go() {
     let (temporary, jobs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let folder = |name: &str| temporary.path().join(name);
+    let dir = |name: &str| temporary.path().join(name);
     let names = ["hermes-detached-a", "hermes-detached-b", "hermes-detached-c", "hermes-other"];
     for name in names {
-        write(&folder(name).join("output"), 10, 30);
-        set_age(&folder(name), 30);
+        write(&dir(name).join("output"), 10, 30);
+        set_age(&dir(name), 30);
     }
     // This one still writes.
-    write(&folder("hermes-detached-b").join("output"), 10, 0);
-    set_age(&folder("hermes-detached-b"), 30);
+    write(&dir("hermes-detached-b").join("output"), 10, 0);
+    set_age(&dir("hermes-detached-b"), 30);
     // And somebody has this one open.
-    let open = File::open(folder("hermes-detached-c").join("output")).unwrap();
+    let open = File::open(dir("hermes-detached-c").join("output")).unwrap();
     let place = temporary.path().canonicalize().unwrap();
     remove_expired_temporary(&place, jobs.path(), DAY);
     drop(open);
-    let is_there: Vec<bool> = names.iter().map(|name| folder(name).exists()).collect();
+    let is_there: Vec<bool> = names.iter().map(|name| dir(name).exists()).collect();
     let is_held = Path::new("/proc/self/fd").exists();
     assert_eq!(is_there, [false, true, is_held, true]);
 }
@@ -72,16 +72,16 @@ fn among_temporary_files_only_our_own_old_folders_go() {
 fn what_a_program_that_is_gone_has_left_goes_at_once() {
     let (temporary, jobs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let place = temporary.path().canonicalize().unwrap();
-    let folder = |owner: &str| place.join(format!("{OWNED_TEMP_PREFIX}{owner}"));
+    let dir = |owner: &str| place.join(format!("{OWNED_TEMP_PREFIX}{owner}"));
     let us = std::process::id();
     let (gone, early, ours) =
-        (folder(&format!("{}-a", u32::MAX)), folder(&format!("{us}-b")), folder(&us.to_string()));
+        (dir(&format!("{}-a", u32::MAX)), dir(&format!("{us}-b")), dir(&us.to_string()));
     for path in [&gone, &early, &ours] {
         write(&path.join("output/a.log"), 10, 0);
     }
     // An id of ours that another program had before.
     write(&early.join(OWNER_FILE), 0, 0);
-    let (used, left) = (folder("7-c"), folder("7-d"));
+    let (used, left) = (dir("7-c"), dir("7-d"));
     let passing = OwnedTempDir::create(&used).unwrap();
     assert!(OwnedTempDir::create(&used).is_err(), "it is somebody's");
     OwnedTempDir::create(&left).unwrap().persist();
@@ -94,16 +94,16 @@ fn what_a_program_that_is_gone_has_left_goes_at_once() {
 
 #[test]
 fn it_is_not_done_all_the_time() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("output/a.log");
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("output/a.log");
     let keep = RetentionPolicy { max_age: Some(DAY), max_bytes: None };
     write(&file, 10, 30);
-    remove_expired(folder.path(), keep);
+    remove_expired(dir.path(), keep);
     assert!(!file.exists());
     write(&file, 10, 30);
-    remove_expired(folder.path(), keep);
+    remove_expired(dir.path(), keep);
     assert!(file.exists(), "it was done just now");
-    set_age(&folder.path().join("output/.tidied"), 2);
-    remove_expired(folder.path(), keep);
+    set_age(&dir.path().join("output/.tidied"), 2);
+    remove_expired(dir.path(), keep);
     assert!(!file.exists());
 }

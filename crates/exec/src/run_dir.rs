@@ -30,15 +30,15 @@ impl RunDir {
     /// If it cannot be created.
     pub fn create(place: &Path) -> io::Result<Self> {
         remove_abandoned(place);
-        let folder = tempfile::Builder::new()
+        let dir = tempfile::Builder::new()
             .prefix(&format!("{DIR_PREFIX}{}-", std::process::id()))
             .permissions(Permissions::from_mode(0o700))
             .tempdir_in(place)?;
-        let lock = File::open(folder.path())?;
+        let lock = File::open(dir.path())?;
         // Where locks are unsupported, `is_abandoned` never returns true
         // either.
         let _ = lock.try_lock();
-        Ok(Self { directory: folder, _lock: lock })
+        Ok(Self { directory: dir, _lock: lock })
     }
 
     /// Returns the path of the directory.
@@ -73,10 +73,10 @@ fn remove_abandoned(place: &Path) {
 
 /// Whether the program that created a directory has ended. The process id is
 /// checked too, since a new directory is not locked yet.
-fn is_abandoned(folder: &Path, rest: &str) -> bool {
+fn is_abandoned(dir: &Path, rest: &str) -> bool {
     let id = rest.split('-').next().and_then(|id| id.parse().ok());
     let is_gone = id.is_some_and(|id| tree::start_time(id).is_none());
-    is_gone && File::open(folder).is_ok_and(|lock| lock.try_lock().is_ok())
+    is_gone && File::open(dir).is_ok_and(|lock| lock.try_lock().is_ok())
 }
 
 #[cfg(test)]

@@ -6,20 +6,20 @@ use super::*;
 fn what_a_killed_program_left_goes_when_the_next_one_starts() {
     let temporary = tempfile::tempdir().unwrap();
     let place = temporary.path().canonicalize().unwrap();
-    let folder = |name: &str| {
+    let dir = |name: &str| {
         let path = place.join(name);
         fs::create_dir(&path).unwrap();
         fs::write(path.join("script.py"), "x").unwrap();
         path
     };
     let nobody = format!("{DIR_PREFIX}{}", u32::MAX);
-    let left = folder(&format!("{nobody}-a"));
-    let elsewhere = folder(&format!("{nobody}-b"));
+    let left = dir(&format!("{nobody}-a"));
+    let elsewhere = dir(&format!("{nobody}-b"));
     let lock = File::open(&elsewhere).unwrap();
     lock.lock().unwrap();
-    let read = folder(&format!("{nobody}-c"));
+    let read = dir(&format!("{nobody}-c"));
     let open = File::open(read.join("script.py")).unwrap();
-    let foreign = folder("hermes-other");
+    let foreign = dir("hermes-other");
     let ours = RunDir::create(&place).unwrap();
     let second = RunDir::create(&place).unwrap();
     let path = ours.path().to_owned();

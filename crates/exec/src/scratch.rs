@@ -37,12 +37,12 @@ impl ScratchDirs {
         }
         let Some(top) = &self.current else { return Err(io::ErrorKind::NotFound.into()) };
         let known = self.sessions.iter().position(|known| known == session);
-        let folder = top.path().join(known.unwrap_or(self.sessions.len()).to_string());
+        let dir = top.path().join(known.unwrap_or(self.sessions.len()).to_string());
         if known.is_none() {
-            DirBuilder::new().mode(0o700).create(&folder)?;
+            DirBuilder::new().mode(0o700).create(&dir)?;
             self.sessions.push(session.to_owned());
         }
-        Ok(folder)
+        Ok(dir)
     }
 
     /// Selects a location with free space. Keeps the current one if no other
@@ -67,8 +67,8 @@ impl ScratchDirs {
 }
 
 /// Whether a shell's state can be written to a directory.
-fn has_room(folder: &Path) -> bool {
-    rustix::fs::statvfs(folder).is_ok_and(|found| {
+fn has_room(dir: &Path) -> bool {
+    rustix::fs::statvfs(dir).is_ok_and(|found| {
         // Some file systems allocate inodes on demand and report none.
         let has_names = found.f_files == 0 || found.f_favail > 0;
         has_names && found.f_bavail.saturating_mul(found.f_frsize) >= MIN_FREE_BYTES

@@ -23,8 +23,8 @@ fn a_place_that_is_full_or_missing_is_passed_over() {
     let places = ["/nonesuch", "/proc"].map(PathBuf::from);
     assert!(scratch.choose_dir(places.clone().into_iter()).is_err());
     scratch.choose_dir(places.clone().into_iter().chain([good.path().to_owned()])).unwrap();
-    let folder = scratch.session_dir("a").unwrap();
-    assert!(folder.starts_with(good.path()), "{}", folder.display());
+    let dir = scratch.session_dir("a").unwrap();
+    assert!(dir.starts_with(good.path()), "{}", dir.display());
     scratch.choose_dir(places.into_iter()).unwrap();
-    assert_eq!(scratch.session_dir("a").unwrap(), folder, "nothing is better");
+    assert_eq!(scratch.session_dir("a").unwrap(), dir, "nothing is better");
 }

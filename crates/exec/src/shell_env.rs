@@ -150,12 +150,10 @@ impl ShellEnv {
 fn cache_variables(confinement: &Confinement) -> Vec<(OsString, OsString)> {
     let workspace = confinement.overlays.first().map(|overlay| overlay.workspace.as_path());
     let Some(workspace) = workspace else { return Vec::new() };
-    let Ok(folder) = cache_dir(&std::env::temp_dir(), workspace) else { return Vec::new() };
-    let mut variables: Vec<(OsString, OsString)> = CACHE_VARIABLES
-        .iter()
-        .map(|(name, place)| (name.into(), folder.join(place).into()))
-        .collect();
-    let repository = format!("-Dmaven.repo.local={}", folder.join("m2").display());
+    let Ok(dir) = cache_dir(&std::env::temp_dir(), workspace) else { return Vec::new() };
+    let mut variables: Vec<(OsString, OsString)> =
+        CACHE_VARIABLES.iter().map(|(name, place)| (name.into(), dir.join(place).into())).collect();
+    let repository = format!("-Dmaven.repo.local={}", dir.join("m2").display());
     variables.push(("MAVEN_ARGS".into(), repository.into()));
     variables
 }

@@ -139,16 +139,16 @@ impl<'a> FileAccess<'a> {
     /// directory covers everything in it.
     pub fn open_dir(&self, path: &Path) -> Result<OpenDir, ToolError> {
         let place = self.locate("list", &Scope::FILE_READ, path, LinkMode::Follow)?;
-        let folder =
+        let dir =
             AnchoredName::resolve(&place, self.walk).and_then(|spot| spot.open_dir(self.walk));
-        let folder = folder.map_err(|error| explain_path_error("list", path, &error))?;
-        Ok(folder.with_exceptions(self.grants.exceptions(), place))
+        let dir = dir.map_err(|error| explain_path_error("list", path, &error))?;
+        Ok(dir.with_exceptions(self.grants.exceptions(), place))
     }
 
     /// Returns the entries of a directory, sorted by name.
     pub fn read_dir(&self, path: &Path) -> Result<Vec<DirEntry>, ToolError> {
-        let folder = self.open_dir(path)?;
-        let entries = folder.entries().and_then(Iterator::collect::<io::Result<Vec<DirEntry>>>);
+        let dir = self.open_dir(path)?;
+        let entries = dir.entries().and_then(Iterator::collect::<io::Result<Vec<DirEntry>>>);
         let mut entries = entries.map_err(|error| explain_path_error("list", path, &error))?;
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(entries)

@@ -32,9 +32,10 @@ pub struct IgnoreRules {
 
 impl IgnoreRules {
     /// Reads those of an open directory, which is at `place`.
-    pub fn new(folder: &OpenDir, place: &Path) -> Self {
-        let text = |name: &str| folder.open(Path::new(name)).map(read_bounded).unwrap_or_default();
-        let is_repository = folder.metadata(Path::new(".git")).is_ok();
+    pub fn new(directory: &OpenDir, place: &Path) -> Self {
+        let text =
+            |name: &str| directory.open(Path::new(name)).map(read_bounded).unwrap_or_default();
+        let is_repository = directory.metadata(Path::new(".git")).is_ok();
         Self {
             dir: place.to_path_buf(),
             gitignore: text(".gitignore"),
@@ -56,8 +57,8 @@ impl FileAccess<'_> {
         let place = self.locate("list", &Scope::FILE_READ, path, LinkMode::Follow)?;
         let mut rules = Vec::new();
         for above in place.ancestors().skip(1) {
-            let Ok(folder) = open_dir(above, self.walk()) else { continue };
-            rules.push(IgnoreRules::new(&folder, above));
+            let Ok(dir) = open_dir(above, self.walk()) else { continue };
+            rules.push(IgnoreRules::new(&dir, above));
             if rules.last().is_some_and(|rules| rules.is_repository) {
                 break;
             }
@@ -73,8 +74,8 @@ impl FileAccess<'_> {
         // Usually none exists, which `lstat` finds out cheaply.
         let is_there = |above: &&Path| fs::symlink_metadata(above.join(EDITORCONFIG_FILE)).is_ok();
         let found = place.ancestors().skip(1).filter(is_there).filter_map(|above| {
-            let folder = open_dir(above, self.walk()).ok()?;
-            let config = folder.open(Path::new(EDITORCONFIG_FILE)).ok()?;
+            let dir = open_dir(above, self.walk()).ok()?;
+            let config = dir.open(Path::new(EDITORCONFIG_FILE)).ok()?;
             Some((above.to_path_buf(), read_bounded(config)))
         });
         Ok(found.collect())

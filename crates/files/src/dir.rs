@@ -91,10 +91,10 @@ impl OpenDir {
 
     /// Opens a directory below.
     pub fn open_dir(&self, relative: &Path) -> io::Result<OpenDir> {
-        let folder = self.anchor(relative)?.open_dir(self.walk)?;
+        let dir = self.anchor(relative)?.open_dir(self.walk)?;
         let closed =
             self.exceptions.as_ref().map(|(all, place)| (Arc::clone(all), place.join(relative)));
-        Ok(OpenDir { exceptions: closed, ..folder })
+        Ok(OpenDir { exceptions: closed, ..dir })
     }
 
     /// Opens a regular file below for reading.
@@ -144,7 +144,7 @@ impl Iterator for DirEntries {
                     Ok(kind) => kind,
                     Err(error) => return Some(Err(error)),
                 },
-                told => told.into(),
+                shown => shown.into(),
             };
             return Some(Ok(DirEntry { name, kind }));
         }

@@ -91,18 +91,18 @@ impl Drop for LockedDir {
 }
 
 /// Whether a directory is due for a sweep, and records that it is swept now.
-fn is_sweep_due(folder: (u64, u64)) -> bool {
+fn is_sweep_due(dir: (u64, u64)) -> bool {
     static LAST_SWEEPS: LazyLock<Mutex<HashMap<(u64, u64), Instant>>> =
         LazyLock::new(Mutex::default);
     let mut swept = LAST_SWEEPS.lock();
     let now = Instant::now();
-    if swept.get(&folder).is_some_and(|at| now.duration_since(*at) < SWEEP_INTERVAL) {
+    if swept.get(&dir).is_some_and(|at| now.duration_since(*at) < SWEEP_INTERVAL) {
         return false;
     }
     if swept.len() >= MAX_SWEPT_DIRS {
         swept.clear();
     }
-    swept.insert(folder, now);
+    swept.insert(dir, now);
     true
 }
 
@@ -135,11 +135,11 @@ impl<'a> FileAccess<'a> {
     ) -> Result<FileLocks<'a>, ToolError> {
         let now = Instant::now();
         let (until, with_ours) = (now + wait, now + wait * OWN_QUEUE_WAIT_FACTOR);
-        let patience = LockDeadline { until, until_in_process: with_ours, cancel: cancel.clone() };
+        let timeout = LockDeadline { until, until_in_process: with_ours, cancel: cancel.clone() };
         let mut hold = FileLocks {
             files: self,
             dirs: Vec::new(),
-            deadline: patience,
+            deadline: timeout,
             read_metadata: RefCell::default(),
             journals: None,
             executables: HashMap::new(),
@@ -333,9 +333,8 @@ fn lockable_parent(spot: &AnchoredName) -> io::Result<Option<((u64, u64), OwnedF
     }
 }
 
-fn dir_id(folder: &OwnedFd) -> io::Result<(u64, u64)> {
-    let FileIdentity { dev, ino, .. } =
-        FileMetadata::from_stat(&rustix::fs::fstat(folder)?).identity;
+fn dir_id(dir: &OwnedFd) -> io::Result<(u64, u64)> {
+    let FileIdentity { dev, ino, .. } = FileMetadata::from_stat(&rustix::fs::fstat(dir)?).identity;
     Ok((dev, ino))
 }
 

@@ -26,10 +26,10 @@ pub struct IncomingTree {
 impl IncomingTree {
     /// Creates a move from the tree of this name into its parent directory.
     /// `None` if the system does not report the path of a directory.
-    pub fn new(folder: impl AsFd, tree: &OsStr) -> io::Result<Option<Self>> {
-        let folder = folder.as_fd().try_clone_to_owned()?;
-        let Ok(place) = dir_path(&folder) else { return Ok(None) };
-        let tree = AnchoredName { dir: folder, name: tree.to_owned() };
+    pub fn new(directory: impl AsFd, tree: &OsStr) -> io::Result<Option<Self>> {
+        let directory = directory.as_fd().try_clone_to_owned()?;
+        let Ok(place) = dir_path(&directory) else { return Ok(None) };
+        let tree = AnchoredName { dir: directory, name: tree.to_owned() };
         Ok(Some(Self { tree, target_dir: place, entries: Vec::new(), created_dirs: Vec::new() }))
     }
 

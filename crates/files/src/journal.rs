@@ -176,15 +176,15 @@ pub(crate) fn anchored_path_bytes(spot: &AnchoredName) -> io::Result<PathBytes> 
 }
 
 /// Returns the path of an open directory, if the system reports it.
-pub(crate) fn dir_path(folder: &OwnedFd) -> io::Result<PathBuf> {
-    fs::read_link(format!("/proc/self/fd/{}", folder.as_raw_fd()))
+pub(crate) fn dir_path(dir: &OwnedFd) -> io::Result<PathBuf> {
+    fs::read_link(format!("/proc/self/fd/{}", dir.as_raw_fd()))
 }
 
 impl JournalDir {
     /// Creates journals in this directory, which is created when needed.
-    pub fn new(folder: impl Into<PathBuf>) -> Self {
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self {
-            dir: folder.into(),
+            dir: directory.into(),
             last_recovery: Mutex::new(None),
             clean_mtime: Mutex::new(None),
             note: Mutex::new(None),
@@ -260,7 +260,7 @@ impl JournalDir {
         &self,
         entries: Vec<RollbackEntry>,
         made: &[PathBuf],
-        folders: &[&AnchoredName],
+        dirs: &[&AnchoredName],
     ) -> io::Result<ChangeJournal> {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.dir)?;
         let name = ScratchKind::Journal.new_name();
@@ -271,7 +271,7 @@ impl JournalDir {
         let mut journal = ChangeJournal { path, marks: Vec::new(), file };
         let mut seen: Vec<InodeId> = Vec::new();
         let mut marks = Vec::new();
-        for spot in folders {
+        for spot in dirs {
             let id =
                 InodeId::from_metadata(&FileMetadata::from_stat(&rustix::fs::fstat(&spot.dir)?));
             if !seen.contains(&id) {
@@ -291,8 +291,8 @@ impl JournalDir {
         file.write_all(&text)?;
         file.sync_data()?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        for (folder, name) in &journal.marks {
-            rustix::fs::openat(folder, name, flags, Mode::from_raw_mode(PRIVATE_FILE_MODE))?;
+        for (directory, name) in &journal.marks {
+            rustix::fs::openat(directory, name, flags, Mode::from_raw_mode(PRIVATE_FILE_MODE))?;
         }
         Ok(journal)
     }
@@ -313,8 +313,8 @@ impl Drop for ChangeJournal {
     fn drop(&mut self) {
         self.complete();
         if self.path.extension() == Some(OsStr::new(DONE_EXTENSION)) {
-            for (folder, name) in &self.marks {
-                let _ = rustix::fs::unlinkat(folder, name, AtFlags::empty());
+            for (dir, name) in &self.marks {
+                let _ = rustix::fs::unlinkat(dir, name, AtFlags::empty());
             }
             let _ = fs::remove_file(&self.path);
         }
@@ -492,8 +492,8 @@ fn undo_arrival(
         (_, Some(kept), _) if InodeId::from_metadata(&kept) == new.id => Ok(Some(())),
         (Some(tree), Some(kept), Some(old)) if InodeId::from_metadata(&kept) == old => {
             let put_back = || {
-                let AnchoredName { dir: folder, name } = &spot;
-                move_entry(&tree.dir, &tree.name, folder, name, ExistingFile::Replace)
+                let AnchoredName { dir: directory, name } = &spot;
+                move_entry(&tree.dir, &tree.name, directory, name, ExistingFile::Replace)
             };
             if is_ours && put_back().is_ok() {
                 return Ok(Some(()));

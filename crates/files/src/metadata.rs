@@ -111,8 +111,8 @@ pub fn same_file(a: &Path, b: &Path) -> io::Result<bool> {
 impl FileMetadata {
     /// Returns the metadata of a name in a directory; symlinks are not
     /// followed.
-    pub fn read_at(folder: impl AsFd, name: &OsStr) -> io::Result<Self> {
-        let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+    pub fn read_at(dir: impl AsFd, name: &OsStr) -> io::Result<Self> {
+        let stat = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
         Ok(Self::from_stat(&stat))
     }
 

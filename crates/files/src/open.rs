@@ -60,8 +60,8 @@ impl AnchoredName {
         relative: &Path,
         walk: WalkMode,
     ) -> io::Result<Self> {
-        let (folder, name) = split_name(relative)?;
-        Ok(Self { dir: open_dir_handle(base.as_fd(), folder, walk)?, name: name.to_owned() })
+        let (directory, name) = split_name(relative)?;
+        Ok(Self { dir: open_dir_handle(base.as_fd(), directory, walk)?, name: name.to_owned() })
     }
 
     /// Like [`Self::resolve`], and creates missing directories.
@@ -80,10 +80,10 @@ impl AnchoredName {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             reached => return reached,
         }
-        let (folder, name) = split_name(below_root(real)?)?;
+        let (directory, name) = split_name(below_root(real)?)?;
         let mut here = root_handle()?.try_clone()?;
         let mut path = PathBuf::from("/");
-        for part in folder {
+        for part in directory {
             path.push(part);
             here = match open_component(&here, part) {
                 Err(Errno::NOENT) => {
@@ -104,9 +104,9 @@ impl AnchoredName {
 
     /// Whether both are the same name in the same directory.
     pub(crate) fn is_same(&self, other: &Self) -> io::Result<bool> {
-        let folder =
+        let dir =
             |spot: &Self| Ok::<_, Errno>(FileMetadata::from_stat(&rustix::fs::fstat(&spot.dir)?));
-        let (one, two) = (folder(self)?.identity, folder(other)?.identity);
+        let (one, two) = (dir(self)?.identity, dir(other)?.identity);
         Ok(one.is_same(&two) && self.name == other.name)
     }
 
@@ -182,7 +182,7 @@ fn split_name(relative: &Path) -> io::Result<(&Path, &OsStr)> {
         return Err(not_plain_error());
     }
     match (relative.parent(), relative.file_name()) {
-        (Some(folder), Some(name)) => Ok((folder, name)),
+        (Some(dir), Some(name)) => Ok((dir, name)),
         _ => Ok((Path::new(""), OsStr::new("."))),
     }
 }

@@ -82,7 +82,7 @@ struct TreeRemover<'a> {
 }
 
 struct TreeLevel {
-    folder: OpenDir,
+    dir: OpenDir,
     /// Its name in its parent.
     name: OsString,
     remaining: Vec<DirEntry>,
@@ -95,30 +95,30 @@ impl TreeRemover<'_> {
             .map_err(|error| explain_path_error("remove", self.path, &error))?;
         let mount = mount_id(top.handle().as_fd()).map_err(|e| self.failed_error(&[], None, &e))?;
         let left = list_entries(&top).map_err(|e| self.failed_error(&[], None, &e))?;
-        let mut levels = vec![TreeLevel { folder: top, name: spot.name.clone(), remaining: left }];
+        let mut levels = vec![TreeLevel { dir: top, name: spot.name.clone(), remaining: left }];
         while let Some(level) = levels.last_mut() {
             let Some(entry) = level.remaining.pop() else {
                 let Some(done) = levels.pop() else { break };
                 let above =
-                    levels.last().map_or(spot.dir.as_fd(), |level| level.folder.handle().as_fd());
+                    levels.last().map_or(spot.dir.as_fd(), |level| level.dir.handle().as_fd());
                 self.remove(step, above, &done.name, AtFlags::REMOVEDIR)
                     .map_err(|error| self.failed_error(&levels, Some(&done.name), &error))?;
                 continue;
             };
             if entry.kind != FileKind::Directory {
-                let here = level.folder.handle().as_fd();
+                let here = level.dir.handle().as_fd();
                 if let Err(error) = self.remove(step, here, &entry.name, AtFlags::empty()) {
                     return Err(self.failed_error(&levels, Some(&entry.name), &error));
                 }
                 continue;
             }
-            let opened = level.folder.open_dir(Path::new(&entry.name)).and_then(|folder| {
-                let left = list_entries(&folder)?;
-                Ok((mount_id(folder.handle().as_fd())?, folder, left))
+            let opened = level.dir.open_dir(Path::new(&entry.name)).and_then(|dir| {
+                let left = list_entries(&dir)?;
+                Ok((mount_id(dir.handle().as_fd())?, dir, left))
             });
             match opened {
-                Ok((on, folder, left)) if on == mount && levels.len() < MAX_TREE_LEVELS => {
-                    levels.push(TreeLevel { folder, name: entry.name, remaining: left });
+                Ok((on, dir, left)) if on == mount && levels.len() < MAX_TREE_LEVELS => {
+                    levels.push(TreeLevel { dir, name: entry.name, remaining: left });
                 }
                 Ok((on, ..)) => {
                     return Err(
@@ -136,14 +136,14 @@ impl TreeRemover<'_> {
     fn remove(
         &mut self,
         step: RemovePass,
-        folder: BorrowedFd<'_>,
+        dir: BorrowedFd<'_>,
         name: &OsString,
         flags: AtFlags,
     ) -> io::Result<()> {
         if step == RemovePass::Check {
             return Ok(());
         }
-        match rustix::fs::unlinkat(folder, name, flags) {
+        match rustix::fs::unlinkat(dir, name, flags) {
             Ok(()) => self.removed += 1,
             Err(Errno::NOENT) => {}
             Err(error) => return Err(error.into()),
@@ -170,17 +170,17 @@ impl TreeRemover<'_> {
         error: &io::Error,
     ) -> ToolError {
         let at = self.path.join(relative_path(levels, name));
-        let told = if is_loop(error) {
+        let shown = if is_loop(error) {
             ToolError::conflict(format!("{} changed meanwhile", at.display()))
         } else {
             explain_error("remove", &at, error)
         };
         if self.removed == 0 {
-            return told;
+            return shown;
         }
-        let told = told.with("removed", self.removed);
-        let message = format!("{}; {} entries were already removed", told.message(), self.removed);
-        told.with_message(message)
+        let shown = shown.with("removed", self.removed);
+        let message = format!("{}; {} entries were already removed", shown.message(), self.removed);
+        shown.with_message(message)
     }
 }
 
@@ -189,15 +189,15 @@ fn relative_path(levels: &[TreeLevel], name: Option<&OsString>) -> PathBuf {
     levels.iter().skip(1).map(|level| &level.name).chain(name).collect()
 }
 
-fn list_entries(folder: &OpenDir) -> io::Result<Vec<DirEntry>> {
-    folder.entries()?.collect()
+fn list_entries(dir: &OpenDir) -> io::Result<Vec<DirEntry>> {
+    dir.entries()?.collect()
 }
 
 /// Returns the mount that a directory is on. The device number is not enough: a
 /// device may be mounted in several places.
-fn mount_id(folder: BorrowedFd<'_>) -> io::Result<(u64, Option<u64>)> {
-    let device = FileMetadata::from_stat(&rustix::fs::fstat(folder)?).identity.dev;
-    let known = rustix::fs::statx(folder, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).ok();
+fn mount_id(dir: BorrowedFd<'_>) -> io::Result<(u64, Option<u64>)> {
+    let device = FileMetadata::from_stat(&rustix::fs::fstat(dir)?).identity.dev;
+    let known = rustix::fs::statx(dir, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).ok();
     let mount = known.filter(|found| found.stx_mask & StatxFlags::MNT_ID.bits() != 0);
     Ok((device, mount.map(|found| found.stx_mnt_id)))
 }

@@ -57,7 +57,7 @@ fn is_absolute(path: &Path) -> io::Result<bool> {
 /// last component. A removal acts on this path.
 pub fn real_entry(path: &Path) -> io::Result<PathBuf> {
     match (path.parent(), path.file_name()) {
-        (Some(folder), Some(name)) => Ok(real_path(folder)?.join(name)),
+        (Some(dir), Some(name)) => Ok(real_path(dir)?.join(name)),
         _ => real_path(path),
     }
 }
@@ -99,14 +99,13 @@ fn resolve_with_dots(path: &Path) -> Option<ResolvedPath> {
     let open = |path: &Path| {
         rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS).ok()
     };
-    let (Some(folder), Some(Component::Normal(name))) =
-        (path.parent(), path.components().next_back())
+    let (Some(dir), Some(Component::Normal(name))) = (path.parent(), path.components().next_back())
     else {
         open(path)?;
         return Some(ResolvedPath { path: normalize(path), metadata: None });
     };
-    let folder = open(folder)?;
-    let facts = match rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+    let dir = open(dir)?;
+    let facts = match rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => Some(FileMetadata::from_stat(&stat)),
         Err(Errno::NOENT) => None,
         Err(_) => return None,
@@ -179,8 +178,8 @@ fn link_target(place: &Path) -> io::Result<Option<PathBuf>> {
 /// Fails if the link is a kernel link and the path it shows is not the path of
 /// its target.
 fn require_real_target(link: &Path, target: &Path) -> io::Result<()> {
-    let folder = link.parent().unwrap_or(link);
-    if rustix::fs::statfs(folder)?.f_type != PROC_SUPER_MAGIC {
+    let dir = link.parent().unwrap_or(link);
+    if rustix::fs::statfs(dir)?.f_type != PROC_SUPER_MAGIC {
         return Ok(());
     }
     let is_place = if target.is_relative() {

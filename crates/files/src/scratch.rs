@@ -96,14 +96,14 @@ pub fn claim(handle: impl AsFd) -> bool {
 }
 
 /// Removes the leftovers of dead processes from a directory.
-pub fn sweep_scratch(folder: impl AsFd) {
-    sweep_with(OtherWriters::Possible, folder.as_fd());
+pub fn sweep_scratch(dir: impl AsFd) {
+    sweep_with(OtherWriters::Possible, dir.as_fd());
 }
 
 /// Like [`sweep_scratch`], for a caller that has locked the directory. Then a
 /// parked symlink is abandoned too, since it cannot be locked itself.
-pub(crate) fn sweep_locked(folder: impl AsFd) {
-    sweep_with(OtherWriters::LockedOut, folder.as_fd());
+pub(crate) fn sweep_locked(dir: impl AsFd) {
+    sweep_with(OtherWriters::LockedOut, dir.as_fd());
 }
 
 /// Whether other processes may write to the directory.
@@ -113,37 +113,35 @@ enum OtherWriters {
     LockedOut,
 }
 
-fn sweep_with(others: OtherWriters, folder: BorrowedFd<'_>) {
-    let found = scratch_entries(folder).unwrap_or_default();
+fn sweep_with(others: OtherWriters, dir: BorrowedFd<'_>) {
+    let found = scratch_entries(dir).unwrap_or_default();
     // A change was interrupted here, and its rollback needs the parked files.
     if found.iter().any(|(_, scratch)| *scratch == ScratchKind::Journal) {
         return;
     }
     for (name, scratch) in found {
-        let kind = rustix::fs::statat(folder, &name, AtFlags::SYMLINK_NOFOLLOW);
+        let kind = rustix::fs::statat(dir, &name, AtFlags::SYMLINK_NOFOLLOW);
         match (scratch, kind.map(|stat| FileMetadata::from_stat(&stat).kind)) {
-            (ScratchKind::File, Ok(FileKind::File)) => remove_abandoned(folder, &name),
+            (ScratchKind::File, Ok(FileKind::File)) => remove_abandoned(dir, &name),
             (ScratchKind::File, Ok(FileKind::Link)) if others == OtherWriters::LockedOut => {
-                let _ = rustix::fs::unlinkat(folder, &name, AtFlags::empty());
+                let _ = rustix::fs::unlinkat(dir, &name, AtFlags::empty());
             }
-            (ScratchKind::Directory, Ok(FileKind::Directory)) => {
-                remove_abandoned_dir(folder, &name)
-            }
+            (ScratchKind::Directory, Ok(FileKind::Directory)) => remove_abandoned_dir(dir, &name),
             _ => {}
         }
     }
 }
 
 /// Returns the entries of a directory with scratch names.
-fn scratch_entries(folder: BorrowedFd<'_>) -> Result<Vec<(OsString, ScratchKind)>, Errno> {
-    let identity = FileMetadata::from_stat(&rustix::fs::fstat(folder)?).identity;
+fn scratch_entries(dir: BorrowedFd<'_>) -> Result<Vec<(OsString, ScratchKind)>, Errno> {
+    let identity = FileMetadata::from_stat(&rustix::fs::fstat(dir)?).identity;
     let id = (identity.dev, identity.ino);
     let known = || SWEPT_LARGE_DIRS.lock();
     if known().contains(&id) {
         return Ok(Vec::new());
     }
     let (mut found, mut entries) = (Vec::new(), 0);
-    for entry in readable_dir(folder)? {
+    for entry in readable_dir(dir)? {
         let entry = entry?;
         entries += 1;
         let name = OsStr::from_bytes(entry.file_name().to_bytes());
@@ -162,19 +160,19 @@ fn scratch_entries(folder: BorrowedFd<'_>) -> Result<Vec<(OsString, ScratchKind)
 }
 
 /// Removes a file abandoned by its creator.
-fn remove_abandoned(folder: BorrowedFd<'_>, name: &OsStr) {
-    let Some(file) = open_for_lock(folder, name) else { return };
+fn remove_abandoned(dir: BorrowedFd<'_>, name: &OsStr) {
+    let Some(file) = open_for_lock(dir, name) else { return };
     // The lock keeps other processes from removing it and creating another.
-    if is_abandoned(&file) && is_still_at(folder, name, &file) {
-        let _ = rustix::fs::unlinkat(folder, name, AtFlags::empty());
+    if is_abandoned(&file) && is_still_at(dir, name, &file) {
+        let _ = rustix::fs::unlinkat(dir, name, AtFlags::empty());
     }
 }
 
-fn remove_abandoned_dir(folder: BorrowedFd<'_>, name: &OsStr) {
+fn remove_abandoned_dir(dir: BorrowedFd<'_>, name: &OsStr) {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let Ok(there) = rustix::fs::openat(folder, name, flags, Mode::empty()) else { return };
-    if is_abandoned(&there) && is_still_at(folder, name, &there) {
-        remove_scratch(folder, name);
+    let Ok(there) = rustix::fs::openat(dir, name, flags, Mode::empty()) else { return };
+    if is_abandoned(&there) && is_still_at(dir, name, &there) {
+        remove_scratch(dir, name);
     }
 }
 
@@ -196,19 +194,19 @@ pub(crate) fn is_old(file: &OwnedFd) -> bool {
 }
 
 /// Opens the regular file of that name, only to lock it.
-pub(crate) fn open_for_lock(folder: BorrowedFd<'_>, name: &OsStr) -> Option<OwnedFd> {
-    let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+pub(crate) fn open_for_lock(dir: BorrowedFd<'_>, name: &OsStr) -> Option<OwnedFd> {
+    let stat = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     if FileMetadata::from_stat(&stat).kind != FileKind::File {
         return None;
     }
     let careful = OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
-    let open = |how| rustix::fs::openat(folder, name, how | careful, Mode::empty()).ok();
+    let open = |how| rustix::fs::openat(dir, name, how | careful, Mode::empty()).ok();
     open(OFlags::RDONLY).or_else(|| open(OFlags::WRONLY))
 }
 
 /// Whether the name still refers to this open file or directory.
-pub(crate) fn is_still_at(folder: BorrowedFd<'_>, name: &OsStr, file: &OwnedFd) -> bool {
-    let there = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
+pub(crate) fn is_still_at(dir: BorrowedFd<'_>, name: &OsStr, file: &OwnedFd) -> bool {
+    let there = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
     match (there, rustix::fs::fstat(file)) {
         (Ok(there), Ok(open)) => FileMetadata::from_stat(&there)
             .identity
@@ -225,21 +223,21 @@ pub fn remove_scratch(base: impl AsFd, name: &OsStr) {
     }
     let Ok(top) = open_subdir(base.as_fd(), name) else { return };
     let mut levels = vec![(top, name.to_owned(), None::<Vec<(OsString, FileType)>>)];
-    while let Some((folder, _, left)) = levels.last_mut() {
+    while let Some((dir, _, left)) = levels.last_mut() {
         let left = left.get_or_insert_with(|| {
             // Make an inaccessible directory accessible first.
             let ours = Mode::from_raw_mode(0o700);
-            let _ = rustix::fs::chmodat(&*folder, ".", ours, AtFlags::empty());
-            read_entries(folder.as_fd()).unwrap_or_default()
+            let _ = rustix::fs::chmodat(&*dir, ".", ours, AtFlags::empty());
+            read_entries(dir.as_fd()).unwrap_or_default()
         });
         match left.pop() {
             Some((entry, FileType::Directory)) => {
-                if let Ok(below) = open_subdir(folder.as_fd(), &entry) {
+                if let Ok(below) = open_subdir(dir.as_fd(), &entry) {
                     levels.push((below, entry, None));
                 }
             }
             Some((entry, _)) => {
-                let _ = rustix::fs::unlinkat(&*folder, &entry, AtFlags::empty());
+                let _ = rustix::fs::unlinkat(&*dir, &entry, AtFlags::empty());
             }
             None => {
                 let Some((_, done, _)) = levels.pop() else { break };
@@ -251,9 +249,9 @@ pub fn remove_scratch(base: impl AsFd, name: &OsStr) {
 }
 
 /// Reopens a directory for reading, since the handle may be `O_PATH`.
-fn readable_dir(folder: BorrowedFd<'_>) -> Result<Dir, Errno> {
+fn readable_dir(dir: BorrowedFd<'_>) -> Result<Dir, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    Dir::new(rustix::fs::openat(folder, ".", flags, Mode::empty())?)
+    Dir::new(rustix::fs::openat(dir, ".", flags, Mode::empty())?)
 }
 
 fn open_subdir(here: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
@@ -261,9 +259,9 @@ fn open_subdir(here: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
     rustix::fs::openat(here, name, flags, Mode::empty())
 }
 
-fn read_entries(folder: BorrowedFd<'_>) -> Result<Vec<(OsString, FileType)>, Errno> {
+fn read_entries(dir: BorrowedFd<'_>) -> Result<Vec<(OsString, FileType)>, Errno> {
     let mut found = Vec::new();
-    for entry in readable_dir(folder)? {
+    for entry in readable_dir(dir)? {
         let entry = entry?;
         let name = OsStr::from_bytes(entry.file_name().to_bytes());
         if name == "." || name == ".." {
@@ -271,10 +269,10 @@ fn read_entries(folder: BorrowedFd<'_>) -> Result<Vec<(OsString, FileType)>, Err
         }
         let kind = match entry.file_type() {
             FileType::Unknown => {
-                let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+                let stat = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
                 FileType::from_raw_mode(stat.st_mode)
             }
-            told => told,
+            shown => shown,
         };
         found.push((name.to_owned(), kind));
     }

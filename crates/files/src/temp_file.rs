@@ -25,7 +25,7 @@ const MAX_NAME_ATTEMPTS: usize = 32;
 /// A new file in an open directory; removed when dropped, unless persisted.
 #[derive(Debug)]
 pub(crate) struct TempFile {
-    folder: OwnedFd,
+    dir: OwnedFd,
     /// `None` while it has no name, and after it took the name of its target.
     name: Option<OsString>,
     pub(crate) file: File,
@@ -34,24 +34,24 @@ pub(crate) struct TempFile {
 impl TempFile {
     /// Creates a file with these permissions, minus the umask. It has no name
     /// if the file system supports that: then a crash leaves nothing behind.
-    pub(crate) fn create(folder: BorrowedFd<'_>, permissions: u32) -> io::Result<Self> {
+    pub(crate) fn create(dir: BorrowedFd<'_>, permissions: u32) -> io::Result<Self> {
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(permissions);
-        match rustix::fs::openat(folder, ".", flags, mode) {
+        match rustix::fs::openat(dir, ".", flags, mode) {
             Ok(file) => {
                 claim(&file);
-                let folder = folder.try_clone_to_owned()?;
-                Ok(Self { folder, name: None, file: file.into() })
+                let dir = dir.try_clone_to_owned()?;
+                Ok(Self { dir, name: None, file: file.into() })
             }
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT | Errno::NOSYS) => {
-                Self::create_named(folder, permissions)
+                Self::create_named(dir, permissions)
             }
             Err(error) => Err(error.into()),
         }
     }
 
     /// Creates a file that has a name from the start.
-    fn create_named(folder: BorrowedFd<'_>, permissions: u32) -> io::Result<Self> {
+    fn create_named(dir: BorrowedFd<'_>, permissions: u32) -> io::Result<Self> {
         let flags = OFlags::RDWR
             | OFlags::CREATE
             | OFlags::EXCL
@@ -60,13 +60,13 @@ impl TempFile {
             | OFlags::NOCTTY;
         let mode = Mode::from_raw_mode(permissions);
         let (name, file) = with_free_name(|name| {
-            let file = rustix::fs::openat(folder, name, flags, mode)?;
+            let file = rustix::fs::openat(dir, name, flags, mode)?;
             claim(&file);
             // Another process may have swept it before it was locked.
-            if is_still_at(folder, name, &file) { Ok(file) } else { Err(Errno::EXIST) }
+            if is_still_at(dir, name, &file) { Ok(file) } else { Err(Errno::EXIST) }
         })?;
-        let folder = folder.try_clone_to_owned()?;
-        Ok(Self { folder, name: Some(name), file: file.into() })
+        let dir = dir.try_clone_to_owned()?;
+        Ok(Self { dir, name: Some(name), file: file.into() })
     }
 
     /// Gives it the name of its target.
@@ -91,7 +91,7 @@ impl TempFile {
 
     fn rename_over(mut self, name: &OsStr, existing: ExistingFile) -> io::Result<()> {
         let own = self.own_name()?;
-        move_entry(&self.folder, &own, &self.folder, name, existing)?;
+        move_entry(&self.dir, &own, &self.dir, name, existing)?;
         self.name = None;
         Ok(())
     }
@@ -99,8 +99,8 @@ impl TempFile {
     /// Gives it the name of its target, and parks the old target under an
     /// unused name.
     pub(crate) fn persist_parking_old(self, name: &OsStr, aside: &OsStr) -> io::Result<ParkedFile> {
-        self.persist_parking_with(name, aside, |folder, one, other| {
-            rustix::fs::renameat_with(folder, one, folder, other, RenameFlags::EXCHANGE)
+        self.persist_parking_with(name, aside, |dir, one, other| {
+            rustix::fs::renameat_with(dir, one, dir, other, RenameFlags::EXCHANGE)
         })
     }
 
@@ -111,10 +111,10 @@ impl TempFile {
         exchange: impl FnOnce(BorrowedFd<'_>, &OsStr, &OsStr) -> Result<(), Errno>,
     ) -> io::Result<ParkedFile> {
         let own = self.own_name()?;
-        move_entry(&self.folder, &own, &self.folder, aside, ExistingFile::Refuse)?;
+        move_entry(&self.dir, &own, &self.dir, aside, ExistingFile::Refuse)?;
         self.name = Some(aside.to_owned());
-        let held = hold_open(self.folder.as_fd(), name);
-        match exchange(self.folder.as_fd(), aside, name) {
+        let held = hold_open(self.dir.as_fd(), name);
+        match exchange(self.dir.as_fd(), aside, name) {
             Ok(()) => {}
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
                 self.replace_with_link(name, aside)?;
@@ -123,7 +123,7 @@ impl TempFile {
         }
         self.name = None;
         let name = Some(aside.to_owned());
-        Ok(ParkedFile { folder: self.folder.try_clone()?, name, _held: held })
+        Ok(ParkedFile { dir: self.dir.try_clone()?, name, _held: held })
     }
 
     /// Does the same without an exchange: hard links the old file as `aside`,
@@ -131,12 +131,12 @@ impl TempFile {
     /// new one.
     fn replace_with_link(&mut self, name: &OsStr, aside: &OsStr) -> io::Result<()> {
         let own = ScratchKind::File.new_name();
-        move_entry(&self.folder, aside, &self.folder, &own, ExistingFile::Refuse)?;
+        move_entry(&self.dir, aside, &self.dir, &own, ExistingFile::Refuse)?;
         self.name = Some(own.clone());
-        let folder = self.folder.as_fd();
-        rustix::fs::linkat(folder, name, folder, aside, AtFlags::empty())?;
-        if let Err(error) = rustix::fs::renameat(folder, &own, folder, name) {
-            let _ = rustix::fs::unlinkat(folder, aside, AtFlags::empty());
+        let dir = self.dir.as_fd();
+        rustix::fs::linkat(dir, name, dir, aside, AtFlags::empty())?;
+        if let Err(error) = rustix::fs::renameat(dir, &own, dir, name) {
+            let _ = rustix::fs::unlinkat(dir, aside, AtFlags::empty());
             return Err(error.into());
         }
         Ok(())
@@ -144,7 +144,7 @@ impl TempFile {
 
     fn link_as(&self, name: &OsStr) -> Result<(), Errno> {
         let handle = format!("/proc/self/fd/{}", self.file.as_raw_fd());
-        rustix::fs::linkat(CWD, &handle, &self.folder, name, AtFlags::SYMLINK_FOLLOW)
+        rustix::fs::linkat(CWD, &handle, &self.dir, name, AtFlags::SYMLINK_FOLLOW)
     }
 
     /// Returns its scratch name, creating one if it has none.
@@ -163,7 +163,7 @@ impl TempFile {
 
     /// Replaces the file with a named copy.
     fn switch_to_named_copy(&mut self) -> io::Result<OsString> {
-        let mut copy = Self::create_named(self.folder.as_fd(), PRIVATE_FILE_MODE)?;
+        let mut copy = Self::create_named(self.dir.as_fd(), PRIVATE_FILE_MODE)?;
         self.file.rewind()?;
         io::copy(&mut self.file, &mut copy.file)?;
         let facts = FileMetadata::from_stat(&rustix::fs::fstat(&self.file)?);
@@ -180,7 +180,7 @@ impl TempFile {
 impl Drop for TempFile {
     fn drop(&mut self) {
         if let Some(name) = &self.name {
-            let _ = rustix::fs::unlinkat(&self.folder, name, AtFlags::empty());
+            let _ = rustix::fs::unlinkat(&self.dir, name, AtFlags::empty());
         }
     }
 }
@@ -188,7 +188,7 @@ impl Drop for TempFile {
 /// A parked file; removed when dropped.
 #[derive(Debug)]
 pub(crate) struct ParkedFile {
-    folder: OwnedFd,
+    dir: OwnedFd,
     name: Option<OsString>,
     /// Its lock shows that the owner is alive.
     _held: Option<OwnedFd>,
@@ -197,20 +197,20 @@ pub(crate) struct ParkedFile {
 impl ParkedFile {
     /// Parks a file under an unused name.
     pub(crate) fn park(spot: &AnchoredName, aside: &OsStr) -> io::Result<Self> {
-        let folder = spot.dir.as_fd();
-        let held = hold_open(folder, &spot.name);
-        move_entry(folder, &spot.name, folder, aside, ExistingFile::Refuse)?;
-        Ok(Self { folder: spot.dir.try_clone()?, name: Some(aside.to_owned()), _held: held })
+        let dir = spot.dir.as_fd();
+        let held = hold_open(dir, &spot.name);
+        move_entry(dir, &spot.name, dir, aside, ExistingFile::Refuse)?;
+        Ok(Self { dir: spot.dir.try_clone()?, name: Some(aside.to_owned()), _held: held })
     }
 
     /// Renames it back to its old name.
     pub(crate) fn restore(mut self, name: &OsStr, existing: ExistingFile) -> io::Result<()> {
         let aside = self.name.take().unwrap_or_default();
-        let moved = move_entry(&self.folder, &aside, &self.folder, name, existing);
+        let moved = move_entry(&self.dir, &aside, &self.dir, name, existing);
         if moved.is_err() {
             // Its content must not be lost: use a name that is never swept.
             let kept = OsString::from(format!("{}.kept", aside.to_string_lossy()));
-            let _ = move_entry(&self.folder, &aside, &self.folder, &kept, ExistingFile::Refuse);
+            let _ = move_entry(&self.dir, &aside, &self.dir, &kept, ExistingFile::Refuse);
         }
         moved
     }
@@ -219,7 +219,7 @@ impl ParkedFile {
 impl Drop for ParkedFile {
     fn drop(&mut self) {
         if let Some(name) = &self.name {
-            let _ = rustix::fs::unlinkat(&self.folder, name, AtFlags::empty());
+            let _ = rustix::fs::unlinkat(&self.dir, name, AtFlags::empty());
         }
     }
 }
@@ -238,8 +238,8 @@ fn with_free_name<T>(
     Err(Errno::EXIST.into())
 }
 
-fn hold_open(folder: BorrowedFd<'_>, name: &OsStr) -> Option<OwnedFd> {
-    let file = open_for_lock(folder, name)?;
+fn hold_open(dir: BorrowedFd<'_>, name: &OsStr) -> Option<OwnedFd> {
+    let file = open_for_lock(dir, name)?;
     claim(&file);
     Some(file)
 }
@@ -274,8 +274,8 @@ pub(crate) fn move_entry(
 /// system supports it.
 pub(crate) fn sync_dir(spot: &AnchoredName) {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    if let Ok(folder) = rustix::fs::openat(&spot.dir, ".", flags, Mode::empty()) {
-        let _ = rustix::fs::fsync(folder);
+    if let Ok(dir) = rustix::fs::openat(&spot.dir, ".", flags, Mode::empty()) {
+        let _ = rustix::fs::fsync(dir);
     }
 }
 

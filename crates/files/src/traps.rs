@@ -52,9 +52,9 @@ pub(crate) fn trap_error(path: &Path) -> ToolError {
 }
 
 /// Fails if `name` in an open directory is a trap, wherever procfs is mounted.
-pub(crate) fn refuse_trap_in(folder: impl AsFd, name: &OsStr) -> io::Result<()> {
+pub(crate) fn refuse_trap_in(dir: impl AsFd, name: &OsStr) -> io::Result<()> {
     let is_suspect = name.to_str().is_some_and(|name| PROC_TRAPS.contains(&name));
-    if is_suspect && rustix::fs::fstatfs(folder)?.f_type == PROC_SUPER_MAGIC {
+    if is_suspect && rustix::fs::fstatfs(dir)?.f_type == PROC_SUPER_MAGIC {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, TrapError));
     }
     Ok(())
@@ -81,8 +81,8 @@ impl Error for TrapError {}
 /// Whether a path is a trap by its name.
 pub(crate) fn is_trap(path: &Path) -> bool {
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
-    let folder = path.parent().and_then(Path::file_name);
-    let is_stream = matches!(name, "0" | "1" | "2") && folder == Some(OsStr::new("fd"));
+    let dir = path.parent().and_then(Path::file_name);
+    let is_stream = matches!(name, "0" | "1" | "2") && dir == Some(OsStr::new("fd"));
     if path.starts_with("/proc") {
         return is_stream || PROC_TRAPS.contains(&name);
     }
@@ -90,7 +90,7 @@ pub(crate) fn is_trap(path: &Path) -> bool {
         return name.starts_with("trace_pipe");
     }
     let is_named_stream = matches!(name, "stdin" | "stdout" | "stderr");
-    path.starts_with("/dev") && (is_stream || is_named_stream && folder == Some(OsStr::new("dev")))
+    path.starts_with("/dev") && (is_stream || is_named_stream && dir == Some(OsStr::new("dev")))
 }
 
 #[cfg(test)]

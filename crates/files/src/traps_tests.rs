@@ -33,9 +33,9 @@ fn inner_files_of_processes_and_streams_are_traps() {
 #[test]
 fn links_to_traps_are_followed_in_every_part() {
     use std::os::unix::fs::symlink;
-    let folder = tempfile::tempdir().expect("folder");
+    let dir = tempfile::tempdir().expect("folder");
     let link = |name: &str, target: &str| {
-        let path = folder.path().join(name);
+        let path = dir.path().join(name);
         symlink(target, &path).expect("link");
         path
     };

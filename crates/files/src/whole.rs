@@ -40,8 +40,8 @@ mod tests {
 
     #[test]
     fn a_file_is_read_to_its_end_whatever_was_expected() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("file");
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
         let content: Vec<u8> = (0..200_000_u32).map(|number| number as u8).collect();
         for len in [0, 1, 4096, 200_000] {
             fs::write(&path, &content[..len]).unwrap();

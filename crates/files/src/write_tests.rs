@@ -5,8 +5,8 @@ use crate::open::WalkMode;
 
 #[test]
 fn a_full_disk_leaves_the_old_content_and_nothing_else() {
-    let folder = tempfile::tempdir().expect("folder");
-    let path = folder.path().join("a.txt");
+    let dir = tempfile::tempdir().expect("folder");
+    let path = dir.path().join("a.txt");
     for old in [None, Some("old")] {
         if let Some(old) = old {
             fs::write(&path, old).expect("file");
@@ -18,6 +18,6 @@ fn a_full_disk_leaves_the_old_content_and_nothing_else() {
         });
         assert_eq!(failed.expect_err("full").kind(), io::ErrorKind::StorageFull);
         assert_eq!(fs::read_to_string(&path).ok().as_deref(), old);
-        assert_eq!(fs::read_dir(folder.path()).expect("list").count(), old.iter().count());
+        assert_eq!(fs::read_dir(dir.path()).expect("list").count(), old.iter().count());
     }
 }

@@ -72,7 +72,7 @@ impl Tool for Echo {
 }
 
 struct Bench {
-    folder: PathBuf,
+    dir: PathBuf,
     only: String,
     engine: Engine,
     runtime: tokio::runtime::Runtime,
@@ -83,7 +83,7 @@ struct Bench {
 impl Bench {
     fn script(&self, code: &str) -> String {
         let call = ToolCall::new("1", "execute_code", json!({ "code": code }));
-        let (engine, caller) = (self.engine.clone(), Caller::new(&self.folder));
+        let (engine, caller) = (self.engine.clone(), Caller::new(&self.dir));
         // Where the agent makes its calls: on a worker.
         let work = self.runtime.spawn(async move {
             let start = Instant::now();
@@ -103,7 +103,7 @@ impl Bench {
             return;
         }
         let ours = || drop(self.script(script));
-        let theirs = || interpret(bare, &self.folder);
+        let theirs = || interpret(bare, &self.dir);
         ours();
         theirs();
         let (mut our_times, mut their_times) = (Vec::new(), Vec::new());
@@ -136,9 +136,9 @@ impl Bench {
     }
 }
 
-fn interpret(code: &str, folder: &Path) {
+fn interpret(code: &str, dir: &Path) {
     let mut python = Command::new("python3");
-    python.args(["-c", code]).current_dir(folder);
+    python.args(["-c", code]).current_dir(dir);
     let output = python.stdin(Stdio::null()).stderr(Stdio::inherit()).output().unwrap();
     assert!(output.status.success());
 }
@@ -148,7 +148,7 @@ fn median(mut times: Vec<Duration>) -> f64 {
     times[times.len() / 2].as_secs_f64() * 1e6
 }
 
-fn engine(folder: &Path) -> Engine {
+fn engine(dir: &Path) -> Engine {
     let limits = ScriptLimits {
         tool_calls: u64::MAX,
         extra_tools: vec!["echo".into(), "read_file".into()],
@@ -156,10 +156,10 @@ fn engine(folder: &Path) -> Engine {
     };
     let confinement = Confinement {
         read: vec!["/".into()],
-        write: vec![folder.to_owned()],
+        write: vec![dir.to_owned()],
         ..Confinement::default()
     };
-    let jobs = JobRegistry::local(folder.join(".jobs"));
+    let jobs = JobRegistry::local(dir.join(".jobs"));
     let mut tools = hermes_tools_code::tools();
     tools.extend(hermes_tools_file::tools());
     tools.push(erase(Echo));
@@ -178,18 +178,18 @@ fn runtime() -> tokio::runtime::Runtime {
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
-    let folder = PathBuf::from(arguments.next().expect("a folder"));
-    let folder = folder.join(format!("hermes-bench-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
-    let folder = folder.canonicalize().unwrap();
+    let dir = PathBuf::from(arguments.next().expect("a folder"));
+    let dir = dir.join(format!("hermes-bench-{}", std::process::id()));
+    fs::create_dir_all(&dir).unwrap();
+    let dir = dir.canonicalize().unwrap();
     for number in 0..FILES {
-        fs::write(folder.join(format!("{number}.txt")), "a line of its own\n".repeat(100)).unwrap();
+        fs::write(dir.join(format!("{number}.txt")), "a line of its own\n".repeat(100)).unwrap();
     }
     let quick = std::env::var_os("HERMES_BENCH_QUICK").is_some();
     let (rounds, calls) = if quick { (7, 2_000) } else { (60, 20_000) };
     let bench = Bench {
-        engine: engine(&folder),
-        folder: folder.clone(),
+        engine: engine(&dir),
+        dir: dir.clone(),
         only: arguments.next().unwrap_or_default(),
         runtime: runtime(),
         took: Cell::default(),
@@ -202,5 +202,5 @@ fn main() {
     bench.compare("code.read_files", rounds, &script, &bare);
     bench.rate("code.calls", calls);
     bench.runtime.block_on(bench.engine.shutdown());
-    let _ = fs::remove_dir_all(&folder);
+    let _ = fs::remove_dir_all(&dir);
 }

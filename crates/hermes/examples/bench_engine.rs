@@ -132,17 +132,17 @@ fn engine(extra: usize, log: &std::path::Path) -> Engine {
 }
 
 /// The default profile, in a workspace of its own.
-fn permissions(folder: &std::path::Path) -> PermissionPolicy {
+fn permissions(dir: &std::path::Path) -> PermissionPolicy {
     let places = PathVariables {
-        workspace: Some(folder.join("ws/a/b/c")),
-        home: Some(folder.join("home")),
-        hermes: folder.join("hermes"),
+        workspace: Some(dir.join("ws/a/b/c")),
+        home: Some(dir.join("home")),
+        hermes: dir.join("hermes"),
         temp: vec!["/var/tmp".into()],
     };
-    std::fs::create_dir_all(folder.join("ws/a/b/c/src")).unwrap();
-    let sources = PolicySources::load(&folder.join("none.yaml"), None, places).unwrap();
-    let saved = SavedRules::load(folder.join("approvals.json")).unwrap();
-    let tickets = TicketStore::new(folder.join("tickets"));
+    std::fs::create_dir_all(dir.join("ws/a/b/c/src")).unwrap();
+    let sources = PolicySources::load(&dir.join("none.yaml"), None, places).unwrap();
+    let saved = SavedRules::load(dir.join("approvals.json")).unwrap();
+    let tickets = TicketStore::new(dir.join("tickets"));
     sources.permissions("default", EnforcementSettings::default(), saved, tickets).unwrap()
 }
 

@@ -32,7 +32,7 @@ const GIGABYTE: u64 = 1_000_000_000;
 const LINE: &str = "the quick brown fox jumps over the lazy dog, and the line goes on to its end\n";
 
 struct Bench {
-    folder: PathBuf,
+    dir: PathBuf,
     only: String,
     rounds: usize,
     runtime: tokio::runtime::Runtime,
@@ -43,12 +43,12 @@ struct Bench {
 impl Bench {
     fn engine(&self) -> Engine {
         // As the command has it: with rules, checkpoints and journals.
-        let state = self.folder.join("state");
+        let state = self.dir.join("state");
         let store =
             Arc::new(CheckpointStore::new(state.join("checkpoints"), CheckpointLimits::default()));
         let journals = Arc::new(JournalDir::new(state.join("changes")));
         let places = PathVariables {
-            workspace: Some(self.folder.clone()),
+            workspace: Some(self.dir.clone()),
             home: Some(state.join("home")),
             hermes: state.clone(),
             temp: Vec::new(),
@@ -74,7 +74,7 @@ impl Bench {
     }
 
     fn make(&self, engine: &Engine, call: ToolCall) -> Value {
-        let (engine, caller) = (engine.clone(), Caller::new(&self.folder));
+        let (engine, caller) = (engine.clone(), Caller::new(&self.dir));
         // Where the agent makes its calls: on a worker.
         let work = self.runtime.spawn(async move {
             let start = Instant::now();
@@ -160,7 +160,7 @@ fn reading(bench: &Bench) {
     if !"files.read_first_page files.read_deep_page".contains(&bench.only) {
         return;
     }
-    let path = bench.folder.join("big.txt");
+    let path = bench.dir.join("big.txt");
     let mut file = std::io::BufWriter::new(File::create(&path).unwrap());
     let block = LINE.repeat(10_000);
     for _ in 0..GIGABYTE / block.len() as u64 {
@@ -196,8 +196,8 @@ fn reading(bench: &Bench) {
 fn writing(bench: &Bench) {
     let engine = bench.engine();
     let content = LINE.repeat(1_000_000 / LINE.len());
-    let path = bench.folder.join("one.txt");
-    let by_hand = bench.folder.join("two.txt");
+    let path = bench.dir.join("one.txt");
+    let by_hand = bench.dir.join("two.txt");
     // The call comes from elsewhere, with its megabyte in it.
     let next = RefCell::new(None);
     let prepare = || {
@@ -216,7 +216,7 @@ fn writing(bench: &Bench) {
 
     let text: String =
         (0..10_000).map(|n| format!("line {n} says something of its own\n")).collect();
-    let source = bench.folder.join("source.rs");
+    let source = bench.dir.join("source.rs");
     let prepare = || fs::write(&source, &text).unwrap();
     let patch = || {
         let answer = bench.call(
@@ -250,11 +250,11 @@ fn writing(bench: &Bench) {
 
 /// A tree of 50,000 files in 500 folders, a word in one of a hundred.
 fn tree(root: &Path) {
-    for folder in 0..500 {
-        let below = root.join(format!("pkg{:02}/mod{folder:03}", folder % 50));
+    for dir in 0..500 {
+        let below = root.join(format!("pkg{:02}/mod{dir:03}", dir % 50));
         fs::create_dir_all(&below).unwrap();
         for file in 0..100 {
-            let mut text = LINE.repeat(5 + (folder * 7 + file * 13) % 40);
+            let mut text = LINE.repeat(5 + (dir * 7 + file * 13) % 40);
             if file == 42 {
                 text.push_str("here is the needle_in_question\n");
             }
@@ -274,7 +274,7 @@ fn searching(bench: &Bench) {
     {
         return;
     }
-    let root = bench.folder.join("tree");
+    let root = bench.dir.join("tree");
     tree(&root);
     let engine = bench.engine();
     let search = |arguments: Value| {
@@ -310,13 +310,13 @@ fn runtime() -> tokio::runtime::Runtime {
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
-    let folder = PathBuf::from(arguments.next().expect("a folder"));
-    let folder = folder.join(format!("hermes-bench-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
-    let folder = folder.canonicalize().unwrap();
+    let dir = PathBuf::from(arguments.next().expect("a folder"));
+    let dir = dir.join(format!("hermes-bench-{}", std::process::id()));
+    fs::create_dir_all(&dir).unwrap();
+    let dir = dir.canonicalize().unwrap();
     let quick = std::env::var_os("HERMES_BENCH_QUICK").is_some();
     let bench = Bench {
-        folder: folder.clone(),
+        dir: dir.clone(),
         only: arguments.next().unwrap_or_default(),
         rounds: if quick { 10 } else { 60 },
         runtime: runtime(),
@@ -325,5 +325,5 @@ fn main() {
     reading(&bench);
     writing(&bench);
     searching(&bench);
-    let _ = fs::remove_dir_all(&folder);
+    let _ = fs::remove_dir_all(&dir);
 }

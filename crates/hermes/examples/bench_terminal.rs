@@ -115,13 +115,13 @@ fn runtime() -> tokio::runtime::Runtime {
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
-    let folder = PathBuf::from(arguments.next().expect("a folder"));
-    let folder = folder.join(format!("hermes-bench-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
-    let folder = folder.canonicalize().unwrap();
-    let state = folder.join("state");
+    let dir = PathBuf::from(arguments.next().expect("a folder"));
+    let dir = dir.join(format!("hermes-bench-{}", std::process::id()));
+    fs::create_dir_all(&dir).unwrap();
+    let dir = dir.canonicalize().unwrap();
+    let state = dir.join("state");
     let places = PathVariables {
-        workspace: Some(folder.clone()),
+        workspace: Some(dir.clone()),
         home: Some(state.join("home")),
         hermes: state.clone(),
         temp: vec![std::env::temp_dir()],
@@ -139,7 +139,7 @@ fn main() {
         .build()
         .unwrap();
     let bench = Bench {
-        caller: Caller::new(&folder),
+        caller: Caller::new(&dir),
         only: arguments.next().unwrap_or_default(),
         engine,
         runtime: runtime(),
@@ -169,5 +169,5 @@ fn main() {
     let growth = peak().saturating_sub(before);
     println!("{}", json!({ "metric": "terminal.memory", "growth_bytes": growth }));
     bench.runtime.block_on(bench.engine.shutdown());
-    let _ = fs::remove_dir_all(&folder);
+    let _ = fs::remove_dir_all(&dir);
 }

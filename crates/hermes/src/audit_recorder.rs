@@ -16,8 +16,8 @@ impl AuditRecorder {
     }
 
     /// Waits until all records so far are on disk.
-    pub fn flush(&self, patience: Duration) -> Result<(), hermes_audit::LogError> {
-        self.0.flush(patience)
+    pub fn flush(&self, timeout: Duration) -> Result<(), hermes_audit::LogError> {
+        self.0.flush(timeout)
     }
 
     /// Returns why records cannot be written, if they cannot.

@@ -133,13 +133,13 @@ const NEWEST: &str = "SELECT * FROM messages ORDER BY id DESC LIMIT 1";
 
 fn main() {
     let count = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(100_000);
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("sessions.db");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("sessions.db");
     let store = HistoryStore::open(&path).unwrap();
     let mut dice = Dice(7);
     let mut session = String::new();
     let mut times = Vec::new();
-    let mut alone = Alone::new(&path, &folder.path().join("alone.db"));
+    let mut alone = Alone::new(&path, &dir.path().join("alone.db"));
     for n in 0..count {
         if n % 100 == 0 {
             session =

@@ -53,10 +53,10 @@ impl HomeHistory {
 
     /// Lists the profiles of this home directory, each a home directory itself.
     pub fn profiles(&self) -> Vec<String> {
-        let folders = std::fs::read_dir(self.home.join("profiles")).into_iter().flatten().flatten();
-        let kept = folders.filter(|folder| folder.path().join(crate::DB_FILE_NAME).is_file());
+        let dirs = std::fs::read_dir(self.home.join("profiles")).into_iter().flatten().flatten();
+        let kept = dirs.filter(|dir| dir.path().join(crate::DB_FILE_NAME).is_file());
         let mut names: Vec<String> =
-            kept.filter_map(|folder| folder.file_name().into_string().ok()).collect();
+            kept.filter_map(|dir| dir.file_name().into_string().ok()).collect();
         names.sort();
         names
     }

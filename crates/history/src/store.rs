@@ -446,18 +446,18 @@ fn create_file(path: &Path) -> std::io::Result<()> {
     if path.exists() {
         return Ok(());
     }
-    let mut folder = std::fs::DirBuilder::new();
-    folder.recursive(true);
+    let mut dir = std::fs::DirBuilder::new();
+    dir.recursive(true);
     let mut file = std::fs::OpenOptions::new();
     file.create(true).append(true);
     #[cfg(unix)]
     {
         use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-        folder.mode(0o700);
+        dir.mode(0o700);
         file.mode(0o600);
     }
     if let Some(parent) = path.parent() {
-        folder.create(parent)?;
+        dir.create(parent)?;
     }
     file.open(path).map(drop)
 }

@@ -100,7 +100,7 @@ impl FallbackModel {
     pub fn new(
         models: Vec<Vec<Arc<dyn LanguageModel>>>,
         retries: RetrySettings,
-        told: OnRetry,
+        shown: OnRetry,
     ) -> Self {
         let seat = |keys: Vec<Arc<dyn LanguageModel>>| {
             let state =
@@ -111,7 +111,7 @@ impl FallbackModel {
         Self(Arc::new(FallbackInner {
             routes: seats,
             retries,
-            on_retry: told,
+            on_retry: shown,
             last: AtomicUsize::new(0),
             last_failure: Mutex::default(),
         }))

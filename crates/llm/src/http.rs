@@ -83,7 +83,7 @@ impl HttpClients {
         url: Url,
         headers: HeaderMap,
         body: Option<Vec<u8>>,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Response, SendError> {
         let mut request = self
             .client(&url)
@@ -93,8 +93,8 @@ impl HttpClients {
         if let Some(body) = body {
             request = request.header("content-type", "application/json").body(body);
         }
-        let answer = match tokio::time::timeout(patience, request.send()).await {
-            Err(_) => return Err(SendError::Model(timeout_error(&url, patience))),
+        let answer = match tokio::time::timeout(timeout, request.send()).await {
+            Err(_) => return Err(SendError::Model(timeout_error(&url, timeout))),
             Ok(Err(error)) => return Err(SendError::Model(connect_error(&url, &error))),
             Ok(Ok(answer)) => answer,
         };
@@ -102,7 +102,7 @@ impl HttpClients {
             return Ok(answer);
         }
         let (status, headers) = (answer.status(), answer.headers().clone());
-        let body = match tokio::time::timeout(patience, read_bounded(answer, MAX_ERROR_BYTES)).await
+        let body = match tokio::time::timeout(timeout, read_bounded(answer, MAX_ERROR_BYTES)).await
         {
             Ok(Ok(bytes)) => String::from_utf8_lossy(&bytes).into_owned(),
             _ => String::new(),
@@ -117,15 +117,15 @@ impl HttpClients {
         url: Url,
         headers: HeaderMap,
         body: Option<&Value>,
-        patience: Duration,
+        timeout: Duration,
     ) -> Option<Value> {
         let body = body.map(|body| body.to_string().into_bytes());
         let asked = async {
-            let answer = self.send(method, url, headers, body, patience).await.ok()?;
+            let answer = self.send(method, url, headers, body, timeout).await.ok()?;
             let bytes = read_bounded(answer, MAX_BODY_BYTES).await.ok()?;
             serde_json::from_slice(&bytes).ok()
         };
-        tokio::time::timeout(patience, asked).await.ok()?
+        tokio::time::timeout(timeout, asked).await.ok()?
     }
 }
 
@@ -163,8 +163,8 @@ pub(crate) fn host_and_port(url: &Url) -> String {
     }
 }
 
-pub(crate) fn timeout_error(url: &Url, patience: Duration) -> ModelError {
-    let seconds = patience.as_secs_f64();
+pub(crate) fn timeout_error(url: &Url, timeout: Duration) -> ModelError {
+    let seconds = timeout.as_secs_f64();
     ModelError::new(
         ModelErrorKind::Timeout,
         format!("{} sent nothing for {seconds:.0} s", host_and_port(url)),

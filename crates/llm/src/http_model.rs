@@ -70,9 +70,9 @@ impl HttpModel {
         if !self.is_window_guessed.swap(false, Ordering::Relaxed) {
             return;
         }
-        let told =
+        let shown =
             window::detect_loaded_window(&self.http, &self.endpoint, WINDOW_QUERY_TIMEOUT).await;
-        if let Some(tokens) = told.filter(|tokens| *tokens > 0) {
+        if let Some(tokens) = shown.filter(|tokens| *tokens > 0) {
             self.window.store(tokens, Ordering::Relaxed);
         }
     }
@@ -80,7 +80,7 @@ impl HttpModel {
     /// Returns how long the server may be silent before and during a reply.
     fn silence_timeouts(&self, request: &ModelRequest) -> (Duration, Duration) {
         match request.idle_timeout.or(self.endpoint.idle_timeout) {
-            Some(patience) => (patience, patience),
+            Some(timeout) => (timeout, timeout),
             // A small machine processes a long prompt slowly.
             None if self.endpoint.is_local() => (LOCAL_FIRST_BYTE_TIMEOUT, STREAM_IDLE_TIMEOUT),
             None => (FIRST_BYTE_TIMEOUT, STREAM_IDLE_TIMEOUT),
@@ -104,7 +104,7 @@ impl HttpModel {
             url.set_query(Some("alt=sse"));
         }
         let headers = self.endpoint.headers(self.key.as_ref())?;
-        let (first, patience) = self.silence_timeouts(request);
+        let (first, timeout) = self.silence_timeouts(request);
         let mut queue = VecDeque::new();
         // Terminates, since each rejection removes something from the request.
         let answer = loop {
@@ -145,7 +145,7 @@ impl HttpModel {
             url,
             key: self.key.clone(),
             first_timeout: first,
-            idle_timeout: patience,
+            idle_timeout: timeout,
             prices: self.endpoint.prices,
             decoder: dialect::decoder_for(&self.endpoint, request),
             response: None,
@@ -204,7 +204,7 @@ fn parse_json_lenient(text: &str) -> Option<Value> {
     let whole = serde_json::from_str(text);
     whole
         .or_else(|error| match surrogates::replace_lone_surrogates(text) {
-            Some(mended) => serde_json::from_str(&mended),
+            Some(repaired) => serde_json::from_str(&repaired),
             None => Err(error),
         })
         .ok()
@@ -245,9 +245,9 @@ impl StreamingResponse {
             if let Some(event) = self.queue.pop_front() {
                 return Some((event, self));
             }
-            let patience = if self.has_content { self.idle_timeout } else { self.first_timeout };
+            let timeout = if self.has_content { self.idle_timeout } else { self.first_timeout };
             let answer = self.response.as_mut()?;
-            match tokio::time::timeout(patience, answer.chunk()).await {
+            match tokio::time::timeout(timeout, answer.chunk()).await {
                 Ok(Ok(Some(piece))) => match self.sse.feed(&piece) {
                     Ok(sent) => self.push_sse_events(sent),
                     Err(fault) => {
@@ -269,7 +269,7 @@ impl StreamingResponse {
                 // The reply is already complete.
                 Ok(Err(_)) | Err(_) if self.has_finish => self.response = None,
                 Ok(Err(error)) => self.fail(connection_error(&self.url, &error)),
-                Err(_) => self.fail(timeout_error(&self.url, patience)),
+                Err(_) => self.fail(timeout_error(&self.url, timeout)),
             }
         }
     }

@@ -33,10 +33,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
     let scenario = variable("MCP_CONFORMANCE_SCENARIO");
     let context = serde_json::from_str(&variable("MCP_CONFORMANCE_CONTEXT")).unwrap_or_default();
-    let folder = std::env::temp_dir().join(format!("hermes-suite-{}", std::process::id()));
-    std::fs::create_dir_all(&folder)?;
-    let done = Guest::new(&url, &scenario, context, &folder)?.visit().await;
-    std::fs::remove_dir_all(&folder)?;
+    let dir = std::env::temp_dir().join(format!("hermes-suite-{}", std::process::id()));
+    std::fs::create_dir_all(&dir)?;
+    let done = Guest::new(&url, &scenario, context, &dir)?.visit().await;
+    std::fs::remove_dir_all(&dir)?;
     Ok(done?)
 }
 
@@ -53,7 +53,7 @@ impl Guest {
         url: &str,
         scenario: &str,
         context: Value,
-        folder: &Path,
+        dir: &Path,
     ) -> Result<Self, Box<dyn std::error::Error>> {
         let engine = Engine::builder().build()?;
         let logs_in = scenario.starts_with("auth/");
@@ -65,8 +65,8 @@ impl Guest {
         let settings = McpClientSettings::read(&json!({ NAME: entry }), &|_| None);
         let deps = ClientDeps {
             engine: engine.clone(),
-            cache: folder.join("cache"),
-            state: folder.join("state"),
+            cache: dir.join("cache"),
+            state: dir.join("state"),
             roots: Vec::new(),
             prompter: Some(Arc::new(Agreeable)),
             models: None,

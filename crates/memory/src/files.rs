@@ -103,8 +103,8 @@ pub(crate) fn back_up(path: &Path) -> Result<PathBuf, MemoryError> {
 /// could hold two locks.
 pub(crate) fn lock(path: &Path) -> Result<File, MemoryError> {
     let path = with_suffix(path, ".lock");
-    if let Some(folder) = path.parent() {
-        create_private_dir(folder)?;
+    if let Some(dir) = path.parent() {
+        create_private_dir(dir)?;
     }
     let cannot = |e| MemoryError::io("lock", &path, e);
     let file = regular_file::open_lock(&path, FILE_MODE).map_err(cannot)?;

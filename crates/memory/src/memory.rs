@@ -114,8 +114,8 @@ pub struct MemoryStore {
 
 impl MemoryStore {
     /// Opens the lists in `folder`, which is created on the first write.
-    pub fn new(folder: impl Into<PathBuf>, limits: MemoryLimits) -> Self {
-        Self { dir: folder.into(), limits }
+    pub fn new(directory: impl Into<PathBuf>, limits: MemoryLimits) -> Self {
+        Self { dir: directory.into(), limits }
     }
 
     /// Path of a list.

@@ -34,8 +34,8 @@ pub(crate) struct VersionStore {
 }
 
 impl VersionStore {
-    pub(crate) fn new(folder: PathBuf) -> Self {
-        Self { dir: folder }
+    pub(crate) fn new(directory: PathBuf) -> Self {
+        Self { dir: directory }
     }
 
     /// Returns the version numbers in ascending order.

@@ -19,19 +19,19 @@ cp names.txt ../names.bak; find . -name '*.orig' -print0 | xargs -0 -r ls -la; g
 
 fn main() {
     let only = std::env::args().nth(1).unwrap_or_default();
-    let folder = std::env::temp_dir().join(format!("hermes-bench-{}", std::process::id()));
-    let workspace = folder.join("ws/a/b/c");
+    let dir = std::env::temp_dir().join(format!("hermes-bench-{}", std::process::id()));
+    let workspace = dir.join("ws/a/b/c");
     std::fs::create_dir_all(workspace.join("src")).unwrap();
     let places = PathVariables {
         workspace: Some(workspace.clone()),
-        home: Some(folder.join("home")),
-        hermes: folder.join("hermes"),
+        home: Some(dir.join("home")),
+        hermes: dir.join("hermes"),
         temp: vec!["/var/tmp".into()],
     };
     let at = WorkingDir::new(workspace.clone(), places.home.clone());
-    let sources = PolicySources::load(&folder.join("none.yaml"), None, places).unwrap();
-    let saved = SavedRules::load(folder.join("approvals.json")).unwrap();
-    let tickets = TicketStore::new(folder.join("tickets"));
+    let sources = PolicySources::load(&dir.join("none.yaml"), None, places).unwrap();
+    let saved = SavedRules::load(dir.join("approvals.json")).unwrap();
+    let tickets = TicketStore::new(dir.join("tickets"));
     let rules =
         sources.permissions("default", EnforcementSettings::default(), saved, tickets).unwrap();
     let session = Session::in_memory();
@@ -88,5 +88,5 @@ fn main() {
     measure("files.find_new", 50_000, &|| {
         black_box(hermes_files::resolve_path(&file)).unwrap();
     });
-    let _ = std::fs::remove_dir_all(&folder);
+    let _ = std::fs::remove_dir_all(&dir);
 }

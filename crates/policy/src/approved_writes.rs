@@ -33,7 +33,7 @@ impl ApprovedWrites {
     /// Collects what a call changes outside of these trees.
     pub(crate) fn for_call(exam: &CallExamination, trees: &[PathBuf]) -> Self {
         let mut found = Self::default();
-        let mut folders: Vec<PathBuf> = Vec::new();
+        let mut dirs: Vec<PathBuf> = Vec::new();
         let mut meant: Vec<PathBuf> = Vec::new();
         for (finding, place) in approved_changes(exam) {
             if trees.iter().any(|tree| is_within(place, tree)) {
@@ -44,25 +44,25 @@ impl ApprovedWrites {
                     meant.push(place.to_owned());
                     found.write.push(place.to_owned());
                 }
-                WriteNeed::NewNames(folder, names) => {
-                    folders.push(folder);
+                WriteNeed::NewNames(dir, names) => {
+                    dirs.push(dir);
                     meant.extend(names);
                 }
                 WriteNeed::Nothing => {}
             }
         }
-        if folders.is_empty() {
+        if dirs.is_empty() {
             return found;
         }
-        folders.sort();
-        folders.dedup_by(|folder, above| folder.starts_with(above));
-        folders.retain(|folder| !found.write.iter().any(|tree| folder.starts_with(tree)));
+        dirs.sort();
+        dirs.dedup_by(|dir, above| dir.starts_with(above));
+        dirs.retain(|dir| !found.write.iter().any(|tree| dir.starts_with(tree)));
         meant.extend(trees.iter().cloned());
         let mut left = MAX_LISTED_NAMES;
-        for folder in folders {
+        for dir in dirs {
             let mut beside = Vec::new();
-            if list_others(&folder, &meant, &mut left, &mut beside).is_some() {
-                found.write.push(folder);
+            if list_others(&dir, &meant, &mut left, &mut beside).is_some() {
+                found.write.push(dir);
                 found.frozen.append(&mut beside);
             }
         }
@@ -97,8 +97,8 @@ impl WriteNeed {
             _ => {}
         }
         let mut above = place.ancestors().skip(1);
-        match above.find(|folder| folder.is_dir()).filter(|folder| folder.parent().is_some()) {
-            Some(folder) => Self::NewNames(folder.to_owned(), vec![place.to_owned()]),
+        match above.find(|dir| dir.is_dir()).filter(|dir| dir.parent().is_some()) {
+            Some(dir) => Self::NewNames(dir.to_owned(), vec![place.to_owned()]),
             None => Self::Nothing,
         }
     }
@@ -113,13 +113,13 @@ pub(crate) fn wider_extent_reason(
 ) -> Option<String> {
     let beside = &confinement.filter(|it| !it.frozen.is_empty())?.frozen;
     let place = changed_path(finding).filter(|_| is_change(finding))?;
-    let WriteNeed::NewNames(folder, _) = WriteNeed::for_finding(finding, place, arrivals) else {
+    let WriteNeed::NewNames(dir, _) = WriteNeed::for_finding(finding, place, arrivals) else {
         return None;
     };
     beside
         .iter()
-        .any(|path| path.starts_with(&folder))
-        .then(|| format!("; the command can also create other new files in {}", folder.display()))
+        .any(|path| path.starts_with(&dir))
+        .then(|| format!("; the command can also create other new files in {}", dir.display()))
 }
 
 /// Returns the changes of a call that are not denied, with their paths.
@@ -143,9 +143,9 @@ fn replaces_file(finding: &PolicyFinding) -> bool {
 }
 
 /// Returns the names that transfers create in a directory, if all are known.
-fn arriving_names(folder: &Path, arrivals: &[Transfer]) -> Option<Vec<PathBuf>> {
+fn arriving_names(dir: &Path, arrivals: &[Transfer]) -> Option<Vec<PathBuf>> {
     let is_here = |arrival: &&Transfer| {
-        hermes_files::real_path(&arrival.target).is_ok_and(|target| target == folder)
+        hermes_files::real_path(&arrival.target).is_ok_and(|target| target == dir)
     };
     let mut here = arrivals.iter().filter(is_here).peekable();
     here.peek()?;
@@ -154,7 +154,7 @@ fn arriving_names(folder: &Path, arrivals: &[Transfer]) -> Option<Vec<PathBuf>> 
             arrival.source.as_ref().filter(|_| arrival.target_mode != TargetMode::Replace)?;
         let name = source.file_name()?;
         let is_known = !is_pattern(&source.to_string_lossy());
-        is_known.then(|| folder.join(name))
+        is_known.then(|| dir.join(name))
     };
     here.map(name).collect()
 }
@@ -162,12 +162,12 @@ fn arriving_names(folder: &Path, arrivals: &[Transfer]) -> Option<Vec<PathBuf>> 
 /// Collects the entries of a directory that the call does not name; `None` if
 /// they cannot be listed or are too many.
 fn list_others(
-    folder: &Path,
+    dir: &Path,
     meant: &[PathBuf],
     left: &mut usize,
     found: &mut Vec<PathBuf>,
 ) -> Option<()> {
-    for entry in fs::read_dir(folder).ok()? {
+    for entry in fs::read_dir(dir).ok()? {
         let entry = entry.ok()?;
         *left = left.checked_sub(1)?;
         let path = entry.path();

@@ -31,26 +31,26 @@ fn opened(
 }
 
 fn folder() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    fs::create_dir_all(folder.path().join("deep/inner")).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir_all(dir.path().join("deep/inner")).unwrap();
     for name in ["old", "other", "deep/old"] {
-        fs::write(folder.path().join(name), "x").unwrap();
+        fs::write(dir.path().join(name), "x").unwrap();
     }
-    folder
+    dir
 }
 
 #[test]
 fn a_file_that_is_there_is_opened_for_itself() {
-    let folder = folder();
-    let old = folder.path().join("old");
+    let dir = folder();
+    let old = dir.path().join("old");
     let found = opened(vec![finding(Scope::FILE_WRITE, &old, "tee old")], Vec::new(), &[]);
     assert_eq!(found, ApprovedWrites { write: vec![old], frozen: Vec::new() });
 }
 
 #[test]
 fn what_is_new_deleted_or_replaced_leaves_the_others_alone() {
-    let folder = folder();
-    let at = |name: &str| folder.path().join(name);
+    let dir = folder();
+    let at = |name: &str| dir.path().join(name);
     for (finding, beside) in [
         (finding(Scope::FILE_WRITE, &at("new"), "tee new"), vec!["deep", "old", "other"]),
         (finding(Scope::FILE_WRITE, &at("new/a/b"), "mkdir -p"), vec!["deep", "old", "other"]),
@@ -60,14 +60,14 @@ fn what_is_new_deleted_or_replaced_leaves_the_others_alone() {
     ] {
         let found = opened(vec![finding], Vec::new(), &[]);
         let beside = beside.into_iter().map(at).collect();
-        assert_eq!(found, ApprovedWrites { write: vec![folder.path().to_owned()], frozen: beside });
+        assert_eq!(found, ApprovedWrites { write: vec![dir.path().to_owned()], frozen: beside });
     }
 }
 
 #[test]
 fn a_tree_that_is_open_anyway_stays_open() {
-    let folder = folder();
-    let at = |name: &str| folder.path().join(name);
+    let dir = folder();
+    let at = |name: &str| dir.path().join(name);
     let new = finding(Scope::FILE_WRITE, &at("new"), "touch new");
     let found = opened(vec![new], Vec::new(), &[at("deep/inner")]);
     assert_eq!(found.frozen, ["deep/old", "old", "other"].map(at));
@@ -77,15 +77,15 @@ fn a_tree_that_is_open_anyway_stays_open() {
 
 #[test]
 fn what_is_put_into_a_folder_opens_it_for_that_name() {
-    let folder = folder();
-    let at = |name: &str| folder.path().join(name);
+    let dir = folder();
+    let at = |name: &str| dir.path().join(name);
     let arrival = |source: &str, landing| Transfer {
         source: Some(source.into()),
-        target: folder.path().to_owned(),
+        target: dir.path().to_owned(),
         target_mode: landing,
     };
     let copied = |arrivals| {
-        let copied = finding(Scope::FILE_WRITE, folder.path(), "cp a folder");
+        let copied = finding(Scope::FILE_WRITE, dir.path(), "cp a folder");
         opened(vec![copied], arrivals, &[])
     };
     let found = copied(vec![arrival("/w/old", TargetMode::IntoIfDir)]);

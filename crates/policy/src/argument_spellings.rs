@@ -62,8 +62,8 @@ fn real_or_given(path: &Path) -> PathBuf {
 }
 
 /// Returns a path in full, and relative to the directory.
-fn path_spellings(path: &Path, folder: &Path) -> Vec<String> {
-    let short = path.strip_prefix(folder).ok().filter(|short| !short.as_os_str().is_empty());
+fn path_spellings(path: &Path, dir: &Path) -> Vec<String> {
+    let short = path.strip_prefix(dir).ok().filter(|short| !short.as_os_str().is_empty());
     let all = short.into_iter().chain([path]);
     all.map(|path| path.to_string_lossy().into_owned()).collect()
 }

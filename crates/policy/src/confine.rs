@@ -95,9 +95,9 @@ impl PermissionPolicy {
         // individually.
         let ours = &self.path_variables().hermes;
         let is_worked_in = |it: &PartialDir| {
-            let is_view = it.folder != *ours;
-            let is_open = |tree: &PathBuf| is_within(&it.folder, tree);
-            cwd == it.folder || write.contains(&it.folder) || is_view && write.iter().any(is_open)
+            let is_view = it.dir != *ours;
+            let is_open = |tree: &PathBuf| is_within(&it.dir, tree);
+            cwd == it.dir || write.contains(&it.dir) || is_view && write.iter().any(is_open)
         };
         let is_written_in = |it: &OverlayMount| {
             write.iter().any(|tree| is_within(&it.target, tree) || is_within(tree, &it.target))
@@ -173,14 +173,14 @@ impl PermissionPolicy {
             RepositoryUse::Commit
         };
         let mut kept = FrozenPaths::default();
-        let above = cwd.ancestors().filter(|folder| within(folder));
-        let mut folders: Vec<PathBuf> = above.map(Path::to_path_buf).collect();
-        folders.extend(write.iter().cloned());
-        dedupe_exact(&mut folders);
-        for folder in &folders {
-            let git = folder.join(".git");
+        let above = cwd.ancestors().filter(|dir| within(dir));
+        let mut dirs: Vec<PathBuf> = above.map(Path::to_path_buf).collect();
+        dirs.extend(write.iter().cloned());
+        dedupe_exact(&mut dirs);
+        for dir in &dirs {
+            let git = dir.join(".git");
             kept.freeze_enclosing(&git, used, seen);
-            let ours = folder.join(HERMES_DIR);
+            let ours = dir.join(HERMES_DIR);
             if seen.exists(&ours) {
                 kept.read_only.push(ours);
             }
@@ -188,29 +188,29 @@ impl PermissionPolicy {
         // Repositories of linked working trees, whether or not the `.git` file
         // that names them is writable.
         let linked = || {
-            let all = cwd.ancestors().map(|folder| folder.join(".git"));
+            let all = cwd.ancestors().map(|dir| dir.join(".git"));
             all.flat_map(|git| repositories::linked_repositories(&git)).collect()
         };
         for git in seen.linked_repositories(cwd, linked) {
             kept.freeze_enclosing(&git, used, seen);
         }
         let searched = self.repository_search_roots(cwd);
-        for folder in searched.iter().filter(|folder| within(folder)) {
-            let look = || repositories::repositories_below(folder, repositories::MAX_SEARCH_DEPTH);
-            for git in seen.found_paths(folder, look) {
-                if !folders.iter().any(|folder| git.parent() == Some(folder)) {
+        for dir in searched.iter().filter(|dir| within(dir)) {
+            let look = || repositories::repositories_below(dir, repositories::MAX_SEARCH_DEPTH);
+            for git in seen.found_paths(dir, look) {
+                if !dirs.iter().any(|dir| git.parent() == Some(dir)) {
                     kept.freeze_below(&git, used, seen);
                 }
             }
         }
-        for folder in self.path_variables().temp.iter().filter(|folder| within(folder)) {
+        for dir in self.path_variables().temp.iter().filter(|dir| within(dir)) {
             let look =
-                || repositories::repositories_below(folder, repositories::MAX_TEMP_SEARCH_DEPTH);
+                || repositories::repositories_below(dir, repositories::MAX_TEMP_SEARCH_DEPTH);
             let is_known = |git: &Path| {
-                let around = folders.iter().any(|folder| git.parent() == Some(folder));
-                around || searched.iter().any(|folder| git.starts_with(folder))
+                let around = dirs.iter().any(|dir| git.parent() == Some(dir));
+                around || searched.iter().any(|dir| git.starts_with(dir))
             };
-            for git in seen.found_paths(folder, look).iter().filter(|git| !is_known(git)) {
+            for git in seen.found_paths(dir, look).iter().filter(|git| !is_known(git)) {
                 kept.freeze_temporary(git, used, *git_runs, seen);
             }
         }
@@ -233,14 +233,14 @@ impl PermissionPolicy {
     /// not the root, home or temporary directory.
     pub(crate) fn repository_search_roots(&self, cwd: &Path) -> Vec<PathBuf> {
         let places = self.path_variables();
-        let mut folders: Vec<PathBuf> = places.workspace.iter().cloned().collect();
+        let mut dirs: Vec<PathBuf> = places.workspace.iter().cloned().collect();
         let is_of_everything = cwd.parent().is_none()
             || places.home.as_deref() == Some(cwd)
             || places.temp.contains(&cwd.to_path_buf());
-        if !is_of_everything && !folders.iter().any(|folder| is_within(cwd, folder)) {
-            folders.push(cwd.to_path_buf());
+        if !is_of_everything && !dirs.iter().any(|dir| is_within(cwd, dir)) {
+            dirs.push(cwd.to_path_buf());
         }
-        folders
+        dirs
     }
 
     /// Returns the paths in writable trees that stay read-only.
@@ -391,7 +391,7 @@ impl PermissionPolicy {
         let agreed = agreed.filter_map(finding_path);
         open.extend(agreed.filter_map(|place| place.parent().map(Path::to_path_buf)));
         if exam.command_effects.iter().any(|effect| effect.scope == Scope::GIT_WRITE) {
-            open.extend(cwd.ancestors().map(|folder| folder.join(".git")).find(|git| git.is_dir()));
+            open.extend(cwd.ancestors().map(|dir| dir.join(".git")).find(|git| git.is_dir()));
         }
         dedupe_nested(&mut open);
         Some(open)
@@ -440,14 +440,13 @@ fn linked_repository(write: &[PathBuf], cwd: &Path) -> Option<PathBuf> {
     let is_written = |git: &Path| write.iter().any(|tree| is_within(git, tree));
     // Above the topmost directory whose repository is writable, no `.git`
     // matters.
-    let is_own = |folder: &Path, tree: &Path| {
-        tree.as_os_str().as_bytes().ends_with(b"/.git") && tree.parent() == Some(folder)
+    let is_own = |dir: &Path, tree: &Path| {
+        tree.as_os_str().as_bytes().ends_with(b"/.git") && tree.parent() == Some(dir)
     };
-    let may_be =
-        |folder: &&Path| write.iter().any(|tree| is_within(folder, tree) || is_own(folder, tree));
-    let folders: Vec<&Path> = cwd.ancestors().collect();
-    let last = folders.iter().rposition(may_be)?;
-    let mut all = folders.iter().take(last + 1).map(|folder| folder.join(".git"));
+    let may_be = |dir: &&Path| write.iter().any(|tree| is_within(dir, tree) || is_own(dir, tree));
+    let dirs: Vec<&Path> = cwd.ancestors().collect();
+    let last = dirs.iter().rposition(may_be)?;
+    let mut all = dirs.iter().take(last + 1).map(|dir| dir.join(".git"));
     let git = all.find(|git| git.exists())?;
     is_written(&git).then(|| repositories::linked_worktree_dir(&git)).flatten()
 }

@@ -80,10 +80,10 @@ fn path_in_repository(real: &Path) -> Option<PathBuf> {
         let name = path.file_name().map(OsStrExt::as_bytes);
         name.is_some_and(is_named) && path.parent().is_some_and(is_repository)
     };
-    let folder = real.ancestors().find(named)?.parent()?;
-    Some(Path::new("/.git").join(real.strip_prefix(folder).ok()?))
+    let dir = real.ancestors().find(named)?.parent()?;
+    Some(Path::new("/.git").join(real.strip_prefix(dir).ok()?))
 }
 
-fn is_repository(folder: &Path) -> bool {
-    REPOSITORY_ENTRIES.iter().all(|part| folder.join(part).exists())
+fn is_repository(dir: &Path) -> bool {
+    REPOSITORY_ENTRIES.iter().all(|part| dir.join(part).exists())
 }

@@ -25,8 +25,8 @@ pub(crate) fn is_push(effect: &Effect, leaf: &LeafCommand) -> bool {
 pub(crate) fn push_unit(effect: &Effect, leaf: &LeafCommand) -> Option<ApprovalUnit> {
     let remote = hermes_shell::push_remote(leaf)?;
     let mut effects = leaf.effects.iter().filter(|effect| effect.scope == Scope::GIT_WRITE);
-    let folder = effects.find_map(|effect| effect.resource.as_path())?;
-    let destination = push_destination(&remote, folder)?;
+    let dir = effects.find_map(|effect| effect.resource.as_path())?;
+    let destination = push_destination(&remote, dir)?;
     Some(ApprovalUnit {
         scope: effect.scope.to_string(),
         command: Some(leaf.prefix().join(" ")),
@@ -36,8 +36,8 @@ pub(crate) fn push_unit(effect: &Effect, leaf: &LeafCommand) -> Option<ApprovalU
 }
 
 /// Returns the remote and its URLs as one text.
-fn push_destination(remote: &str, folder: &Path) -> Option<String> {
-    let repository = GitRepository::containing(folder)?;
+fn push_destination(remote: &str, dir: &Path) -> Option<String> {
+    let repository = GitRepository::containing(dir)?;
     let settings = repository.read_config()?;
     let name =
         if remote.is_empty() { settings.default_remote(&repository.branch()?) } else { remote };
@@ -54,7 +54,7 @@ fn push_destination(remote: &str, folder: &Path) -> Option<String> {
         return Some(strip_password(name));
     }
     let is_path = name.contains('/');
-    is_path.then(|| hermes_core::WorkingDir::new(folder, None).resolve(name).display().to_string())
+    is_path.then(|| hermes_core::WorkingDir::new(dir, None).resolve(name).display().to_string())
 }
 
 /// Strips the credentials from a URL; they may change, and are secret.
@@ -76,8 +76,8 @@ struct GitRepository {
 
 impl GitRepository {
     /// Finds the repository that contains a directory.
-    fn containing(folder: &Path) -> Option<Self> {
-        let above = folder.ancestors().find(|above| above.join(".git").exists())?;
+    fn containing(dir: &Path) -> Option<Self> {
+        let above = dir.ancestors().find(|above| above.join(".git").exists())?;
         let git = above.join(".git");
         let own = match git.is_dir() {
             true => git,

@@ -54,19 +54,19 @@ impl GlobTargets {
             false => hermes_files::real_path(&base),
         };
         let Ok(home) = home else { return Some(Vec::new()) };
-        let mut folders = vec![base];
+        let mut dirs = vec![base];
         let (last, inner) = parts.get(first..)?.split_last()?;
         for part in inner {
-            folders = self.expand_part(&folders, &part.as_os_str().to_string_lossy())?;
+            dirs = self.expand_part(&dirs, &part.as_os_str().to_string_lossy())?;
         }
         let mut found = Vec::new();
-        for folder in folders {
+        for dir in dirs {
             // A write through a symlink changes its target.
             let links = match removes {
                 true => Vec::new(),
-                false => self.links(&folder, &last.as_os_str().to_string_lossy())?,
+                false => self.links(&dir, &last.as_os_str().to_string_lossy())?,
             };
-            for place in [folder].iter().chain(&links) {
+            for place in [dir].iter().chain(&links) {
                 let real = hermes_files::real_path(place).ok();
                 let out = real.filter(|real| !real.starts_with(&home) && !found.contains(real));
                 found.extend(out);
@@ -76,16 +76,16 @@ impl GlobTargets {
     }
 
     /// Returns the directories that one component of a glob expands to.
-    fn expand_part(&mut self, folders: &[PathBuf], part: &str) -> Option<Vec<PathBuf>> {
+    fn expand_part(&mut self, dirs: &[PathBuf], part: &str) -> Option<Vec<PathBuf>> {
         if !is_pattern(part) {
-            return Some(folders.iter().map(|folder| folder.join(part)).collect());
+            return Some(dirs.iter().map(|dir| dir.join(part)).collect());
         }
         // `**` matches zero or more nested directories.
         let is_deep = part == "**";
-        let mut found = if is_deep { folders.to_vec() } else { Vec::new() };
-        let mut open = folders.to_vec();
-        while let Some(folder) = open.pop() {
-            for (path, is_link) in self.entries(&folder, part)? {
+        let mut found = if is_deep { dirs.to_vec() } else { Vec::new() };
+        let mut open = dirs.to_vec();
+        while let Some(dir) = open.pop() {
+            for (path, is_link) in self.entries(&dir, part)? {
                 if !path.is_dir() {
                     continue;
                 }
@@ -98,15 +98,15 @@ impl GlobTargets {
         Some(found)
     }
 
-    fn links(&mut self, folder: &Path, part: &str) -> Option<Vec<PathBuf>> {
-        let entries = self.entries(folder, part)?.into_iter();
+    fn links(&mut self, dir: &Path, part: &str) -> Option<Vec<PathBuf>> {
+        let entries = self.entries(dir, part)?.into_iter();
         Some(entries.filter(|(_, is_link)| *is_link).map(|(path, _)| path).collect())
     }
 
     /// Returns the matching entries of a directory, and whether each is a
     /// symlink.
-    fn entries(&mut self, folder: &Path, part: &str) -> Option<Vec<(PathBuf, bool)>> {
-        let Ok(entries) = std::fs::read_dir(folder) else { return Some(Vec::new()) };
+    fn entries(&mut self, dir: &Path, part: &str) -> Option<Vec<(PathBuf, bool)>> {
+        let Ok(entries) = std::fs::read_dir(dir) else { return Some(Vec::new()) };
         let mut found = Vec::new();
         for entry in entries.flatten() {
             self.entries_left = self.entries_left.checked_sub(1)?;

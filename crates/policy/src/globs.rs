@@ -93,8 +93,8 @@ impl GlobGroups {
 
     /// Returns the group that a glob belongs to.
     fn group_for(&mut self, pattern: &str, bases: &[String]) -> &mut GlobGroup {
-        if let Some((folder, rest)) = split_base(pattern, bases) {
-            return self.directory_group(folder, rest.split('/').next().and_then(literal));
+        if let Some((dir, rest)) = split_base(pattern, bases) {
+            return self.directory_group(dir, rest.split('/').next().and_then(literal));
         }
         // Braces and brackets may contain a slash.
         let anywhere = pattern.strip_prefix("**/").filter(|it| !it.contains(['{', '[', '\\']));
@@ -112,12 +112,12 @@ impl GlobGroups {
         }
     }
 
-    fn directory_group(&mut self, folder: Vec<u8>, next: Option<Vec<u8>>) -> &mut GlobGroup {
-        let known = self.below.iter().position(|below| below.directory == folder);
+    fn directory_group(&mut self, dir: Vec<u8>, next: Option<Vec<u8>>) -> &mut GlobGroup {
+        let known = self.below.iter().position(|below| below.directory == dir);
         let at = known.unwrap_or(self.below.len());
         if known.is_none() {
             self.below.push(DirectoryGlobs {
-                directory: folder,
+                directory: dir,
                 next: HashMap::new(),
                 any: GlobGroup::default(),
             });
@@ -200,8 +200,8 @@ fn split_base<'p>(pattern: &'p str, bases: &'p [String]) -> Option<(Vec<u8>, &'p
         Some((pattern.get(..=top.len())?, rest))
     };
     let longest = bases.max_by_key(|(base, _)| base.len());
-    let (folder, rest) = longest.or_else(top)?;
-    Some((literal(folder)?, rest))
+    let (dir, rest) = longest.or_else(top)?;
+    Some((literal(dir)?, rest))
 }
 
 /// Returns the text of a component, if it has no wildcards.

@@ -101,9 +101,9 @@ impl CallExamination {
     pub fn implied_effects(&self) -> Vec<Effect> {
         const MAX_IMPLIED_EFFECTS: usize = 20;
         let of_commands = self.findings.iter().filter(|finding| finding.leaf.is_some());
-        let told = of_commands.filter(|f| f.effect.scope != Scope::TERMINAL_EXECUTE);
+        let shown = of_commands.filter(|f| f.effect.scope != Scope::TERMINAL_EXECUTE);
         let mut implied: Vec<Effect> = Vec::new();
-        for finding in told {
+        for finding in shown {
             let effect = match &finding.real {
                 Some(real) => Effect::path(finding.effect.scope.clone(), real),
                 None => finding.effect.clone(),

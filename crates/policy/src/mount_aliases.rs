@@ -75,8 +75,8 @@ impl MountAliases {
 }
 
 /// Joins two paths without adding a trailing slash.
-fn join_below(folder: &Path, below: &Path) -> PathBuf {
-    if below.as_os_str().is_empty() { folder.to_owned() } else { folder.join(below) }
+fn join_below(dir: &Path, below: &Path) -> PathBuf {
+    if below.as_os_str().is_empty() { dir.to_owned() } else { dir.join(below) }
 }
 
 fn is_same_file(a: &Path, b: &Path) -> bool {

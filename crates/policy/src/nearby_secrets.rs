@@ -39,19 +39,19 @@ impl PermissionPolicy {
     /// changes.
     pub(crate) fn nearby_secrets(&self, cwd: &Path) -> NearbySecrets {
         let places = self.path_variables();
-        let mut folders = vec![cwd.to_path_buf()];
-        folders.extend(places.workspace.clone());
-        folders.dedup();
-        let seen = folders.iter().chain(&places.home).map(PathBuf::as_path);
+        let mut dirs = vec![cwd.to_path_buf()];
+        dirs.extend(places.workspace.clone());
+        dirs.dedup();
+        let seen = dirs.iter().chain(&places.home).map(PathBuf::as_path);
         let stamps = seen.chain(self.view_directories()).map(modified_time).collect();
-        self.scan_cache().nearby_secrets(cwd, stamps, || self.scan_nearby_secrets(cwd, folders))
+        self.scan_cache().nearby_secrets(cwd, stamps, || self.scan_nearby_secrets(cwd, dirs))
     }
 
-    fn scan_nearby_secrets(&self, cwd: &Path, mut folders: Vec<PathBuf>) -> NearbySecrets {
+    fn scan_nearby_secrets(&self, cwd: &Path, mut dirs: Vec<PathBuf>) -> NearbySecrets {
         let is_secret = |path: &Path| self.sensitive().read_protection(&fold_path(path)).is_some();
         let mut present = self.sensitive().present_secrets();
-        for folder in &folders {
-            let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        for dir in &dirs {
+            let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
             let paths = entries.take(MAX_NAMES).map(|entry| entry.path());
             present.extend(paths.filter(|path| is_secret(path)));
         }
@@ -62,8 +62,8 @@ impl PermissionPolicy {
             ..PendingSecrets::default()
         };
         let mut deep = Vec::new();
-        for folder in self.repository_search_roots(cwd) {
-            repositories::search_names(&folder, MAX_SEARCH_DEPTH, |place, level, name| {
+        for dir in self.repository_search_roots(cwd) {
+            repositories::search_names(&dir, MAX_SEARCH_DEPTH, |place, level, name| {
                 if level > 0 && awaited.matches_name(name) {
                     deep.push(place.join(name));
                 }
@@ -72,16 +72,16 @@ impl PermissionPolicy {
         }
         deep.retain(|path| is_secret(path));
         // A directory with one secret may get more.
-        folders.extend(deep.iter().filter_map(|path| path.parent()).map(Path::to_path_buf));
-        folders.sort();
-        folders.dedup();
+        dirs.extend(deep.iter().filter_map(|path| path.parent()).map(Path::to_path_buf));
+        dirs.sort();
+        dirs.dedup();
         present.extend(deep);
         let overlays = self.overlays(cwd);
         let mut enclosed = self.views(&present, &overlays);
         enclosed.extend(self.hermes_home_view());
         let is_enclosed = |path: &Path| {
             let is_overlaid = overlays.iter().any(|it| is_within(path, &it.target));
-            is_overlaid || enclosed.iter().any(|it| is_within(path, &it.folder))
+            is_overlaid || enclosed.iter().any(|it| is_within(path, &it.dir))
         };
         let may_come = |path: &&PathBuf| {
             !path.exists() && !is_enclosed(path) && !SensitivePlaces::is_container_socket(path)
@@ -91,8 +91,8 @@ impl PermissionPolicy {
         let may_come = self.sensitive().named_secrets().iter().filter(may_come);
         awaited.paths = may_come.filter(|path| !is_open(path)).cloned().collect();
         // Opening one `.env` file by name opens all files of that name.
-        folders.retain(|folder| !is_open(&folder.join(".env")));
-        awaited.dirs = folders;
+        dirs.retain(|dir| !is_open(&dir.join(".env")));
+        awaited.dirs = dirs;
         let redacted = self.redacted_files();
         NearbySecrets {
             present,
@@ -106,14 +106,14 @@ impl PermissionPolicy {
     /// Returns the hermes home with the entries that are visible; `None` if it
     /// does not exist or the profile opens it entirely.
     fn hermes_home_view(&self) -> Option<PartialDir> {
-        let folder = self.path_variables().hermes.clone();
+        let dir = self.path_variables().hermes.clone();
         let is_open =
             |path: &Path| self.opened_sensitive_paths().iter().any(|open| open.matches(path));
-        if is_open(&folder) || is_open(&folder.join("secrets.json")) {
+        if is_open(&dir) || is_open(&dir.join("secrets.json")) {
             return None;
         }
         let mut open = Vec::new();
-        for entry in std::fs::read_dir(&folder).ok()?.flatten().take(MAX_NAMES) {
+        for entry in std::fs::read_dir(&dir).ok()?.flatten().take(MAX_NAMES) {
             let path = entry.path();
             // A leading dot marks a temporary file that is about to be renamed.
             let is_fleeting = entry.file_name().to_string_lossy().starts_with('.');
@@ -123,11 +123,11 @@ impl PermissionPolicy {
             }
         }
         open.sort();
-        Some(PartialDir { folder, open })
+        Some(PartialDir { dir, open })
     }
 }
 
 /// Returns when an entry was last created or removed in a directory.
-fn modified_time(folder: &Path) -> Option<SystemTime> {
-    std::fs::metadata(folder).ok()?.modified().ok()
+fn modified_time(dir: &Path) -> Option<SystemTime> {
+    std::fs::metadata(dir).ok()?.modified().ok()
 }

@@ -94,8 +94,8 @@ impl<'a> PathCache<'a> {
 
     /// Resolves a path in a directory known to be free of symlinks.
     fn resolve_in_plain_dir(&self, path: &Path) -> Option<EffectTarget> {
-        let folder = path.parent().filter(|_| is_normalized(path))?;
-        self.plain_dirs.iter().find(|known| is_same_spelling(known, folder))?;
+        let dir = path.parent().filter(|_| is_normalized(path))?;
+        self.plain_dirs.iter().find(|known| is_same_spelling(known, dir))?;
         let facts = match std::fs::symlink_metadata(path) {
             Ok(facts) if facts.is_symlink() => return None,
             Ok(facts) => Some(facts),

@@ -13,8 +13,8 @@ fn effects(root: &Path, names: &[&str]) -> Vec<Effect> {
 
 #[test]
 fn a_look_sees_what_following_sees() {
-    let folder = tempfile::tempdir().unwrap();
-    let root = hermes_files::real_path(folder.path()).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let root = hermes_files::real_path(dir.path()).unwrap();
     std::fs::create_dir_all(root.join("real/deep")).unwrap();
     std::fs::write(root.join("real/file"), "x").unwrap();
     std::fs::hard_link(root.join("real/file"), root.join("real/twin")).unwrap();
@@ -45,12 +45,12 @@ fn a_look_sees_what_following_sees() {
     let mut glances = PathCache::default();
     // Twice, since the second time much is known.
     for effect in all.iter().chain(&all) {
-        let told = |place: &Result<EffectTarget, String>| match place {
+        let shown = |place: &Result<EffectTarget, String>| match place {
             Ok(place) => Ok((place.path.clone(), place.hardlink_id)),
             Err(error) => Err(error.clone()),
         };
-        let seen = glances.resolve(effect).map(told);
-        assert_eq!(seen, EffectTarget::for_effect(effect).as_ref().map(told), "{effect}");
+        let seen = glances.resolve(effect).map(shown);
+        assert_eq!(seen, EffectTarget::for_effect(effect).as_ref().map(shown), "{effect}");
     }
 }
 

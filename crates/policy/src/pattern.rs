@@ -127,12 +127,12 @@ impl PathPattern {
         let mut simple = spelling == SpellingMode::Exact;
         for base in expand_variables(text, places)? {
             for form in link_forms(&normalize_pattern(&base))? {
-                let (folder, places) = match form.strip_suffix("/**") {
-                    Some(folder) => (literal_path(folder), &mut trees),
+                let (dir, places) = match form.strip_suffix("/**") {
+                    Some(dir) => (literal_path(dir), &mut trees),
                     None => (literal_path(&form), &mut single),
                 };
-                simple &= folder.is_some();
-                places.extend(folder);
+                simple &= dir.is_some();
+                places.extend(dir);
                 matchers.extend(compile_globs(&form, spelling)?);
             }
         }
@@ -193,8 +193,8 @@ impl PathPattern {
     }
 
     /// Whether the pattern covers a literal path inside the directory.
-    pub fn has_path_below(&self, folder: &Path) -> bool {
-        self.trees.iter().chain(&self.single_paths).any(|path| path.starts_with(folder))
+    pub fn has_path_below(&self, dir: &Path) -> bool {
+        self.trees.iter().chain(&self.single_paths).any(|path| path.starts_with(dir))
     }
 }
 

@@ -249,9 +249,9 @@ impl PermissionPolicy {
         let mut units: Vec<ApprovalUnit> = Vec::new();
         for unit in asked.filter_map(|finding| finding.unit.clone()) {
             let unit = unit.widened(&self.rules.places);
-            let told = unit.to_string();
+            let shown = unit.to_string();
             // A rule that contains a secret is never saved.
-            if self.redacted(&told) != told {
+            if self.redacted(&shown) != shown {
                 continue;
             }
             if !units.iter().any(|known| known.covers(&unit)) {
@@ -353,8 +353,8 @@ impl Policy for PermissionPolicy {
         let effects =
             exam.grants.iter().take(20).map(|grant| match grant.effect.resource.as_path() {
                 Some(path) => {
-                    let told = with_real_path(path, grant.real_path.as_deref());
-                    format!("{} {}", grant.effect.scope, told.trim_end_matches(','))
+                    let shown = with_real_path(path, grant.real_path.as_deref());
+                    format!("{} {}", grant.effect.scope, shown.trim_end_matches(','))
                 }
                 None => grant.effect.to_string(),
             });

@@ -178,7 +178,7 @@ impl GitLink {
     /// Whether the repository refers back to that working tree. A pointer to a
     /// repository is easy to forge; an entry in the repository is not.
     fn is_mutual(&self, git: &Path) -> bool {
-        let Some(folder) = git.parent().and_then(|folder| fs::canonicalize(folder).ok()) else {
+        let Some(dir) = git.parent().and_then(|dir| fs::canonicalize(dir).ok()) else {
             return false;
         };
         if self.worktree_dir == self.common_dir {
@@ -186,13 +186,13 @@ impl GitLink {
             let mut lines = settings.lines().filter_map(|line| line.trim().split_once('='));
             return lines.any(|(name, value)| {
                 name.trim() == "worktree"
-                    && resolve_from(&self.worktree_dir, value.trim()) == Some(folder.clone())
+                    && resolve_from(&self.worktree_dir, value.trim()) == Some(dir.clone())
             });
         }
         let is_record = self.worktree_dir.parent() == Some(&self.common_dir.join("worktrees"));
         let back = read_text_in(&self.worktree_dir, "gitdir")
             .and_then(|to| resolve_from(&self.worktree_dir, to.trim()));
-        is_record && back == Some(folder.join(".git"))
+        is_record && back == Some(dir.join(".git"))
     }
 }
 
@@ -200,7 +200,7 @@ impl GitLink {
 /// that contain those.
 pub(crate) fn linked_repositories(git: &Path) -> Vec<PathBuf> {
     let Some(link) = GitLink::read(git) else { return Vec::new() };
-    let is_repository = |folder: &&Path| folder.file_name().is_some_and(|name| name == ".git");
+    let is_repository = |dir: &&Path| dir.file_name().is_some_and(|name| name == ".git");
     let mut found: Vec<PathBuf> =
         link.common_dir.ancestors().filter(is_repository).map(Path::to_path_buf).collect();
     found.extend([link.common_dir, link.worktree_dir]);
@@ -221,8 +221,8 @@ fn read_text(path: &Path) -> Option<String> {
     (about.is_file() && about.len() <= MAX_POINTER_BYTES).then(|| fs::read_to_string(path).ok())?
 }
 
-fn read_text_in(folder: &Path, name: &str) -> Option<String> {
-    read_text(&folder.join(name))
+fn read_text_in(dir: &Path, name: &str) -> Option<String> {
+    read_text(&dir.join(name))
 }
 
 fn resolve_from(from: &Path, to: &str) -> Option<PathBuf> {
@@ -245,9 +245,9 @@ fn is_worktree_record(git: &Path) -> bool {
 }
 
 /// Returns the nearest repositories below a directory, excluding its own.
-pub(crate) fn repositories_below(folder: &Path, levels: usize) -> Vec<PathBuf> {
+pub(crate) fn repositories_below(dir: &Path, levels: usize) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    search_names(folder, levels, |place, level, name| {
+    search_names(dir, levels, |place, level, name| {
         if name == ".git" && level > 0 {
             found.push(place.join(name));
         }
@@ -275,12 +275,12 @@ fn nested_repositories(git: &Path) -> Vec<PathBuf> {
 /// Visits the names below a directory breadth-first. `look` returns whether to
 /// descend into an entry; `None` ends the search.
 pub(crate) fn search_names(
-    folder: &Path,
+    dir: &Path,
     levels: usize,
     mut look: impl FnMut(&Path, usize, &str) -> Option<bool>,
 ) {
-    let (mut names, mut folders) = (MAX_SEARCHED_NAMES, MAX_SEARCHED_DIRS);
-    let mut places = vec![folder.to_owned()];
+    let (mut names, mut dirs) = (MAX_SEARCHED_NAMES, MAX_SEARCHED_DIRS);
+    let mut places = vec![dir.to_owned()];
     for level in 0..=levels {
         let mut deeper = Vec::new();
         for place in places {
@@ -294,12 +294,12 @@ pub(crate) fn search_names(
                 let name = name.to_str().unwrap_or_default();
                 let Some(goes_on) = look(&place, level, name) else { return };
                 if goes_on
-                    && folders > 0
+                    && dirs > 0
                     && level < levels
                     && !SKIPPED_DIRS.contains(&name)
                     && entry.file_type().is_ok_and(|kind| kind.is_dir())
                 {
-                    folders -= 1;
+                    dirs -= 1;
                     deeper.push(entry.path());
                 }
             }

@@ -74,8 +74,8 @@ impl RuleSet {
             ..PendingSecrets::default()
         };
         let mut paths = Vec::new();
-        if let Some(folder) = &self.places.workspace {
-            search_names(folder, MAX_SEARCH_DEPTH, |place, _, name| {
+        if let Some(dir) = &self.places.workspace {
+            search_names(dir, MAX_SEARCH_DEPTH, |place, _, name| {
                 if awaited.matches_name(name) {
                     paths.push(place.join(name));
                 }

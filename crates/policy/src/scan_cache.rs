@@ -137,10 +137,10 @@ impl FsScanCache {
     }
 
     /// Whether a directory is empty.
-    pub(crate) fn is_empty_dir(&self, folder: &Path) -> bool {
+    pub(crate) fn is_empty_dir(&self, dir: &Path) -> bool {
         let look =
             |path: &Path| std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
-        self.with_entries(|seen| cached_flag(&mut seen.empty_dirs, folder, look))
+        self.with_entries(|seen| cached_flag(&mut seen.empty_dirs, dir, look))
     }
 
     /// Whether a path is a directory.

@@ -72,12 +72,12 @@ pub fn suggest_profile(observed: &[ObservedCall], profile: &str, name: &str) -> 
         let is_command = call.effects.iter().any(runs);
         // Effects of a command on anything but files are covered by the
         // command.
-        let is_told = |effect: &&(String, String)| {
+        let is_reported = |effect: &&(String, String)| {
             !is_command || runs(effect) || effect.0.starts_with("file:")
         };
-        let told = call.effects.iter().filter(is_told);
+        let shown = call.effects.iter().filter(is_reported);
         let mut wanted_here: BTreeMap<SuggestedRule, BTreeSet<String>> = BTreeMap::new();
-        for (scope, resource) in told.filter(|(scope, _)| is_about(&call.rule, scope)) {
+        for (scope, resource) in shown.filter(|(scope, _)| is_about(&call.rule, scope)) {
             for one in suggested_rules(&call.rule, scope, resource) {
                 wanted_here.entry(one).or_default().insert(resource.clone());
             }
@@ -121,9 +121,9 @@ fn describe_tally(SuggestionTally { count, approved, .. }: &SuggestionTally) -> 
 
 /// Returns patterns for the files, or one for their whole directory if there
 /// are many and it is not too broad.
-fn path_patterns(folder: &str, files: &BTreeSet<String>) -> String {
-    if files.len() >= DIRECTORY_THRESHOLD && !is_broad_directory(Path::new(folder)) {
-        return yaml_quoted(&format!("{}/**", escape_glob(folder)));
+fn path_patterns(dir: &str, files: &BTreeSet<String>) -> String {
+    if files.len() >= DIRECTORY_THRESHOLD && !is_broad_directory(Path::new(dir)) {
+        return yaml_quoted(&format!("{}/**", escape_glob(dir)));
     }
     let files = files.iter().take(MAX_FILES).map(|file| yaml_quoted(&escape_glob(file)));
     files.collect::<Vec<_>>().join(", ")
@@ -131,13 +131,13 @@ fn path_patterns(folder: &str, files: &BTreeSet<String>) -> String {
 
 /// Whether a directory is the root, a home directory, a directory for temporary
 /// files, or contains one of these or the current directory.
-fn is_broad_directory(folder: &Path) -> bool {
+fn is_broad_directory(dir: &Path) -> bool {
     let here = std::env::current_dir().ok();
     let own = [std::env::home_dir(), Some(std::env::temp_dir()), here];
     let shared = ["/tmp", "/var/tmp", "/dev/shm"].map(Path::new);
-    folder.components().count() <= 3
-        || own.iter().flatten().any(|place| place.starts_with(folder))
-        || shared.iter().any(|place| place.starts_with(folder))
+    dir.components().count() <= 3
+        || own.iter().flatten().any(|place| place.starts_with(dir))
+        || shared.iter().any(|place| place.starts_with(dir))
 }
 
 /// Whether a rule is about this scope. The rules of a command are about its
@@ -157,7 +157,7 @@ fn suggested_rules(rule: &str, scope: &str, resource: &str) -> Vec<SuggestedRule
         (_, "*") => vec![(scope.to_owned(), Vec::new())],
         ("terminal", command) => command_rules(rule, command),
         ("file" | "git", path) => match path.rsplit_once('/') {
-            Some((folder, _)) => one(FILES_KEY, folder.to_owned()),
+            Some((dir, _)) => one(FILES_KEY, dir.to_owned()),
             None => one("paths", escape_glob(path)),
         },
         ("network" | "browser", host) => one("hosts", escape_glob(host)),

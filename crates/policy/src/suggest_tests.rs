@@ -163,12 +163,12 @@ fn nobody_is_told_to_open_a_whole_home() {
 
 #[test]
 fn a_folder_is_proposed_for_many_of_its_files_only() {
-    let folder = |folder: &str, files: usize| {
-        let path = |number| asked("file:write", &format!("{folder}/f{number}"));
+    let dir = |dir: &str, files: usize| {
+        let path = |number| asked("file:write", &format!("{dir}/f{number}"));
         suggest(&(0..files).map(path).collect::<Vec<_>>(), "default").unwrap()
     };
-    assert!(folder("/srv/team/notes", 5).contains("[\"/srv/team/notes/**\"]"));
-    let few = folder("/srv/team/notes", 3);
+    assert!(dir("/srv/team/notes", 5).contains("[\"/srv/team/notes/**\"]"));
+    let few = dir("/srv/team/notes", 3);
     assert!(few.contains("[\"/srv/team/notes/f0\", \"/srv/team/notes/f1\""), "{few}");
     assert!(!few.contains('*'), "{few}");
     // Never a home, a place for what is temporary, or what is above this one.
@@ -177,7 +177,7 @@ fn a_folder_is_proposed_for_many_of_its_files_only() {
     let above = here.ancestors().skip(1).map(|place| place.to_string_lossy().into_owned());
     let fixed = ["/tmp", "/var/tmp", "/home/other", ""].map(str::to_owned);
     for place in above.chain(fixed).chain([home.to_string_lossy().into_owned()]) {
-        let yaml = folder(place.trim_end_matches('/'), 9);
+        let yaml = dir(place.trim_end_matches('/'), 9);
         assert!(!yaml.contains('*'), "{place}: {yaml}");
     }
 }

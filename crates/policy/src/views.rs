@@ -178,14 +178,14 @@ impl PermissionPolicy {
         }
         // A path in a hidden directory needs no view.
         opened.retain(|path| !path.ancestors().any(|above| hidden.contains(above)));
-        let view = |folder: &Path| {
-            let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(MAX_ENTRIES);
+        let view = |dir: &Path| {
+            let entries = fs::read_dir(dir).into_iter().flatten().flatten().take(MAX_ENTRIES);
             let mut open: Vec<PathBuf> = entries
                 .map(|entry| entry.path())
                 .filter(|path| !hidden.contains(path.as_path()))
                 .collect();
             open.sort();
-            PartialDir { folder: folder.to_owned(), open }
+            PartialDir { dir: dir.to_owned(), open }
         };
         opened.into_iter().map(view).collect()
     }

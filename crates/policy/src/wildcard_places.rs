@@ -21,19 +21,19 @@ pub(crate) fn expand_wildcard(pattern: &str) -> Vec<PathBuf> {
     let mut found = vec![PathBuf::from("/")];
     for part in pattern.trim_end_matches("/**").split('/').filter(|part| !part.is_empty()) {
         if !part.contains(['*', '[', '\\', '?']) {
-            found.iter_mut().for_each(|folder| folder.push(part));
+            found.iter_mut().for_each(|dir| dir.push(part));
             continue;
         }
         // Usually the directory does not exist, and there is nothing to match.
-        found.retain(|folder| folder.is_dir());
+        found.retain(|dir| dir.is_dir());
         if found.is_empty() {
             return found;
         }
         let Some(part) = GlobPart::parse(part) else { return Vec::new() };
-        let step = |folder: &PathBuf| -> Vec<PathBuf> {
-            let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let step = |dir: &PathBuf| -> Vec<PathBuf> {
+            let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
             let names = entries.map(|entry| entry.file_name());
-            names.filter(|name| part.matches(name)).map(|name| folder.join(name)).collect()
+            names.filter(|name| part.matches(name)).map(|name| dir.join(name)).collect()
         };
         found = found.iter().flat_map(step).collect();
     }

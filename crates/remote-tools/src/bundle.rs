@@ -86,12 +86,12 @@ impl ProgramBundle {
     }
 
     /// Loads or creates the stripped copy and the hash in a cache directory.
-    fn load_or_fill_cache(&mut self, folder: &Path) -> io::Result<()> {
-        let (slim, noted) = (folder.join(PROGRAM_NAME), folder.join("hash"));
+    fn load_or_fill_cache(&mut self, dir: &Path) -> io::Result<()> {
+        let (slim, noted) = (dir.join(PROGRAM_NAME), dir.join("hash"));
         let known = fs::read_to_string(&noted).ok();
         if known.is_none() {
-            fs::create_dir_all(folder)?;
-            folder.parent().into_iter().for_each(|parent| remove_stale_copies(parent, folder));
+            fs::create_dir_all(dir)?;
+            dir.parent().into_iter().for_each(|parent| remove_stale_copies(parent, dir));
             self.strip_program(&slim);
         }
         if let Some(program) = self.files.first_mut().filter(|_| slim.is_file()) {
@@ -101,7 +101,7 @@ impl ProgramBundle {
             Some(known) => known,
             None => {
                 let hash = self.content_hash()?;
-                let mut file = tempfile::NamedTempFile::new_in(folder)?;
+                let mut file = tempfile::NamedTempFile::new_in(dir)?;
                 file.write_all(hash.as_bytes())?;
                 file.persist(&noted).map_err(|error| error.error)?;
                 hash
@@ -208,15 +208,15 @@ fn mapped_libraries(maps: &str) -> Vec<PathBuf> {
 /// Returns the symlinks to a library in its directory: programs may load it by
 /// one of these names.
 fn library_aliases(library: &Path) -> Vec<String> {
-    let Some(folder) = library.parent() else { return Vec::new() };
+    let Some(dir) = library.parent() else { return Vec::new() };
     let stem = library.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let stem = stem.split(['-', '.']).next().unwrap_or_default();
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries
         .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()))
         .filter_map(|entry| entry.file_name().into_string().ok())
         .filter(|name| name.starts_with(stem) && name.contains(".so."))
-        .filter(|name| fs::canonicalize(folder.join(name)).is_ok_and(|path| path == library))
+        .filter(|name| fs::canonicalize(dir.join(name)).is_ok_and(|path| path == library))
         .collect();
     names.sort();
     names

@@ -17,15 +17,15 @@ fn what_is_mapped_to_be_run_is_found() {
 
 #[test]
 fn a_library_is_also_known_by_the_names_of_its_links() {
-    let folder = tempfile::tempdir().unwrap();
-    let folder = fs::canonicalize(folder.path()).unwrap();
-    fs::create_dir_all(&folder).unwrap();
-    fs::write(folder.join("libm-2.31.so"), "x").unwrap();
-    fs::write(folder.join("libmvec.so.1"), "x").unwrap();
-    std::os::unix::fs::symlink("libm-2.31.so", folder.join("libm.so.6")).unwrap();
-    std::os::unix::fs::symlink("libmvec.so.1", folder.join("libm.so.9")).unwrap();
-    assert_eq!(library_aliases(&folder.join("libm-2.31.so")), ["libm.so.6"]);
-    fs::remove_dir_all(folder).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let dir = fs::canonicalize(dir.path()).unwrap();
+    fs::create_dir_all(&dir).unwrap();
+    fs::write(dir.join("libm-2.31.so"), "x").unwrap();
+    fs::write(dir.join("libmvec.so.1"), "x").unwrap();
+    std::os::unix::fs::symlink("libm-2.31.so", dir.join("libm.so.6")).unwrap();
+    std::os::unix::fs::symlink("libmvec.so.1", dir.join("libm.so.9")).unwrap();
+    assert_eq!(library_aliases(&dir.join("libm-2.31.so")), ["libm.so.6"]);
+    fs::remove_dir_all(dir).unwrap();
 }
 
 #[test]

@@ -220,14 +220,14 @@ impl RemoteToolHost {
         let bytes = STANDARD.decode(&attached.base64).map_err(|error| {
             ToolError::internal(format!("Cannot decode the attachment: {error}"))
         })?;
-        let folder = match self.attachments_dir.get() {
-            Some(folder) => folder,
+        let dir = match self.attachments_dir.get() {
+            Some(dir) => dir,
             None => {
                 let made = tempfile::tempdir().map_err(failed)?;
                 self.attachments_dir.get_or_init(|| made)
             }
         };
-        let mut file = tempfile::Builder::new().tempfile_in(folder.path()).map_err(failed)?;
+        let mut file = tempfile::Builder::new().tempfile_in(dir.path()).map_err(failed)?;
         file.write_all(&bytes).map_err(failed)?;
         let (_, path) = file.keep().map_err(|error| failed(error.error))?;
         Ok(Attachment { media_type: attached.media_type, path })
@@ -285,13 +285,13 @@ impl RemoteToolHost {
         {
             return Ok(Arc::clone(link));
         }
-        let hands = Arc::clone(self);
+        let tool_host = Arc::clone(self);
         let (sender, opened) = oneshot::channel();
         {
             let mut opening = self.opening.lock();
             while opening.try_join_next().is_some() {}
             opening.spawn(async move {
-                let _ = sender.send(hands.open_connection().await);
+                let _ = sender.send(tool_host.open_connection().await);
             });
         }
         let opened = cx.run_until_cancelled(opened).await?;

@@ -177,16 +177,16 @@ impl GrantExceptions for ClosedPaths {
 /// Returns a path, its siblings and what is below them.
 fn nearby_paths(real: &Path) -> Vec<PathBuf> {
     let mut found = vec![real.to_path_buf()];
-    let mut folders: VecDeque<PathBuf> = real.parent().map(Path::to_path_buf).into_iter().collect();
-    while let Some(folder) = folders.pop_front() {
-        let Ok(entries) = fs::read_dir(&folder) else { continue };
+    let mut dirs: VecDeque<PathBuf> = real.parent().map(Path::to_path_buf).into_iter().collect();
+    while let Some(dir) = dirs.pop_front() {
+        let Ok(entries) = fs::read_dir(&dir) else { continue };
         for entry in entries.flatten() {
             if found.len() >= MAX_QUERY_PATHS {
                 return found;
             }
             let path = entry.path();
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                folders.push_back(path.clone());
+                dirs.push_back(path.clone());
             }
             if path != real {
                 found.push(path);

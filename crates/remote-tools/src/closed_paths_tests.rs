@@ -27,21 +27,21 @@ fn closed(rules: &Arc<Rules>, home: &str, working: (&Path, &Path)) -> ClosedPath
 fn a_tree_is_asked_about_once() {
     let tree = tempfile::tempdir().unwrap();
     let tree = tree.path().canonicalize().unwrap();
-    for folder in 0..5 {
-        fs::create_dir_all(tree.join(format!("{folder}/shut"))).unwrap();
+    for dir in 0..5 {
+        fs::create_dir_all(tree.join(format!("{dir}/shut"))).unwrap();
         for file in 0..20 {
-            fs::write(tree.join(format!("{folder}/{file}")), "").unwrap();
+            fs::write(tree.join(format!("{dir}/{file}")), "").unwrap();
         }
     }
     let rules = Arc::new(Rules::default());
     let closed = closed(&rules, "/home/there", (Path::new("/named"), &tree));
-    for folder in 0..5 {
+    for dir in 0..5 {
         // Who walks meets the folder first.
-        assert!(!closed.denies(&Scope::FILE_READ, &tree.join(folder.to_string())));
+        assert!(!closed.denies(&Scope::FILE_READ, &tree.join(dir.to_string())));
         for file in 0..20 {
-            assert!(!closed.denies(&Scope::FILE_READ, &tree.join(format!("{folder}/{file}"))));
+            assert!(!closed.denies(&Scope::FILE_READ, &tree.join(format!("{dir}/{file}"))));
         }
-        assert!(closed.denies(&Scope::FILE_READ, &tree.join(format!("{folder}/shut"))));
+        assert!(closed.denies(&Scope::FILE_READ, &tree.join(format!("{dir}/shut"))));
     }
     assert_eq!(rules.asked.load(Ordering::Relaxed), 1);
     // The rules know it by another name.
@@ -92,12 +92,12 @@ fn what_is_led_to_is_protected_everywhere() {
 
 #[test]
 fn a_private_key_is_known_by_what_is_in_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let (key, certificate) = (folder.path().join("a.pem"), folder.path().join("b.pem"));
+    let dir = tempfile::tempdir().unwrap();
+    let (key, certificate) = (dir.path().join("a.pem"), dir.path().join("b.pem"));
     fs::write(&key, "-----BEGIN RSA PRIVATE KEY-----\n").unwrap();
     fs::write(&certificate, "-----BEGIN CERTIFICATE-----\n").unwrap();
     let rules = Arc::new(Rules::default());
-    let closed = closed(&rules, "/home/there", (folder.path(), folder.path()));
+    let closed = closed(&rules, "/home/there", (dir.path(), dir.path()));
     assert!(closed.is_closed_locally(&Scope::FILE_READ, &key, &key));
     assert!(!closed.is_closed_locally(&Scope::FILE_READ, &certificate, &certificate));
 }

@@ -85,8 +85,8 @@ impl GrantResolver {
     }
 }
 
-fn is_same_below(real: &Path, folder: &Path, rest: &Path) -> bool {
-    real.strip_prefix(folder).is_ok_and(|below| below == rest)
+fn is_same_below(real: &Path, dir: &Path, rest: &Path) -> bool {
+    real.strip_prefix(dir).is_ok_and(|below| below == rest)
 }
 
 /// Returns the canonical path. Deleting a symlink does not follow it.

@@ -28,9 +28,9 @@ fn links_may_stay_in_the_working_folder_and_nowhere_else() {
     let world = tempfile::tempdir().unwrap();
     let world = world.path().canonicalize().unwrap();
     let (work, out) = (world.join("work"), world.join("out"));
-    for folder in [&work, &out, &work.join("shut")] {
-        fs::create_dir_all(folder).unwrap();
-        fs::write(folder.join("file"), "x").unwrap();
+    for dir in [&work, &out, &work.join("shut")] {
+        fs::create_dir_all(dir).unwrap();
+        fs::write(dir.join("file"), "x").unwrap();
     }
     symlink("file", work.join("inside")).unwrap();
     symlink(out.join("file"), work.join("outside")).unwrap();

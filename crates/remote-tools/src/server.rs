@@ -117,8 +117,8 @@ impl ToolServer {
                     let outcome = outcome.and_then(to_outcome);
                     let outcome = outcome.unwrap_or_else(|error| RemoteOutcome::from(&error));
                     // A closed connection needs no response.
-                    let told = far.send_reply(&ServerMessage::Answer { id, outcome });
-                    if told.is_err_and(|error| error.kind() == io::ErrorKind::Other) {
+                    let shown = far.send_reply(&ServerMessage::Answer { id, outcome });
+                    if shown.is_err_and(|error| error.kind() == io::ErrorKind::Other) {
                         let error = ToolError::limit("The result is too long to send");
                         let outcome = RemoteOutcome::from(&error);
                         let _ = far.send_reply(&ServerMessage::Answer { id, outcome });

@@ -15,11 +15,11 @@ const NO_UNDO_NOTE: &str = "`hermes undo` does not cover changes made on a remot
 
 /// Returns the tool, running on the remote host. It is described, checked and
 /// judged locally; only the work is done there.
-pub fn remote_tool(tool: Arc<dyn DynTool>, hands: Arc<RemoteToolHost>) -> Arc<dyn DynTool> {
+pub fn remote_tool(tool: Arc<dyn DynTool>, tool_host: Arc<RemoteToolHost>) -> Arc<dyn DynTool> {
     // Its changes are remote: no local files are checkpointed for it, least of
     // all those that happen to have the same names.
     let spec = tool.spec().clone().reports_changes();
-    Arc::new(RemoteHostTool { tool, host: hands, spec })
+    Arc::new(RemoteHostTool { tool, host: tool_host, spec })
 }
 
 struct RemoteHostTool {
@@ -67,13 +67,13 @@ impl BoundCall for RemoteBoundCall {
     }
 
     fn run(self: Box<Self>, cx: ToolContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
-        let Self { bound, arguments, host: hands } = *self;
-        if hands.reads_local_only(&bound.effects(&cx.working_dir)) {
+        let Self { bound, arguments, host: tool_host } = *self;
+        if tool_host.reads_local_only(&bound.effects(&cx.working_dir)) {
             return bound.run(cx);
         }
         Box::pin(async move {
-            let (output, changed) = hands.call(bound, &arguments, &cx).await?;
-            if changed && hands.take_undo_warning() {
+            let (output, changed) = tool_host.call(bound, &arguments, &cx).await?;
+            if changed && tool_host.take_undo_warning() {
                 return Ok(with_undo_note(output));
             }
             Ok(output)

@@ -36,8 +36,8 @@ fn grants_and_odd_paths_survive_the_trip() {
     let grants = Grants::new(
         effects.iter().map(|effect| Grant { effect: effect.clone(), real_path: None }).collect(),
     );
-    let told = serde_json::to_string(&GrantedEffect::from_grants(&grants)).unwrap();
-    let back: Option<Vec<GrantedEffect>> = serde_json::from_str(&told).unwrap();
+    let shown = serde_json::to_string(&GrantedEffect::from_grants(&grants)).unwrap();
+    let back: Option<Vec<GrantedEffect>> = serde_json::from_str(&shown).unwrap();
     let back: Vec<Effect> = back.unwrap().into_iter().map(Effect::from).collect();
     assert_eq!(back, effects);
     assert!(GrantedEffect::from_grants(&Grants::allow_all()).is_none());

@@ -73,9 +73,9 @@ impl InterpreterProcess {
             tokio::select! {
                 biased;
                 event = events.recv() => match event {
-                    Some(DriverEvent::Message(told)) => if let Some(version) = told.ready {
+                    Some(DriverEvent::Message(shown)) => if let Some(version) = shown.ready {
                         let name = self.spec.language.name();
-                        let program = told.program.unwrap_or_default();
+                        let program = shown.program.unwrap_or_default();
                         let _ = self.version.set(format!("{name} {version} ({program})"));
                         ready = true;
                     },
@@ -155,9 +155,9 @@ impl InterpreterProcess {
                     let Some(event) = event else {
                         return (RunEnd::Exited(self.wait_exit().await), stop);
                     };
-                    if let Some(told) = gathered.handle_event(event, question) {
+                    if let Some(shown) = gathered.handle_event(event, question) {
                         gathered.wait_stderr_flushed(&mut events, question).await;
-                        return (RunEnd::Answered(told), stop);
+                        return (RunEnd::Answered(shown), stop);
                     }
                     continue;
                 }
@@ -166,11 +166,11 @@ impl InterpreterProcess {
                     continue;
                 }
                 exit = self.wait_exit() => {
-                    let mut told = None;
-                    drain_events(&mut events, |event| told = gathered.handle_event(event, question).or(told.take()))
+                    let mut shown = None;
+                    drain_events(&mut events, |event| shown = gathered.handle_event(event, question).or(shown.take()))
                         .await;
                     // It may have responded before it exited.
-                    return (told.map_or(RunEnd::Exited(exit), RunEnd::Answered), stop);
+                    return (shown.map_or(RunEnd::Exited(exit), RunEnd::Answered), stop);
                 }
                 () = cx.cancel.cancelled(), if stop.is_none() => StopReason::Cancelled,
                 () = tokio::time::sleep_until(until.into()) => StopReason::Timeout,
@@ -235,8 +235,8 @@ impl RunArtifacts {
         question: &CodeRequest<'_>,
     ) -> Option<Box<DriverMessage>> {
         match event {
-            DriverEvent::Message(told) => {
-                (told.done == Some(question.id) || told.is_garbled).then_some(told)
+            DriverEvent::Message(shown) => {
+                (shown.done == Some(question.id) || shown.is_garbled).then_some(shown)
             }
             DriverEvent::Image(drawn) => {
                 self.save_image(&drawn, question.image_dir);
@@ -249,11 +249,11 @@ impl RunArtifacts {
         }
     }
 
-    fn save_image(&mut self, drawn: &ReceivedImage, folder: &Path) {
+    fn save_image(&mut self, drawn: &ReceivedImage, dir: &Path) {
         if self.images.len() >= MAX_IMAGES {
             return;
         }
-        match drawn.save(folder) {
+        match drawn.save(dir) {
             Ok(picture) => self.images.push(picture),
             Err(error) => self.notes.push(format!("Cannot save an image: {error}")),
         }
@@ -280,8 +280,8 @@ impl RunArtifacts {
 impl ReplResult {
     fn apply_end(&mut self, end: RunEnd, stop: Option<StopReason>, question: &CodeRequest<'_>) {
         let seconds = question.timeout.as_secs_f64();
-        let told = match end {
-            RunEnd::Answered(told) => *told,
+        let shown = match end {
+            RunEnd::Answered(shown) => *shown,
             RunEnd::Killed => {
                 self.status = ReplStatus::Ended;
                 let why = match stop {
@@ -311,15 +311,15 @@ impl ReplResult {
                 return;
             }
         };
-        self.value = told.value;
-        self.rows = told.rows;
-        self.exit_code = told.status;
-        self.error = told.error;
-        self.notes.extend(told.note);
+        self.value = shown.value;
+        self.rows = shown.rows;
+        self.exit_code = shown.status;
+        self.error = shown.error;
+        self.notes.extend(shown.note);
         // A shell whose program was stopped may report success.
-        let was_interrupted = match told.status {
+        let was_interrupted = match shown.status {
             Some(status) => status == 130 || stop.is_some(),
-            None => told.interrupted,
+            None => shown.interrupted,
         };
         self.status = match (stop, was_interrupted, &self.error) {
             (Some(StopReason::Timeout), true, _) => {
@@ -331,7 +331,7 @@ impl ReplResult {
             }
             (_, true, _) => ReplStatus::Interrupted,
             (_, false, Some(_)) => ReplStatus::Error,
-            (_, false, None) if told.status.is_some_and(|status| status != 0) => ReplStatus::Error,
+            (_, false, None) if shown.status.is_some_and(|status| status != 0) => ReplStatus::Error,
             (_, false, None) => ReplStatus::Ok,
         };
     }
@@ -342,8 +342,8 @@ fn strip_shell_noise(text: &str, code: &str) -> String {
     // With `set -x`, the shell traces the command that runs the code; traces of
     // the code itself are one level deeper.
     let quoted = code.replace('\'', r"'\''");
-    let told = [format!("+ eval '{quoted}'\n"), format!("+ eval {code}\n")];
-    let at = told.iter().find_map(|told| Some((text.find(told.as_str())?, told.len())));
+    let shown = [format!("+ eval '{quoted}'\n"), format!("+ eval {code}\n")];
+    let at = shown.iter().find_map(|shown| Some((text.find(shown.as_str())?, shown.len())));
     let (before, text) = match at {
         Some((at, length)) => {
             let (before, rest) = text.split_at(at);

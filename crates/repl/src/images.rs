@@ -29,13 +29,13 @@ pub(crate) struct ReceivedImage {
 
 impl ReceivedImage {
     /// Saves the image in a directory, under an unused name.
-    pub(crate) fn save(&self, folder: &Path) -> io::Result<SavedImage> {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    pub(crate) fn save(&self, dir: &Path) -> io::Result<SavedImage> {
+        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
         let kind = if self.kind == "figure" { "figure" } else { "image" };
         let known = ["png", "jpg", "svg"].into_iter().find(|known| *known == self.extension);
         let extension = known.unwrap_or("bin");
         for number in 1..MAX_IMAGES_PER_DIR {
-            let path = folder.join(format!("{kind}-{number}.{extension}"));
+            let path = dir.join(format!("{kind}-{number}.{extension}"));
             match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
                 Ok(mut file) => {
                     let written = file.write_all(&self.bytes);

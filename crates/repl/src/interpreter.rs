@@ -301,11 +301,11 @@ impl PartialMessage {
     fn into_event(&mut self) -> Option<DriverEvent> {
         let message = std::mem::take(&mut self.message);
         // An unreadable message must still end the wait.
-        let told: DriverMessage =
+        let shown: DriverMessage =
             surrogates::from_slice_lossy(&message).unwrap_or_else(|_| DriverMessage::unreadable());
-        let Some(kind) = told.file else { return Some(DriverEvent::Message(Box::new(told))) };
+        let Some(kind) = shown.file else { return Some(DriverEvent::Message(Box::new(shown))) };
         let bytes = std::mem::take(&mut self.image);
-        let extension = told.extension.unwrap_or_default();
+        let extension = shown.extension.unwrap_or_default();
         // Drops a truncated image.
         (bytes.len() < MAX_IMAGE_BYTES).then_some(DriverEvent::Image(ReceivedImage {
             kind,

@@ -49,7 +49,7 @@ pub(crate) fn find_breach(
     let written = then.write.iter().all(|path| is_covered(&now.write, path));
     // In a partial directory, the process sees only what was exposed then.
     let is_out_of_view = |path: &Path| {
-        let views = then.partial_dirs.iter().filter(|view| path.starts_with(&view.folder));
+        let views = then.partial_dirs.iter().filter(|view| path.starts_with(&view.dir));
         views.into_iter().any(|view| !is_covered(&view.open, path))
     };
     let is_closed = |path: &Path| is_covered(&then.hidden, path) || is_out_of_view(path);

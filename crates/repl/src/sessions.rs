@@ -318,7 +318,7 @@ impl InterpreterSlot {
             state.runs += 1;
             state.runs
         };
-        let folder = image_dir(&ask.jobs, key);
+        let dir = image_dir(&ask.jobs, key);
         let left = until.saturating_duration_since(Instant::now());
         let question = CodeRequest {
             id,
@@ -327,7 +327,7 @@ impl InterpreterSlot {
             // A slow startup leaves the code at least half of the timeout.
             timeout: left.max(timeout / 2),
             limits: &ask.limits,
-            image_dir: &folder,
+            image_dir: &dir,
         };
         let mut answer = interpreter.execute(&question, cx).await;
         notes.append(&mut answer.notes);

@@ -112,8 +112,8 @@ impl InterpreterLauncher<'_> {
         };
         if confinement.is_some() && !environment.contains_key(OsStr::new("MPLCONFIGDIR")) {
             // The default directory is not writable.
-            let folder = self.jobs.scratch(cx.session.id())?.join("matplotlib");
-            environment.insert("MPLCONFIGDIR".into(), folder.into());
+            let dir = self.jobs.scratch(cx.session.id())?.join("matplotlib");
+            environment.insert("MPLCONFIGDIR".into(), dir.into());
         }
         let memory = self.limits.memory.unwrap_or_default() / 1024;
         Ok(CommandSpec {

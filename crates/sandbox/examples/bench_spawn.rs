@@ -16,8 +16,8 @@ const ROUNDS: usize = 1000;
 const MEGABYTE: usize = 1 << 20;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let folder = tempfile::tempdir()?;
-    let root = folder.path().canonicalize()?;
+    let dir = tempfile::tempdir()?;
+    let root = dir.path().canonicalize()?;
     fs::write(root.join(".env"), "x")?;
     let plain = Confinement {
         read: ["/usr", "/bin", "/lib", "/lib64", "/etc", "/opt"].map(PathBuf::from).to_vec(),

@@ -269,8 +269,8 @@ fn mask_arguments(mounts: &[MountAction], write: &[PathBuf]) -> Vec<OsString> {
                 }
                 // Writable trees in the directory go on top of the exposed
                 // paths.
-                let folder = PathBuf::from(name(path));
-                for tree in write.iter().filter(|tree| tree.starts_with(&folder)) {
+                let dir = PathBuf::from(name(path));
+                for tree in write.iter().filter(|tree| tree.starts_with(&dir)) {
                     arguments.extend(["--bind-try".into(), tree.into(), tree.into()]);
                 }
                 arguments.extend(["--remount-ro".into(), name(path)]);

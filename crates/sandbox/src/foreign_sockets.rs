@@ -89,11 +89,11 @@ fn resolve_relative(sockets: Vec<UnixSocketRow>) -> Vec<UnixSocketRow> {
         return found;
     }
     for process in proc_dirs() {
-        let Ok(folder) = fs::read_link(process.join("cwd")) else { continue };
+        let Ok(dir) = fs::read_link(process.join("cwd")) else { continue };
         for inode in sockets_in_proc_dir(&process) {
             let own = sockets.iter().filter(|socket| socket.inode == inode);
             found.extend(own.map(|socket| UnixSocketRow {
-                path: folder.join(&socket.path),
+                path: dir.join(&socket.path),
                 inode,
                 is_listening: socket.is_listening,
             }));
@@ -182,14 +182,14 @@ fn is_permitted(path: &Path, confinement: &Confinement) -> bool {
         return true;
     }
     let name = path.file_name().map(OsStr::to_string_lossy).unwrap_or_default();
-    let folder = path.parent().and_then(Path::file_name).map(OsStr::to_string_lossy);
-    let folder = folder.unwrap_or_default();
+    let dir = path.parent().and_then(Path::file_name).map(OsStr::to_string_lossy);
+    let dir = dir.unwrap_or_default();
     confinement.services.iter().any(|service| match service {
         HostService::Keys => {
             name.starts_with("S.gpg-agent")
                 || name == "S.keyboxd"
-                || (name.starts_with("agent.") && folder.starts_with("ssh-"))
-                || (name == "ssh" && folder.starts_with("keyring"))
+                || (name.starts_with("agent.") && dir.starts_with("ssh-"))
+                || (name == "ssh" && dir.starts_with("keyring"))
                 || env::var_os("SSH_AUTH_SOCK")
                     .and_then(|named| fs::canonicalize(named).ok())
                     .is_some_and(|named| named == path)

@@ -52,10 +52,10 @@ fn a_service_opens_its_own_sockets_only() {
 
 #[test]
 fn a_program_that_starts_to_listen_later_is_noticed() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let held = Confinement::default();
     let (mut sockets, _) = ForeignSockets::scan(&held);
-    let path = folder.path().canonicalize().unwrap().join("late.sock");
+    let path = dir.path().canonicalize().unwrap().join("late.sock");
     let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
     let listed: Vec<_> = read_table().into_iter().filter(|it| it.path == path).collect();
     let [UnixSocketRow { inode, .. }] = listed[..] else { panic!("{listed:?}") };
@@ -68,13 +68,13 @@ fn a_program_that_starts_to_listen_later_is_noticed() {
 
 #[test]
 fn a_socket_with_a_relative_name_is_found_where_its_owner_is() {
-    let folder = tempfile::tempdir().unwrap();
-    let folder = folder.path().canonicalize().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path().canonicalize().unwrap();
     let script = "import socket, sys; s = socket.socket(socket.AF_UNIX); s.bind('near.sock'); \
                   s.listen(); print('ready', flush=True); sys.stdin.read()";
     let owner = std::process::Command::new("python3")
         .args(["-c", script])
-        .current_dir(&folder)
+        .current_dir(&dir)
         .stdin(std::process::Stdio::piped())
         .stdout(std::process::Stdio::piped())
         .spawn();
@@ -87,5 +87,5 @@ fn a_socket_with_a_relative_name_is_found_where_its_owner_is() {
     let (_, paths) = ForeignSockets::scan(&Confinement::default());
     drop(owner.stdin.take());
     owner.wait().unwrap();
-    assert!(paths.contains(&folder.join("near.sock")), "{paths:?}");
+    assert!(paths.contains(&dir.join("near.sock")), "{paths:?}");
 }

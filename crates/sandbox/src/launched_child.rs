@@ -55,7 +55,7 @@ impl LaunchSpec {
         // may have put a program of that name.
         let said = self.environment.get(OsStr::new("PATH")).filter(|path| !path.is_empty());
         let search = said.unwrap_or(&usual);
-        env::split_paths(search).map(|folder| c_string(folder.join(program).as_os_str())).collect()
+        env::split_paths(search).map(|dir| c_string(dir.join(program).as_os_str())).collect()
     }
 
     /// Returns the limits on file locks that tag the child with its job.

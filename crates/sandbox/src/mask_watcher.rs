@@ -130,13 +130,13 @@ impl MaskPlan {
             self.masks.keys().chain(&self.pending_secrets.paths).chain(self.forbidden.paths());
         let nearest = |path: &PathBuf| {
             let mut above = path.ancestors().skip(1);
-            above.find(|folder| folder.is_dir()).map(Path::to_owned)
+            above.find(|dir| dir.is_dir()).map(Path::to_owned)
         };
-        let mut folders: Vec<PathBuf> = named.filter_map(nearest).collect();
-        folders.extend(self.pending_secrets.dirs.iter().cloned());
-        folders.sort();
-        folders.dedup();
-        folders
+        let mut dirs: Vec<PathBuf> = named.filter_map(nearest).collect();
+        dirs.extend(self.pending_secrets.dirs.iter().cloned());
+        dirs.sort();
+        dirs.dedup();
+        dirs
     }
 
     /// Returns the mounts needed after something new appeared at `path`.
@@ -162,12 +162,12 @@ impl MaskWatcher {
         Ok(Self { inotify: file, directories: HashMap::new(), sandboxes: Vec::new() })
     }
 
-    fn watch(&mut self, folders: Vec<PathBuf>) -> std::io::Result<()> {
+    fn watch(&mut self, dirs: Vec<PathBuf>) -> std::io::Result<()> {
         let flags = WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::ONLYDIR;
-        for folder in folders {
-            match inotify::add_watch(&self.inotify, &folder, flags) {
+        for dir in dirs {
+            match inotify::add_watch(&self.inotify, &dir, flags) {
                 Ok(number) => {
-                    self.directories.insert(number, folder);
+                    self.directories.insert(number, dir);
                 }
                 // What this process may not read, its children may not either;
                 // the parent directory reports one that has just vanished.
@@ -199,7 +199,7 @@ impl MaskWatcher {
             let mut last = Vec::new();
             loop {
                 let all = self.sandboxes.iter().flat_map(|known| known.plan.watched_dirs());
-                let below: Vec<PathBuf> = all.filter(|folder| folder.starts_with(path)).collect();
+                let below: Vec<PathBuf> = all.filter(|dir| dir.starts_with(path)).collect();
                 if below == last || self.watch(below.clone()).is_err() {
                     break;
                 }
@@ -231,8 +231,8 @@ impl MaskWatcher {
     /// overflow.
     fn rescan(&mut self) {
         let mut paths: Vec<PathBuf> = Vec::new();
-        for folder in self.directories.values() {
-            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        for dir in self.directories.values() {
+            let entries = fs::read_dir(dir).into_iter().flatten().flatten();
             paths.extend(entries.map(|entry| entry.path()));
         }
         for path in paths {
@@ -261,9 +261,9 @@ fn run_watcher(file: &OwnedFd) {
             lookout.directories.remove(&event.wd());
             continue;
         }
-        let Some(folder) = lookout.directories.get(&event.wd()) else { continue };
+        let Some(dir) = lookout.directories.get(&event.wd()) else { continue };
         let Some(name) = event.file_name() else { continue };
-        let path = folder.join(OsStr::from_bytes(name.to_bytes()));
+        let path = dir.join(OsStr::from_bytes(name.to_bytes()));
         lookout.on_new_path(&path);
     }
 }

@@ -90,8 +90,8 @@ impl MountMasks {
         let mut allowed: Vec<PathBuf> = real_paths(&confinement.read);
         allowed.extend(write.iter().cloned());
 
-        for folder in &confinement.partial_dirs {
-            found.mask_partial_dir(folder, &write, &allowed);
+        for dir in &confinement.partial_dirs {
+            found.mask_partial_dir(dir, &write, &allowed);
         }
         for file in confinement.redacted.iter().filter(|file| file.is_file()) {
             // A file that cannot be redacted stays hidden.
@@ -134,7 +134,7 @@ impl MountMasks {
         }
         found.is_required = !found.masks.is_empty() || !found.partial_dirs.is_empty();
         // Inner directories first: mounting an outer one carries them along.
-        found.partial_dirs.sort_by_key(|(folder, _)| Reverse(folder.components().count()));
+        found.partial_dirs.sort_by_key(|(dir, _)| Reverse(dir.components().count()));
         for path in &confinement.frozen_nested {
             found.freeze_nested(path, &write);
         }
@@ -178,11 +178,11 @@ impl MountMasks {
         let covered = |path: &PathBuf| {
             let den = self.private_dir.iter().chain(&self.partial_dirs).map(|(den, _)| den);
             let hidden = self.masks.iter().filter(|(_, cover)| **cover == MaskKind::Hide);
-            den.chain(hidden.map(|(path, _)| path)).any(|folder| path.starts_with(folder))
+            den.chain(hidden.map(|(path, _)| path)).any(|dir| path.starts_with(dir))
         };
         self.sockets = sockets.into_iter().filter(|path| !covered(path)).collect();
         let write = real_paths(&confinement.write);
-        let held = |folder: &Path| matches!(self.masks.get(folder), Some(MaskKind::ReadOnly));
+        let held = |dir: &Path| matches!(self.masks.get(dir), Some(MaskKind::ReadOnly));
         for path in self.sockets.iter().filter(|path| !path.ancestors().any(held)) {
             self.pinned_parents.extend(renamable_parents(path, &write).map(Path::to_owned));
         }
@@ -215,30 +215,30 @@ impl MountMasks {
     /// Masks a directory except for what is exposed in it. Unlike the mask of a
     /// file, this one survives when entries are replaced.
     fn mask_partial_dir(&mut self, enclosed: &PartialDir, write: &[PathBuf], allowed: &[PathBuf]) {
-        let Ok(folder) = fs::canonicalize(&enclosed.folder) else { return };
-        if !allowed.iter().any(|tree| folder.starts_with(tree) || tree.starts_with(&folder)) {
+        let Ok(dir) = fs::canonicalize(&enclosed.dir) else { return };
+        if !allowed.iter().any(|tree| dir.starts_with(tree) || tree.starts_with(&dir)) {
             return;
         }
         let is_there = |path: &Path| fs::symlink_metadata(path).is_ok();
-        let is_in = |path: &&PathBuf| path.parent() == Some(&enclosed.folder) && is_there(path);
+        let is_in = |path: &&PathBuf| path.parent() == Some(&enclosed.dir) && is_there(path);
         let open = enclosed.open.iter().filter(is_in).filter_map(|path| path.file_name());
         if enclosed.open.len() > MAX_EXPOSED_PATHS {
             self.gaps.push(format!(
                 "{} has more than {MAX_EXPOSED_PATHS} entries; children see only the first ones",
-                folder.display()
+                dir.display()
             ));
         }
-        let open = open.take(MAX_EXPOSED_PATHS).map(|name| folder.join(name)).collect();
-        for above in renamable_parents(&folder, write) {
+        let open = open.take(MAX_EXPOSED_PATHS).map(|name| dir.join(name)).collect();
+        for above in renamable_parents(&dir, write) {
             self.masks.entry(above.to_owned()).or_insert(MaskKind::Pin);
         }
-        self.partial_dirs.push((folder, open));
+        self.partial_dirs.push((dir, open));
     }
 
     /// Whether the mask of a partial directory covers a path.
     fn is_in_partial_dir(&self, path: &Path) -> bool {
-        self.partial_dirs.iter().any(|(folder, open)| {
-            path.starts_with(folder) && !open.iter().any(|open| path.starts_with(open))
+        self.partial_dirs.iter().any(|(dir, open)| {
+            path.starts_with(dir) && !open.iter().any(|open| path.starts_with(open))
         })
     }
 
@@ -316,8 +316,8 @@ impl MountMasks {
             }
         }
         let mut covers = self.masks.clone();
-        for folder in &self.pinned_parents {
-            covers.entry(folder.clone()).or_insert(MaskKind::Pin);
+        for dir in &self.pinned_parents {
+            covers.entry(dir.clone()).or_insert(MaskKind::Pin);
         }
         for (path, cover) in &covers {
             let failed = |source| SandboxError::Path { path: path.clone(), source };
@@ -333,8 +333,8 @@ impl MountMasks {
         }
         // Exposed paths carry their masks along, even where a symlink leads
         // out.
-        for (folder, open) in &self.partial_dirs {
-            let own = |overlay: &&PreparedOverlay| overlay.target.parent() == Some(folder);
+        for (dir, open) in &self.partial_dirs {
+            let own = |overlay: &&PreparedOverlay| overlay.target.parent() == Some(dir);
             let plain = open.iter().filter(|path| !self.is_overlay(path));
             let mut kept: Vec<ExposedPath> = plain
                 .map(|path| ExposedPath::from_path(path, Vec::new()))
@@ -342,13 +342,13 @@ impl MountMasks {
             for overlay in self.overlays.iter().filter(own) {
                 kept.push(overlay.exposed_path()?);
             }
-            for (file, copy) in self.redacted.iter().filter(|(it, _)| it.parent() == Some(folder)) {
+            for (file, copy) in self.redacted.iter().filter(|(it, _)| it.parent() == Some(dir)) {
                 kept.push(ExposedPath { path: c_path(file)?, ..ExposedPath::from_copy(copy)? });
             }
             kept.truncate(MAX_EXPOSED_PATHS);
-            mounts.push(MountAction::PartialDirectory(c_path(folder)?, kept));
+            mounts.push(MountAction::PartialDirectory(c_path(dir)?, kept));
         }
-        let is_view = |folder: &Path| self.partial_dirs.iter().any(|(own, _)| own == folder);
+        let is_view = |dir: &Path| self.partial_dirs.iter().any(|(own, _)| own == dir);
         for overlay in &self.overlays {
             if !overlay.target.parent().is_some_and(is_view) && overlay.target.is_dir() {
                 mounts.push(MountAction::Bind(c_path(&overlay.staging)?, c_path(&overlay.target)?));
@@ -358,7 +358,7 @@ impl MountMasks {
             let mut kept = Vec::new();
             for path in own {
                 let mut above: Vec<&Path> =
-                    path.ancestors().skip(1).take_while(|folder| *folder != den).collect();
+                    path.ancestors().skip(1).take_while(|dir| *dir != den).collect();
                 above.reverse();
                 let above = above.into_iter().map(c_path).collect::<Result<_, _>>()?;
                 kept.push(ExposedPath {
@@ -406,9 +406,9 @@ impl MountMasks {
         if !write.iter().any(|tree| real.starts_with(tree)) {
             return;
         }
-        let is_of_repository = |folder: &&Path| folder.iter().any(|name| name == GIT_DIR);
-        for folder in real.ancestors().skip(1).take_while(is_of_repository) {
-            self.masks.entry(folder.to_owned()).or_insert(MaskKind::Pin);
+        let is_of_repository = |dir: &&Path| dir.iter().any(|name| name == GIT_DIR);
+        for dir in real.ancestors().skip(1).take_while(is_of_repository) {
+            self.masks.entry(dir.to_owned()).or_insert(MaskKind::Pin);
         }
         let entry = self.masks.entry(real).or_insert(MaskKind::ReadOnly);
         *entry = (*entry).max(MaskKind::ReadOnly);
@@ -418,10 +418,10 @@ impl MountMasks {
     fn mask_missing(&mut self, path: &Path, write: &[PathBuf]) -> Result<(), SandboxError> {
         let is_written = |path: &Path| write.iter().any(|tree| path.starts_with(tree));
         if fs::symlink_metadata(path).is_err() {
-            let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+            let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
                 return Ok(());
             };
-            let Ok(place) = fs::canonicalize(folder).map(|folder| folder.join(name)) else {
+            let Ok(place) = fs::canonicalize(dir).map(|dir| dir.join(name)) else {
                 return Ok(());
             };
             if !is_written(&place) {
@@ -515,8 +515,8 @@ impl MountMasks {
     /// Masks `path`, and pins the parent directories that a child could
     /// otherwise rename.
     fn add_mask(&mut self, path: &Path, cover: MaskKind, write: &[PathBuf]) {
-        for folder in renamable_parents(path, write) {
-            self.masks.entry(folder.to_owned()).or_insert(MaskKind::Pin);
+        for dir in renamable_parents(path, write) {
+            self.masks.entry(dir.to_owned()).or_insert(MaskKind::Pin);
         }
         let entry = self.masks.entry(path.to_owned()).or_insert(cover);
         *entry = (*entry).max(cover);
@@ -526,7 +526,7 @@ impl MountMasks {
     fn simplify(&mut self) {
         let all = self.masks.clone();
         self.masks.retain(|path, cover| {
-            !path.ancestors().skip(1).any(|folder| match all.get(folder) {
+            !path.ancestors().skip(1).any(|dir| match all.get(dir) {
                 Some(MaskKind::Hide) => true,
                 Some(MaskKind::ReadOnly) => *cover != MaskKind::Hide,
                 Some(MaskKind::Pin) | None => false,
@@ -583,8 +583,8 @@ fn renamable_parents<'a>(path: &'a Path, write: &[PathBuf]) -> impl Iterator<Ite
     let above = path.ancestors().skip(1);
     // The tree itself cannot be renamed, and its parents are out of the child's
     // reach.
-    above.take_while(move |folder| {
-        outermost.as_deref().is_some_and(|tree| tree != *folder && folder.starts_with(tree))
+    above.take_while(move |dir| {
+        outermost.as_deref().is_some_and(|tree| tree != *dir && dir.starts_with(tree))
     })
 }
 

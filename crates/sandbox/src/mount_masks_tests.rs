@@ -8,9 +8,9 @@ fn confinement(read: &[&Path], write: &[&Path]) -> Confinement {
 }
 
 fn folder() -> (tempfile::TempDir, PathBuf) {
-    let folder = tempfile::tempdir().unwrap();
-    let real = folder.path().canonicalize().unwrap();
-    (folder, real)
+    let dir = tempfile::tempdir().unwrap();
+    let real = dir.path().canonicalize().unwrap();
+    (dir, real)
 }
 
 #[test]
@@ -76,9 +76,9 @@ fn a_placeholder_that_was_filled_stays() {
 #[test]
 fn a_hidden_socket_is_covered_wherever_it_is() {
     let (_keep, root) = folder();
-    let folder = root.join("run/user");
-    fs::create_dir_all(&folder).unwrap();
-    let _listener = std::os::unix::net::UnixListener::bind(folder.join("agent")).unwrap();
+    let dir = root.join("run/user");
+    fs::create_dir_all(&dir).unwrap();
+    let _listener = std::os::unix::net::UnixListener::bind(dir.join("agent")).unwrap();
     let mut wanted = confinement(&[], &[]);
     wanted.hidden = vec![root.join("run")];
     assert!(MountMasks::plan(&wanted, true).unwrap().is_required);

@@ -32,8 +32,8 @@ impl Fixture {
 
     fn changes(&self) -> Vec<(String, OverlayChangeKind)> {
         let changes = self.store.diff(&self.entry()).unwrap();
-        let told = |change: OverlayChange| (change.path.display().to_string(), change.kind);
-        changes.into_iter().map(told).collect()
+        let shown = |change: OverlayChange| (change.path.display().to_string(), change.kind);
+        changes.into_iter().map(shown).collect()
     }
 }
 

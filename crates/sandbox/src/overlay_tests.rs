@@ -2,8 +2,8 @@ use super::*;
 
 #[test]
 fn a_link_of_a_child_in_the_upper_layer_leads_nowhere() {
-    let folder = tempfile::tempdir().unwrap();
-    let (upper, outside) = (folder.path().join("upper"), folder.path().join("outside"));
+    let dir = tempfile::tempdir().unwrap();
+    let (upper, outside) = (dir.path().join("upper"), dir.path().join("outside"));
     for directory in [&upper, &outside] {
         fs::create_dir(directory).unwrap();
     }

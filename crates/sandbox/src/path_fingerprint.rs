@@ -60,12 +60,12 @@ impl PathFingerprint {
     }
 
     fn from_paths(paths: impl Iterator<Item = PathBuf>) -> Self {
-        let mut folders: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
+        let mut dirs: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
         for path in paths {
-            let folder = path.parent().unwrap_or(&path).to_owned();
-            folders.entry(folder).or_default().push(path);
+            let dir = path.parent().unwrap_or(&path).to_owned();
+            dirs.entry(dir).or_default().push(path);
         }
-        Self { directories: folders.into_iter().map(DirFingerprint::read).collect() }
+        Self { directories: dirs.into_iter().map(DirFingerprint::read).collect() }
     }
 
     /// Whether any path was replaced, created or removed. Editors and git
@@ -105,9 +105,9 @@ impl DirFingerprint {
 
 impl DirStamp {
     /// Returns `None` if the directory does not exist, or changed just now.
-    fn read(folder: &Path) -> Option<Self> {
+    fn read(dir: &Path) -> Option<Self> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok()?;
-        let about = fs::metadata(folder).ok()?;
+        let about = fs::metadata(dir).ok()?;
         let (seconds, nanos) = (about.ctime(), about.ctime_nsec());
         let then = Duration::new(u64::try_from(seconds).ok()?, u32::try_from(nanos).ok()?);
         let is_settled = now.checked_sub(then).is_some_and(|age| age >= MIN_CTIME_AGE);

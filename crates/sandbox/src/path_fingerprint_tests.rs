@@ -4,20 +4,20 @@ use std::thread::sleep;
 use super::*;
 
 struct Place {
-    folder: tempfile::TempDir,
+    dir: tempfile::TempDir,
 }
 
 impl Place {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir().unwrap();
         for name in ["a", "b"] {
-            fs::write(folder.path().join(name), name).unwrap();
+            fs::write(dir.path().join(name), name).unwrap();
         }
-        Self { folder }
+        Self { dir }
     }
 
     fn at(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.dir.path().join(name)
     }
 
     fn watch(&self, names: &[&str]) -> PathFingerprint {
@@ -46,10 +46,10 @@ fn whatever_becomes_of_a_file_is_noticed() {
             fs::rename(place.at("x"), place.at("b")).unwrap();
         }),
         ("another folder", |place| {
-            let other = place.folder.path().with_extension("other");
+            let other = place.dir.path().with_extension("other");
             fs::create_dir(&other).unwrap();
-            fs::rename(place.folder.path(), other.join("old")).unwrap();
-            fs::create_dir(place.folder.path()).unwrap();
+            fs::rename(place.dir.path(), other.join("old")).unwrap();
+            fs::create_dir(place.dir.path()).unwrap();
             fs::remove_dir_all(other).unwrap();
         }),
     ];

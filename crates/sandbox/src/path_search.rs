@@ -31,8 +31,8 @@ pub(crate) fn first_missing(path: &Path) -> Option<(PathBuf, PathBuf)> {
 pub(crate) fn appeared_secrets(awaited: &PendingSecrets) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> =
         awaited.paths.iter().filter(|path| path.exists()).cloned().collect();
-    for folder in &awaited.dirs {
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    for dir in &awaited.dirs {
+        let entries = fs::read_dir(dir).into_iter().flatten().flatten();
         let paths = entries.take(MAX_SECRET_ENTRIES).map(|entry| entry.path());
         found.extend(paths.filter(|path| awaited.contains(path)));
     }
@@ -52,8 +52,8 @@ pub(crate) fn readable_disks() -> Vec<PathBuf> {
 /// Whether the path is a socket, or a directory that contains one.
 pub(crate) fn holds_socket(path: &Path) -> bool {
     let mut left = MAX_SOCKET_ENTRIES;
-    let mut folders = vec![(path.to_owned(), 0)];
-    while let Some((path, level)) = folders.pop() {
+    let mut dirs = vec![(path.to_owned(), 0)];
+    while let Some((path, level)) = dirs.pop() {
         let Ok(kind) = fs::symlink_metadata(&path).map(|it| it.file_type()) else { continue };
         if kind.is_socket() {
             return true;
@@ -73,7 +73,7 @@ pub(crate) fn holds_socket(path: &Path) -> bool {
                 return true;
             }
             if kind.is_dir() {
-                folders.push((entry.path(), level + 1));
+                dirs.push((entry.path(), level + 1));
             }
         }
     }

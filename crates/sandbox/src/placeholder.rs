@@ -123,7 +123,7 @@ impl Placeholder {
     pub(crate) fn adopt_ancestor(path: &Path) -> Option<Self> {
         let above = {
             let made = placeholder_counts();
-            path.ancestors().skip(1).find(|folder| made.contains_key(*folder))?
+            path.ancestors().skip(1).find(|dir| made.contains_key(*dir))?
         };
         Self::adopt(above)
     }

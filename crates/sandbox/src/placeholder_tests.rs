@@ -3,11 +3,11 @@ use super::*;
 #[test]
 fn the_last_who_needs_a_placeholder_takes_it_away() {
     let world = tempfile::tempdir().unwrap();
-    let (file, folder) = (world.path().join("a.config"), world.path().join("hooks"));
+    let (file, dir) = (world.path().join("a.config"), world.path().join("hooks"));
     let pointer = world.path().join("commondir");
     let all = [
         (&file, PlaceholderKind::File),
-        (&folder, PlaceholderKind::Directory),
+        (&dir, PlaceholderKind::Directory),
         (&pointer, PlaceholderKind::GitPointer),
     ];
     for (path, kind) in all {
@@ -32,13 +32,13 @@ fn the_last_who_needs_a_placeholder_takes_it_away() {
 #[test]
 fn what_the_user_has_made_stays() {
     let world = tempfile::tempdir().unwrap();
-    let folder = world.path().join("hooks");
-    fs::create_dir(&folder).unwrap();
-    drop(Placeholder::adopt(&folder).unwrap());
-    drop(Placeholder::create(&folder, PlaceholderKind::Directory).unwrap());
-    assert!(folder.exists());
-    fs::write(folder.join("x"), "").unwrap();
-    assert!(Placeholder::adopt(&folder).is_none());
+    let dir = world.path().join("hooks");
+    fs::create_dir(&dir).unwrap();
+    drop(Placeholder::adopt(&dir).unwrap());
+    drop(Placeholder::create(&dir, PlaceholderKind::Directory).unwrap());
+    assert!(dir.exists());
+    fs::write(dir.join("x"), "").unwrap();
+    assert!(Placeholder::adopt(&dir).is_none());
 }
 
 #[test]

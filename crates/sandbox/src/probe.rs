@@ -33,7 +33,7 @@ const FOREIGN_FILES: &[&str] = &["/etc/shadow", "/root/.bash_history", "/etc/sud
 /// for the files tried there.
 pub fn probe(confinement: &Confinement, scratch: &Path) -> Vec<ProbeResult> {
     // The outside program must exist before the sandbox does.
-    let stranger = OutsideProgram::new();
+    let outsider = OutsideProgram::new();
     let sandbox = match Sandbox::prepare(confinement, None) {
         Ok(sandbox) => sandbox,
         Err(error) => {
@@ -46,7 +46,7 @@ pub fn probe(confinement: &Confinement, scratch: &Path) -> Vec<ProbeResult> {
         }
     };
     let mut probes = probe_files(&sandbox, confinement, scratch);
-    probes.extend(stranger.probes(&sandbox, confinement));
+    probes.extend(outsider.probes(&sandbox, confinement));
     if !sandbox.is_bubblewrap() {
         probes.extend(probe_network(&sandbox, confinement));
         probes.extend(probe_processes(&sandbox, scratch));
@@ -61,9 +61,9 @@ fn is_creatable(path: &Path) -> bool {
 
 /// Removes the empty files that were tried at a path and quarantined.
 fn remove_traces(path: &Path) {
-    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return };
+    let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return };
     let start = format!("{}.refused-", name.to_string_lossy());
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let is_empty = entry.metadata().is_ok_and(|about| about.is_file() && about.len() == 0);
         if is_empty && entry.file_name().to_string_lossy().starts_with(&start) {
             fs::remove_file(entry.path()).ok();
@@ -87,12 +87,12 @@ fn probe_files(sandbox: &Sandbox, confinement: &Confinement, scratch: &Path) -> 
     let text = format!("create a file in {}", scratch.display());
     probes.push(try_path(text, ProbeOutcome::Permitted, ProbeAttempt::Create, &inside));
     fs::remove_file(&inside).ok();
-    for folder in OUTSIDE_DIRS.iter().map(Path::new) {
-        if within(&confinement.write, folder) {
+    for dir in OUTSIDE_DIRS.iter().map(Path::new) {
+        if within(&confinement.write, dir) {
             continue;
         }
-        let path = folder.join(&name);
-        let text = format!("create a file in {}", folder.display());
+        let path = dir.join(&name);
+        let text = format!("create a file in {}", dir.display());
         let mut tried = try_path(text, ProbeOutcome::Blocked, ProbeAttempt::Create, &path);
         if tried.got == ProbeOutcome::Permitted && !path.exists() {
             tried.got = ProbeOutcome::Blocked;
@@ -101,8 +101,8 @@ fn probe_files(sandbox: &Sandbox, confinement: &Confinement, scratch: &Path) -> 
         probes.push(tried);
         fs::remove_file(&path).ok();
         // Children have their own shared memory.
-        if folder != Path::new(SHARED_MEMORY_DIR) && fs::write(&path, "").is_ok() {
-            let text = format!("change the mode of a file in {}", folder.display());
+        if dir != Path::new(SHARED_MEMORY_DIR) && fs::write(&path, "").is_ok() {
+            let text = format!("change the mode of a file in {}", dir.display());
             probes.push(try_path(text, ProbeOutcome::Blocked, ProbeAttempt::Chmod, &path));
             fs::remove_file(&path).ok();
         }
@@ -167,11 +167,11 @@ impl OutsideProgram {
         static NEXT_NUMBER: AtomicUsize = AtomicUsize::new(0);
         let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!(".hermes-probe-{}-{number}", std::process::id());
-        let folder = std::env::temp_dir().join(&name);
-        let socket = folder.join("sock");
+        let dir = std::env::temp_dir().join(&name);
+        let socket = dir.join("sock");
         let named_memory = Path::new(SHARED_MEMORY_DIR).join(&name);
         // Failures are reported when the attempt is made.
-        fs::create_dir(&folder).ok();
+        fs::create_dir(&dir).ok();
         fs::remove_file(&socket).ok();
         fs::write(&named_memory, "x").ok();
         let terminal = || {
@@ -184,7 +184,7 @@ impl OutsideProgram {
             listener: UnixListener::bind(&socket),
             memory: SharedMemory::new(),
             terminal: terminal(),
-            directory: folder,
+            directory: dir,
             socket,
             named_memory,
         }
@@ -264,8 +264,8 @@ impl OutsideProgram {
 
 impl Drop for OutsideProgram {
     fn drop(&mut self) {
-        for folder in [&self.directory, &self.moved_dir()] {
-            fs::remove_dir_all(folder).ok();
+        for dir in [&self.directory, &self.moved_dir()] {
+            fs::remove_dir_all(dir).ok();
         }
         fs::remove_file(&self.named_memory).ok();
     }

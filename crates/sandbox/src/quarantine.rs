@@ -77,27 +77,27 @@ impl ForbiddenPath {
     fn quarantine(&self) -> Result<(), Errno> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let Ok(rest) = self.path.strip_prefix(&self.tree) else { return Ok(()) };
-        let mut folder: OwnedFd = rustix::fs::open(&self.tree, flags, Mode::empty())?;
+        let mut dir: OwnedFd = rustix::fs::open(&self.tree, flags, Mode::empty())?;
         let mut names = rest.components().peekable();
         while let Some(Component::Normal(name)) = names.next() {
-            let about = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+            let about = statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
             let kind = rustix::fs::FileType::from_raw_mode(about.st_mode);
             if names.peek().is_none() || kind.is_symlink() {
-                return rename_away(&folder, Path::new(name));
+                return rename_away(&dir, Path::new(name));
             }
-            folder = openat(&folder, name, flags, Mode::empty())?;
+            dir = openat(&dir, name, flags, Mode::empty())?;
         }
         Ok(())
     }
 }
 
-fn rename_away(folder: &OwnedFd, name: &Path) -> Result<(), Errno> {
+fn rename_away(dir: &OwnedFd, name: &Path) -> Result<(), Errno> {
     let mut last = Err(Errno::EXIST);
     for attempt in 0..MAX_RENAME_ATTEMPTS {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let mut other = name.as_os_str().to_owned();
         other.push(format!(".refused-{:x}{attempt}", now.as_nanos()));
-        last = renameat_with(folder, name, folder, &other, RenameFlags::NOREPLACE);
+        last = renameat_with(dir, name, dir, &other, RenameFlags::NOREPLACE);
         if last != Err(Errno::EXIST) {
             return last;
         }
@@ -107,9 +107,9 @@ fn rename_away(folder: &OwnedFd, name: &Path) -> Result<(), Errno> {
 
 /// Resolves symlinks in the existing parents of the path.
 fn resolve_parents(path: &Path) -> Option<PathBuf> {
-    path.ancestors().skip(1).find_map(|folder| {
-        let rest = path.strip_prefix(folder).ok()?;
-        fs::canonicalize(folder).ok().map(|folder| folder.join(rest))
+    path.ancestors().skip(1).find_map(|dir| {
+        let rest = path.strip_prefix(dir).ok()?;
+        fs::canonicalize(dir).ok().map(|dir| dir.join(rest))
     })
 }
 

@@ -35,11 +35,11 @@ pub(crate) fn redacted_copy(file: &Path) -> io::Result<PathBuf> {
     let is_xml = file.extension().is_some_and(|extension| extension == "xml");
     let clean =
         if is_xml { strip_credential_elements(&text) } else { strip_credential_lines(&text) };
-    let folder = private_dir()?.join("redacted");
-    fs::create_dir_all(&folder)?;
+    let dir = private_dir()?.join("redacted");
+    fs::create_dir_all(&dir)?;
     let name = file.iter().map(|part| part.to_string_lossy()).collect::<Vec<_>>().join("_");
-    let copy = folder.join(name.replace('/', ""));
-    let (mut written, fresh) = open_new(&folder)?;
+    let copy = dir.join(name.replace('/', ""));
+    let (mut written, fresh) = open_new(&dir)?;
     let moved = written.write_all(clean.as_bytes()).and_then(|()| fs::rename(&fresh, &copy));
     if moved.is_err() {
         let _ = fs::remove_file(&fresh);
@@ -48,11 +48,11 @@ pub(crate) fn redacted_copy(file: &Path) -> io::Result<PathBuf> {
 }
 
 /// Creates a temporary file that no other thread or process writes to.
-fn open_new(folder: &Path) -> io::Result<(fs::File, PathBuf)> {
+fn open_new(dir: &Path) -> io::Result<(fs::File, PathBuf)> {
     static CREATED: AtomicU64 = AtomicU64::new(0);
     for _ in 0..MAX_NAME_ATTEMPTS {
         let number = CREATED.fetch_add(1, Ordering::Relaxed);
-        let path = folder.join(format!(".{}-{number}", std::process::id()));
+        let path = dir.join(format!(".{}-{number}", std::process::id()));
         let mut options = fs::OpenOptions::new();
         match options.write(true).create_new(true).mode(0o600).open(&path) {
             Ok(file) => return Ok((file, path)),

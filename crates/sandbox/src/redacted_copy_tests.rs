@@ -16,8 +16,8 @@ fn elements_with_credentials_are_left_out() {
 #[test]
 fn a_copy_is_for_the_user_alone() {
     use std::os::unix::fs::PermissionsExt;
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("settings.xml");
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("settings.xml");
     fs::write(&file, "<a><password>x</password></a>").unwrap();
     let copy = redacted_copy(&file).unwrap();
     assert_eq!(fs::read_to_string(&copy).unwrap(), "<a></a>");
@@ -56,8 +56,8 @@ fn an_element_in_one_of_the_same_name_does_not_end_it() {
 
 #[test]
 fn a_file_that_is_too_large_has_no_copy() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join(".npmrc");
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join(".npmrc");
     let line = "fund=false\n";
     fs::write(&file, line.repeat(MAX_FILE_BYTES as usize / line.len() + 1)).unwrap();
     let error = redacted_copy(&file).unwrap_err();
@@ -66,8 +66,8 @@ fn a_file_that_is_too_large_has_no_copy() {
 
 #[test]
 fn threads_do_not_share_a_temporary_file() {
-    let folder = tempfile::tempdir().unwrap();
-    let files: Vec<PathBuf> = (0..4).map(|at| folder.path().join(format!("{at}.npmrc"))).collect();
+    let dir = tempfile::tempdir().unwrap();
+    let files: Vec<PathBuf> = (0..4).map(|at| dir.path().join(format!("{at}.npmrc"))).collect();
     for (at, file) in files.iter().enumerate() {
         fs::write(file, format!("a={at}\n").repeat(1000)).unwrap();
     }

@@ -82,20 +82,20 @@ pub(crate) fn build(
         .and_then(|it| it.add_rules(path_beneath_rules([Path::new(PROC_DIR)], read)))
         .map_err(landlock_error)?;
     created = match terminals {
-        Some(folder) => created.add_rule(PathBeneath::new(folder, device)),
+        Some(dir) => created.add_rule(PathBeneath::new(dir, device)),
         None => created.add_rules(path_beneath_rules([Path::new(TERMINAL_DIR)], device)),
     }
     .map_err(landlock_error)?;
     // A view is a separate mount, so it needs its own rule.
     let is_readable = |path: &Path| confinement.read.iter().any(|tree| path.starts_with(tree));
-    for (path, folder) in namespaces.into_iter().flat_map(|made| &made.views) {
+    for (path, dir) in namespaces.into_iter().flat_map(|made| &made.views) {
         if is_readable(path) {
-            created = created.add_rule(PathBeneath::new(folder, read)).map_err(landlock_error)?;
+            created = created.add_rule(PathBeneath::new(dir, read)).map_err(landlock_error)?;
         }
     }
     let own = namespaces.into_iter().flat_map(|made| made.fresh_dir.iter().chain(&made.overlays));
-    for folder in own {
-        created = created.add_rule(PathBeneath::new(folder, write)).map_err(landlock_error)?;
+    for dir in own {
+        created = created.add_rule(PathBeneath::new(dir, write)).map_err(landlock_error)?;
     }
     Option::<OwnedFd>::from(created).ok_or_else(|| landlock_error("the kernel returned no ruleset"))
 }
@@ -107,7 +107,7 @@ fn readable_except_hidden(confinement: &Confinement) -> Vec<PathBuf> {
     let real = |path: &PathBuf| fs::canonicalize(path).ok();
     let mut hidden: Vec<PathBuf> = confinement.hidden.iter().filter_map(real).collect();
     for enclosed in &confinement.partial_dirs {
-        let entries = fs::read_dir(&enclosed.folder).into_iter().flatten().flatten();
+        let entries = fs::read_dir(&enclosed.dir).into_iter().flatten().flatten();
         let closed = entries.map(|entry| entry.path()).filter(|it| !enclosed.open.contains(it));
         hidden.extend(closed);
     }

@@ -208,9 +208,9 @@ impl Sandbox {
             Ok(entry) => entry,
             Err(error) => return Some(Err(io::Error::other(error))),
         };
-        let folder = entry.namespaces.as_ref()?.terminals.as_ref().ok()?;
+        let dir = entry.namespaces.as_ref()?.terminals.as_ref().ok()?;
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
-        Some(openat(folder, "ptmx", flags, Mode::empty()).map_err(io::Error::from))
+        Some(openat(dir, "ptmx", flags, Mode::empty()).map_err(io::Error::from))
     }
 
     /// Moves aside what a child created at forbidden paths. Call this after a
@@ -328,8 +328,8 @@ impl PreparedState {
         let post = match plan {
             Ok(plan) => plan.register(&entry),
             Err(why) => {
-                let told = format!("files replaced or created while a child runs ({why})");
-                covers.gaps.push(told);
+                let shown = format!("files replaced or created while a child runs ({why})");
+                covers.gaps.push(shown);
                 None
             }
         };

@@ -64,7 +64,7 @@ pub(crate) fn namespace_error(failure: NamespaceError) -> SandboxError {
 /// Returns the first executable `bwrap` on the search path.
 pub(crate) fn find_bubblewrap() -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
-    env::split_paths(&path).filter(|folder| folder.is_absolute()).map(|it| it.join("bwrap")).find(
+    env::split_paths(&path).filter(|dir| dir.is_absolute()).map(|it| it.join("bwrap")).find(
         |file| {
             file.metadata()
                 .is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)

@@ -57,7 +57,8 @@ pub(crate) struct RpcBridge {
 
 #[derive(Deserialize)]
 struct BridgeHello {
-    folder: PathBuf,
+    #[serde(rename = "folder")]
+    dir: PathBuf,
     program: String,
 }
 
@@ -150,7 +151,7 @@ impl RpcBridge {
                 () = drain_stderr(stderr) => {}
             }
         });
-        Ok(Self { dir: hello.folder, program: hello.program.into(), control, relay_task: carrier })
+        Ok(Self { dir: hello.dir, program: hello.program.into(), control, relay_task: carrier })
     }
 
     /// Stops the bridge and removes its directory.

@@ -190,8 +190,8 @@ async fn one_who_leaves_in_the_middle_does_not_keep_the_others_waiting() {
 
 #[test]
 fn what_was_put_aside_or_labelled_is_whole_again() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("text");
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("text");
     std::fs::write(&file, "the whole text").unwrap();
     let mut result = cancelled_result("1", "read_file");
     result.spill_path = Some(file.clone());

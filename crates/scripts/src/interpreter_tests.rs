@@ -26,8 +26,8 @@ fn python(environment: &EnvVars, cwd: &Path) -> ScriptInterpreter {
 
 #[test]
 fn the_nearest_usable_python_is_taken() {
-    let folder = tempfile::tempdir().unwrap();
-    let top = folder.path();
+    let dir = tempfile::tempdir().unwrap();
+    let top = dir.path();
     let (bin, project) = (top.join("bin"), top.join("project"));
     program(&bin.join("python3"));
     let cwd = project.join("src/deep");

@@ -229,8 +229,8 @@ fn error_line(errors: &str) -> Option<String> {
     let is_last =
         |line: &&str| !line.starts_with("Node.js v") && !line.trim_start().starts_with("at ");
     let plain = || lines().find(|line| is_exception_line(line)).or_else(|| lines().find(is_last));
-    let told = exception_group(errors).or_else(|| plain().map(str::to_owned))?;
-    Some(told.trim().chars().take(MAX_ERROR_CHARS).collect())
+    let shown = exception_group(errors).or_else(|| plain().map(str::to_owned))?;
+    Some(shown.trim().chars().take(MAX_ERROR_CHARS).collect())
 }
 
 /// Whether the line looks like `ValueError: bad`.

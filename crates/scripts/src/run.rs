@@ -344,9 +344,9 @@ impl ScriptRun<'_> {
         let mut vouched = None;
         loop {
             let next = until.min(Instant::now() + PROGRESS_INTERVAL);
-            let patience =
+            let timeout =
                 WaitLimits { deadline: Some(next), idle_timeout: None, cancel: &self.cx.cancel };
-            match job.wait(&patience).await {
+            match job.wait(&timeout).await {
                 WaitOutcome::Ended(ended) => return ScriptEnd::Exited(ended),
                 WaitOutcome::Cancelled => return ScriptEnd::Cancelled,
                 WaitOutcome::Deadline if next == until => return ScriptEnd::Timeout,

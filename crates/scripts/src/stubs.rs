@@ -127,11 +127,11 @@ fn python_parameter(parameter: &ToolParameter) -> String {
 
 fn python_doc(tool: &CallableTool) -> String {
     let mut text = excerpt(&tool.description);
-    let told: Vec<_> = tool.parameters.iter().filter(|it| !it.description().is_empty()).collect();
-    if !told.is_empty() {
+    let shown: Vec<_> = tool.parameters.iter().filter(|it| !it.description().is_empty()).collect();
+    if !shown.is_empty() {
         text.push_str("\n\nArgs:");
     }
-    for parameter in told {
+    for parameter in shown {
         let _ = write!(
             text,
             "\n    {}: {}",

@@ -47,8 +47,8 @@ fn odd() -> Vec<CallableTool> {
 
 #[test]
 fn python_reads_what_is_made_of_odd_schemas() {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("hermes_tools.py"), python_module(&odd())).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("hermes_tools.py"), python_module(&odd())).unwrap();
     let code = "import inspect, hermes_tools as h\n\
                 print(inspect.signature(h.odd))\n\
                 import typing; assert typing.get_type_hints(h.odd)['class_'] == typing.Literal['a', \"b's\"]\n\
@@ -56,11 +56,8 @@ fn python_reads_what_is_made_of_odd_schemas() {
                 print(h.odd('p', class_='b', **{'with-dash': 1}))\n\
                 print(h.tools(), callable(h.tool_retry))\n\
                 print(h.odd.__doc__.splitlines()[0])\n";
-    let output = Command::new("python3")
-        .args(["-B", "-c", code])
-        .current_dir(folder.path())
-        .output()
-        .unwrap();
+    let output =
+        Command::new("python3").args(["-B", "-c", code]).current_dir(dir.path()).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     let lines: Vec<&str> = text.lines().collect();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -79,9 +76,9 @@ fn python_reads_what_is_made_of_odd_schemas() {
 
 #[test]
 fn node_reads_what_is_made_of_odd_schemas() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     for (name, text) in node_package(&odd()) {
-        let path = folder.path().join(name);
+        let path = dir.path().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
@@ -90,7 +87,7 @@ fn node_reads_what_is_made_of_odd_schemas() {
                 console.log(tools().join(), odd === same.odd);\n";
     let Ok(output) = Command::new("node")
         .args(["--input-type=module", "-e", code])
-        .current_dir(folder.path())
+        .current_dir(dir.path())
         .output()
     else {
         eprintln!("skipped: node is not installed");

@@ -126,7 +126,7 @@ impl<'a> ContentSearch<'a> {
     /// Lists all files, newest first.
     pub(crate) fn files_by_time(&self, above: &[IgnoreRules]) -> Vec<(OrderKey, SearchWork)> {
         let plan = RunLimits { needed: None, is_stopped: &|| self.monitor.early_stop().is_some() };
-        let hands = ordered_work::run_ordered(
+        let tool_host = ordered_work::run_ordered(
             &plan,
             vec![self.start(above)],
             Vec::new,
@@ -138,7 +138,7 @@ impl<'a> ContentSearch<'a> {
                 for name in batch.names {
                     let path = join_path(&batch.dir, &name);
                     let known = match (batch.held.dir(), self.walk) {
-                        (Some(folder), _) => folder.stat(Path::new(&name)).ok(),
+                        (Some(dir), _) => dir.stat(Path::new(&name)).ok(),
                         (None, walk) => walk.and_then(|walk| walk.root_handle().stat(&path).ok()),
                     };
                     let time = known.and_then(|known| known.modified);
@@ -147,7 +147,7 @@ impl<'a> ContentSearch<'a> {
             },
             |(): ()| {},
         );
-        let mut all: Vec<_> = hands.into_iter().flatten().collect();
+        let mut all: Vec<_> = tool_host.into_iter().flatten().collect();
         all.sort_unstable();
         batch_work(all.into_iter().map(|(_, path)| path))
     }
@@ -270,13 +270,13 @@ impl<'a> ContentSearch<'a> {
         let Some(walk) = self.walk else { return };
         let Some(mut listing) = walk.list(task, self.monitor, |_| true) else { return };
         let held = walk.hold_dir(&listing);
-        let folder: Arc<Path> = task.relative.as_path().into();
+        let directory: Arc<Path> = task.relative.as_path().into();
         let mut names: Vec<OsString> = Vec::new();
         let flush = |names: &mut Vec<OsString>, outcome: &mut WorkOutputs<SearchWork, D>| {
             let Some(first) = names.first() else { return };
             let key = key_in(key, first.as_bytes());
             let names = std::mem::take(names);
-            let batch = FileBatch { held: held.clone(), dir: Arc::clone(&folder), names };
+            let batch = FileBatch { held: held.clone(), dir: Arc::clone(&directory), names };
             outcome.push((key, WorkOutput::Work(SearchWork::Files(batch))));
         };
         for entry in std::mem::take(&mut listing.kept) {
@@ -295,7 +295,7 @@ impl<'a> ContentSearch<'a> {
                     );
                 }
                 FileKind::Link => {}
-                _ => self.monitor.skip(SkipReason::Special, &join_path(&folder, &entry.name)),
+                _ => self.monitor.skip(SkipReason::Special, &join_path(&directory, &entry.name)),
             }
         }
         flush(&mut names, outcome);

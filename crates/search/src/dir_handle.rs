@@ -39,8 +39,8 @@ pub(crate) struct EntryStat {
 
 impl DirHandle {
     /// Opens the directory at a canonical path, if it is the one already open.
-    pub(crate) fn open_verified(folder: &OpenDir, real: &Path) -> io::Result<Self> {
-        let wanted = folder.metadata(Path::new(""))?.identity;
+    pub(crate) fn open_verified(dir: &OpenDir, real: &Path) -> io::Result<Self> {
+        let wanted = dir.metadata(Path::new(""))?.identity;
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let top = rustix::fs::openat(CWD, "/", flags, Mode::empty())?;
         let below = real.strip_prefix("/").unwrap_or(real);
@@ -79,9 +79,9 @@ impl DirHandle {
         } else {
             let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let Some(name) = relative.file_name() else { return Err(Errno::NOENT.into()) };
-            let folder = relative.parent().unwrap_or(Path::new(""));
-            let folder = self.open_beneath(folder, flags | OFlags::DIRECTORY)?;
-            rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?
+            let dir = relative.parent().unwrap_or(Path::new(""));
+            let dir = self.open_beneath(dir, flags | OFlags::DIRECTORY)?;
+            rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?
         };
         Ok(EntryStat::from_stat(&stat))
     }
@@ -109,7 +109,7 @@ impl DirHandle {
                     Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                     Err(error) => return Err(error),
                 },
-                told => told.into(),
+                shown => shown.into(),
             };
             if !see(name, kind) {
                 break;

@@ -9,29 +9,29 @@ use hermes_files::FileAccess;
 
 use super::*;
 
-fn handle(folder: &tempfile::TempDir) -> DirHandle {
-    let real = folder.path().canonicalize().unwrap();
+fn handle(dir: &tempfile::TempDir) -> DirHandle {
+    let real = dir.path().canonicalize().unwrap();
     let cx = ToolContext::bare(&real);
     let opened = FileAccess::new(&cx).open_dir(&real).unwrap();
     DirHandle::open_verified(&opened, &real).unwrap()
 }
 
 fn world() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    fs::create_dir_all(folder.path().join("in/deep")).unwrap();
-    fs::create_dir_all(folder.path().join("out")).unwrap();
-    fs::write(folder.path().join("out/secret"), "secret").unwrap();
-    fs::write(folder.path().join("in/deep/file"), "inside").unwrap();
-    symlink("../out", folder.path().join("in/way")).unwrap();
-    symlink("../out/secret", folder.path().join("in/link")).unwrap();
-    symlink("in", folder.path().join("again")).unwrap();
-    folder
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir_all(dir.path().join("in/deep")).unwrap();
+    fs::create_dir_all(dir.path().join("out")).unwrap();
+    fs::write(dir.path().join("out/secret"), "secret").unwrap();
+    fs::write(dir.path().join("in/deep/file"), "inside").unwrap();
+    symlink("../out", dir.path().join("in/way")).unwrap();
+    symlink("../out/secret", dir.path().join("in/link")).unwrap();
+    symlink("in", dir.path().join("again")).unwrap();
+    dir
 }
 
 #[test]
 fn files_and_folders_below_are_reached() {
-    let folder = world();
-    let handle = handle(&folder);
+    let dir = world();
+    let handle = handle(&dir);
     let (mut file, known) = handle.open_file(Path::new("in/deep/file")).unwrap();
     let mut text = String::new();
     file.read_to_string(&mut text).unwrap();
@@ -53,8 +53,8 @@ fn files_and_folders_below_are_reached() {
 
 #[test]
 fn no_link_is_followed_wherever_it_is() {
-    let folder = world();
-    let handle = handle(&folder);
+    let dir = world();
+    let handle = handle(&dir);
     for path in ["in/link", "in/way/secret", "again/deep/file"] {
         assert!(handle.open_file(Path::new(path)).is_err(), "{path}");
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW;
@@ -69,8 +69,8 @@ fn no_link_is_followed_wherever_it_is() {
 
 #[test]
 fn both_ways_lead_to_the_same_file() {
-    let folder = world();
-    let handle = handle(&folder);
+    let dir = world();
+    let handle = handle(&dir);
     let path = Path::new("in/deep/file");
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW;
     let stat = |fd: OwnedFd| rustix::fs::fstat(fd).unwrap().st_ino;
@@ -83,8 +83,8 @@ fn both_ways_lead_to_the_same_file() {
 
 #[test]
 fn another_folder_in_its_place_is_refused() {
-    let folder = world();
-    let real = folder.path().canonicalize().unwrap();
+    let dir = world();
+    let real = dir.path().canonicalize().unwrap();
     let cx = ToolContext::bare(&real);
     let opened = FileAccess::new(&cx).open_dir(&real.join("in")).unwrap();
     fs::rename(real.join("in"), real.join("aside")).unwrap();
@@ -94,10 +94,10 @@ fn another_folder_in_its_place_is_refused() {
 
 #[test]
 fn what_is_no_regular_file_is_not_opened_for_long() {
-    let folder = world();
-    let pipe = folder.path().join("pipe");
+    let dir = world();
+    let pipe = dir.path().join("pipe");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
     assert!(made.success());
-    let error = handle(&folder).open_file(Path::new("pipe")).unwrap_err();
+    let error = handle(&dir).open_file(Path::new("pipe")).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::NotFound);
 }

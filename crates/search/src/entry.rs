@@ -60,7 +60,7 @@ pub(crate) struct PathBuffer {
 }
 
 impl PathBuffer {
-    pub(crate) fn new(root: &Path, folder: &Path) -> Self {
+    pub(crate) fn new(root: &Path, dir: &Path) -> Self {
         let mut bytes = Vec::new();
         let mut add = |part: &Path| {
             bytes.extend_from_slice(part.as_os_str().as_bytes());
@@ -69,8 +69,8 @@ impl PathBuffer {
             }
             bytes.len()
         };
-        let (root, folder) = (add(root), add(folder));
-        Self { bytes, dir_len: folder, root_len: root }
+        let (root, dir) = (add(root), add(dir));
+        Self { bytes, dir_len: dir, root_len: root }
     }
 
     /// Sets the name. Returns the canonical path, and the one relative to the

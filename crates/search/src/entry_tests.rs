@@ -20,11 +20,11 @@ fn names_come_back_as_they_were_seen() {
 
 #[test]
 fn paths_are_real_and_relative_at_once() {
-    for (root, folder) in [("/", ""), ("/", "a/b"), ("/r", ""), ("/r", "a"), ("/r s/t", "a/b")] {
-        let mut growing = PathBuffer::new(path(root), path(folder));
+    for (root, dir) in [("/", ""), ("/", "a/b"), ("/r", ""), ("/r", "a"), ("/r s/t", "a/b")] {
+        let mut growing = PathBuffer::new(path(root), path(dir));
         for name in ["longer than the next", "x", ".y"] {
             let (real, relative) = growing.set_name(OsStr::new(name));
-            let expected = path(folder).join(name);
+            let expected = path(dir).join(name);
             assert_eq!(relative.as_os_str(), expected.as_os_str());
             assert_eq!(real.as_os_str(), path(root).join(&expected).as_os_str());
         }

@@ -66,16 +66,16 @@ impl DirIgnoreRules {
         let (global, _) = GitignoreBuilder::new(place).build_global();
         let mut nearest = None;
         for texts in above.iter().rev() {
-            let IgnoreRules { dir: folder, gitignore, ignore, exclude, is_repository } = texts;
+            let IgnoreRules { dir: directory, gitignore, ignore, exclude, is_repository } = texts;
             let is_silent = [gitignore, ignore, exclude].iter().all(|text| text.is_empty());
             if is_silent && !is_repository {
                 continue;
             }
             nearest = Some(Arc::new(IgnoreLevel {
                 rgignore: Gitignore::empty(),
-                ignore: compile(folder, ignore),
-                gitignore: compile(folder, gitignore),
-                exclude: compile(folder, exclude),
+                ignore: compile(directory, ignore),
+                gitignore: compile(directory, gitignore),
+                exclude: compile(directory, exclude),
                 is_repository: *is_repository,
                 above: nearest,
             }));
@@ -149,11 +149,11 @@ fn read_text(opened: io::Result<File>) -> String {
 }
 
 /// Compiles ignore rules. Skips invalid lines, as git does.
-fn compile(folder: &Path, text: &str) -> Gitignore {
+fn compile(dir: &Path, text: &str) -> Gitignore {
     if text.is_empty() {
         return Gitignore::empty();
     }
-    let mut builder = GitignoreBuilder::new(folder);
+    let mut builder = GitignoreBuilder::new(dir);
     for line in text.strip_prefix('\u{FEFF}').unwrap_or(text).lines() {
         let _ = builder.add_line(None, line);
     }

@@ -18,10 +18,10 @@ pub(crate) type OrderKey = Vec<u8>;
 
 /// Returns the key of an entry in a directory. The separator is NUL, which no
 /// name contains, so the contents of a directory sort before its next sibling.
-pub(crate) fn key_in(folder: &[u8], name: &[u8]) -> OrderKey {
-    let mut key = Vec::with_capacity(folder.len() + 1 + name.len());
-    key.extend_from_slice(folder);
-    if !folder.is_empty() {
+pub(crate) fn key_in(dir: &[u8], name: &[u8]) -> OrderKey {
+    let mut key = Vec::with_capacity(dir.len() + 1 + name.len());
+    key.extend_from_slice(dir);
+    if !dir.is_empty() {
         key.push(0);
     }
     key.extend_from_slice(name);
@@ -112,14 +112,14 @@ pub(crate) fn run_ordered<W: Send, D: Send, H: Send>(
     let others = thread_count() - 1;
     thread::scope(|scope| {
         let helpers: Vec<_> = (0..others).map(|_| scope.spawn(work)).collect();
-        let mut hands = vec![work()];
+        let mut tool_host = vec![work()];
         for helper in helpers {
             match helper.join() {
-                Ok(hand) => hands.push(hand),
+                Ok(hand) => tool_host.push(hand),
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
-        hands
+        tool_host
     })
 }
 

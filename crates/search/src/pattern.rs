@@ -144,11 +144,11 @@ impl SearchPattern {
         // would show another one.
         let parse = || regex::RegexBuilder::new(&self.text).size_limit(0).build().err();
         let plain = (!self.literal).then(parse).flatten();
-        let told = match plain {
-            Some(regex::Error::Syntax(told)) => told,
+        let shown = match plain {
+            Some(regex::Error::Syntax(shown)) => shown,
             _ => error.to_string(),
         };
-        SearchError::Pattern(parse_syntax_error(&self.text, &told))
+        SearchError::Pattern(parse_syntax_error(&self.text, &shown))
     }
 }
 
@@ -193,13 +193,13 @@ fn expand_line_feeds(pattern: &str, literal: bool) -> String {
 
 /// Extracts the reason and position from the parser's error, which has the
 /// pattern, then a line of markers, then the reason.
-fn parse_syntax_error(pattern: &str, told: &str) -> PatternSyntaxError {
-    let reason = told
+fn parse_syntax_error(pattern: &str, reported: &str) -> PatternSyntaxError {
+    let reason = reported
         .lines()
         .rev()
         .find_map(|line| line.strip_prefix("error: "))
-        .map_or_else(|| told.trim().to_owned(), str::to_owned);
-    let lines: Vec<&str> = told.lines().collect();
+        .map_or_else(|| reported.trim().to_owned(), str::to_owned);
+    let lines: Vec<&str> = reported.lines().collect();
     let is_marks = |line: &str| line.contains('^') && line.chars().all(|c| c == '^' || c == ' ');
     let drawn = lines.windows(2).find_map(|pair| match pair {
         [drawn, marks] if is_marks(marks) => Some((drawn.strip_prefix(PARSER_INDENT)?, *marks)),

@@ -27,7 +27,7 @@ pub(crate) enum RootKind {
 /// An open directory, with the handle used for the walk.
 #[derive(Debug)]
 pub(crate) struct RootDir {
-    pub(crate) folder: OpenDir,
+    pub(crate) dir: OpenDir,
     pub(crate) handle: DirHandle,
 }
 
@@ -35,7 +35,7 @@ impl SearchRoot {
     /// Opens the file or directory at `path`, which is absolute.
     pub fn open(files: &FileAccess<'_>, path: &Path) -> Result<Self, ToolError> {
         let refused = match files.open_dir(path) {
-            Ok(folder) => return Self::open_dir(files, path, folder),
+            Ok(dir) => return Self::open_dir(files, path, dir),
             Err(error) => error,
         };
         let is_file = refused.kind() == ErrorKind::InvalidArguments
@@ -48,12 +48,12 @@ impl SearchRoot {
         Ok(Self { real_path: files.real_path(path)?.into(), kind: RootKind::File { file, name } })
     }
 
-    fn open_dir(files: &FileAccess<'_>, path: &Path, folder: OpenDir) -> Result<Self, ToolError> {
+    fn open_dir(files: &FileAccess<'_>, path: &Path, dir: OpenDir) -> Result<Self, ToolError> {
         let place: PathBuf = files.real_path(path)?;
         let above = files.ignore_rules_above(path)?;
-        let handle = DirHandle::open_verified(&folder, &place)
+        let handle = DirHandle::open_verified(&dir, &place)
             .map_err(|error| explain_error("search", path, &error))?;
-        let base = RootDir { folder, handle };
+        let base = RootDir { dir, handle };
         Ok(Self { real_path: place.into(), kind: RootKind::Dir { base, parent_rules: above } })
     }
 

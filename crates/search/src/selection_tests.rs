@@ -38,8 +38,8 @@ fn types_have_their_usual_names() {
 fn what_is_not_known_is_told() {
     let error =
         filter(FileSelection { types: owned(&["pyton"]), ..FileSelection::default() }).unwrap_err();
-    let told = hermes_core::ToolError::from(error);
-    assert!(told.message().contains("pyton") && told.hint().contains("python"), "{told:?}");
+    let shown = hermes_core::ToolError::from(error);
+    assert!(shown.message().contains("pyton") && shown.hint().contains("python"), "{shown:?}");
     let error = filter(FileSelection { globs: owned(&["a[", "b"]), ..FileSelection::default() });
     assert!(matches!(error, Err(SearchError::Glob { glob, .. }) if glob == "a["));
 }

@@ -100,21 +100,21 @@ impl<'a> SearchWalk<'a> {
     pub(crate) fn open(
         &self,
         held: &HeldDir,
-        folder: &Path,
+        dir: &Path,
         name: &OsString,
     ) -> io::Result<(File, EntryStat)> {
         let opened = match held.dir() {
-            Some(folder) => folder.open_file(Path::new(name)),
-            None => self.root_handle().open_file(&join_path(folder, name)),
+            Some(dir) => dir.open_file(Path::new(name)),
+            None => self.root_handle().open_file(&join_path(dir, name)),
         };
         match opened {
             // It may be a kernel file, some of which block or have side
             // effects.
             Ok((_, known)) if !known.is_stored => {
-                let path = join_path(folder, name);
+                let path = join_path(dir, name);
                 refuse_traps(&self.root_path.join(&path))
                     .map_err(|_| io::Error::from(io::ErrorKind::PermissionDenied))?;
-                Ok((self.base.folder.open(&path)?, known))
+                Ok((self.base.dir.open(&path)?, known))
             }
             opened => opened,
         }
@@ -188,9 +188,9 @@ impl<'a> SearchWalk<'a> {
         watch: &SearchMonitor<'_>,
         wants: impl Fn(WalkEntry<'_>) -> bool,
     ) -> io::Result<DirListing> {
-        let folder = self.root_handle().open_dir(&task.relative)?;
+        let directory = self.root_handle().open_dir(&task.relative)?;
         let mut raw = RawEntries::default();
-        let read = folder.for_each_entry(|name, kind| {
+        let read = directory.for_each_entry(|name, kind| {
             raw.push(name, kind);
             raw.len() % CANCEL_CHECK_ENTRIES != 0 || watch.early_stop().is_none()
         });
@@ -198,10 +198,10 @@ impl<'a> SearchWalk<'a> {
             watch.skip(SkipReason::Unreadable, &task.relative);
         }
         let place = self.root_path.join(&task.relative);
-        let open = |name: &Path| folder.open_file(name).map(|(file, _)| file);
+        let open = |name: &Path| directory.open_file(name).map(|(file, _)| file);
         let rules = task.rules.as_ref().map(|rules| rules.for_dir(&place, raw.markers, open));
         let mut kept = Vec::new();
-        let (mut files, mut folders) = (0, 0);
+        let (mut files, mut directories) = (0, 0);
         let mut place = PathBuffer::new(&self.root_path, &task.relative);
         for (name, kind) in raw.entries() {
             let (real, path) = place.set_name(name);
@@ -209,7 +209,7 @@ impl<'a> SearchWalk<'a> {
                 continue;
             }
             match kind {
-                FileKind::Directory => folders += 1,
+                FileKind::Directory => directories += 1,
                 FileKind::File | FileKind::Link => files += 1,
                 _ => {}
             }
@@ -219,8 +219,8 @@ impl<'a> SearchWalk<'a> {
             }
         }
         kept.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        let (folder, depth) = (Arc::new(folder), task.depth);
-        Ok(DirListing { dir: folder, kept, files, dirs: folders, rules, depth })
+        let (directory, depth) = (Arc::new(directory), task.depth);
+        Ok(DirListing { dir: directory, kept, files, dirs: directories, rules, depth })
     }
 
     /// Globs override ignore files, which override types; the hidden-file rule
@@ -259,8 +259,8 @@ impl<'a> SearchWalk<'a> {
 }
 
 /// Joins a task's directory and a name.
-pub(crate) fn join_path(folder: &Path, name: &OsString) -> PathBuf {
-    if folder.as_os_str().is_empty() { PathBuf::from(name) } else { folder.join(name) }
+pub(crate) fn join_path(dir: &Path, name: &OsString) -> PathBuf {
+    if dir.as_os_str().is_empty() { PathBuf::from(name) } else { dir.join(name) }
 }
 
 /// Whether an error means that a path exists but is unreadable, rather than

@@ -71,11 +71,11 @@ fn named_value(line: &str) -> Option<&str> {
     let value = value.trim().trim_end_matches(',');
     let quoted = value.strip_prefix(['"', '\'']).and_then(|rest| rest.strip_suffix(['"', '\'']));
     let value = quoted.unwrap_or(value);
-    let is_told = value.len() >= MIN_NAMED_CHARS
+    let is_reported = value.len() >= MIN_NAMED_CHARS
         && !value.contains("-----")
         && !value.contains("://")
         && !is_placeholder(value);
-    (is_told && is_secret_name(name.trim_matches(['"', '\'']))).then_some(value)
+    (is_reported && is_secret_name(name.trim_matches(['"', '\'']))).then_some(value)
 }
 
 /// Returns the secret parts of a URL: the password, a key in its place, the

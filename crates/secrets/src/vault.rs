@@ -255,8 +255,8 @@ impl Vault {
         name.push(".lock");
         let path = self.path.with_file_name(name);
         let failed = |source| VaultError::Io { action: "lock", path: path.clone(), source };
-        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            create_private_dir(folder).map_err(failed)?;
+        if let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty()) {
+            create_private_dir(dir).map_err(failed)?;
         }
         let file = regular_file::open_lock(&path, FILE_MODE).map_err(failed)?;
         file.lock().map_err(failed)?;
@@ -339,9 +339,9 @@ impl Vault {
     }
 }
 
-fn create_private_dir(folder: &Path) -> io::Result<()> {
+fn create_private_dir(dir: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
 }
 
 #[cfg(test)]

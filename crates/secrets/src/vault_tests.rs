@@ -6,9 +6,9 @@ use tempfile::TempDir;
 use super::*;
 
 fn vault() -> (TempDir, Vault) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let vault = Vault::new(folder.path().join("deep").join("secrets.json"));
-    (folder, vault)
+    let dir = tempfile::tempdir().expect("a folder");
+    let vault = Vault::new(dir.path().join("deep").join("secrets.json"));
+    (dir, vault)
 }
 
 fn mode(path: &Path) -> u32 {
@@ -125,8 +125,8 @@ fn names_and_values_are_checked() {
 
 #[test]
 fn a_folder_in_its_place_is_an_error() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let vault = Vault::new(folder.path());
+    let dir = tempfile::tempdir().expect("a folder");
+    let vault = Vault::new(dir.path());
     assert!(matches!(vault.get("A"), Err(VaultError::Io { .. })));
 }
 
@@ -192,7 +192,7 @@ fn every_error_says_what_to_do() {
     let path = PathBuf::from("secrets.json");
     let source = io::Error::from(io::ErrorKind::PermissionDenied);
     let name = "1A".to_owned();
-    for (error, told, hint) in [
+    for (error, shown, hint) in [
         (VaultError::Io { action: "read", path: path.clone(), source }, "Cannot read", "may read"),
         (VaultError::OpenToOthers { path: path.clone(), mode: 0o644 }, "mode 644", "chmod 600"),
         (VaultError::WrongOwner { path: path.clone(), owner: 7 }, "id 7", "chown"),
@@ -204,7 +204,7 @@ fn every_error_says_what_to_do() {
         ),
         (VaultError::InvalidValue { name, reason: "it is empty" }, "it is empty", "at least one"),
     ] {
-        assert!(error.to_string().contains(told), "{error}");
+        assert!(error.to_string().contains(shown), "{error}");
         assert!(error.hint().contains(hint), "{}", error.hint());
     }
     // The examples and limits in the words are those of the code.

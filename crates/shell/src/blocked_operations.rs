@@ -50,9 +50,9 @@ pub(crate) fn protected_place(site: &EvalContext<'_>, word: &ShellWord) -> Optio
         }
         if let (Some(name), Some(parent)) = (path.file_name(), path.parent()) {
             let name = name.to_string_lossy();
-            let matched = SYSTEM_DIRS.iter().find(|folder| glob_match(&name, folder));
-            if let (true, Some(folder)) = (parent == Path::new("/"), matched) {
-                return Some(format!("/{folder}"));
+            let matched = SYSTEM_DIRS.iter().find(|dir| glob_match(&name, dir));
+            if let (true, Some(dir)) = (parent == Path::new("/"), matched) {
+                return Some(format!("/{dir}"));
             }
             let home = site.at.home().filter(|home| home.parent() == Some(parent));
             if let Some(home) = home

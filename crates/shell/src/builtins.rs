@@ -154,8 +154,8 @@ impl ShellWalk<'_> {
                 self.scope.change_dir(None, self.at);
             }
             ("cd" | "pushd", Some(word)) if word.text != "-" && !word.glob => {
-                let folder = word.known_text().map(str::to_owned);
-                self.scope.change_dir(folder.as_deref(), self.at);
+                let dir = word.known_text().map(str::to_owned);
+                self.scope.change_dir(dir.as_deref(), self.at);
             }
             _ => self.scope.change_dir(None, self.at),
         }

@@ -323,7 +323,7 @@ fn without_git_dir<'w>(program: &str, words: &'w [ShellWord]) -> &'w [ShellWord]
     let mut rest = words;
     loop {
         rest = match rest {
-            [flag, folder, rest @ ..] if flag.text == "-C" && folder.known => rest,
+            [flag, dir, rest @ ..] if flag.text == "-C" && dir.known => rest,
             [flag, rest @ ..] if matches!(flag.text.as_str(), "--no-pager" | "-P") => rest,
             _ => return rest,
         };

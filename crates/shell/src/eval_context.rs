@@ -72,9 +72,9 @@ impl EvalContext<'_> {
 }
 
 /// Joins a directory and a relative path with a single allocation.
-fn join(folder: &Path, text: &str) -> PathBuf {
-    let mut path = PathBuf::with_capacity(folder.as_os_str().len() + 1 + text.len());
-    path.push(folder);
+fn join(dir: &Path, text: &str) -> PathBuf {
+    let mut path = PathBuf::with_capacity(dir.as_os_str().len() + 1 + text.len());
+    path.push(dir);
     path.push(text);
     path
 }
@@ -364,10 +364,10 @@ impl<'a> EffectBuilder<'a> {
 
     /// Records that the program creates unknown files in a directory, by
     /// default the working directory.
-    pub(crate) fn fill_dir(&mut self, folder: Option<&ShellWord>) {
-        let target = match folder {
-            Some(folder) if folder.glob => None,
-            Some(folder) => self.context.absolute(folder),
+    pub(crate) fn fill_dir(&mut self, dir: Option<&ShellWord>) {
+        let target = match dir {
+            Some(dir) if dir.glob => None,
+            Some(dir) => self.context.absolute(dir),
             None => self.context.cwd.map(Path::to_path_buf),
         };
         let landing = TargetMode::Into;
@@ -385,7 +385,7 @@ impl<'a> EffectBuilder<'a> {
             return;
         }
         let mut pattern = match self.context.cwd {
-            Some(folder) => join(folder, text),
+            Some(dir) => join(dir, text),
             None => PathBuf::from(text),
         };
         if within {

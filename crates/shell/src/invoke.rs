@@ -206,13 +206,13 @@ impl ShellWalk<'_> {
             self.scope.note_path_variable(name, value, self.at);
         }
         let lent = self.scope.set_temporary(&given);
-        let folder = wrappers::working_dir(&leaf);
+        let dir = wrappers::working_dir(&leaf);
         let cwd = self.scope.cwd.clone();
-        if let Some(folder) = &folder {
-            self.scope.change_dir(folder.known_text(), self.at);
+        if let Some(dir) = &dir {
+            self.scope.change_dir(dir.known_text(), self.at);
         }
         let out = self.run_wrapped(leaf, inner, input);
-        if folder.is_some() {
+        if dir.is_some() {
             self.scope.cwd = cwd;
         }
         self.scope.restore(lent);

@@ -78,8 +78,8 @@ pub fn analyze_script(earlier: &str, script: &ShellScript, at: &WorkingDir) -> C
     };
     match &script.cwd {
         None => analyze_with(earlier, &script.text, &input, at),
-        Some(folder) => {
-            let there = WorkingDir::new(folder, at.home().map(Into::into));
+        Some(dir) => {
+            let there = WorkingDir::new(dir, at.home().map(Into::into));
             analyze_with(earlier, &script.text, &input, &there)
         }
     }

@@ -395,12 +395,12 @@ impl ShellScope {
     }
 
     /// Changes the working directory, like `cd`.
-    pub(crate) fn change_dir(&mut self, folder: Option<&str>, at: &WorkingDir) {
-        let next = folder.and_then(|folder| {
-            if folder.starts_with('/') {
-                return Some(at.normalize(Path::new(folder)));
+    pub(crate) fn change_dir(&mut self, dir: Option<&str>, at: &WorkingDir) {
+        let next = dir.and_then(|dir| {
+            if dir.starts_with('/') {
+                return Some(at.normalize(Path::new(dir)));
             }
-            self.cwd.as_ref().map(|cwd| at.normalize(&cwd.join(folder)))
+            self.cwd.as_ref().map(|cwd| at.normalize(&cwd.join(dir)))
         });
         let value = ShellValue {
             text: next.as_ref().map(|path| path.to_string_lossy().into_owned()),

@@ -141,7 +141,7 @@ pub(crate) fn is_stdin_path(text: &str) -> bool {
 /// Whether a word is a descriptor of unknown content: not that of a
 /// substitution.
 pub(crate) fn is_descriptor(word: &ShellWord) -> bool {
-    let named = ["/dev/fd/", "/proc/self/fd/"].iter().any(|folder| word.text.starts_with(folder));
+    let named = ["/dev/fd/", "/proc/self/fd/"].iter().any(|dir| word.text.starts_with(dir));
     named && word.text != "/dev/fd/63" && !is_stdin_path(&word.text)
 }
 

@@ -31,12 +31,12 @@ impl SkillCatalogue {
     ) -> Self {
         let mut skills = Vec::new();
         let mut notes = Vec::new();
-        let mut folders = HashSet::new();
+        let mut dirs = HashSet::new();
         for (at, (place, walked)) in places.iter().zip(walked).enumerate() {
             notes.extend(walked.notes.iter().cloned());
             for found in &walked.found {
                 // A skill reachable from two roots is listed once.
-                if folders.insert(found.dir.clone()) {
+                if dirs.insert(found.dir.clone()) {
                     skills.push(load_skill(place, at, found, choices));
                 }
             }
@@ -71,8 +71,8 @@ impl SkillCatalogue {
         let counting: Vec<&Skill> = self.skills.iter().filter(counts).collect();
         let by_address = |skill: &&&Skill| skill.qualified_name == wanted || skill.relative == path;
         let by_name = |skill: &&&Skill| {
-            let folder = skill.dir.file_name().and_then(|name| name.to_str());
-            !key.is_empty() && skill.key == key || folder == Some(wanted)
+            let dir = skill.dir.file_name().and_then(|name| name.to_str());
+            !key.is_empty() && skill.key == key || dir == Some(wanted)
         };
         let mut found: Vec<&Skill> = counting.iter().filter(by_address).copied().collect();
         if found.is_empty() {

@@ -64,9 +64,9 @@ pub(crate) fn parse_fields(
             }
             return Ok((fields, None));
         }
-        Err(ConfigError::Syntax(told)) => {
-            let what = told.message.replace("the configuration must be", "the fields must be");
-            FrontMatterError::new(told.position.map_or(2, |place| place.line), what)
+        Err(ConfigError::Syntax(shown)) => {
+            let what = shown.message.replace("the configuration must be", "the fields must be");
+            FrontMatterError::new(shown.position.map_or(2, |place| place.line), what)
         }
         Err(other) => return Err(FrontMatterError::new(2, other.to_string())),
     };

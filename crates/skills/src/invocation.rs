@@ -48,8 +48,8 @@ pub fn expand_invocation(
         if skill.origin == SkillOrigin::Project {
             message.push_str("\nThe skill comes from the project; the user did not write it.");
         }
-        if let Some(told) = files_note(skill, files) {
-            message.push_str(&format!("\n{told}"));
+        if let Some(shown) = files_note(skill, files) {
+            message.push_str(&format!("\n{shown}"));
         }
     }
     message.push_str(match calls.len() {
@@ -80,8 +80,8 @@ fn files_note(skill: &Skill, files: FileReferenceStyle) -> Option<String> {
     let names = named.join(", ");
     Some(match files {
         FileReferenceStyle::Paths => {
-            let folder = skill.dir.display();
-            format!("Its files are below {folder}; read one when the skill says so: {names}{more}")
+            let dir = skill.dir.display();
+            format!("Its files are below {dir}; read one when the skill says so: {names}{more}")
         }
         FileReferenceStyle::Uris => {
             format!("Its files; read one when the skill says so: {names}{more}")

@@ -47,10 +47,7 @@ pub(crate) struct ParsedSkillFile<'t> {
 }
 
 /// Parses a `SKILL.md`; `folder` is the name of its directory.
-pub(crate) fn parse<'t>(
-    text: &'t str,
-    folder: &str,
-) -> Result<ParsedSkillFile<'t>, FrontMatterError> {
+pub(crate) fn parse<'t>(text: &'t str, dir: &str) -> Result<ParsedSkillFile<'t>, FrontMatterError> {
     let parts = front_matter::split(text)?;
     let (fields, forgiven) = front_matter::parse_fields(parts.matter)?;
     let mut notes = Vec::new();
@@ -64,15 +61,15 @@ pub(crate) fn parse<'t>(
             if let Some(why) = name_problem(&said) {
                 notes.push(SkillNote::at_line(line("name"), why));
             }
-            if said != folder {
-                let what = format!("the name '{said}' differs from the directory name '{folder}'");
+            if said != dir {
+                let what = format!("the name '{said}' differs from the directory name '{dir}'");
                 notes.push(SkillNote::at_line(line("name"), sanitize_line(&what, MAX_FIELD_CHARS)));
             }
             sanitize_line(&said, MAX_NAME_CHARS)
         }
         None => {
             notes.push(SkillNote::at_line(2, "`name` is missing; the directory name is used"));
-            sanitize_line(folder, MAX_NAME_CHARS)
+            sanitize_line(dir, MAX_NAME_CHARS)
         }
     };
     let description = match text_field(&fields, "description", usize::MAX) {

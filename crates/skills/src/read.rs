@@ -39,9 +39,9 @@ impl Skill {
     pub fn instructions(&self, session: Option<&str>) -> Result<SkillInstructions, SkillError> {
         self.require_ready()?;
         let text = self.skill_file_text()?;
-        let folder =
+        let dir =
             self.display_dir.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-        let read = manifest::parse(&text, &folder).map_err(|fault| SkillError::Unusable {
+        let read = manifest::parse(&text, &dir).map_err(|fault| SkillError::Unusable {
             name: self.manifest.name.clone(),
             why: SkillNote::at_line(fault.line, fault.what).to_string(),
         })?;
@@ -122,9 +122,9 @@ impl Skill {
 }
 
 /// Reads the text of a `SKILL.md`, or returns what is wrong with it.
-pub(crate) fn read_skill_file(folder: &Path, file: &str) -> Result<String, SkillNote> {
+pub(crate) fn read_skill_file(dir: &Path, file: &str) -> Result<String, SkillNote> {
     let opened =
-        open_below(folder, Path::new(file)).and_then(|file| read_at_most(file, MAX_SKILL_BYTES));
+        open_below(dir, Path::new(file)).and_then(|file| read_at_most(file, MAX_SKILL_BYTES));
     let too_long = || SkillNote::new(format!("it has more than {MAX_SKILL_CHARS} characters"));
     let bytes = match opened {
         Ok(Some(bytes)) => bytes,
@@ -176,10 +176,10 @@ struct LinkEscapesError;
 /// Opens a file below a canonical directory. Symlinks are followed if they stay
 /// inside; the resolved path is then opened from the directory handle without
 /// following symlinks, so it cannot be swapped in between.
-fn open_below(folder: &Path, relative: &Path) -> io::Result<File> {
-    let real = real_path(&folder.join(relative))?;
-    let rest = real.strip_prefix(folder).map_err(|_| io::Error::other(LinkEscapesError))?;
-    open_dir(folder, WalkMode::default())?.open(rest)
+fn open_below(dir: &Path, relative: &Path) -> io::Result<File> {
+    let real = real_path(&dir.join(relative))?;
+    let rest = real.strip_prefix(dir).map_err(|_| io::Error::other(LinkEscapesError))?;
+    open_dir(dir, WalkMode::default())?.open(rest)
 }
 
 /// Reads a whole file; None if it exceeds `most` bytes.

@@ -54,16 +54,17 @@ pub struct SkillRoot {
 /// Returns the skill roots for a working directory. Without one there are no
 /// project roots.
 pub fn skill_roots(home: &Path, choices: &SkillSettings, cwd: Option<&Path>) -> Vec<SkillRoot> {
-    let own = |folder: PathBuf, origin| SkillRoot { dir: folder, origin, link_boundary: None };
+    let own =
+        |directory: PathBuf, origin| SkillRoot { dir: directory, origin, link_boundary: None };
     let mut roots = vec![own(home.join("skills"), SkillOrigin::Home)];
     roots.extend(
-        choices.external_dirs.iter().map(|folder| own(folder.clone(), SkillOrigin::External)),
+        choices.external_dirs.iter().map(|directory| own(directory.clone(), SkillOrigin::External)),
     );
     let Some(cwd) = cwd.and_then(|cwd| fs::canonicalize(cwd).ok()) else { return roots };
-    let root = cwd.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(&cwd);
-    for folder in cwd.ancestors().take(MAX_ANCESTORS).take_while(|f| f.starts_with(root)) {
+    let root = cwd.ancestors().find(|directory| directory.join(".git").exists()).unwrap_or(&cwd);
+    for directory in cwd.ancestors().take(MAX_ANCESTORS).take_while(|f| f.starts_with(root)) {
         roots.extend(PROJECT_SKILL_DIRS.map(|name| SkillRoot {
-            dir: folder.join(name),
+            dir: directory.join(name),
             origin: SkillOrigin::Project,
             link_boundary: Some(root.to_owned()),
         }));

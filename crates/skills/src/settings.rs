@@ -27,8 +27,8 @@ pub struct SkillSettings {
 
 impl Default for SkillSettings {
     fn default() -> Self {
-        let (disabled, trusted, folders) = Default::default();
-        Self { disabled, trusted, external_dirs: folders, expands_vars: true }
+        let (disabled, trusted, dirs) = Default::default();
+        Self { disabled, trusted, external_dirs: dirs, expands_vars: true }
     }
 }
 
@@ -41,11 +41,9 @@ impl SkillSettings {
         let at = |key: &str| section.and_then(|section| section.get(key));
         let here = at("platform_disabled").and_then(|all| all.get(SETTINGS_PLATFORM));
         let disabled = [at("disabled"), here].into_iter().flatten().flat_map(string_list);
-        let folders = at("external_dirs").map(string_list).unwrap_or_default();
-        let folders = folders
-            .iter()
-            .take(MAX_EXTERNAL_DIRS)
-            .map(|said| home.join(expand_path(said, variable)));
+        let dirs = at("external_dirs").map(string_list).unwrap_or_default();
+        let dirs =
+            dirs.iter().take(MAX_EXTERNAL_DIRS).map(|said| home.join(expand_path(said, variable)));
         Self {
             disabled: disabled.map(|name| slug(&name)).collect(),
             trusted: at("trusted")
@@ -54,7 +52,7 @@ impl SkillSettings {
                 .iter()
                 .map(|n| slug(n))
                 .collect(),
-            external_dirs: folders.collect(),
+            external_dirs: dirs.collect(),
             expands_vars: at("template_vars").and_then(Value::as_bool).unwrap_or(true),
         }
     }

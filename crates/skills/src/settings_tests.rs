@@ -22,10 +22,10 @@ fn skills_are_switched_off_by_any_spelling() {
 
 #[test]
 fn folders_are_a_list_or_one_text() {
-    let folders = |said: Value| read(json!({ "external_dirs": said })).external_dirs;
-    assert_eq!(folders(json!("~/x")), [Path::new("/u/x")]);
+    let dirs = |said: Value| read(json!({ "external_dirs": said })).external_dirs;
+    assert_eq!(dirs(json!("~/x")), [Path::new("/u/x")]);
     assert_eq!(
-        folders(json!(["rel", "$MINE/a", "${MINE}b", "/a/$NONE/$", "~other/x"])),
+        dirs(json!(["rel", "$MINE/a", "${MINE}b", "/a/$NONE/$", "~other/x"])),
         ["/h/rel", "/opt/mine/a", "/opt/mineb", "/a/$NONE/$", "/h/~other/x"].map(Path::new)
     );
 }

@@ -81,7 +81,7 @@ pub(crate) fn scan_root(place: &SkillRoot) -> RootScan {
     let mut entries = 0;
     while let Some((real, relative, depth)) = open.pop_front() {
         let shown = place.dir.join(&relative);
-        let Ok(folder) = open_dir(&real, WalkMode::default()) else {
+        let Ok(directory) = open_dir(&real, WalkMode::default()) else {
             if depth > 0 || shown.is_dir() {
                 walked.notes.push(SkillNote::new(format!("{} cannot be read", shown.display())));
             }
@@ -89,7 +89,7 @@ pub(crate) fn scan_root(place: &SkillRoot) -> RootScan {
         };
         // A directory reached again, by a symlink or another name, is scanned
         // once.
-        let Ok(facts) = folder.metadata(Path::new("")) else { continue };
+        let Ok(facts) = directory.metadata(Path::new("")) else { continue };
         if !seen.insert((facts.identity.dev, facts.identity.ino)) {
             continue;
         }
@@ -99,7 +99,7 @@ pub(crate) fn scan_root(place: &SkillRoot) -> RootScan {
             walked.notes.push(SkillNote::new(what));
             break;
         }
-        let names = list_names(&folder, &mut entries);
+        let names = list_names(&directory, &mut entries);
         let has = |file: &&'static str| {
             names.iter().any(|(name, kind)| {
                 name.to_str() == Some(*file) && matches!(kind, FileKind::File | FileKind::Link)
@@ -111,8 +111,8 @@ pub(crate) fn scan_root(place: &SkillRoot) -> RootScan {
                 dir: real.clone(),
                 relative: relative.clone(),
                 file,
-                facts: folder.metadata(Path::new(file)).ok(),
-                files: list_files(&folder, file),
+                facts: directory.metadata(Path::new(file)).ok(),
+                files: list_files(&directory, file),
             });
         }
         if depth == MAX_DEPTH {
@@ -151,8 +151,8 @@ fn outside_note(path: &Path) -> SkillNote {
 }
 
 /// Returns the sorted entries of a directory.
-fn list_names(folder: &OpenDir, count: &mut usize) -> Vec<(std::ffi::OsString, FileKind)> {
-    let Ok(entries) = folder.entries() else { return Vec::new() };
+fn list_names(dir: &OpenDir, count: &mut usize) -> Vec<(std::ffi::OsString, FileKind)> {
+    let Ok(entries) = dir.entries() else { return Vec::new() };
     let mut names = Vec::new();
     for entry in entries.flatten() {
         *count += 1;
@@ -167,14 +167,14 @@ fn list_names(folder: &OpenDir, count: &mut usize) -> Vec<(std::ffi::OsString, F
 
 /// Returns the other files of a skill, except hidden files and files of nested
 /// skills.
-fn list_files(folder: &OpenDir, own: &str) -> Vec<String> {
+fn list_files(dir: &OpenDir, own: &str) -> Vec<String> {
     let mut files = Vec::new();
     let mut open = VecDeque::from([(PathBuf::new(), 0)]);
-    let mut folders = 0;
+    let mut dirs = 0;
     let mut entries = 0;
     while let Some((relative, depth)) = open.pop_front() {
-        let Ok(here) = folder.open_dir(&relative) else { continue };
-        folders += 1;
+        let Ok(here) = dir.open_dir(&relative) else { continue };
+        dirs += 1;
         let names = list_names(&here, &mut entries);
         let is_support = |path: &Path| {
             let top = path.iter().next().and_then(|name| name.to_str());
@@ -191,7 +191,7 @@ fn list_files(folder: &OpenDir, own: &str) -> Vec<String> {
             match kind {
                 _ if text.starts_with('.') || text.contains(char::is_control) => {}
                 FileKind::Directory if SKIPPED_DIRS.contains(&text) || depth == MAX_FILE_DEPTH => {}
-                FileKind::Directory if folders + open.len() < MAX_FILE_DIRS => {
+                FileKind::Directory if dirs + open.len() < MAX_FILE_DIRS => {
                     open.push_back((path, depth + 1));
                 }
                 FileKind::File if !(depth == 0 && text == own) => {

@@ -76,12 +76,12 @@ fn replace(
     lasting: Durability,
 ) -> io::Result<()> {
     let old = replaceable(target)?;
-    let folder = match target.parent() {
+    let dir = match target.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
     // Until `persist` succeeds, dropping the temporary file removes it.
-    let mut temporary = create(builder, folder, mode)?;
+    let mut temporary = create(builder, dir, mode)?;
     temporary.write_all(bytes)?;
     if let Some(old) = &old {
         resemble(temporary.as_file(), old)?;
@@ -93,9 +93,9 @@ fn replace(
     // Without this a power failure may lose the rename; not every file system
     // supports it.
     if lasting == Durability::PowerLoss
-        && let Ok(folder) = File::open(folder)
+        && let Ok(dir) = File::open(dir)
     {
-        let _ = folder.sync_all();
+        let _ = dir.sync_all();
     }
     Ok(())
 }
@@ -149,15 +149,15 @@ fn follow_links(path: &Path) -> io::Result<PathBuf> {
 }
 
 #[cfg(unix)]
-fn create(builder: &Builder<'_, '_>, folder: &Path, mode: u32) -> io::Result<NamedTempFile> {
+fn create(builder: &Builder<'_, '_>, dir: &Path, mode: u32) -> io::Result<NamedTempFile> {
     use std::os::unix::fs::PermissionsExt;
     let mut builder = builder.clone();
-    builder.permissions(fs::Permissions::from_mode(mode)).tempfile_in(folder)
+    builder.permissions(fs::Permissions::from_mode(mode)).tempfile_in(dir)
 }
 
 #[cfg(not(unix))]
-fn create(builder: &Builder<'_, '_>, folder: &Path, _mode: u32) -> io::Result<NamedTempFile> {
-    builder.tempfile_in(folder)
+fn create(builder: &Builder<'_, '_>, dir: &Path, _mode: u32) -> io::Result<NamedTempFile> {
+    builder.tempfile_in(dir)
 }
 
 /// Gives `new` the owner and mode of `old`. The owner comes first, since a

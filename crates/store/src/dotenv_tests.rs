@@ -65,9 +65,9 @@ fn secrets_are_not_shown() {
 
 #[test]
 fn a_missing_file_is_empty_and_a_folder_is_a_problem() {
-    let folder = tempfile::tempdir().unwrap();
-    assert_eq!(DotenvFile::load(&folder.path().join("none")), DotenvFile::default());
-    assert_eq!(DotenvFile::load(folder.path()).problems.len(), 1);
+    let dir = tempfile::tempdir().unwrap();
+    assert_eq!(DotenvFile::load(&dir.path().join("none")), DotenvFile::default());
+    assert_eq!(DotenvFile::load(dir.path()).problems.len(), 1);
 }
 
 proptest! {

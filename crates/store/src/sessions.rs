@@ -31,7 +31,7 @@ const PARTS_EXTENSION: &str = "parts";
 /// and one damaged by a power failure is treated as missing.
 #[derive(Debug, Clone)]
 pub struct FileSessionStore {
-    folder: PathBuf,
+    dir: PathBuf,
     /// The last write failure, shared by all clones.
     problem: Arc<Mutex<Option<String>>>,
 }
@@ -51,8 +51,8 @@ pub struct SessionEntry {
 
 impl FileSessionStore {
     /// Creates a store below `folder`, which is created on the first write.
-    pub fn new(folder: impl Into<PathBuf>) -> Self {
-        Self { folder: folder.into(), problem: Arc::default() }
+    pub fn new(dir: impl Into<PathBuf>) -> Self {
+        Self { dir: dir.into(), problem: Arc::default() }
     }
 
     /// Returns the last failure to write session state, if any.
@@ -62,19 +62,19 @@ impl FileSessionStore {
 
     /// Returns the directory of the store.
     pub fn dir(&self) -> &Path {
-        &self.folder
+        &self.dir
     }
 
     /// Lists the sessions that have a file, sorted by id.
     pub fn list(&self) -> Result<Vec<SessionEntry>, StoreError> {
-        let entries = match fs::read_dir(&self.folder) {
+        let entries = match fs::read_dir(&self.dir) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(StoreError::io("read", &self.folder, error)),
+            Err(error) => return Err(StoreError::io("read", &self.dir, error)),
         };
         let mut found = Vec::new();
         for entry in entries {
-            let entry = entry.map_err(|e| StoreError::io("read", &self.folder, e))?;
+            let entry = entry.map_err(|e| StoreError::io("read", &self.dir, e))?;
             found.extend(session_entry(entry.path()));
         }
         found.sort_by(|a, b| a.id.cmp(&b.id));
@@ -84,7 +84,7 @@ impl FileSessionStore {
     /// Deletes a session; returns whether it existed.
     pub fn remove(&self, session: &str) -> Result<bool, StoreError> {
         let path = self.session_file(session);
-        if !self.folder.exists() {
+        if !self.dir.exists() {
             return Ok(false);
         }
         let lock = self.lock(session)?;
@@ -106,11 +106,11 @@ impl FileSessionStore {
     }
 
     fn session_file(&self, session: &str) -> PathBuf {
-        self.folder.join(format!("{}.json", file_stem(session)))
+        self.dir.join(format!("{}.json", file_stem(session)))
     }
 
     fn parts_dir(&self, session: &str) -> PathBuf {
-        self.folder.join(format!("{}.{PARTS_EXTENSION}", file_stem(session)))
+        self.dir.join(format!("{}.{PARTS_EXTENSION}", file_stem(session)))
     }
 
     /// Returns the path of a document.
@@ -122,7 +122,7 @@ impl FileSessionStore {
     }
 
     fn lock_file(&self, session: &str) -> PathBuf {
-        self.folder.join(format!("{}.lock", file_stem(session)))
+        self.dir.join(format!("{}.lock", file_stem(session)))
     }
 
     fn lock(&self, session: &str) -> Result<FileLock, StoreError> {
@@ -148,7 +148,7 @@ impl FileSessionStore {
         key: &str,
         change: &mut dyn FnMut(Value) -> Result<Value, SessionError>,
     ) -> Result<(), StoreError> {
-        create_private(&self.folder).map_err(|e| StoreError::io("create", &self.folder, e))?;
+        create_private(&self.dir).map_err(|e| StoreError::io("create", &self.dir, e))?;
         let _lock = self.lock(session)?;
         let path = self.document_path(session, key);
         let mut record = self.load(session, key)?.unwrap_or_else(|| SessionRecord::new(session));
@@ -227,14 +227,14 @@ fn read_session_id(path: &Path) -> Option<String> {
 }
 
 #[cfg(unix)]
-fn create_private(folder: &Path) -> io::Result<()> {
+fn create_private(dir: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
 }
 
 #[cfg(not(unix))]
-fn create_private(folder: &Path) -> io::Result<()> {
-    fs::create_dir_all(folder)
+fn create_private(dir: &Path) -> io::Result<()> {
+    fs::create_dir_all(dir)
 }
 
 #[cfg(test)]

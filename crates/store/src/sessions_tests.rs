@@ -17,8 +17,8 @@ fn set(store: &FileSessionStore, session: &str, key: &str, value: Value) {
 
 #[test]
 fn a_document_is_there_for_the_next_process() {
-    let folder = TempDir::new().unwrap();
-    let store = FileSessionStore::new(folder.path().join("sessions"));
+    let dir = TempDir::new().unwrap();
+    let store = FileSessionStore::new(dir.path().join("sessions"));
     assert_eq!(store.read("s", "todo").unwrap(), Value::Null);
     set(&store, "s", "todo", json!([1, {"b": 2, "a": 1}]));
     set(&store, "s", "env", json!({"A": null}));
@@ -32,18 +32,18 @@ fn a_document_is_there_for_the_next_process() {
 
 #[test]
 fn the_file_says_what_it_is() {
-    let folder = TempDir::new().unwrap();
-    let store = FileSessionStore::new(folder.path());
+    let dir = TempDir::new().unwrap();
+    let store = FileSessionStore::new(dir.path());
     set(&store, "s", "k", json!("v"));
     let written: Value =
-        serde_json::from_slice(&fs::read(folder.path().join("s.json")).unwrap()).unwrap();
+        serde_json::from_slice(&fs::read(dir.path().join("s.json")).unwrap()).unwrap();
     assert_eq!(written, json!({"version": 1, "session": "s", "documents": {"k": "v"}}));
 }
 
 #[test]
 fn one_of_many_documents_has_a_file_of_its_own() {
-    let folder = TempDir::new().unwrap();
-    let store = FileSessionStore::new(folder.path());
+    let dir = TempDir::new().unwrap();
+    let store = FileSessionStore::new(dir.path());
     set(&store, "s", "files/0a", json!({"a": 1}));
     set(&store, "s", "files/0b", json!({"b": 2}));
     set(&store, "s", "todo", json!([]));
@@ -51,11 +51,11 @@ fn one_of_many_documents_has_a_file_of_its_own() {
     assert_eq!(store.read("s", "files/0b").unwrap(), json!({"b": 2}));
     assert_eq!(store.read("s", "files/0c").unwrap(), Value::Null);
     assert_eq!(store.list().unwrap().len(), 1);
-    let main = fs::read_to_string(folder.path().join("s.json")).unwrap();
+    let main = fs::read_to_string(dir.path().join("s.json")).unwrap();
     assert!(main.contains("todo") && !main.contains("files"), "{main}");
     assert!(store.remove("s").unwrap());
     assert_eq!(store.read("s", "files/0a").unwrap(), Value::Null);
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     // A session that has nothing else is known all the same.
     set(&store, "t", "files/0a", json!(1));
     assert_eq!(store.list().unwrap()[0].id, "t");
@@ -63,10 +63,10 @@ fn one_of_many_documents_has_a_file_of_its_own() {
 
 #[test]
 fn one_of_many_documents_that_is_damaged_is_begun_anew() {
-    let folder = TempDir::new().unwrap();
-    let store = FileSessionStore::new(folder.path());
+    let dir = TempDir::new().unwrap();
+    let store = FileSessionStore::new(dir.path());
     set(&store, "s", "files/0a", json!(1));
-    let parts: Vec<_> = fs::read_dir(folder.path().join("s.parts")).unwrap().flatten().collect();
+    let parts: Vec<_> = fs::read_dir(dir.path().join("s.parts")).unwrap().flatten().collect();
     let [part] = &*parts else { panic!("{parts:?}") };
     fs::write(part.path(), "").unwrap();
     assert_eq!(store.read("s", "files/0a").unwrap(), Value::Null);
@@ -76,8 +76,8 @@ fn one_of_many_documents_that_is_damaged_is_begun_anew() {
 
 #[test]
 fn null_takes_a_document_away() {
-    let folder = TempDir::new().unwrap();
-    let store = FileSessionStore::new(folder.path());
+    let dir = TempDir::new().unwrap();
+    let store = FileSessionStore::new(dir.path());
     set(&store, "s", "a", json!(1));
     set(&store, "s", "b", json!(2));
     set(&store, "s", "a", Value::Null);
@@ -87,10 +87,10 @@ fn null_takes_a_document_away() {
 
 #[test]
 fn many_writers_lose_no_update() {
-    let folder = TempDir::new().unwrap();
+    let dir = TempDir::new().unwrap();
     thread::scope(|scope| {
         for writer in 0..8 {
-            let store = FileSessionStore::new(folder.path());
+            let store = FileSessionStore::new(dir.path());
             scope.spawn(move || {
                 let session = Session::new("shared", Arc::new(store));
                 for turn in 0..50 {
@@ -103,7 +103,7 @@ fn many_writers_lose_no_update() {
             });
         }
     });
-    let session = Session::new("shared", Arc::new(FileSessionStore::new(folder.path())));
+    let session = Session::new("shared", Arc::new(FileSessionStore::new(dir.path())));
     let seen: Vec<(u32, u32)> = session.read("log").unwrap();
     assert_eq!(seen.len(), 400);
     assert_eq!(seen.iter().collect::<BTreeSet<_>>().len(), 400);
@@ -111,10 +111,10 @@ fn many_writers_lose_no_update() {
 
 #[test]
 fn a_session_that_is_removed_and_reborn_meanwhile_is_never_half_there() {
-    let folder = TempDir::new().unwrap();
+    let dir = TempDir::new().unwrap();
     thread::scope(|scope| {
         for _ in 0..3 {
-            let store = FileSessionStore::new(folder.path());
+            let store = FileSessionStore::new(dir.path());
             scope.spawn(move || {
                 for _ in 0..20 {
                     store
@@ -123,24 +123,24 @@ fn a_session_that_is_removed_and_reborn_meanwhile_is_never_half_there() {
                 }
             });
         }
-        let store = FileSessionStore::new(folder.path());
+        let store = FileSessionStore::new(dir.path());
         scope.spawn(move || {
             for _ in 0..20 {
                 store.remove("s").unwrap();
             }
         });
     });
-    let store = FileSessionStore::new(folder.path());
+    let store = FileSessionStore::new(dir.path());
     set(&store, "s", "n", json!(7));
     assert!(store.remove("s").unwrap());
     assert!(!store.remove("s").unwrap());
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
 }
 
 #[test]
 fn a_change_that_fails_writes_nothing() {
-    let folder = TempDir::new().unwrap();
-    let store = FileSessionStore::new(folder.path());
+    let dir = TempDir::new().unwrap();
+    let store = FileSessionStore::new(dir.path());
     set(&store, "s", "k", json!(1));
     let error =
         store.update("s", "k", &mut |_| Err(SessionError::Failed("no".into()))).unwrap_err();
@@ -150,9 +150,9 @@ fn a_change_that_fails_writes_nothing() {
 
 #[test]
 fn a_damaged_file_is_named_and_left_alone() {
-    let folder = TempDir::new().unwrap();
-    let store = FileSessionStore::new(folder.path());
-    let path = folder.path().join("s.json");
+    let dir = TempDir::new().unwrap();
+    let store = FileSessionStore::new(dir.path());
+    let path = dir.path().join("s.json");
     for damage in
         ["", "{\"version\":1,\"documents\":{\"k\":", "[]", "{\"version\":1}", "\u{0}\u{0}"]
     {
@@ -169,19 +169,19 @@ fn a_damaged_file_is_named_and_left_alone() {
 
 #[test]
 fn a_file_of_a_later_version_is_left_alone() {
-    let folder = TempDir::new().unwrap();
-    let store = FileSessionStore::new(folder.path());
+    let dir = TempDir::new().unwrap();
+    let store = FileSessionStore::new(dir.path());
     let later = r#"{"version":2,"tables":[]}"#;
-    fs::write(folder.path().join("s.json"), later).unwrap();
+    fs::write(dir.path().join("s.json"), later).unwrap();
     let message = store.update("s", "k", &mut |_| Ok(json!(1))).unwrap_err().to_string();
     assert!(message.contains("version 2"), "{message}");
-    assert_eq!(fs::read_to_string(folder.path().join("s.json")).unwrap(), later);
+    assert_eq!(fs::read_to_string(dir.path().join("s.json")).unwrap(), later);
 }
 
 #[test]
 fn what_could_not_be_read_back_is_not_written() {
-    let folder = TempDir::new().unwrap();
-    let store = FileSessionStore::new(folder.path());
+    let dir = TempDir::new().unwrap();
+    let store = FileSessionStore::new(dir.path());
     let nested = |levels: usize| (0..levels).fold(json!(1), |inner, _| Value::Array(vec![inner]));
     set(&store, "s", "k", nested(90));
     assert_eq!(store.read("s", "k").unwrap(), nested(90));
@@ -192,11 +192,11 @@ fn what_could_not_be_read_back_is_not_written() {
 
 #[test]
 fn a_write_that_was_cut_off_leaves_the_old_content_and_no_litter() {
-    let folder = TempDir::new().unwrap();
-    let store = FileSessionStore::new(folder.path());
+    let dir = TempDir::new().unwrap();
+    let store = FileSessionStore::new(dir.path());
     set(&store, "s", "k", json!("old"));
-    let path = folder.path().join("s.json");
-    let left = folder.path().join(atomic::temporary_name(&path));
+    let path = dir.path().join("s.json");
+    let left = dir.path().join(atomic::temporary_name(&path));
     fs::write(&left, "{\"version\":1,\"docu").unwrap();
 
     assert_eq!(store.read("s", "k").unwrap(), json!("old"));
@@ -244,8 +244,8 @@ fn ids_of_any_kind_have_their_own_session_inside_the_folder() {
 
 #[test]
 fn a_folder_that_is_not_there_holds_no_sessions() {
-    let folder = TempDir::new().unwrap();
-    let store = FileSessionStore::new(folder.path().join("none"));
+    let dir = TempDir::new().unwrap();
+    let store = FileSessionStore::new(dir.path().join("none"));
     assert_eq!(store.list().unwrap(), []);
     assert!(!store.remove("s").unwrap());
     assert!(!store.dir().exists());
@@ -255,8 +255,8 @@ fn a_folder_that_is_not_there_holds_no_sessions() {
 #[test]
 fn only_the_owner_can_look() {
     use std::os::unix::fs::MetadataExt;
-    let folder = TempDir::new().unwrap();
-    let store = FileSessionStore::new(folder.path().join("a/b"));
+    let dir = TempDir::new().unwrap();
+    let store = FileSessionStore::new(dir.path().join("a/b"));
     set(&store, "s", "k", json!(1));
     let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
     assert_eq!(mode(store.dir()), 0o700);
@@ -269,8 +269,8 @@ proptest! {
 
     #[test]
     fn what_is_written_is_read(id in ".{0,30}", key in ".{0,10}", text in ".{0,60}", number in any::<i64>()) {
-        let folder = TempDir::new().unwrap();
-        let store = FileSessionStore::new(folder.path());
+        let dir = TempDir::new().unwrap();
+        let store = FileSessionStore::new(dir.path());
         let value = json!({ "text": text, "number": number });
         set(&store, &id, &key, value.clone());
         prop_assert_eq!(store.read(&id, &key).unwrap(), value);
@@ -279,8 +279,8 @@ proptest! {
 
 #[test]
 fn what_cannot_be_written_is_told() {
-    let folder = TempDir::new().unwrap();
-    let file = folder.path().join("a file");
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("a file");
     fs::write(&file, "").unwrap();
     let store = FileSessionStore::new(file.join("sessions"));
     assert_eq!(store.last_problem(), None);

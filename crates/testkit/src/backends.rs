@@ -100,18 +100,18 @@ impl ExecBackend for FakeRemoteBackend {
 #[derive(Debug)]
 pub struct PathMappedBackend {
     local: LocalBackend,
-    folder: PathBuf,
+    dir: PathBuf,
 }
 
 impl PathMappedBackend {
     /// With this folder as `/behind`.
-    pub fn new(folder: impl Into<PathBuf>) -> Self {
-        Self { local: LocalBackend::default(), folder: folder.into() }
+    pub fn new(dir: impl Into<PathBuf>) -> Self {
+        Self { local: LocalBackend::default(), dir: dir.into() }
     }
 
     fn map_path(&self, word: OsString) -> OsString {
         match word.to_str().and_then(|word| word.strip_prefix("/behind")) {
-            Some(rest) => format!("{}{rest}", self.folder.display()).into(),
+            Some(rest) => format!("{}{rest}", self.dir.display()).into(),
             None if word.to_string_lossy().starts_with('/') => "/nowhere".into(),
             None => word,
         }

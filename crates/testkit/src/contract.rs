@@ -55,17 +55,17 @@ pub fn check_spec(tool: &Arc<dyn DynTool>) {
 pub async fn check_examples(tool: &Arc<dyn DynTool>) {
     let spec = tool.spec();
     for example in &spec.examples {
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        let dir = tempfile::tempdir().expect("a temporary folder");
         for (path, content) in &example.files {
-            write_file(&folder.path().join(&**path), content);
+            write_file(&dir.path().join(&**path), content);
         }
-        let mut engine = Engine::builder().spill_to(folder.path().join(".spill"));
+        let mut engine = Engine::builder().spill_to(dir.path().join(".spill"));
         if spec.toolset != hermes_engine::BRIDGE_TOOLSET {
             engine = engine.tools(vec![Arc::clone(tool)]);
         }
         let engine = engine.build().expect("one tool fits");
         let call = ToolCall::from_text("example", spec.name.clone(), example.arguments.clone());
-        let result = engine.call(call, &Caller::new(folder.path())).await;
+        let result = engine.call(call, &Caller::new(dir.path())).await;
         engine.shutdown().await;
         let title = &example.title;
         assert!(result.is_success(), "{}: example '{title}' failed: {}", spec.name, result.content);
@@ -93,14 +93,14 @@ pub async fn check_examples(tool: &Arc<dyn DynTool>) {
 pub async fn check_declared_effects(tool: &Arc<dyn DynTool>) {
     let spec = tool.spec();
     for example in &spec.examples {
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        let dir = tempfile::tempdir().expect("a temporary folder");
         for (path, content) in &example.files {
-            write_file(&folder.path().join(&**path), content);
+            write_file(&dir.path().join(&**path), content);
         }
-        let before = snapshot_files(folder.path());
+        let before = snapshot_files(dir.path());
         let arguments: Value = serde_json::from_str(&example.arguments).expect("JSON arguments");
         let bound = Arc::clone(tool).bind(&arguments).expect("arguments of an example");
-        let mut cx = ToolContext::bare(folder.path());
+        let mut cx = ToolContext::bare(dir.path());
         if bound.effects(&cx.working_dir).is_empty() {
             continue;
         }
@@ -112,16 +112,16 @@ pub async fn check_declared_effects(tool: &Arc<dyn DynTool>) {
             Err(error) => assert_eq!(error.kind(), ErrorKind::Denied, "{}: {error:?}", spec.name),
             Ok(_) => panic!("{}: '{title}' did what it was not granted", spec.name),
         }
-        assert_eq!(snapshot_files(folder.path()), before, "{}: '{title}' left traces", spec.name);
+        assert_eq!(snapshot_files(dir.path()), before, "{}: '{title}' left traces", spec.name);
     }
 }
 
 /// Every file below a folder, with its content.
-fn snapshot_files(folder: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
+fn snapshot_files(dir: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
     let mut found = Vec::new();
-    let mut open = vec![folder.to_owned()];
-    while let Some(folder) = open.pop() {
-        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+    let mut open = vec![dir.to_owned()];
+    while let Some(dir) = open.pop() {
+        for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
             let path = entry.path();
             if path.is_dir() {
                 open.push(path);

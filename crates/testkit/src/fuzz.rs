@@ -82,29 +82,29 @@ pub fn commands(data: &[u8]) {
 
 /// Two sets of permissions, of which one allows more than the other.
 struct PermissionPair {
-    folder: tempfile::TempDir,
+    dir: tempfile::TempDir,
     plain: PermissionPolicy,
 }
 
 impl PermissionPair {
     fn new() -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let plain = Self::permissions(folder.path(), "").expect("the built-in profiles");
-        Self { folder, plain }
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let plain = Self::permissions(dir.path(), "").expect("the built-in profiles");
+        Self { dir, plain }
     }
 
-    fn permissions(folder: &Path, yaml: &str) -> Option<PermissionPolicy> {
+    fn permissions(dir: &Path, yaml: &str) -> Option<PermissionPolicy> {
         let places = PathVariables {
-            workspace: Some(folder.join("ws")),
-            home: Some(folder.join("home")),
-            hermes: folder.join("hermes"),
+            workspace: Some(dir.join("ws")),
+            home: Some(dir.join("home")),
+            hermes: dir.join("hermes"),
             temp: Vec::new(),
         };
-        let own = folder.join("rules.yaml");
+        let own = dir.join("rules.yaml");
         std::fs::write(&own, yaml).ok()?;
         let sources = PolicySources::load(&own, None, places).ok()?;
-        let saved = SavedRules::load(folder.join("saved.json")).ok()?;
-        let tickets = TicketStore::new(folder.join("tickets"));
+        let saved = SavedRules::load(dir.join("saved.json")).ok()?;
+        let tickets = TicketStore::new(dir.join("tickets"));
         let profile = if yaml.is_empty() { "full_developer" } else { "more" };
         sources.permissions(profile, EnforcementSettings::default(), saved, tickets).ok()
     }
@@ -112,7 +112,7 @@ impl PermissionPair {
     fn judge(&self, permissions: &PermissionPolicy, command: &str) -> PolicyAnswer {
         let resource = Resource::Command(command.to_owned());
         let effects = [Effect { scope: Scope::TERMINAL_EXECUTE, resource }];
-        let root = self.folder.path();
+        let root = self.dir.path();
         let at = WorkingDir::new(root.join("ws"), Some(root.join("home")));
         let session = Session::in_memory();
         let (exam, _) = permissions.consider(&CallProposal {
@@ -138,7 +138,7 @@ impl PermissionPair {
              {{scope: 'file:*', paths: ['/**']}}], restrictions: {{terminal:execute: {{allowed_commands: ['*', {rule}]}}}}}}}}"
         );
         if before == PolicyAnswer::Deny
-            && let Some(more) = Self::permissions(self.folder.path(), &yaml)
+            && let Some(more) = Self::permissions(self.dir.path(), &yaml)
         {
             assert_eq!(self.judge(&more, command), PolicyAnswer::Deny, "a rule lifted a denial");
         }

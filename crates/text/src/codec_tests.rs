@@ -196,10 +196,10 @@ fn a_hint_decides_what_the_bytes_leave_open() {
     // No zero byte: by itself nobody takes it for UTF-16.
     let wide = encoded(UTF_16BE, false, "漢字かな交じり文だ");
     assert_ne!(detect_format(&wide, true).encoding(), UTF_16BE);
-    let told = detect_format_with(&wide, true, || Some(UTF_16BE));
-    assert_eq!(told, TextFormat::new(UTF_16BE, false));
+    let shown = detect_format_with(&wide, true, || Some(UTF_16BE));
+    assert_eq!(shown, TextFormat::new(UTF_16BE, false));
     let cut = wide.get(..wide.len() - 3).expect("long enough");
-    assert_eq!(detect_format_with(cut, false, || Some(UTF_16BE)), told);
+    assert_eq!(detect_format_with(cut, false, || Some(UTF_16BE)), shown);
 }
 
 #[test]

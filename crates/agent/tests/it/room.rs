@@ -204,10 +204,12 @@ async fn what_does_not_fit_is_in_a_file_that_the_model_is_told_of() {
     let outcome = scene.agent.run_turn(said(&long), &plenty()).await;
     assert_eq!(outcome.end, TurnEnd::Done);
     let asked = scene.model.asked.lock();
-    let told = asked[0].messages[1].text();
-    assert!(told.starts_with("line 000000") && told.ends_with("line 019999 of the report\n"));
-    assert!(told.len() < 16_000 * 4 && told.contains("20000 lines") && told.contains("read_file"));
-    let path = told.split("is in the file ").nth(1).and_then(|rest| rest.split(". Read").next());
+    let shown = asked[0].messages[1].text();
+    assert!(shown.starts_with("line 000000") && shown.ends_with("line 019999 of the report\n"));
+    assert!(
+        shown.len() < 16_000 * 4 && shown.contains("20000 lines") && shown.contains("read_file")
+    );
+    let path = shown.split("is in the file ").nth(1).and_then(|rest| rest.split(". Read").next());
     assert_eq!(std::fs::read_to_string(path.unwrap()).unwrap(), long);
     let seen = scene.eyes.0.lock();
     assert!(seen.iter().any(|line| line.contains("does not fit")), "{seen:?}");
@@ -222,8 +224,11 @@ async fn what_the_server_finds_too_long_is_not_cut_in_silence_either() {
     assert_eq!(outcome.end, TurnEnd::Done);
     let asked = scene.model.asked.lock();
     assert_eq!(asked[0].messages[1].text(), long);
-    let told = asked[1].messages[1].text();
-    assert!(told.contains("The whole does not fit here") && told.contains("read_file"), "{told}");
+    let shown = asked[1].messages[1].text();
+    assert!(
+        shown.contains("The whole does not fit here") && shown.contains("read_file"),
+        "{shown}"
+    );
 }
 
 #[tokio::test]

@@ -133,7 +133,7 @@ impl AgentObserver for Eyes {
 }
 
 pub(crate) struct Scene {
-    pub(crate) folder: TempDir,
+    pub(crate) dir: TempDir,
     pub(crate) model: Arc<Scripted>,
     pub(crate) book: Arc<Book>,
     pub(crate) eyes: Arc<Eyes>,
@@ -156,16 +156,16 @@ impl Scene {
         book: Arc<Book>,
         tools: Vec<Arc<dyn DynTool>>,
     ) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir().unwrap();
         let engine = Engine::builder()
             .tools([hermes_tools_file::tools(), tools].concat())
-            .spill_to(folder.path().join(".spill"))
+            .spill_to(dir.path().join(".spill"))
             .build()
             .unwrap();
         let (model, eyes) = (Arc::new(model), Arc::<Eyes>::default());
         let makeup = AgentParts {
             engine,
-            caller: Caller::new(folder.path()),
+            caller: Caller::new(dir.path()),
             model: Arc::clone(&model) as Arc<dyn LanguageModel>,
             tools: Arc::new([]),
             system: "You have hands.".to_owned(),
@@ -178,7 +178,7 @@ impl Scene {
             depth: 0,
         };
         let agent = Agent::new(makeup, history);
-        Self { folder, model, book, eyes, agent }
+        Self { dir, model, book, eyes, agent }
     }
 }
 

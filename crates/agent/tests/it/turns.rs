@@ -38,7 +38,7 @@ async fn calls_are_made_and_the_model_goes_on() {
     let outcome = scene.agent.run_turn(said("write a file"), &plenty()).await;
     assert_eq!((outcome.end, outcome.text.as_str()), (TurnEnd::Done, "Done."));
     assert_eq!((outcome.requests, outcome.calls, outcome.usage.input), (2, 2, 100));
-    assert_eq!(std::fs::read_to_string(scene.folder.path().join("a.txt")).unwrap(), "hello\n");
+    assert_eq!(std::fs::read_to_string(scene.dir.path().join("a.txt")).unwrap(), "hello\n");
     assert_eq!(shape(&scene.book.0.lock()), "uatta");
     let asked = scene.model.asked.lock();
     assert_eq!(shape(&asked[1].messages), "suatt");
@@ -66,7 +66,7 @@ async fn half_a_call_is_never_made() {
     ]);
     let outcome = scene.agent.run_turn(said("go"), &plenty()).await;
     assert_eq!(outcome.end, TurnEnd::Done);
-    assert!(!scene.folder.path().join("b.txt").exists());
+    assert!(!scene.dir.path().join("b.txt").exists());
     let asked = scene.model.asked.lock();
     let room: Vec<_> = asked.iter().map(|request| request.max_tokens).collect();
     assert_eq!(room, [None, Some(8192), Some(16384)]);
@@ -133,7 +133,7 @@ async fn the_model_reads_its_calls_as_they_were_taken() {
     scene.agent.run_turn(said("go"), &plenty()).await;
     let asked = scene.model.asked.lock();
     for name in ["a.txt", "b.txt", "c.txt"] {
-        let written = scene.folder.path().join(name).exists();
+        let written = scene.dir.path().join(name).exists();
         assert!(written, "{name}: {:#?}", asked[1].messages);
     }
     let ChatMessage::Assistant(reply) = &asked[1].messages[2] else { panic!("not an answer") };

@@ -115,6 +115,6 @@ async fn nothing_goes_on_that_cannot_be_written() {
     scene.agent.parts_mut().journal = Arc::new(Full(Book::default(), 2));
     let outcome = scene.agent.run_turn(go(), &AgentBudget::new(BudgetLimits::default())).await;
     assert_eq!(outcome.end, TurnEnd::Journal("the disk is full".to_owned()));
-    let written = std::fs::read_to_string(scene.folder.path().join("same.txt")).unwrap();
+    let written = std::fs::read_to_string(scene.dir.path().join("same.txt")).unwrap();
     assert_eq!(written, "1", "the second call is not made");
 }

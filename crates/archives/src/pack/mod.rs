@@ -47,7 +47,7 @@ pub struct PackReport {
     /// Number of files.
     pub files: u64,
     /// Number of directories.
-    pub folders: u64,
+    pub dirs: u64,
     /// Number of symbolic links.
     pub links: u64,
     /// Total bytes of the files.

@@ -86,7 +86,7 @@ struct SourceDir<'a> {
 
 /// A directory level of the walk.
 struct WalkLevel {
-    folder: OpenDir,
+    dir: OpenDir,
     relative: PathBuf,
     left: std::vec::IntoIter<(OsString, FileKind)>,
     rules: Option<PackIgnoreRules>,
@@ -134,9 +134,9 @@ impl PackPlan {
     /// Opens a collected file.
     pub(super) fn open(&self, files: &FileAccess<'_>, item: &PackEntry) -> Result<File, ToolError> {
         match self.roots.get(item.source) {
-            Some(SourceRoot::Folder(folder)) => folder
-                .open(&item.relative)
-                .map_err(|error| explain_error("read", &item.name, &error)),
+            Some(SourceRoot::Folder(dir)) => {
+                dir.open(&item.relative).map_err(|error| explain_error("read", &item.name, &error))
+            }
             Some(SourceRoot::File(path)) => files.open(path),
             None => Err(ToolError::internal("A file of the plan has no source")),
         }
@@ -202,7 +202,7 @@ impl PackPlan {
         self.entries.iter().for_each(|item| unkept.note_special(&item.name, item.full_mode));
         PackReport {
             files: count(|what| *what == PackEntryKind::File),
-            folders: count(|what| *what == PackEntryKind::Directory),
+            dirs: count(|what| *what == PackEntryKind::Directory),
             links: count(|what| matches!(what, PackEntryKind::Link(_))),
             bytes: self.bytes,
             packed,
@@ -230,7 +230,7 @@ impl SourceWalker<'_> {
         let place = self.files.real_path(&source.path)?;
         match facts.kind {
             FileKind::Directory => {
-                let folder = self.files.open_dir(&source.path)?;
+                let dir = self.files.open_dir(&source.path)?;
                 let own = self.archive.strip_prefix(&place).ok().map(Path::to_path_buf);
                 let top = SourceDir {
                     index: number,
@@ -239,8 +239,8 @@ impl SourceWalker<'_> {
                     place: &place,
                     archive: own.as_deref(),
                 };
-                self.walk(&top, &folder)?;
-                Ok(SourceRoot::Folder(folder))
+                self.walk(&top, &dir)?;
+                Ok(SourceRoot::Folder(dir))
             }
             FileKind::File if place == self.archive => {
                 Err(ToolError::invalid("The archive cannot be packed into itself")
@@ -312,7 +312,7 @@ impl SourceWalker<'_> {
                 continue;
             }
             let found = Path::new(&entry);
-            let Ok(facts) = level.folder.metadata(found) else {
+            let Ok(facts) = level.dir.metadata(found) else {
                 self.skip(&name, "it no longer exists");
                 continue;
             };
@@ -330,8 +330,8 @@ impl SourceWalker<'_> {
                         self.add_entry(item(PackEntryKind::Directory))?;
                     }
                     let rules = level.rules.clone();
-                    match level.folder.open_dir(found) {
-                        Ok(folder) => self.enter(&mut levels, folder, relative, rules, source),
+                    match level.dir.open_dir(found) {
+                        Ok(dir) => self.enter(&mut levels, dir, relative, rules, source),
                         Err(error) => self.skip(&name, &error.to_string()),
                     }
                 }
@@ -339,7 +339,7 @@ impl SourceWalker<'_> {
                     self.add_entry(item(PackEntryKind::File))?
                 }
                 FileKind::Link if self.packing.choice.includes(&name) => {
-                    match level.folder.read_link(found) {
+                    match level.dir.read_link(found) {
                         Ok(Some(target)) => self.add_entry(item(PackEntryKind::Link(target)))?,
                         _ => self.skip(&name, "it no longer exists"),
                     }
@@ -354,12 +354,12 @@ impl SourceWalker<'_> {
     fn enter(
         &mut self,
         levels: &mut Vec<WalkLevel>,
-        folder: OpenDir,
+        dir: OpenDir,
         relative: PathBuf,
         above: Option<PackIgnoreRules>,
         source: &PackSource,
     ) {
-        let listed = folder.entries().and_then(Iterator::collect::<std::io::Result<Vec<_>>>);
+        let listed = dir.entries().and_then(Iterator::collect::<std::io::Result<Vec<_>>>);
         let left: Vec<_> = match listed {
             Ok(entries) => entries.into_iter().map(|entry| (entry.name, entry.kind)).collect(),
             Err(error) => {
@@ -367,8 +367,8 @@ impl SourceWalker<'_> {
                 return;
             }
         };
-        let rules = above.map(|above| above.for_subdir(&folder, &relative));
-        levels.push(WalkLevel { folder, relative, left: left.into_iter(), rules });
+        let rules = above.map(|above| above.for_subdir(&dir, &relative));
+        levels.push(WalkLevel { dir, relative, left: left.into_iter(), rules });
     }
 
     fn add_entry(&mut self, item: PackEntry) -> Result<(), ToolError> {

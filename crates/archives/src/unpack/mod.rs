@@ -66,7 +66,7 @@ pub struct UnpackReport {
     /// Number of files written.
     pub files: u64,
     /// Number of directories in the archive.
-    pub folders: u64,
+    pub dirs: u64,
     /// Number of symbolic and hard links.
     pub links: u64,
     /// Bytes written.
@@ -118,7 +118,7 @@ pub fn extract_announcing(
         out: UnpackReport {
             format: opened.format,
             files: 0,
-            folders: 0,
+            dirs: 0,
             links: 0,
             bytes: 0,
             packed: opened.len,
@@ -193,7 +193,7 @@ impl MemberUnpacker<'_> {
                     self.unkept.note_special(name.as_path(), mode);
                     self.unkept.note_closed_dir(name.as_path(), mode);
                 }
-                self.out.folders += 1;
+                self.out.dirs += 1;
             }
             MemberKind::File => {
                 let is_again = self.replace_earlier(&name, member)?;
@@ -349,7 +349,7 @@ impl MemberUnpacker<'_> {
             .with("rule", "unsafe-entry")
             .with_hint("Nothing was unpacked. The archive is broken or malicious."));
         }
-        let nothing = self.out.names.is_empty() && self.out.folders == 0;
+        let nothing = self.out.names.is_empty() && self.out.dirs == 0;
         if nothing
             && self.out.skipped.is_empty()
             && seen_any

@@ -63,7 +63,7 @@ impl StagingDir {
                         // Another process removed it as abandoned before it was
                         // locked.
                         Err(Errno::NOENT) => continue,
-                        _ if claimed.as_ref().is_some_and(|folder| !claim(folder)) => continue,
+                        _ if claimed.as_ref().is_some_and(|dir| !claim(dir)) => continue,
                         root => root.map_err(|error| failed(error.into()))?,
                     };
                     return Ok(Self {
@@ -115,17 +115,16 @@ impl StagingDir {
             | OFlags::CLOEXEC
             | OFlags::NOCTTY;
         let bits = Mode::from_raw_mode(mode.unwrap_or(0o666) & KEPT_MODE_BITS);
-        let (folder, own) = name.parent_and_name();
-        let made =
-            self.ensure_dir(folder).and_then(|folder| rustix::fs::openat(folder, own, flags, bits));
+        let (dir, own) = name.parent_and_name();
+        let made = self.ensure_dir(dir).and_then(|dir| rustix::fs::openat(dir, own, flags, bits));
         made.map(File::from).map_err(|error| self.entry_error(name.as_path(), &error.into()))
     }
 
     /// Removes a file created before.
     pub(super) fn remove(&self, name: &SafeName) -> Result<(), ToolError> {
-        let (folder, own) = name.parent_and_name();
-        let removed = self.open_dir(folder).and_then(|folder| {
-            rustix::fs::unlinkat(folder.as_ref().unwrap_or(&self.root), own, AtFlags::empty())
+        let (dir, own) = name.parent_and_name();
+        let removed = self.open_dir(dir).and_then(|dir| {
+            rustix::fs::unlinkat(dir.as_ref().unwrap_or(&self.root), own, AtFlags::empty())
         });
         removed.map_err(|error| self.entry_error(name.as_path(), &error.into()))
     }
@@ -152,10 +151,10 @@ impl StagingDir {
 
     /// Creates a symbolic link whose target was checked.
     pub(super) fn symlink(&self, name: &SafeName, target: &[u8]) -> Result<(), ToolError> {
-        let (folder, own) = name.parent_and_name();
+        let (dir, own) = name.parent_and_name();
         let made = self
-            .ensure_dir(folder)
-            .and_then(|folder| rustix::fs::symlinkat(OsStr::from_bytes(target), &folder, own));
+            .ensure_dir(dir)
+            .and_then(|dir| rustix::fs::symlinkat(OsStr::from_bytes(target), &dir, own));
         made.map_err(|error| self.entry_error(name.as_path(), &error.into()))
     }
 
@@ -163,26 +162,26 @@ impl StagingDir {
     /// directory update its time.
     pub(super) fn apply_dir_metadata(&self, unkept: &mut DroppedAttributes) {
         for (path, (mode, modified)) in self.dirs.iter().rev() {
-            let Ok(Some(folder)) = self.open_dir(path) else { continue };
-            if let (Some(mode), Ok(stat)) = (mode, rustix::fs::fstat(&folder)) {
+            let Ok(Some(dir)) = self.open_dir(path) else { continue };
+            if let (Some(mode), Ok(stat)) = (mode, rustix::fs::fstat(&dir)) {
                 // Only clear bits: what the umask removed is not restored.
                 let bits = Mode::from_raw_mode(stat.st_mode & (mode & KEPT_MODE_BITS | OWNER_MODE));
-                let _ = rustix::fs::chmodat(&folder, ".", bits, AtFlags::empty());
+                let _ = rustix::fs::chmodat(&dir, ".", bits, AtFlags::empty());
                 unkept.note_masked(path, *mode, stat.st_mode);
             }
             if let Some(times) = modified.and_then(timestamps) {
-                let _ = rustix::fs::utimensat(&folder, ".", &times, AtFlags::empty());
+                let _ = rustix::fs::utimensat(&dir, ".", &times, AtFlags::empty());
             }
         }
     }
 
     /// Opens the directory at a relative path and creates missing parts.
-    fn ensure_dir(&self, folder: &Path) -> Result<OwnedFd, Errno> {
-        if let Ok(found) = self.open_dir(folder) {
+    fn ensure_dir(&self, dir: &Path) -> Result<OwnedFd, Errno> {
+        if let Ok(found) = self.open_dir(dir) {
             return found.map_or_else(|| duplicate_fd(&self.root), Ok);
         }
         let mut here = duplicate_fd(&self.root)?;
-        for part in folder {
+        for part in dir {
             here = match open_subdir(&here, part) {
                 Err(Errno::NOENT) => {
                     rustix::fs::mkdirat(&here, part, Mode::from_raw_mode(KEPT_MODE_BITS))?;
@@ -195,9 +194,9 @@ impl StagingDir {
     }
 
     /// Opens the directory at a relative path; `None` for the root.
-    fn open_dir(&self, folder: &Path) -> Result<Option<OwnedFd>, Errno> {
+    fn open_dir(&self, dir: &Path) -> Result<Option<OwnedFd>, Errno> {
         let mut here = None;
-        for part in folder {
+        for part in dir {
             here = Some(open_subdir(here.as_ref().unwrap_or(&self.root), part)?);
         }
         Ok(here)
@@ -205,10 +204,9 @@ impl StagingDir {
 
     /// Whether an entry of this name was created.
     pub(super) fn contains(&self, name: &SafeName) -> bool {
-        let (folder, own) = name.parent_and_name();
-        let found = self
-            .open_dir(folder)
-            .and_then(|folder| kind_at(folder.as_ref().unwrap_or(&self.root), own));
+        let (dir, own) = name.parent_and_name();
+        let found =
+            self.open_dir(dir).and_then(|dir| kind_at(dir.as_ref().unwrap_or(&self.root), own));
         matches!(found, Ok(Some(_)))
     }
 
@@ -234,9 +232,9 @@ impl StagingDir {
                 from another source.",
             );
         }
-        let told = explain_error("unpack", &self.target.join(name), error);
-        let message = format!("{}; nothing was unpacked", told.message());
-        told.with_message(message)
+        let shown = explain_error("unpack", &self.target.join(name), error);
+        let message = format!("{}; nothing was unpacked", shown.message());
+        shown.with_message(message)
     }
 }
 

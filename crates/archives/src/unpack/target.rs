@@ -56,9 +56,9 @@ impl UnpackTarget {
         if !self.missing.is_empty() {
             return Ok(false);
         }
-        let folder = relative.parent().unwrap_or(Path::new(""));
+        let dir = relative.parent().unwrap_or(Path::new(""));
         let mut here = None;
-        for part in folder {
+        for part in dir {
             match open_subdir(here.as_ref().unwrap_or(&self.base), part) {
                 Ok(next) => here = Some(next),
                 Err(Errno::NOENT) => return Ok(false),
@@ -103,12 +103,12 @@ pub(super) fn kind_at(here: impl AsFd, name: &OsStr) -> Result<Option<FileType>,
 }
 
 /// Returns the names and types of a directory's entries.
-pub(super) fn names_in(folder: impl AsFd) -> Result<Vec<(OsString, FileType)>, Errno> {
+pub(super) fn names_in(dir: impl AsFd) -> Result<Vec<(OsString, FileType)>, Errno> {
     use std::os::unix::ffi::OsStrExt;
     let mut names = Vec::new();
     // An `O_PATH` handle cannot be read.
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let readable = rustix::fs::openat(folder.as_fd(), ".", flags, Mode::empty())?;
+    let readable = rustix::fs::openat(dir.as_fd(), ".", flags, Mode::empty())?;
     for entry in rustix::fs::Dir::new(readable)? {
         let entry = entry?;
         let name = OsStr::from_bytes(entry.file_name().to_bytes());
@@ -116,8 +116,8 @@ pub(super) fn names_in(folder: impl AsFd) -> Result<Vec<(OsString, FileType)>, E
             continue;
         }
         let kind = match entry.file_type() {
-            FileType::Unknown => kind_at(folder.as_fd(), name)?.unwrap_or(FileType::Unknown),
-            told => told,
+            FileType::Unknown => kind_at(dir.as_fd(), name)?.unwrap_or(FileType::Unknown),
+            shown => shown,
         };
         names.push((name.to_owned(), kind));
     }

@@ -18,7 +18,7 @@ use hermes_files::FileAccess;
 use tempfile::TempDir;
 
 pub(crate) struct Place {
-    folder: TempDir,
+    dir: TempDir,
 }
 
 /// What is at a path.
@@ -33,19 +33,18 @@ pub(crate) type Tree = BTreeMap<PathBuf, Found>;
 
 impl Place {
     pub(crate) fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap() }
+        Self { dir: tempfile::tempdir().unwrap() }
     }
 
     /// Where the disk does not set the pace.
     pub(crate) fn in_memory() -> Self {
         let memory = Path::new("/dev/shm");
-        let folder =
-            if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
-        Self { folder: folder.unwrap() }
+        let dir = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+        Self { dir: dir.unwrap() }
     }
 
     pub(crate) fn path(&self) -> &Path {
-        self.folder.path()
+        self.dir.path()
     }
 
     pub(crate) fn at(&self, name: impl AsRef<Path>) -> PathBuf {
@@ -129,8 +128,8 @@ impl Place {
         let top = self.at(name);
         let mut found = Tree::new();
         let mut open = vec![top.clone()];
-        while let Some(folder) = open.pop() {
-            for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+        while let Some(dir) = open.pop() {
+            for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
                 let path = entry.path();
                 let kind = entry.file_type().unwrap();
                 let what = if kind.is_symlink() {
@@ -180,18 +179,18 @@ impl Place {
 }
 
 /// A tree with everything that a file can be called.
-pub(crate) fn furnish(place: &Place, folder: &str) {
-    place.write(format!("{folder}/plain.txt"), "hello\n");
-    place.write(format!("{folder}/empty"), "");
-    place.write(format!("{folder}/with space/and\nnewline"), "x".repeat(5000));
-    place.write(format!("{folder}/ünï/日本.txt"), "text");
-    let script = place.write(format!("{folder}/run.sh"), "#!/bin/sh\n");
+pub(crate) fn furnish(place: &Place, dir: &str) {
+    place.write(format!("{dir}/plain.txt"), "hello\n");
+    place.write(format!("{dir}/empty"), "");
+    place.write(format!("{dir}/with space/and\nnewline"), "x".repeat(5000));
+    place.write(format!("{dir}/ünï/日本.txt"), "text");
+    let script = place.write(format!("{dir}/run.sh"), "#!/bin/sh\n");
     fs::set_permissions(script, fs::Permissions::from_mode(0o755)).unwrap();
-    fs::create_dir_all(place.at(format!("{folder}/hollow"))).unwrap();
-    std::os::unix::fs::symlink("plain.txt", place.at(format!("{folder}/link"))).unwrap();
-    std::os::unix::fs::symlink("../plain.txt", place.at(format!("{folder}/ünï/up"))).unwrap();
+    fs::create_dir_all(place.at(format!("{dir}/hollow"))).unwrap();
+    std::os::unix::fs::symlink("plain.txt", place.at(format!("{dir}/link"))).unwrap();
+    std::os::unix::fs::symlink("../plain.txt", place.at(format!("{dir}/ünï/up"))).unwrap();
     let long = "long-name-".repeat(20);
-    place.write(format!("{folder}/{long}/{long}"), "deep");
+    place.write(format!("{dir}/{long}/{long}"), "deep");
 }
 
 pub(crate) fn raw(bytes: &[u8]) -> PathBuf {

@@ -261,8 +261,8 @@ open('b.zip', 'wb').write(b'#!/bin/sh\\n' + out.getvalue())
     writer.finish().unwrap();
     for (archive, count) in [("a.zip", 2), ("b.zip", 2), ("a.7z", 1)] {
         let out = place.unpack(archive, "out").unwrap();
-        let told: Vec<_> = out.not_kept.iter().map(|not_kept| not_kept.count).collect();
-        assert_eq!(told, [count], "{archive}");
+        let shown: Vec<_> = out.not_kept.iter().map(|not_kept| not_kept.count).collect();
+        assert_eq!(shown, [count], "{archive}");
         assert!(out.not_kept[0].what.contains("set-user-ID"));
         let mode = fs::metadata(place.at("out/a")).unwrap().permissions().mode();
         assert_eq!(mode & 0o7777, 0o755, "{archive}");
@@ -311,8 +311,8 @@ z.close()
     let listing = place.list("a.zip").unwrap();
     assert_eq!((listing.total, listing.bytes), (2, 6));
     for skipped in [&out.skipped, &listing.skipped] {
-        let told: Vec<_> = skipped.iter().map(|s| (s.path.to_str(), s.reason.as_str())).collect();
-        assert_eq!(told, [(Some("x"), "a later entry has the same name"); 2]);
+        let shown: Vec<_> = skipped.iter().map(|s| (s.path.to_str(), s.reason.as_str())).collect();
+        assert_eq!(shown, [(Some("x"), "a later entry has the same name"); 2]);
     }
 }
 

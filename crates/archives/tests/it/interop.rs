@@ -327,17 +327,17 @@ t.close()
 ",
     );
     let listing = place.list("a.tar").unwrap();
-    let told = |m: &hermes_archives::ArchiveMember| {
+    let shown = |m: &hermes_archives::ArchiveMember| {
         let since = m.modified.unwrap().duration_since(std::time::UNIX_EPOCH).unwrap();
         (m.display_name(), m.size.unwrap(), since.as_millis())
     };
-    let told: Vec<_> = listing.members.iter().map(told).collect();
+    let shown: Vec<_> = listing.members.iter().map(shown).collect();
     let expected = [
         ("plain".to_owned(), 1, 1_000_000_000_250),
         ("said\nso".to_owned(), 2, 1_500_000_000_500),
         ("sized".to_owned(), 3, 1_000_000_000_250),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(shown, expected);
     place.unpack("a.tar", "out").unwrap();
     assert_eq!(fs::read(place.at("out/said\nso")).unwrap(), b"22");
     assert_eq!(fs::read(place.at("out/sized")).unwrap(), b"333");

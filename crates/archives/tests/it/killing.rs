@@ -22,19 +22,19 @@ const NEW: usize = 1500;
 /// How often it is killed in the middle, and how often that is tried.
 const KILLS: (usize, usize) = (2, 20);
 
-fn journals(folder: &Path) -> JournalDir {
-    JournalDir::new(folder.join("journals"))
+fn journals(dir: &Path) -> JournalDir {
+    JournalDir::new(dir.join("journals"))
 }
 
 /// Not a test: what the test kills.
 #[test]
 #[ignore = "started by another test"]
 fn unpack_once() {
-    let Some(folder) = env::var_os(FOLDER).map(PathBuf::from) else { return };
+    let Some(dir) = env::var_os(FOLDER).map(PathBuf::from) else { return };
     let is_over = env::var_os(EXISTING).is_some_and(|how| how == "overwrite");
     let unpacking = UnpackRequest {
-        archive: &folder.join("a.tar"),
-        target: &folder.join("out"),
+        archive: &dir.join("a.tar"),
+        target: &dir.join("out"),
         choice: &GlobFilter::all(),
         strip: 0,
         existing: if is_over {
@@ -43,15 +43,15 @@ fn unpack_once() {
             UnpackConflictPolicy::Refuse
         },
         limits: ArchiveLimits::default(),
-        journals: Some(&journals(&folder)),
+        journals: Some(&journals(&dir)),
     };
     extract(&Grants::allow_all(), &unpacking, ProgressHooks::NONE).unwrap();
 }
 
-fn start(folder: &Path, existing: &str) -> Child {
+fn start(dir: &Path, existing: &str) -> Child {
     Command::new(env::current_exe().unwrap())
         .args(["--exact", "killing::unpack_once", "--ignored", "--nocapture"])
-        .env(FOLDER, folder)
+        .env(FOLDER, dir)
         .env(EXISTING, existing)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -60,9 +60,9 @@ fn start(folder: &Path, existing: &str) -> Child {
 }
 
 /// How many files of a folder have which content.
-fn contents(folder: &Path) -> BTreeMap<String, usize> {
+fn contents(dir: &Path) -> BTreeMap<String, usize> {
     let mut found = BTreeMap::new();
-    for entry in fs::read_dir(folder).unwrap() {
+    for entry in fs::read_dir(dir).unwrap() {
         let text = fs::read_to_string(entry.unwrap().path()).unwrap();
         *found.entry(text).or_default() += 1;
     }

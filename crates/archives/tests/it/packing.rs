@@ -264,8 +264,8 @@ fn bits_that_are_not_packed_are_told() {
     }
     for archive in ["a.tar", "a.zip", "a.7z"] {
         let created = place.pack("in", archive).unwrap();
-        let [told] = created.not_kept.as_slice() else { panic!("{:?}", created.not_kept) };
-        assert_eq!((told.first.as_path(), told.count), (Path::new("sg"), 2), "{archive}");
+        let [shown] = created.not_kept.as_slice() else { panic!("{:?}", created.not_kept) };
+        assert_eq!((shown.first.as_path(), shown.count), (Path::new("sg"), 2), "{archive}");
         assert!(place.unpack(archive, &format!("out-{archive}")).unwrap().not_kept.is_empty());
     }
 }

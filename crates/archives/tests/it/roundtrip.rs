@@ -22,7 +22,7 @@ fn trees_come_back_as_they_were() {
             (out.files, out.links, out.bytes)
         );
         let listing = place.list(archive).unwrap();
-        assert_eq!((listing.files, listing.folders), (created.files, created.folders), "{archive}");
+        assert_eq!((listing.files, listing.dirs), (created.files, created.dirs), "{archive}");
         assert_eq!(listing.total, created.names.len() as u64);
         assert_eq!(place.names(), [archive, "in", "out"], "nothing is left behind");
     }

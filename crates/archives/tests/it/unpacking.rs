@@ -307,9 +307,9 @@ fn a_folder_that_its_owner_could_not_use_is_told() {
         "import tarfile\nt = tarfile.open('a.tar', 'w')\nfor n, m in (('a', 0), ('b', 0o500), ('c', 0o755)):\n    i = tarfile.TarInfo(n); i.type = tarfile.DIRTYPE; i.mode = m; t.addfile(i)\nt.close()",
     );
     let out = place.unpack("a.tar", "out").unwrap();
-    let [told] = out.not_kept.as_slice() else { panic!("{:?}", out.not_kept) };
-    assert_eq!((told.first.as_path(), told.count), (Path::new("a"), 2));
-    assert!(told.what.contains("owner"), "{told:?}");
+    let [shown] = out.not_kept.as_slice() else { panic!("{:?}", out.not_kept) };
+    assert_eq!((shown.first.as_path(), shown.count), (Path::new("a"), 2));
+    assert!(shown.what.contains("owner"), "{shown:?}");
 }
 
 #[test]
@@ -356,11 +356,11 @@ t.close()
     );
     let umask = umask_at(&place);
     let out = place.unpack("a.tar", "out").unwrap();
-    let told: Vec<_> = out.not_kept.iter().map(|kept| (kept.what, kept.count)).collect();
+    let shown: Vec<_> = out.not_kept.iter().map(|kept| (kept.what, kept.count)).collect();
     let lost =
         u64::from(umask & 0o666 != 0) + u64::from(umask & 0o644 != 0) + u64::from(umask != 0);
     let expected = (lost > 0).then_some(("permission bits removed by the umask", lost));
-    assert_eq!(told, Vec::from_iter(expected));
+    assert_eq!(shown, Vec::from_iter(expected));
 }
 
 /// What the umask takes of a new file or folder here.

@@ -27,9 +27,9 @@ impl Folder {
 
     /// With so many entries.
     pub(crate) fn with_entries(count: usize) -> Self {
-        let folder = Self::new();
-        folder.add(count, &LogOptions::default());
-        folder
+        let dir = Self::new();
+        dir.add(count, &LogOptions::default());
+        dir
     }
 
     pub(crate) fn add(&self, count: usize, options: &LogOptions) {

@@ -17,14 +17,14 @@ const FOLDER: &str = "AUDIT_TEST_FOLDER";
 const ROUNDS: &str = "AUDIT_TEST_ROUNDS";
 
 /// This program again, as the process that `name` describes.
-fn spawn(name: &str, folder: &Path, rounds: usize, before: &str) -> Child {
+fn spawn(name: &str, dir: &Path, rounds: usize, before: &str) -> Child {
     let program = std::env::current_exe().unwrap();
     let script = format!("{before} exec \"$0\" \"$@\"");
     Command::new("sh")
         .args(["-c", &script])
         .arg(program)
         .args(["--ignored", "--exact", "--nocapture", &format!("processes::{name}")])
-        .env(FOLDER, folder)
+        .env(FOLDER, dir)
         .env(ROUNDS, rounds.to_string())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -66,15 +66,14 @@ fn writer() {
 
 #[test]
 fn processes_share_a_log() {
-    let folder = Folder::new();
-    let mut children: Vec<Child> =
-        (0..5).map(|_| spawn("writer", folder.path(), 200, "")).collect();
+    let dir = Folder::new();
+    let mut children: Vec<Child> = (0..5).map(|_| spawn("writer", dir.path(), 200, "")).collect();
     for child in &mut children {
         assert!(child.wait().unwrap().success());
     }
-    assert_clean(&folder.report(), 1000);
-    assert_eq!(folder.count(), 1000);
-    assert!(folder.older().len() > 3);
+    assert_clean(&dir.report(), 1000);
+    assert_eq!(dir.count(), 1000);
+    assert!(dir.older().len() > 3);
 }
 
 #[test]
@@ -92,10 +91,10 @@ fn endless() {
 
 #[test]
 fn killed_writers_leave_a_chain_that_holds() {
-    let folder = Folder::new();
+    let dir = Folder::new();
     for round in 0..12 {
         let mut children: Vec<Child> =
-            (0..2).map(|_| spawn("endless", folder.path(), 0, "")).collect();
+            (0..2).map(|_| spawn("endless", dir.path(), 0, "")).collect();
         for child in &mut children {
             let mut out = BufReader::new(child.stdout.take().unwrap());
             for _ in 0..=round % 3 {
@@ -106,23 +105,23 @@ fn killed_writers_leave_a_chain_that_holds() {
         for child in &mut children {
             child.wait().unwrap();
         }
-        let report = folder.report();
+        let report = dir.report();
         assert!(report.is_clean() && report.entries > 0, "round {round}: {report}");
     }
-    folder.add(1, &options());
-    let report = folder.report();
+    dir.add(1, &options());
+    let report = dir.report();
     assert!(report.is_clean(), "{report}");
-    assert_eq!(report.entries, folder.count() as u64);
+    assert_eq!(report.entries, dir.count() as u64);
 }
 
 #[test]
 fn a_stopped_writer_costs_the_others_no_entry() {
-    let folder = Folder::new();
-    let mut child = spawn("endless", folder.path(), 0, "");
+    let dir = Folder::new();
+    let mut child = spawn("endless", dir.path(), 0, "");
     let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());
     hear(&mut out, "alive");
-    let log = AuditLog::open_with(folder.path().to_owned(), options());
+    let log = AuditLog::open_with(dir.path().to_owned(), options());
     for number in 0..30 {
         kill_process(pid, Signal::STOP).unwrap();
         // Whether it has the lock or not, this returns.
@@ -136,10 +135,10 @@ fn a_stopped_writer_costs_the_others_no_entry() {
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    let report = folder.report();
+    let report = dir.report();
     assert!(report.is_clean(), "{report}");
     let query = hermes_audit::AuditQuery { text: Some("\"own\":".into()), ..Default::default() };
-    assert_eq!(hermes_audit::query(folder.path(), &query, usize::MAX).unwrap().len(), 30);
+    assert_eq!(hermes_audit::query(dir.path(), &query, usize::MAX).unwrap().len(), 30);
 }
 
 #[test]
@@ -165,17 +164,17 @@ fn cramped() {
 
 #[test]
 fn a_log_without_room_goes_on_when_there_is_some() {
-    let folder = Folder::new();
+    let dir = Folder::new();
     // The blocks of `ulimit` are of 512 or 1024 bytes; 200 entries need more.
     let limits = "trap '' XFSZ; ulimit -S -f 16;";
-    let mut child = spawn("cramped", folder.path(), 0, limits);
+    let mut child = spawn("cramped", dir.path(), 0, limits);
     let mut out = BufReader::new(child.stdout.take().unwrap());
     hear(&mut out, "full");
-    let report = folder.report();
+    let report = dir.report();
     assert!(report.is_clean(), "{report}");
     child.stdin.take().unwrap().write_all(b"go\n").unwrap();
     hear(&mut out, "done");
     assert!(child.wait().unwrap().success());
-    assert_clean(&folder.report(), 201);
-    assert!(fs::metadata(folder.log_file()).unwrap().len() > 16 * 1024);
+    assert_clean(&dir.report(), 201);
+    assert!(fs::metadata(dir.log_file()).unwrap().len() > 16 * 1024);
 }

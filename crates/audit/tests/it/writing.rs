@@ -11,13 +11,13 @@ use crate::folder::{Folder, PATIENCE, assert_clean};
 
 #[test]
 fn nothing_is_made_before_the_first_entry() {
-    let folder = Folder::new();
-    let inner = folder.file("logs/audit");
+    let dir = Folder::new();
+    let inner = dir.file("logs/audit");
     let log = AuditLog::open(inner.clone());
     log.flush(PATIENCE).unwrap();
     assert_eq!(log.problem(), None);
     drop(log);
-    assert!(!folder.file("logs").exists());
+    assert!(!dir.file("logs").exists());
     let report = verify(&inner);
     assert_clean(&report, 0);
     assert_eq!(report.to_string(), "0 entries in 0 files: there is no log to verify");
@@ -26,8 +26,8 @@ fn nothing_is_made_before_the_first_entry() {
 
 #[test]
 fn entries_are_lines_of_the_promised_form() {
-    let folder = Folder::new();
-    let inner = folder.file("made");
+    let dir = Folder::new();
+    let inner = dir.file("made");
     let log = AuditLog::open(inner.clone());
     log.append(json!({ "tool": "todo", "nested": { "seq": 1 }, "text": "a\nb" }));
     log.append(json!({ "seq": 99, "tool": "todo" }));
@@ -53,19 +53,19 @@ fn entries_are_lines_of_the_promised_form() {
 
 #[test]
 fn dropping_the_log_writes_what_is_left() {
-    let folder = Folder::new();
-    let log = AuditLog::open(folder.path().to_owned());
+    let dir = Folder::new();
+    let log = AuditLog::open(dir.path().to_owned());
     for number in 0..1000 {
         log.append(json!({ "number": number }));
     }
     drop(log);
-    assert_clean(&folder.report(), 1000);
+    assert_clean(&dir.report(), 1000);
 }
 
 #[test]
 fn threads_and_logs_share_a_folder() {
-    let folder = Folder::new();
-    let logs = [AuditLog::open(folder.path().to_owned()), AuditLog::open(folder.path().to_owned())];
+    let dir = Folder::new();
+    let logs = [AuditLog::open(dir.path().to_owned()), AuditLog::open(dir.path().to_owned())];
     std::thread::scope(|scope| {
         for thread in 0..6 {
             let log = &logs[thread % 2];
@@ -80,9 +80,9 @@ fn threads_and_logs_share_a_folder() {
         }
     });
     drop(logs);
-    assert_clean(&folder.report(), 3000);
+    assert_clean(&dir.report(), 3000);
     let mut next = [500; 6];
-    for entry in query(folder.path(), &AuditQuery::default(), usize::MAX).unwrap() {
+    for entry in query(dir.path(), &AuditQuery::default(), usize::MAX).unwrap() {
         let thread = usize::try_from(entry.fields["thread"].as_u64().unwrap()).unwrap();
         next[thread] -= 1;
         assert_eq!(entry.fields["number"], next[thread], "the order of each thread is kept");
@@ -92,9 +92,9 @@ fn threads_and_logs_share_a_folder() {
 
 #[test]
 fn what_there_is_no_room_for_is_counted() {
-    let folder = Folder::new();
+    let dir = Folder::new();
     // A file where the folder should be.
-    let inner = folder.file("inner");
+    let inner = dir.file("inner");
     fs::write(&inner, "").unwrap();
     let options = LogOptions { queue_entries: 10, ..LogOptions::default() };
     let log = AuditLog::open_with(inner.clone(), options);
@@ -122,9 +122,9 @@ fn what_there_is_no_room_for_is_counted() {
 
 #[test]
 fn an_entry_of_any_depth_is_kept_and_found() {
-    let folder = Folder::new();
+    let dir = Folder::new();
     let log = AuditLog::open_with(
-        folder.path().to_owned(),
+        dir.path().to_owned(),
         LogOptions { sync: true, ..LogOptions::default() },
     );
     let mut deep = json!(1);
@@ -134,16 +134,16 @@ fn an_entry_of_any_depth_is_kept_and_found() {
     log.append(json!({ "deep": deep }));
     log.append("no object");
     log.flush(PATIENCE).unwrap();
-    assert_clean(&folder.report(), 2);
-    let found = query(folder.path(), &AuditQuery::default(), 10).unwrap();
+    assert_clean(&dir.report(), 2);
+    let found = query(dir.path(), &AuditQuery::default(), 10).unwrap();
     assert_eq!(found[0].text_field("value"), Some("no object"));
     assert_eq!(found[1].text_field("event"), Some("unreadable"));
 }
 
 #[test]
 fn a_log_that_cannot_be_written_is_given_up_at_the_end() {
-    let folder = Folder::new();
-    let inner = folder.file("inner");
+    let dir = Folder::new();
+    let inner = dir.file("inner");
     fs::write(&inner, "").unwrap();
     let log = AuditLog::open(inner.clone());
     log.append(json!({}));
@@ -153,8 +153,8 @@ fn a_log_that_cannot_be_written_is_given_up_at_the_end() {
 
 #[test]
 fn a_folder_that_goes_away_is_made_again() {
-    let folder = Folder::new();
-    let inner = folder.file("inner");
+    let dir = Folder::new();
+    let inner = dir.file("inner");
     let log = AuditLog::open(inner.clone());
     log.append(json!({ "number": 1 }));
     log.flush(PATIENCE).unwrap();
@@ -168,10 +168,10 @@ fn a_folder_that_goes_away_is_made_again() {
 
 #[test]
 fn a_lock_that_is_held_blocks_nobody_but_the_writer() {
-    let folder = Folder::with_entries(1);
-    let lock = fs::File::open(folder.file("audit.lock")).unwrap();
+    let dir = Folder::with_entries(1);
+    let lock = fs::File::open(dir.file("audit.lock")).unwrap();
     lock.lock().unwrap();
-    let log = AuditLog::open(folder.path().to_owned());
+    let log = AuditLog::open(dir.path().to_owned());
     log.append(json!({ "number": 1 }));
     let error = log.flush(Duration::from_millis(20)).unwrap_err();
     assert!(matches!(error, LogError::Timeout(_)), "{error}");
@@ -179,9 +179,9 @@ fn a_lock_that_is_held_blocks_nobody_but_the_writer() {
         std::thread::sleep(Duration::from_millis(20));
     }
     assert!(log.problem().unwrap().contains("locked"), "{:?}", log.problem());
-    assert_clean(&folder.report(), 1);
+    assert_clean(&dir.report(), 1);
     lock.unlock().unwrap();
     log.flush(PATIENCE).unwrap();
     assert_eq!(log.problem(), None);
-    assert_clean(&folder.report(), 2);
+    assert_clean(&dir.report(), 2);
 }

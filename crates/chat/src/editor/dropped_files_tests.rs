@@ -2,8 +2,8 @@ use super::*;
 
 #[test]
 fn paths_are_found_however_they_are_written() {
-    let folder = tempfile::tempdir().unwrap();
-    let home = folder.path();
+    let dir = tempfile::tempdir().unwrap();
+    let home = dir.path();
     let plain = home.join("a.png");
     let spaced = home.join("my notes (1).txt");
     std::fs::write(&plain, "x").unwrap();
@@ -27,8 +27,8 @@ fn paths_are_found_however_they_are_written() {
 
 #[test]
 fn text_stays_text() {
-    let folder = tempfile::tempdir().unwrap();
-    let home = Some(folder.path());
+    let dir = tempfile::tempdir().unwrap();
+    let home = Some(dir.path());
     for paste in [
         "",
         "hello",

@@ -97,8 +97,8 @@ fn open_locked(path: &Path) -> io::Result<File> {
 }
 
 fn append(path: &Path, line: &str) -> io::Result<()> {
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)?;
+    if let Some(dir) = path.parent() {
+        std::fs::create_dir_all(dir)?;
     }
     // A single write, so a concurrent reader sees the whole line or none of it.
     open_locked(path)?.write_all(format!("{}\n", escape(line)).as_bytes())

@@ -4,8 +4,8 @@ use super::*;
 
 #[test]
 fn lines_are_shared_by_all_who_use_the_file() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("new/history");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("new/history");
     let mut one = InputHistory::open(Some(path.clone()));
     let mut two = InputHistory::open(Some(path.clone()));
     one.add("first\nin two \\n lines");
@@ -20,8 +20,8 @@ fn lines_are_shared_by_all_who_use_the_file() {
 
 #[test]
 fn the_file_does_not_grow_for_ever() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("history");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("history");
     let text: String =
         (0..2 * MAX_HISTORY_LINES + 1).map(|number| format!("line {number}\n")).collect();
     std::fs::write(&path, text).unwrap();
@@ -29,7 +29,7 @@ fn the_file_does_not_grow_for_ever() {
     assert_eq!(history.len(), MAX_HISTORY_LINES);
     assert_eq!(InputHistory::open(Some(path)).lines, history.lines);
     assert_eq!(history.get(MAX_HISTORY_LINES - 1), Some("line 4000"));
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
 }
 
 #[test]

@@ -192,8 +192,8 @@ impl RichScreen {
     }
 
     fn escape_at(&self) -> Option<Instant> {
-        let patience = if self.parser.is_pasting() { PASTE_TIMEOUT } else { ESCAPE_TIMEOUT };
-        self.parser.is_waiting().then(|| self.last_bytes + patience)
+        let timeout = if self.parser.is_pasting() { PASTE_TIMEOUT } else { ESCAPE_TIMEOUT };
+        self.parser.is_waiting().then(|| self.last_bytes + timeout)
     }
 
     fn on_signal(&mut self, wish: SignalAction) -> LoopStep {

@@ -182,8 +182,8 @@ fn tab_completes_words_anywhere() {
 
 #[test]
 fn files_are_attached_by_pasting_their_paths() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a b.png");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a b.png");
     std::fs::write(&path, "x").unwrap();
     let mut prompt = prompt();
     prompt.paste(&format!("'{}'", path.display()));

@@ -279,9 +279,9 @@ impl QuestionPrompt {
             rows.push(choice_row(is_chosen, "✎", "another answer: type it", columns));
         }
         if let Some(missed) = &self.rejected_line {
-            let told =
+            let shown =
                 format!("  “{}” is not a valid answer: type one of the keys", one_line(missed));
-            rows.push(StyledRow::new(&told, AnsiColour::Yellow.bold()).clipped(columns));
+            rows.push(StyledRow::new(&shown, AnsiColour::Yellow.bold()).clipped(columns));
         }
         let hint = match &self.editor {
             Some(_) if self.question.choices.is_empty() => "  Enter to answer · Esc for no answer",

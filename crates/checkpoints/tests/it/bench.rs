@@ -39,10 +39,10 @@ impl Bench {
     }
 
     pub(crate) fn with(limits: CheckpointLimits) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        fs::create_dir(folder.path().join("work")).unwrap();
-        let bench = Self::at(folder.path().to_path_buf(), limits);
-        Self { _folder: Some(folder), ..bench }
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("work")).unwrap();
+        let bench = Self::at(dir.path().to_path_buf(), limits);
+        Self { _folder: Some(dir), ..bench }
     }
 
     /// One that another process has made.
@@ -146,7 +146,7 @@ impl Bench {
         let places: Vec<PathBuf> = call.places.iter().map(|name| self.path(name)).collect();
         let filled: Vec<PathBuf> = call.filled.iter().map(|name| self.path(name)).collect();
         let workplace = WorkingDir::new(self.work(), None);
-        let ground = OnceLock::new();
+        let target = OnceLock::new();
         let cancel = CancellationToken::new();
         let impending = PendingChange {
             session: "session",
@@ -159,7 +159,7 @@ impl Bench {
             open_ended: call.open_ended,
             unwritable_paths: &call.spared,
             working_dir: &workplace,
-            workspace: &ground,
+            workspace: &target,
             deadline: None,
             cancel: &cancel,
         };
@@ -190,8 +190,8 @@ impl Bench {
     pub(crate) fn picture(&self) -> BTreeMap<PathBuf, String> {
         let mut picture = BTreeMap::new();
         let mut open = vec![self.work()];
-        while let Some(folder) = open.pop() {
-            for entry in fs::read_dir(&folder).unwrap().flatten() {
+        while let Some(dir) = open.pop() {
+            for entry in fs::read_dir(&dir).unwrap().flatten() {
                 let found = fs::symlink_metadata(entry.path()).unwrap();
                 let mode = found.permissions().mode() & 0o7777;
                 let what = if found.is_dir() {

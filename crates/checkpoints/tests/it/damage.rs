@@ -19,8 +19,8 @@ fn three() -> (Bench, Vec<String>) {
 
 fn log_of(bench: &Bench, id: &str) -> PathBuf {
     let end = format!("-{id}.log");
-    let folders = fs::read_dir(bench.store.root().join("workspaces")).unwrap().flatten();
-    let mut logs = folders.flat_map(|folder| fs::read_dir(folder.path()).unwrap().flatten());
+    let dirs = fs::read_dir(bench.store.root().join("workspaces")).unwrap().flatten();
+    let mut logs = dirs.flat_map(|dir| fs::read_dir(dir.path()).unwrap().flatten());
     logs.find(|log| log.file_name().to_string_lossy().ends_with(&end)).unwrap().path()
 }
 

@@ -35,8 +35,8 @@ fn a_command_that_deletes_what_is_ignored_is_not_passed_over_by_an_undo() {
     let problem = bench.keeper.problem().unwrap();
     assert!(problem.contains("git ignores it"), "{problem}");
     for refused in [bench.undo(1).unwrap_err(), bench.force_undo(1).unwrap_err()] {
-        let told = refused.to_string();
-        assert!(told.contains("a.local") && told.contains("build"), "{told}");
+        let shown = refused.to_string();
+        assert!(shown.contains("a.local") && shown.contains("build"), "{shown}");
         assert!(refused.hint().contains("hermes undo 2"));
         assert_eq!(bench.read("code").as_deref(), Some("v2"));
     }
@@ -92,9 +92,9 @@ fn a_folder_that_a_command_fills_is_kept_as_a_whole_or_told() {
         let filled = ["out", "../beside"];
         let call = Call { filled: &filled, open_ended: true, ..Call::default() };
         let change = || {
-            for folder in filled {
-                bench.write(&format!("{folder}/a"), "new");
-                bench.write(&format!("{folder}/made"), "new");
+            for dir in filled {
+                bench.write(&format!("{dir}/a"), "new");
+                bench.write(&format!("{dir}/made"), "new");
             }
         };
         bench.call(call, change).unwrap();
@@ -105,18 +105,18 @@ fn a_folder_that_a_command_fills_is_kept_as_a_whole_or_told() {
             continue;
         }
         bench.undo(1).unwrap();
-        for folder in filled {
-            assert_eq!(bench.read(&format!("{folder}/a")).as_deref(), Some("old"), "{folder}");
-            assert_eq!(bench.read(&format!("{folder}/made")), None, "{folder}");
+        for dir in filled {
+            assert_eq!(bench.read(&format!("{dir}/a")).as_deref(), Some("old"), "{dir}");
+            assert_eq!(bench.read(&format!("{dir}/made")), None, "{dir}");
         }
     }
 }
 
 /// Runs git in a folder below the working folder.
-fn git(bench: &Bench, folder: &str, order: &[&str]) {
+fn git(bench: &Bench, dir: &str, order: &[&str]) {
     let mut git = Command::new("git");
     git.args(["-c", "user.name=n", "-c", "user.email=e", "-c", "protocol.file.allow=always"]);
-    git.args(order).current_dir(bench.path(folder)).stdout(Stdio::null());
+    git.args(order).current_dir(bench.path(dir)).stdout(Stdio::null());
     git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
     git.env_remove("GIT_DIR").env_remove("GIT_INDEX_FILE").env_remove("GIT_WORK_TREE");
     assert!(git.status().unwrap().success(), "git {order:?}");

@@ -79,8 +79,8 @@ impl Scene {
     }
 
     fn logs(&self) -> Vec<PathBuf> {
-        let folders = fs::read_dir(self.bench.store.root().join("workspaces")).unwrap().flatten();
-        let files = folders.filter_map(|folder| fs::read_dir(folder.path()).ok()).flatten();
+        let dirs = fs::read_dir(self.bench.store.root().join("workspaces")).unwrap().flatten();
+        let files = dirs.filter_map(|dir| fs::read_dir(dir.path()).ok()).flatten();
         let files = files.flatten().map(|entry| entry.path());
         let mut logs: Vec<PathBuf> = files.filter(|p| p.extension().is_some()).collect();
         logs.sort();

@@ -127,7 +127,7 @@ fn a_change_of_owner_alone_is_undone_and_redone() {
         (found.uid(), found.gid(), found.mode() & 0o7777)
     };
     bench.chmod("dir/n", 0o4755);
-    let (file, folder) = (owner("dir/n"), owner("dir"));
+    let (file, dir) = (owner("dir/n"), owner("dir"));
     bench.command(|| {
         chown(bench.path("dir/n"), Some(1000), Some(1001)).unwrap();
         chown(bench.path("dir"), Some(1000), None).unwrap();
@@ -136,7 +136,7 @@ fn a_change_of_owner_alone_is_undone_and_redone() {
     assert_ne!(given.0, file);
     let done = bench.undo(1).unwrap();
     assert_eq!(done.restored, [bench.path("dir"), bench.path("dir/n")]);
-    assert_eq!((owner("dir/n"), owner("dir")), (file, folder));
+    assert_eq!((owner("dir/n"), owner("dir")), (file, dir));
     bench.redo().unwrap();
     assert_eq!((owner("dir/n"), owner("dir")), given);
     // With a change of content the owner comes back as well.

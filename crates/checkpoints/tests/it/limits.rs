@@ -39,8 +39,8 @@ fn a_file_that_is_too_large_is_named_and_not_kept() {
     assert_eq!(done.skipped.len(), 1);
     assert!(done.is_partial);
     assert_eq!(bench.read("small").as_deref(), Some("few"));
-    let told = bench.keeper.problem().unwrap();
-    assert!(told.contains("big: it is larger than checkpoints.max_file_size_mb"), "{told}");
+    let shown = bench.keeper.problem().unwrap();
+    assert!(shown.contains("big: it is larger than checkpoints.max_file_size_mb"), "{shown}");
 }
 
 #[test]
@@ -122,8 +122,8 @@ fn a_file_that_becomes_too_large_is_warned_about() {
     bench.turn(&["old"], || bench.write("old", "fewer"));
     assert_eq!(bench.keeper.problem(), None);
     bench.turn(&["old"], || bench.write("old", "more than ten bytes"));
-    let told = bench.keeper.problem().unwrap();
-    assert!(told.contains("old: it is larger than checkpoints.max_file_size_mb"), "{told}");
+    let shown = bench.keeper.problem().unwrap();
+    assert!(shown.contains("old: it is larger than checkpoints.max_file_size_mb"), "{shown}");
     bench.command(|| bench.write("new", "more than ten bytes"));
     assert!(bench.keeper.problem().unwrap().contains("and 1 more"));
 }
@@ -244,8 +244,8 @@ fn more_than_there_is_room_for_goes_the_oldest_first() {
 }
 
 /// Bytes of all files below a folder.
-fn weight(folder: &Path) -> u64 {
-    let inside = fs::read_dir(folder).unwrap().flatten();
+fn weight(dir: &Path) -> u64 {
+    let inside = fs::read_dir(dir).unwrap().flatten();
     let weigh = |entry: fs::DirEntry| match entry.metadata().unwrap() {
         found if found.is_dir() => weight(&entry.path()),
         found => found.len(),

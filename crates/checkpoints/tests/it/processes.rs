@@ -133,8 +133,8 @@ fn a_process_that_was_killed_leaves_nothing_that_cannot_be_read() {
     }
     bench.store.prune().unwrap();
     let mut open = vec![bench.store.root().to_path_buf()];
-    while let Some(folder) = open.pop() {
-        for entry in fs::read_dir(&folder).unwrap().flatten() {
+    while let Some(dir) = open.pop() {
+        for entry in fs::read_dir(&dir).unwrap().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             assert!(!name.starts_with(".part-"), "{}", entry.path().display());
             if entry.path().is_dir() {

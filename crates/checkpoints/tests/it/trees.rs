@@ -12,7 +12,7 @@ use crate::bench::{Bench, Call};
 /// A command that may change anything.
 fn anything<'a>(
     workplace: &'a hermes_core::WorkingDir,
-    ground: &'a OnceLock<PathBuf>,
+    target: &'a OnceLock<PathBuf>,
     cancel: &'a hermes_core::CancellationToken,
 ) -> hermes_core::PendingChange<'a> {
     hermes_core::PendingChange {
@@ -26,7 +26,7 @@ fn anything<'a>(
         open_ended: true,
         unwritable_paths: &[],
         working_dir: workplace,
-        workspace: ground,
+        workspace: target,
         deadline: None,
         cancel,
     }
@@ -176,8 +176,8 @@ fn a_home_folder_is_not_kept_as_a_whole() {
     use hermes_core::{CancellationToken, CheckpointHooks, PendingChange, WorkingDir};
     let bench = Bench::new();
     let workplace = WorkingDir::new(bench.work(), Some(bench.work()));
-    let (ground, cancel) = (OnceLock::new(), CancellationToken::new());
-    let change = anything(&workplace, &ground, &cancel);
+    let (target, cancel) = (OnceLock::new(), CancellationToken::new());
+    let change = anything(&workplace, &target, &cancel);
     assert_eq!(bench.keeper.before_call(&change).unwrap_err().kind(), ErrorKind::Limit);
     assert!(bench.keeper.problem().unwrap().contains("cannot be undone"));
     // What a call names is kept there, too.
@@ -233,10 +233,10 @@ fn a_call_without_time_left_is_not_kept_waiting() {
     let bench = Bench::new();
     bench.write("a.txt", "old");
     let workplace = WorkingDir::new(bench.work(), None);
-    let (ground, cancel) = (OnceLock::new(), CancellationToken::new());
+    let (target, cancel) = (OnceLock::new(), CancellationToken::new());
     let change = PendingChange {
         deadline: Some(Instant::now() + Duration::from_secs(3600)),
-        ..anything(&workplace, &ground, &cancel)
+        ..anything(&workplace, &target, &cancel)
     };
     bench.keeper.before_call(&change).unwrap();
     bench.keeper.after_call(&change).unwrap();
@@ -262,10 +262,10 @@ fn far_below(bench: &Bench, act: impl FnOnce(&rustix::fd::OwnedFd)) {
 }
 
 /// Writes a file in a folder that no path leads to.
-fn put(folder: &rustix::fd::OwnedFd, name: &str, text: &str) {
+fn put(dir: &rustix::fd::OwnedFd, name: &str, text: &str) {
     use rustix::fs::{Mode, OFlags, openat};
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
-    let file = openat(folder, name, flags, Mode::RWXU).unwrap();
+    let file = openat(dir, name, flags, Mode::RWXU).unwrap();
     rustix::io::write(file, text.as_bytes()).unwrap();
 }
 
@@ -277,8 +277,8 @@ fn a_change_where_no_path_leads_is_told_and_not_said_to_be_undone() {
     assert!(bench.command(|| {}).is_some() && bench.store.all().unwrap().is_empty());
     assert_eq!(bench.keeper.problem(), None, "nothing was changed there");
     bench.command(|| far_below(&bench, |here| put(here, "file", "newer")));
-    let told = bench.keeper.problem().unwrap();
-    assert!(told.contains("its path is too long"), "{told}");
+    let shown = bench.keeper.problem().unwrap();
+    assert!(shown.contains("its path is too long"), "{shown}");
     let error = bench.undo(1).unwrap_err();
     assert!(error.message().contains("its path is too long"), "{error}");
     // What else the command changed comes back by force, and the rest is named.

@@ -95,7 +95,7 @@ pub struct ChosenFormatter {
 impl ChosenFormatter {
     /// Whether a file in its output is one that it should handle.
     pub fn covers_file(&self, file: &Path) -> bool {
-        !self.excluded_dirs.iter().any(|folder| file.starts_with(folder))
+        !self.excluded_dirs.iter().any(|dir| file.starts_with(dir))
     }
 
     /// Arguments to list unformatted files; `None` if files must be checked one
@@ -140,9 +140,8 @@ pub fn choose_formatters(
 ) -> Result<Vec<ChosenFormatter>, Vec<&'static str>> {
     let is_meant =
         |one: &CodeFormatter| name.is_none_or(|name| name.eq_ignore_ascii_case(one.name));
-    let is_part = |folder: &&ProjectDir| {
-        FORMATTERS.iter().any(|one| is_meant(one) && (one.is_configured)(folder))
-    };
+    let is_part =
+        |dir: &&ProjectDir| FORMATTERS.iter().any(|one| is_meant(one) && (one.is_configured)(dir));
     let parts: Vec<&ProjectDir> = survey.subdirs.iter().filter(is_part).collect();
     let mut chosen = Vec::new();
     for part in std::iter::once(None).chain(parts.iter().map(Some)) {
@@ -151,7 +150,7 @@ pub fn choose_formatters(
             part.is_none_or(|part| other.path != part.path && other.path.starts_with(&part.path))
         });
         let outside: Vec<PathBuf> = deeper.map(|other| other.path.clone()).collect();
-        own.files.retain(|file| !outside.iter().any(|folder| file.starts_with(folder)));
+        own.files.retain(|file| !outside.iter().any(|dir| file.starts_with(dir)));
         let found = choose_for_dir(&own, name)?;
         // Without such subdirectories, a requested formatter reports that it
         // has no files.
@@ -185,8 +184,8 @@ fn choose_for_dir(
         })
     };
     // The nearest configuration takes precedence.
-    for folder in &survey.dirs {
-        for formatter in FORMATTERS.iter().filter(|one| (one.is_configured)(folder)) {
+    for dir in &survey.dirs {
+        for formatter in FORMATTERS.iter().filter(|one| (one.is_configured)(dir)) {
             chosen.extend(take(formatter, "configured", &mut served));
         }
     }
@@ -215,8 +214,9 @@ fn make_choice(
     why: &'static str,
     endings: &[&str],
 ) -> ChosenFormatter {
-    let folder =
-        survey.nearest(formatter.root_markers).map_or(survey.base_dir(), |folder| &folder.path);
+    let directory = survey
+        .nearest(formatter.root_markers)
+        .map_or(survey.base_dir(), |directory| &directory.path);
     // A file requested by path is formatted whatever its extension.
     let is_asked = survey.is_file && why == "asked for";
     let files = match is_asked {
@@ -227,10 +227,10 @@ fn make_choice(
         formatter,
         reason: why,
         program: survey.program(formatter.program),
-        dir: folder.to_owned(),
+        dir: directory.to_owned(),
         files,
         install: install_command(survey, formatter.source, formatter.package),
-        target: relative_arg(&survey.path, folder),
+        target: relative_arg(&survey.path, directory),
         style: FormatStyle { edition: rust_edition(survey) },
         excluded_dirs: Vec::new(),
     }
@@ -238,8 +238,8 @@ fn make_choice(
 
 /// Returns the edition in the nearest `Cargo.toml`, or that of its workspace.
 fn rust_edition(survey: &ProjectSurvey) -> Option<String> {
-    survey.dirs.iter().find_map(|folder| {
-        let manifest = folder.toml("Cargo.toml")?;
+    survey.dirs.iter().find_map(|dir| {
+        let manifest = dir.toml("Cargo.toml")?;
         let said = |table: &[&str]| {
             let mut item = manifest.as_item();
             for part in table {

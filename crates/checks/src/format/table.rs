@@ -32,8 +32,8 @@ pub static FORMATTERS: &[CodeFormatter] = &[
         name: "black",
         program: "black",
         file_patterns: PYTHON_PATTERNS,
-        is_configured: |folder| {
-            folder.has_table("pyproject.toml", &["tool", "black"]) || folder.requires("black")
+        is_configured: |dir| {
+            dir.has_table("pyproject.toml", &["tool", "black"]) || dir.requires("black")
         },
         root_markers: PYTHON_ROOTS,
         check: Some(CheckCommand {
@@ -52,10 +52,10 @@ pub static FORMATTERS: &[CodeFormatter] = &[
         name: "ruff",
         program: "ruff",
         file_patterns: PYTHON_PATTERNS,
-        is_configured: |folder| {
-            folder.has_table("pyproject.toml", &["tool", "ruff"])
-                || folder.names.contains("ruff.toml")
-                || folder.names.contains(".ruff.toml")
+        is_configured: |dir| {
+            dir.has_table("pyproject.toml", &["tool", "ruff"])
+                || dir.names.contains("ruff.toml")
+                || dir.names.contains(".ruff.toml")
         },
         root_markers: PYTHON_ROOTS,
         check: Some(CheckCommand {
@@ -79,9 +79,7 @@ pub static FORMATTERS: &[CodeFormatter] = &[
         file_patterns: &[
             "js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts", "json", "jsonc", "css",
         ],
-        is_configured: |folder| {
-            folder.names.contains("biome.json") || folder.names.contains("biome.jsonc")
-        },
+        is_configured: |dir| dir.names.contains("biome.json") || dir.names.contains("biome.jsonc"),
         root_markers: &["biome.json", "biome.jsonc"],
         check: None,
         filter_args: |_, file| vec!["format".into(), format!("--stdin-file-path={file}")],
@@ -93,11 +91,11 @@ pub static FORMATTERS: &[CodeFormatter] = &[
         name: "prettier",
         program: "prettier",
         file_patterns: WEB_PATTERNS,
-        is_configured: |folder| {
-            folder.has_prefix(".prettierrc")
-                || folder.has_prefix("prettier.config.")
-                || folder.depends_on("prettier")
-                || folder.package_json().is_some_and(|manifest| manifest.get("prettier").is_some())
+        is_configured: |dir| {
+            dir.has_prefix(".prettierrc")
+                || dir.has_prefix("prettier.config.")
+                || dir.depends_on("prettier")
+                || dir.package_json().is_some_and(|manifest| manifest.get("prettier").is_some())
         },
         root_markers: &["package.json"],
         check: Some(CheckCommand {
@@ -122,10 +120,10 @@ pub static FORMATTERS: &[CodeFormatter] = &[
         name: "rustfmt",
         program: "rustfmt",
         file_patterns: &["rs"],
-        is_configured: |folder| {
+        is_configured: |dir| {
             ["Cargo.toml", "rustfmt.toml", ".rustfmt.toml"]
                 .iter()
-                .any(|name| folder.names.contains(*name))
+                .any(|name| dir.names.contains(*name))
         },
         root_markers: &["rustfmt.toml", ".rustfmt.toml", "Cargo.toml"],
         check: Some(CheckCommand {
@@ -152,7 +150,7 @@ pub static FORMATTERS: &[CodeFormatter] = &[
         name: "gofmt",
         program: "gofmt",
         file_patterns: &["go"],
-        is_configured: |folder| folder.names.contains("go.mod"),
+        is_configured: |dir| dir.names.contains("go.mod"),
         root_markers: &["go.mod"],
         check: Some(CheckCommand {
             args: |_, target, _| args_with(&["-l"], target),
@@ -184,8 +182,8 @@ pub static FORMATTERS: &[CodeFormatter] = &[
         name: "clang-format",
         program: "clang-format",
         file_patterns: &["c", "h", "cc", "cpp", "cxx", "hpp", "hh", "m", "mm", "proto", "java"],
-        is_configured: |folder| {
-            folder.names.contains(".clang-format") || folder.names.contains("_clang-format")
+        is_configured: |dir| {
+            dir.names.contains(".clang-format") || dir.names.contains("_clang-format")
         },
         root_markers: &[".clang-format", "_clang-format"],
         check: None,
@@ -198,9 +196,7 @@ pub static FORMATTERS: &[CodeFormatter] = &[
         name: "taplo",
         program: "taplo",
         file_patterns: &["toml"],
-        is_configured: |folder| {
-            folder.names.contains("taplo.toml") || folder.names.contains(".taplo.toml")
-        },
+        is_configured: |dir| dir.names.contains("taplo.toml") || dir.names.contains(".taplo.toml"),
         root_markers: &["taplo.toml", ".taplo.toml"],
         check: None,
         filter_args: |_, file| vec!["fmt".into(), format!("--stdin-filepath={file}"), "-".into()],

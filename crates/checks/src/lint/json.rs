@@ -212,7 +212,7 @@ pub(super) fn cargo(said: &CheckOutput<'_>) -> Option<Vec<LintFinding>> {
 pub(super) fn absolute_path(file: &str, manifest: &str) -> String {
     let package = Path::new(manifest).parent().unwrap_or(Path::new(""));
     let above: Vec<_> = package.ancestors().collect();
-    let found = above.iter().rev().map(|folder| folder.join(file));
+    let found = above.iter().rev().map(|dir| dir.join(file));
     let found = found.filter(|path| path.starts_with(package)).find(|path| path.is_absolute());
     found.map_or_else(|| file.to_owned(), |path| path.display().to_string())
 }

@@ -218,18 +218,18 @@ fn each_part_of_a_project_has_its_own_linters() {
             ("web", &[("eslint.config.mjs", ""), ("package.json", "{}")]),
         ],
     );
-    let told = |choices: Vec<ChosenLinter>| -> Vec<String> {
+    let shown = |choices: Vec<ChosenLinter>| -> Vec<String> {
         let line = |it: &ChosenLinter| {
             format!("{} {} {}", it.linter.name, it.dir.display(), it.task.targets.join(" "))
         };
         choices.iter().map(line).collect()
     };
     assert_eq!(
-        told(choose_linters(&survey, None).unwrap()),
+        shown(choose_linters(&survey, None).unwrap()),
         ["mypy /w/back .", "eslint /w/web .", "clippy /w/core .", "ruff /w ./tools/c.py"]
     );
-    assert_eq!(told(choose_linters(&survey, Some("clippy")).unwrap()), ["clippy /w/core ."]);
-    assert_eq!(told(choose_linters(&survey, Some("ruff")).unwrap()), ["ruff /w ."]);
+    assert_eq!(shown(choose_linters(&survey, Some("clippy")).unwrap()), ["clippy /w/core ."]);
+    assert_eq!(shown(choose_linters(&survey, Some("ruff")).unwrap()), ["ruff /w ."]);
 }
 
 #[test]

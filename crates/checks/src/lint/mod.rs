@@ -203,7 +203,7 @@ pub fn choose_linters(
 
 /// Whether the directory of the path, or one above it, configures the linter.
 fn is_configured(survey: &ProjectSurvey, linter: &Linter) -> bool {
-    survey.dirs.iter().any(|folder| (linter.is_configured)(folder))
+    survey.dirs.iter().any(|dir| (linter.is_configured)(dir))
 }
 
 /// Selects the linter in each subdirectory that configures it; none if the
@@ -219,7 +219,7 @@ fn choose_in_subdirs(
     let parts = survey
         .outermost_subdirs(linter.is_configured)
         .into_iter()
-        .map(|folder| survey.narrowed_to(folder));
+        .map(|dir| survey.narrowed_to(dir));
     let parts = parts.filter(|part| part.has_files(linter.file_patterns));
     parts.map(|part| make_choice(&part, linter, why)).collect()
 }
@@ -262,24 +262,24 @@ fn find_program(survey: &ProjectSurvey, linter: &Linter) -> Option<PathBuf> {
 }
 
 fn make_choice(survey: &ProjectSurvey, linter: &'static Linter, why: &'static str) -> ChosenLinter {
-    let folder =
-        survey.nearest(linter.root_markers).map_or(survey.base_dir(), |folder| &folder.path);
-    let target = relative_arg(&survey.path, folder);
+    let directory =
+        survey.nearest(linter.root_markers).map_or(survey.base_dir(), |directory| &directory.path);
+    let target = relative_arg(&survey.path, directory);
     // A path argument would override the files configured by the project.
-    let root = survey.dirs.iter().find(|root| root.path == folder);
-    let is_told =
+    let root = survey.dirs.iter().find(|root| root.path == directory);
+    let is_reported =
         target == "." && root.is_some_and(|root| table::configures_files(linter.name, root));
-    let targets = if is_told { Vec::new() } else { vec![target] };
+    let targets = if is_reported { Vec::new() } else { vec![target] };
     let files = survey
         .files_matching(linter.file_patterns)
         .take(MAX_FILE_ARGS)
-        .map(|file| relative_arg(file, folder))
+        .map(|file| relative_arg(file, directory))
         .collect();
     ChosenLinter {
         linter,
         reason: why,
         program: find_program(survey, linter),
-        dir: folder.to_owned(),
+        dir: directory.to_owned(),
         task: LintTask { targets, files },
         covered_dir: survey.path.clone(),
         install: install_command(survey, linter.source, linter.package),
@@ -288,8 +288,8 @@ fn make_choice(survey: &ProjectSurvey, linter: &'static Linter, why: &'static st
 
 /// Returns a path relative to a directory, in a form that cannot be mistaken
 /// for an option.
-pub(crate) fn relative_arg(path: &Path, folder: &Path) -> String {
-    match path.strip_prefix(folder) {
+pub(crate) fn relative_arg(path: &Path, dir: &Path) -> String {
+    match path.strip_prefix(dir) {
         Ok(rest) if rest.as_os_str().is_empty() => ".".to_owned(),
         Ok(rest) => format!("./{}", rest.display()),
         Err(_) => path.display().to_string(),

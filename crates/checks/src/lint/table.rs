@@ -35,34 +35,32 @@ fn with_files(fixed: &[&str], task: &LintTask) -> Vec<String> {
     fixed.iter().map(|word| (*word).to_owned()).chain(task.files.iter().cloned()).collect()
 }
 
-fn has_any(folder: &ProjectDir, names: &[&str]) -> bool {
-    names.iter().any(|name| folder.names.contains(*name))
+fn has_any(dir: &ProjectDir, names: &[&str]) -> bool {
+    names.iter().any(|name| dir.names.contains(*name))
 }
 
-fn has_pyproject_tool(folder: &ProjectDir, tool: &str) -> bool {
-    folder.has_table("pyproject.toml", &["tool", tool])
+fn has_pyproject_tool(dir: &ProjectDir, tool: &str) -> bool {
+    dir.has_table("pyproject.toml", &["tool", tool])
 }
 
 /// Whether the project configuration selects the files that a linter checks.
-pub(super) fn configures_files(linter: &str, folder: &ProjectDir) -> bool {
+pub(super) fn configures_files(linter: &str, dir: &ProjectDir) -> bool {
     match linter {
         "mypy" => {
             let names = ["files", "packages", "modules"];
-            let table = |name: &&str| folder.has_table("pyproject.toml", &["tool", "mypy", name]);
+            let table = |name: &&str| dir.has_table("pyproject.toml", &["tool", "mypy", name]);
             let files = ["mypy.ini", ".mypy.ini", "setup.cfg"];
             names.iter().any(table)
-                || files.iter().any(|file| folder.has_setting(file, "mypy", &names))
+                || files.iter().any(|file| dir.has_setting(file, "mypy", &names))
         }
-        "pyright" => {
-            has_any(folder, &["pyrightconfig.json"]) || has_pyproject_tool(folder, "pyright")
-        }
+        "pyright" => has_any(dir, &["pyrightconfig.json"]) || has_pyproject_tool(dir, "pyright"),
         _ => false,
     }
 }
 
 /// Whether `package.json` has this key.
-fn has_package_key(folder: &ProjectDir, key: &str) -> bool {
-    folder.package_json().is_some_and(|manifest| manifest.get(key).is_some())
+fn has_package_key(dir: &ProjectDir, key: &str) -> bool {
+    dir.package_json().is_some_and(|manifest| manifest.get(key).is_some())
 }
 
 /// All linters; those for the same files are in order of preference.
@@ -71,10 +69,10 @@ pub static LINTERS: &[Linter] = &[
         name: "ruff",
         program: "ruff",
         file_patterns: PYTHON_PATTERNS,
-        is_configured: |folder| {
-            has_pyproject_tool(folder, "ruff")
-                || has_any(folder, &["ruff.toml", ".ruff.toml"])
-                || folder.requires("ruff")
+        is_configured: |dir| {
+            has_pyproject_tool(dir, "ruff")
+                || has_any(dir, &["ruff.toml", ".ruff.toml"])
+                || dir.requires("ruff")
         },
         root_markers: PYTHON_ROOTS,
         args: |task| {
@@ -93,10 +91,10 @@ pub static LINTERS: &[Linter] = &[
         name: "flake8",
         program: "flake8",
         file_patterns: PYTHON_PATTERNS,
-        is_configured: |folder| {
-            has_any(folder, &[".flake8"])
-                || folder.has_section("setup.cfg", "flake8")
-                || folder.has_section("tox.ini", "flake8")
+        is_configured: |dir| {
+            has_any(dir, &[".flake8"])
+                || dir.has_section("setup.cfg", "flake8")
+                || dir.has_section("tox.ini", "flake8")
         },
         root_markers: PYTHON_ROOTS,
         args: |task| with_targets(&["--color=never", "--format=default"], task),
@@ -111,8 +109,8 @@ pub static LINTERS: &[Linter] = &[
         name: "pylint",
         program: "pylint",
         file_patterns: PYTHON_PATTERNS,
-        is_configured: |folder| {
-            has_any(folder, &[".pylintrc", "pylintrc"]) || has_pyproject_tool(folder, "pylint")
+        is_configured: |dir| {
+            has_any(dir, &[".pylintrc", "pylintrc"]) || has_pyproject_tool(dir, "pylint")
         },
         root_markers: PYTHON_ROOTS,
         args: |task| with_targets(&["--output-format=json", "--recursive=y", "--score=n"], task),
@@ -127,10 +125,10 @@ pub static LINTERS: &[Linter] = &[
         name: "mypy",
         program: "mypy",
         file_patterns: PYTHON_PATTERNS,
-        is_configured: |folder| {
-            has_any(folder, &["mypy.ini", ".mypy.ini"])
-                || has_pyproject_tool(folder, "mypy")
-                || folder.has_section("setup.cfg", "mypy")
+        is_configured: |dir| {
+            has_any(dir, &["mypy.ini", ".mypy.ini"])
+                || has_pyproject_tool(dir, "mypy")
+                || dir.has_section("setup.cfg", "mypy")
         },
         root_markers: PYTHON_ROOTS,
         args: |task| {
@@ -155,8 +153,8 @@ pub static LINTERS: &[Linter] = &[
         name: "pyright",
         program: "pyright",
         file_patterns: PYTHON_PATTERNS,
-        is_configured: |folder| {
-            has_any(folder, &["pyrightconfig.json"]) || has_pyproject_tool(folder, "pyright")
+        is_configured: |dir| {
+            has_any(dir, &["pyrightconfig.json"]) || has_pyproject_tool(dir, "pyright")
         },
         root_markers: PYTHON_ROOTS,
         args: |task| with_targets(&["--outputjson"], task),
@@ -171,7 +169,7 @@ pub static LINTERS: &[Linter] = &[
         name: "biome",
         program: "biome",
         file_patterns: JS_PATTERNS,
-        is_configured: |folder| has_any(folder, &["biome.json", "biome.jsonc"]),
+        is_configured: |dir| has_any(dir, &["biome.json", "biome.jsonc"]),
         root_markers: &["biome.json", "biome.jsonc", "package.json"],
         args: |task| {
             with_targets(
@@ -192,10 +190,10 @@ pub static LINTERS: &[Linter] = &[
         name: "eslint",
         program: "eslint",
         file_patterns: JS_PATTERNS,
-        is_configured: |folder| {
-            folder.has_prefix("eslint.config.")
-                || folder.has_prefix(".eslintrc")
-                || has_package_key(folder, "eslintConfig")
+        is_configured: |dir| {
+            dir.has_prefix("eslint.config.")
+                || dir.has_prefix(".eslintrc")
+                || has_package_key(dir, "eslintConfig")
         },
         root_markers: &["package.json"],
         args: |task| with_targets(&["--format=json", "--no-error-on-unmatched-pattern"], task),
@@ -212,7 +210,7 @@ pub static LINTERS: &[Linter] = &[
         name: "tsc",
         program: "tsc",
         file_patterns: TS_PATTERNS,
-        is_configured: |folder| has_any(folder, &["tsconfig.json"]),
+        is_configured: |dir| has_any(dir, &["tsconfig.json"]),
         root_markers: &["tsconfig.json"],
         args: |_| to_args(&["--noEmit", "--pretty", "false"]),
         fix_method: None,
@@ -226,10 +224,10 @@ pub static LINTERS: &[Linter] = &[
         name: "stylelint",
         program: "stylelint",
         file_patterns: &["css", "scss", "sass", "less"],
-        is_configured: |folder| {
-            folder.has_prefix(".stylelintrc")
-                || folder.has_prefix("stylelint.config.")
-                || has_package_key(folder, "stylelint")
+        is_configured: |dir| {
+            dir.has_prefix(".stylelintrc")
+                || dir.has_prefix("stylelint.config.")
+                || has_package_key(dir, "stylelint")
         },
         root_markers: &["package.json"],
         args: |task| with_files(&["--formatter=json"], task),
@@ -246,7 +244,7 @@ pub static LINTERS: &[Linter] = &[
         name: "clippy",
         program: "cargo",
         file_patterns: &["rs"],
-        is_configured: |folder| has_any(folder, &["Cargo.toml"]),
+        is_configured: |dir| has_any(dir, &["Cargo.toml"]),
         root_markers: &["Cargo.toml"],
         args: |_| to_args(&["clippy", "--all-targets", "--quiet", "--message-format=json"]),
         fix_method: Some(FixMethod::Edits(edits::parse_cargo_edits)),
@@ -260,7 +258,7 @@ pub static LINTERS: &[Linter] = &[
         name: "golangci-lint",
         program: "golangci-lint",
         file_patterns: &["go"],
-        is_configured: |folder| folder.has_prefix(".golangci."),
+        is_configured: |dir| dir.has_prefix(".golangci."),
         root_markers: &["go.mod"],
         args: |_| to_args(&["run", "./..."]),
         fix_method: Some(FixMethod::Command(|_| to_args(&["run", "--fix", "./..."]))),
@@ -274,7 +272,7 @@ pub static LINTERS: &[Linter] = &[
         name: "go-vet",
         program: "go",
         file_patterns: &["go"],
-        is_configured: |folder| has_any(folder, &["go.mod"]),
+        is_configured: |dir| has_any(dir, &["go.mod"]),
         root_markers: &["go.mod"],
         args: |_| to_args(&["vet", "./..."]),
         fix_method: None,
@@ -288,7 +286,7 @@ pub static LINTERS: &[Linter] = &[
         name: "shellcheck",
         program: "shellcheck",
         file_patterns: &["sh", "bash", "ksh", "bats"],
-        is_configured: |folder| has_any(folder, &[".shellcheckrc"]),
+        is_configured: |dir| has_any(dir, &[".shellcheckrc"]),
         root_markers: &[],
         args: |task| with_files(&["--format=json1", "--"], task),
         fix_method: None,
@@ -302,7 +300,7 @@ pub static LINTERS: &[Linter] = &[
         name: "hadolint",
         program: "hadolint",
         file_patterns: &["=Dockerfile", "=Containerfile", "dockerfile"],
-        is_configured: |folder| has_any(folder, &[".hadolint.yaml", ".hadolint.yml"]),
+        is_configured: |dir| has_any(dir, &[".hadolint.yaml", ".hadolint.yml"]),
         root_markers: &[],
         args: |task| with_files(&["--format", "json", "--no-fail"], task),
         fix_method: None,
@@ -316,7 +314,7 @@ pub static LINTERS: &[Linter] = &[
         name: "yamllint",
         program: "yamllint",
         file_patterns: &["yaml", "yml"],
-        is_configured: |folder| has_any(folder, &[".yamllint", ".yamllint.yaml", ".yamllint.yml"]),
+        is_configured: |dir| has_any(dir, &[".yamllint", ".yamllint.yaml", ".yamllint.yml"]),
         root_markers: &[".yamllint", ".yamllint.yaml", ".yamllint.yml"],
         args: |task| with_targets(&["--format=parsable"], task),
         fix_method: None,
@@ -330,7 +328,7 @@ pub static LINTERS: &[Linter] = &[
         name: "markdownlint",
         program: "markdownlint-cli2",
         file_patterns: &["md", "markdown"],
-        is_configured: |folder| folder.has_prefix(".markdownlint"),
+        is_configured: |dir| dir.has_prefix(".markdownlint"),
         root_markers: &[],
         args: |task| with_files(&[], task),
         fix_method: Some(FixMethod::Command(|task| with_files(&["--fix"], task))),

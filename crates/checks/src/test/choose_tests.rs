@@ -3,20 +3,20 @@ use std::path::Path;
 use super::*;
 
 fn folder(path: &str, files: &[(&str, &str)]) -> ProjectDir {
-    let mut folder = ProjectDir { path: path.into(), ..ProjectDir::default() };
+    let mut dir = ProjectDir { path: path.into(), ..ProjectDir::default() };
     for (name, text) in files {
-        folder.names.insert((*name).to_owned());
-        folder.texts.insert((*name).to_owned(), (*text).to_owned());
+        dir.names.insert((*name).to_owned());
+        dir.texts.insert((*name).to_owned(), (*text).to_owned());
     }
-    folder
+    dir
 }
 
-fn survey(folders: Vec<ProjectDir>, below: &[&str], programs: &[&str]) -> ProjectSurvey {
-    let here = folders[0].path.clone();
+fn survey(directories: Vec<ProjectDir>, below: &[&str], programs: &[&str]) -> ProjectSurvey {
+    let here = directories[0].path.clone();
     ProjectSurvey {
         path: here.clone(),
         files: below.iter().map(|name| here.join(name)).collect(),
-        dirs: folders,
+        dirs: directories,
         programs: programs
             .iter()
             .map(|name| ((*name).to_owned(), Path::new("/bin").join(name)))
@@ -63,11 +63,11 @@ fn the_projects_own_runner_is_chosen() {
 
 #[test]
 fn a_file_is_never_given_to_a_runner_of_another_language() {
-    let folders = || vec![folder("/w/js", &[]), folder("/w", &[("test_sum.py", "")])];
+    let dirs = || vec![folder("/w/js", &[]), folder("/w", &[("test_sum.py", "")])];
     let file = |name: &str| ProjectSurvey {
         path: Path::new("/w/js").join(name),
         is_file: true,
-        ..survey(folders(), &[name], &["python3", "node"])
+        ..survey(dirs(), &[name], &["python3", "node"])
     };
     let choice = choose_runner(&file("a.test.js"), None).unwrap();
     assert_eq!((choice.runner.name, choice.target.as_str()), ("node", "./js/a.test.js"));
@@ -97,21 +97,21 @@ fn the_nearest_folder_counts_and_others_are_named() {
 #[test]
 fn tests_are_run_from_the_root_of_their_project() {
     let plain = |path: &str| folder(path, &[]);
-    let place = |folders: Vec<ProjectDir>, name: &str, tool: Option<&str>| {
-        let path = folders[0].path.join(name);
+    let place = |dirs: Vec<ProjectDir>, name: &str, tool: Option<&str>| {
+        let path = dirs[0].path.join(name);
         let survey = ProjectSurvey {
             path,
             is_file: true,
-            ..survey(folders, &[name], &["pytest", "python3", "node"])
+            ..survey(dirs, &[name], &["pytest", "python3", "node"])
         };
         let choice = choose_runner(&survey, tool).unwrap();
         (choice.runner.name, choice.dir.display().to_string(), choice.target)
     };
-    let told = |name, folder: &str, target: &str| (name, folder.to_owned(), target.to_owned());
+    let shown = |name, dir: &str, target: &str| (name, dir.to_owned(), target.to_owned());
     let settings = "[tool.pytest.ini_options]\n";
     let tests = || folder("/w/tests", &[("test_a.py", ""), ("conftest.py", "")]);
     let marked = || vec![tests(), folder("/w", &[("pyproject.toml", settings)])];
-    let expected = told("pytest", "/w", "./tests/test_a.py");
+    let expected = shown("pytest", "/w", "./tests/test_a.py");
     assert_eq!(place(marked(), "test_a.py", None), expected);
     assert_eq!(place(marked(), "test_a.py", Some("pytest")), expected);
     let needs = folder("/w/tests", &[("requirements.txt", "pytest"), ("test_a.py", "")]);
@@ -121,18 +121,18 @@ fn tests_are_run_from_the_root_of_their_project() {
     let repository = folder("/w/part", &[(".git", "")]);
     let inner = folder("/w/part/tests", &[("test_a.py", "")]);
     let deep = vec![inner, repository, plain("/w")];
-    assert_eq!(place(deep, "test_a.py", None), told("pytest", "/w/part", "./tests/test_a.py"));
+    assert_eq!(place(deep, "test_a.py", None), shown("pytest", "/w/part", "./tests/test_a.py"));
     // A part with a manifest of its own is run there.
     let part = folder("/w/part", &[("pyproject.toml", "")]);
     let whole = folder("/w", &[("pyproject.toml", settings)]);
     let inner = folder("/w/part/tests", &[]);
     let parts = vec![inner, part, whole];
-    assert_eq!(place(parts, "test_a.py", None), told("pytest", "/w/part", "./tests/test_a.py"));
+    assert_eq!(place(parts, "test_a.py", None), shown("pytest", "/w/part", "./tests/test_a.py"));
     // A manifest that only names the kind of modules says nothing of tests.
     let kind = folder("/w/test", &[("package.json", r#"{"type":"module"}"#)]);
     let whole = folder("/w", &[("package.json", r#"{"devDependencies":{"vitest":"1"}}"#)]);
     let found = place(vec![kind, whole], "a.test.js", None);
-    assert_eq!(found, told("vitest", "/w", "./test/a.test.js"));
+    assert_eq!(found, shown("vitest", "/w", "./test/a.test.js"));
 }
 
 #[test]
@@ -150,13 +150,13 @@ fn a_member_of_a_workspace_is_tested_as_the_workspace_is() {
 
 #[test]
 fn files_are_told_from_where_the_runner_runs() {
-    let mut folders = vec![folder("/w/part", &[("pyproject.toml", "")])];
-    folders.push(folder("/w", &[("pytest.ini", "")]));
-    let choice = choose_runner(&survey(folders, &["a.py"], &["pytest"]), None).unwrap();
+    let mut dirs = vec![folder("/w/part", &[("pyproject.toml", "")])];
+    dirs.push(folder("/w", &[("pytest.ini", "")]));
+    let choice = choose_runner(&survey(dirs, &["a.py"], &["pytest"]), None).unwrap();
     let stdout = "rootdir: /w\ncollected 1 item\n\npart/test_a.py::test_x PASSED [ 50%]\nother/b.py::y FAILED\n";
     let results = choice.parse(&CheckOutput { stdout, stderr: "", report: "" }, 124).unwrap();
-    let told: Vec<_> = results.cases.iter().map(|case| case.id.as_str()).collect();
-    assert_eq!(told, ["test_a.py::test_x", "/w/other/b.py::y"]);
+    let shown: Vec<_> = results.cases.iter().map(|case| case.id.as_str()).collect();
+    assert_eq!(shown, ["test_a.py::test_x", "/w/other/b.py::y"]);
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn parts_with_tests_of_their_own_are_run_or_named() {
     ];
     let programs = ["pytest", "cargo", "node"];
     let mono = with_parts(survey(vec![folder("/w", &[])], &files, &programs), parts);
-    let told = |choice: ChosenRunner| {
+    let shown = |choice: ChosenRunner| {
         let left: Vec<_> = choice
             .left_out
             .iter()
@@ -178,17 +178,17 @@ fn parts_with_tests_of_their_own_are_run_or_named() {
             .collect();
         (choice.runner.name, choice.dir, left.join(", "))
     };
-    let chosen = told(choose_runner(&mono, None).unwrap());
+    let chosen = shown(choose_runner(&mono, None).unwrap());
     assert_eq!(chosen, ("pytest", "/w/back".into(), "cargo /w/core, jest /w/web".to_owned()));
-    let asked = told(choose_runner(&mono, Some("cargo")).unwrap());
+    let asked = shown(choose_runner(&mono, Some("cargo")).unwrap());
     assert_eq!(asked, ("cargo", "/w/core".into(), String::new()));
     let mixed = [&files[..], &["test_b.py"]].concat();
     let mixed = with_parts(survey(vec![folder("/w", &[])], &mixed, &programs), parts);
-    let chosen = told(choose_runner(&mixed, None).unwrap());
+    let chosen = shown(choose_runner(&mixed, None).unwrap());
     assert_eq!(chosen, ("pytest", "/w".into(), "cargo /w/core, jest /w/web".to_owned()));
     let workspace = [("Cargo.toml", "[workspace]\nmembers = [\"core\"]\n")];
     let whole = with_parts(survey(vec![folder("/w", &workspace)], &files, &programs), parts);
-    let chosen = told(choose_runner(&whole, None).unwrap());
+    let chosen = shown(choose_runner(&whole, None).unwrap());
     assert_eq!(chosen, ("cargo", "/w".into(), "pytest /w/back, jest /w/web".to_owned()));
     assert_eq!(named(&[("Makefile", "check :\n\ttrue\n")], &["a.c"], &[]), "make");
     assert_eq!(named(&[("Makefile", "test := x\n")], &["x/a_test.go"], &[]), "go");

@@ -76,11 +76,11 @@ pub(super) fn unittest(wish: &TestRequest) -> Vec<String> {
         // Only this name is searched for in its directory; several target files
         // share one name and are below their common directory.
         let name = target.rsplit_once('/').map_or(target, |(_, name)| name);
-        let folder = common_dir(&wish.targets);
-        all.extend(to_args(&["discover", "-v", "-s", &folder, "-p", name]));
+        let dir = common_dir(&wish.targets);
+        all.extend(to_args(&["discover", "-v", "-s", &dir, "-p", name]));
     } else {
-        let folder = if target == "." { wish.test_dir.as_deref().unwrap_or(".") } else { target };
-        all.extend(to_args(&["discover", "-v", "-s", folder]));
+        let dir = if target == "." { wish.test_dir.as_deref().unwrap_or(".") } else { target };
+        all.extend(to_args(&["discover", "-v", "-s", dir]));
         // Both `test_*.py` and `*_test.py` are common.
         all.extend(to_args(&["-p", "*test*.py"]));
     }
@@ -100,10 +100,10 @@ pub(super) fn unittest(wish: &TestRequest) -> Vec<String> {
 
 /// Returns the common parent directory of these files.
 fn common_dir(files: &[String]) -> String {
-    let mut folders = files.iter().filter_map(|file| Path::new(strip_dot_slash(file)).parent());
-    let Some(mut found) = folders.next() else { return ".".to_owned() };
-    for folder in folders {
-        while !folder.starts_with(found) {
+    let mut dirs = files.iter().filter_map(|file| Path::new(strip_dot_slash(file)).parent());
+    let Some(mut found) = dirs.next() else { return ".".to_owned() };
+    for dir in dirs {
+        while !dir.starts_with(found) {
             found = found.parent().unwrap_or(Path::new(""));
         }
     }
@@ -346,18 +346,18 @@ pub(super) fn go(wish: &TestRequest) -> Vec<String> {
         }
     };
     all.extend(wanted.into_iter().flat_map(|wanted| ["-run".to_owned(), wanted]));
-    let mut folders: Vec<String> = wish.targets.iter().map(|target| go_package(target)).collect();
-    folders.dedup();
-    if folders.is_empty() {
-        folders.push("./...".to_owned());
+    let mut dirs: Vec<String> = wish.targets.iter().map(|target| go_package(target)).collect();
+    dirs.dedup();
+    if dirs.is_empty() {
+        dirs.push("./...".to_owned());
     }
-    all.extend(folders);
+    all.extend(dirs);
     all
 }
 
 fn go_package(target: &str) -> String {
     match target.ends_with(".go") {
-        true => target.rsplit_once('/').map_or(".", |(folder, _)| folder).to_owned(),
+        true => target.rsplit_once('/').map_or(".", |(dir, _)| dir).to_owned(),
         false => format!("{target}/..."),
     }
 }

@@ -11,7 +11,7 @@ pub(super) fn parse_tap(text: &str) -> Option<Vec<TestCase>> {
         return None;
     }
     // Subtests are reported before their parent.
-    let mut told: Vec<(usize, TestCase)> = Vec::new();
+    let mut shown: Vec<(usize, TestCase)> = Vec::new();
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
         let bare = line.trim_start();
@@ -21,17 +21,17 @@ pub(super) fn parse_tap(text: &str) -> Option<Vec<TestCase>> {
             let inner = std::iter::from_fn(|| lines.next_if(|next| next.trim() != "..."));
             apply_diagnostics(&mut case, &inner.collect::<Vec<_>>(), depth + 2);
         }
-        let begin = told.iter().rposition(|(of, _)| *of <= depth).map_or(0, |at| at + 1);
-        if begin == told.len() {
-            told.push((depth, case));
+        let begin = shown.iter().rposition(|(of, _)| *of <= depth).map_or(0, |at| at + 1);
+        if begin == shown.len() {
+            shown.push((depth, case));
             continue;
         }
-        for (of, inner) in told.iter_mut().skip(begin) {
+        for (of, inner) in shown.iter_mut().skip(begin) {
             inner.name = format!("{} > {}", case.name, inner.name);
             *of = depth;
         }
     }
-    Some(told.into_iter().map(|(_, case)| case).collect())
+    Some(shown.into_iter().map(|(_, case)| case).collect())
 }
 
 /// `not ok 2 - name # SKIP why`
@@ -101,8 +101,8 @@ pub(super) fn parse_jest_failures(text: &str) -> Vec<TestCase> {
         let below: Vec<&str> =
             std::iter::from_fn(|| lines.next_if(is_below)).map(str::trim).collect();
         let is_code = |line: &&&str| line.starts_with("at ") || line.contains(" | ");
-        let told = below.iter().take_while(|line| !is_code(line)).filter(|line| !line.is_empty());
-        case.message = told.copied().collect::<Vec<_>>().join("\n");
+        let shown = below.iter().take_while(|line| !is_code(line)).filter(|line| !line.is_empty());
+        case.message = shown.copied().collect::<Vec<_>>().join("\n");
         case.traceback = trace::trim_traceback(
             &below
                 .iter()

@@ -99,17 +99,17 @@ fn package_error(package: &str, output: &str, stderr: &str) -> TestCase {
 /// Returns the compiler output for one package, or all of it.
 fn package_stderr(package: &str, stderr: &str) -> String {
     let mut is_it = false;
-    let mut told = Vec::new();
+    let mut shown = Vec::new();
     for line in stderr.lines() {
         if let Some(name) = line.strip_prefix("# ") {
             let name = name.split(" [").next().unwrap_or(name);
             is_it = name.trim_end_matches("_test") == package || name == package;
         }
         if is_it {
-            told.push(line);
+            shown.push(line);
         }
     }
-    if told.is_empty() { stderr.to_owned() } else { told.join("\n") }
+    if shown.is_empty() { stderr.to_owned() } else { shown.join("\n") }
 }
 
 /// Returns the first source location in the project, outside of Go's own
@@ -134,30 +134,30 @@ fn make_case(
     if outcome == TestOutcome::Passed {
         return case;
     }
-    let told = output.lines().filter(|line| {
+    let shown = output.lines().filter(|line| {
         let bare = line.trim_start();
         !bare.starts_with("=== ") && !bare.starts_with("--- ")
     });
-    let told = told.map(str::trim_end).collect::<Vec<_>>();
-    if let Some((file, line)) = project_location(told.iter().copied()) {
+    let shown = shown.map(str::trim_end).collect::<Vec<_>>();
+    if let Some((file, line)) = project_location(shown.iter().copied()) {
         (case.file, case.line) = (Some(file), Some(line));
     }
-    let (told, frames) = split_panic(&told);
-    case.message = trace::tail(told.join("\n").trim(), 2_000).to_owned();
+    let (shown, frames) = split_panic(&shown);
+    case.message = trace::tail(shown.join("\n").trim(), 2_000).to_owned();
     case.traceback = frames.join("\n");
     case
 }
 
 /// Splits a panic into its message and the frames of the project.
-fn split_panic<'a>(told: &[&'a str]) -> (Vec<&'a str>, Vec<&'a str>) {
-    let is_panic = told.iter().any(|line| {
+fn split_panic<'a>(shown: &[&'a str]) -> (Vec<&'a str>, Vec<&'a str>) {
+    let is_panic = shown.iter().any(|line| {
         let bare = line.trim_start();
         bare.starts_with("panic: ") || bare.starts_with("fatal error: ")
     });
-    let at = told.iter().position(|line| line.starts_with("goroutine ") && line.ends_with("]:"));
-    let Some((said, frames)) = at.filter(|_| is_panic).and_then(|at| told.split_at_checked(at))
+    let at = shown.iter().position(|line| line.starts_with("goroutine ") && line.ends_with("]:"));
+    let Some((said, frames)) = at.filter(|_| is_panic).and_then(|at| shown.split_at_checked(at))
     else {
-        return (told.to_vec(), Vec::new());
+        return (shown.to_vec(), Vec::new());
     };
     // One line for the function, one for its location.
     let own = frames.windows(2).filter(|pair| match pair {

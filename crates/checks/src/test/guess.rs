@@ -45,12 +45,12 @@ fn sum_summaries(text: &str) -> TestResults {
             count_words(bare.strip_prefix("Tests:").unwrap_or(bare), &mut results);
         }
     }
-    let mut told = if results.total() == 0 { marks } else { results };
+    let mut shown = if results.total() == 0 { marks } else { results };
     // Some runners report a test twice.
     cases.dedup_by(|one, other| one.name == other.name);
-    told.cases.extend(console_output::parse_tap(text).unwrap_or(cases));
-    told.cases.extend(console_output::parse_jest_failures(text));
-    told
+    shown.cases.extend(console_output::parse_tap(text).unwrap_or(cases));
+    shown.cases.extend(console_output::parse_jest_failures(text));
+    shown
 }
 
 /// Parses a result line of pytest (`FAILED a.py::test_x - why`) or TAP (`not ok

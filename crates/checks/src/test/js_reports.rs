@@ -41,12 +41,12 @@ fn unhandled_error(text: &str) -> Option<(String, Option<(String, u64)>)> {
     let (_, rest) = text.split_once(" Unhandled Error")?;
     // Each error starts with a line that has its kind between dashes.
     let mut lines = rest.lines().skip(1).skip_while(|line| !line.starts_with('⎯')).skip(1);
-    let told: Vec<&str> =
+    let shown: Vec<&str> =
         lines.by_ref().take_while(|line| !line.trim_start().starts_with('❯')).collect();
     let frames = rest.lines().filter_map(|line| line.trim().strip_prefix("❯ "));
     let frames = frames.filter(|line| !line.contains("node:") && !line.contains("node_modules/"));
     let place = frames.filter_map(|line| trace::parse_location(line.rsplit(' ').next()?)).next();
-    let message = told.join("\n").trim().to_owned();
+    let message = shown.join("\n").trim().to_owned();
     (!message.is_empty()).then_some((message, place))
 }
 
@@ -90,9 +90,9 @@ fn jest_case(file: &str, test: &Value) -> TestCase {
 fn jest_suite(file: &str, message: &str) -> TestCase {
     let message = strip_ansi(message);
     let mut case = with_failure(TestCase::new(file, TestOutcome::Error), &message);
-    let told = message.lines().map(str::trim).filter(|line| !line.is_empty());
-    let told = told.filter(|line| !line.starts_with('●')).take_while(|line| !is_code_line(line));
-    case.message = told.take(4).collect::<Vec<_>>().join("\n");
+    let shown = message.lines().map(str::trim).filter(|line| !line.is_empty());
+    let shown = shown.filter(|line| !line.starts_with('●')).take_while(|line| !is_code_line(line));
+    case.message = shown.take(4).collect::<Vec<_>>().join("\n");
     // General advice precedes the actual error.
     if let Some((wrong, place)) = syntax_error(&message, file) {
         case.message = wrong;

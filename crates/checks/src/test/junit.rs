@@ -53,9 +53,9 @@ pub(super) fn pytest(said: &CheckOutput<'_>, code: i32) -> Option<TestResults> {
         if let Some((file, line)) = trace::failure_location(&case.traceback, true) {
             (case.file, case.line) = (Some(file), Some(line));
         }
-        let told = case.traceback.lines().rev().find_map(|line| line.strip_prefix("E   "));
-        if let Some(told) = told.filter(|_| case.message == "collection failure") {
-            case.message = told.trim().to_owned();
+        let shown = case.traceback.lines().rev().find_map(|line| line.strip_prefix("E   "));
+        if let Some(shown) = shown.filter(|_| case.message == "collection failure") {
+            case.message = shown.trim().to_owned();
         }
         // A file with a syntax error has no frame, but a location.
         if case.line.is_none()
@@ -81,9 +81,9 @@ pub(super) fn pytest(said: &CheckOutput<'_>, code: i32) -> Option<TestResults> {
 
 /// `E     File "/w/test_a.py", line 3`
 fn syntax_error_location(traceback: &str) -> Option<(String, u64)> {
-    let told = traceback.lines().filter_map(|line| line.strip_prefix("E ")).map(str::trim);
+    let shown = traceback.lines().filter_map(|line| line.strip_prefix("E ")).map(str::trim);
     let mut places =
-        told.filter(|line| line.starts_with("File \"")).filter_map(trace::parse_location);
+        shown.filter(|line| line.starts_with("File \"")).filter_map(trace::parse_location);
     places.next_back()
 }
 

@@ -112,12 +112,12 @@ pub(super) fn apply_failure(case: &mut TestCase, text: &str) {
         if bare.starts_with("thread '") && bare.contains(" panicked at ") {
             let place = bare.rsplit_once(" panicked at ").map_or("", |(_, place)| place);
             // Older compilers print the message before the location.
-            let (told, place) = place.rsplit_once(", ").unwrap_or(("", place));
+            let (shown, place) = place.rsplit_once(", ").unwrap_or(("", place));
             if let Some(place) = crate::lines::parse_located(place.trim_end_matches(':')) {
                 case.file = Some(place.file.to_owned());
                 case.line = place.numbers.first().copied();
             }
-            message.extend(Some(told.trim_matches('\'')).filter(|told| !told.is_empty()));
+            message.extend(Some(shown.trim_matches('\'')).filter(|shown| !shown.is_empty()));
             is_panic = true;
         } else if bare == "stack backtrace:" {
             frames = backtrace(&mut lines);

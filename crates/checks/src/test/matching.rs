@@ -44,7 +44,7 @@ impl ChosenRunner {
             _ => true,
         };
         // Errors outside of tests, such as a file that fails to load, are kept.
-        let (told, aside): (Vec<TestCase>, Vec<TestCase>) =
+        let (shown, aside): (Vec<TestCase>, Vec<TestCase>) =
             results.cases.iter().cloned().partition(|case| case.id.is_empty() || is_asked(case));
         if aside.is_empty() {
             return results;
@@ -57,7 +57,7 @@ impl ChosenRunner {
             printed: results.printed,
             root: results.root,
             is_guess: results.is_guess,
-            ..TestResults::from_cases(told)
+            ..TestResults::from_cases(shown)
         }
     }
 

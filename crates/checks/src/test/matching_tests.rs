@@ -58,9 +58,9 @@ fn what_ran_only_beside_is_not_told() {
     let wish = TestRequest { name: list(&["sub > child"]), ..TestRequest::default() };
     let node = choice("node");
     assert!(node.found_named(&wish, &ran));
-    let told = node.retain_requested(&wish, ran.clone());
-    assert_eq!((told.passed, told.failed, told.errors), (1, 0, 1));
-    assert_eq!((told.unrequested, told.unrequested_failed), (1, true));
+    let shown = node.retain_requested(&wish, ran.clone());
+    assert_eq!((shown.passed, shown.failed, shown.errors), (1, 0, 1));
+    assert_eq!((shown.unrequested, shown.unrequested_failed), (1, true));
     let only = TestRequest { only: list(&["sub\u{1f}child2"]), ..TestRequest::default() };
     assert_eq!(node.retain_requested(&only, ran.clone()).failed, 1);
     let none = TestRequest { name: list(&["child"]), ..TestRequest::default() };

@@ -148,16 +148,16 @@ impl ChosenRunner {
         if root == self.dir || root == self.real_dir {
             return;
         }
-        let told = |name: &str| {
+        let shown = |name: &str| {
             let (file, rest) = name.split_at(name.find("::").unwrap_or(name.len()));
             let path = root.join(file);
             let near = path.strip_prefix(&self.dir).or(path.strip_prefix(&self.real_dir));
             format!("{}{rest}", near.unwrap_or(&path).display())
         };
         for case in &mut results.cases {
-            case.file = case.file.as_deref().map(told);
-            case.id = told(&case.id);
-            case.name = told(&case.name);
+            case.file = case.file.as_deref().map(shown);
+            case.id = shown(&case.id);
+            case.name = shown(&case.name);
         }
     }
 }
@@ -181,7 +181,7 @@ pub fn choose_runner(
         let runner = RUNNERS.iter().find(|runner| runner.name == wanted).ok_or_else(|| {
             RunnerError::Unknown(RUNNERS.iter().map(|runner| runner.name).collect())
         })?;
-        let parts = survey.outermost_subdirs(|folder| (runner.confidence)(folder) > 0);
+        let parts = survey.outermost_subdirs(|dir| (runner.confidence)(dir) > 0);
         if let ([part], None) = (parts.as_slice(), runner_dir(survey, runner)) {
             return Ok(make_choice(&survey.narrowed_to(part), runner, None, Vec::new()));
         }
@@ -194,9 +194,9 @@ pub fn choose_runner(
 
 fn detect_runner(survey: &ProjectSurvey) -> Result<ChosenRunner, RunnerError> {
     // The language of a file is known from its name.
-    let is_told =
+    let is_reported =
         survey.is_file && RUNNERS.iter().any(|runner| survey.has_files(runner.file_patterns));
-    for (at, folder) in survey.dirs.iter().enumerate() {
+    for (at, dir) in survey.dirs.iter().enumerate() {
         let weighed = |runner| {
             adjusted_confidence(survey, test_root::runner_confidence(survey, at, runner), runner)
         };
@@ -205,7 +205,7 @@ fn detect_runner(survey: &ProjectSurvey) -> Result<ChosenRunner, RunnerError> {
             .map(|runner| (weighed(runner), survey.has_files(runner.file_patterns), runner))
             .filter(|(sign, ..)| *sign > 0)
             .collect();
-        if is_told {
+        if is_reported {
             let is_known = fit.iter().any(|(_, is_for, _)| *is_for);
             fit.retain(|(_, is_for, runner)| {
                 *is_for || (!is_known && runner.file_patterns.is_empty())
@@ -215,7 +215,7 @@ fn detect_runner(survey: &ProjectSurvey) -> Result<ChosenRunner, RunnerError> {
         let mut fit = fit.into_iter().map(|(_, _, runner)| runner);
         if let Some(runner) = fit.next() {
             let others = fit.map(|runner| runner.name).collect();
-            return Ok(make_choice(survey, runner, Some(folder), others));
+            return Ok(make_choice(survey, runner, Some(dir), others));
         }
     }
     if let Some((part, runner)) = subprojects::sole_subproject(survey) {
@@ -226,10 +226,8 @@ fn detect_runner(survey: &ProjectSurvey) -> Result<ChosenRunner, RunnerError> {
 }
 
 fn runner_dir<'a>(survey: &'a ProjectSurvey, runner: &TestRunner) -> Option<&'a ProjectDir> {
-    let mut folders = survey.dirs.iter().enumerate();
-    folders
-        .find(|(at, _)| test_root::runner_confidence(survey, *at, runner) > 0)
-        .map(|(_, folder)| folder)
+    let mut dirs = survey.dirs.iter().enumerate();
+    dirs.find(|(at, _)| test_root::runner_confidence(survey, *at, runner) > 0).map(|(_, dir)| dir)
 }
 
 fn adjusted_confidence(survey: &ProjectSurvey, sign: u8, runner: &TestRunner) -> u8 {
@@ -259,16 +257,19 @@ fn find_program(survey: &ProjectSurvey, runner: &TestRunner) -> Option<PathBuf> 
 fn make_choice(
     survey: &ProjectSurvey,
     runner: &'static TestRunner,
-    folder: Option<&ProjectDir>,
+    directory: Option<&ProjectDir>,
     others: Vec<&'static str>,
 ) -> ChosenRunner {
-    let folder = folder.or(runner_dir(survey, runner)).or(test_root::fallback_dir(survey));
-    let path = folder.map_or(survey.base_dir(), |folder| &folder.path);
-    let tests = folder.and_then(|folder| {
+    let directory = directory.or(runner_dir(survey, runner)).or(test_root::fallback_dir(survey));
+    let path = directory.map_or(survey.base_dir(), |directory| &directory.path);
+    let tests = directory.and_then(|directory| {
         if runner.name == "make" {
-            return table::make_test_target(folder).map(str::to_owned);
+            return table::make_test_target(directory).map(str::to_owned);
         }
-        ["tests", "test"].into_iter().find(|name| folder.names.contains(*name)).map(str::to_owned)
+        ["tests", "test"]
+            .into_iter()
+            .find(|name| directory.names.contains(*name))
+            .map(str::to_owned)
     });
     ChosenRunner {
         runner,
@@ -280,7 +281,8 @@ fn make_choice(
         left_out: Vec::new(),
         delegated: Vec::new(),
         test_dir: tests,
-        real_dir: folder.map_or_else(|| path.to_owned(), |folder| folder.real_path.clone()),
+        real_dir: directory
+            .map_or_else(|| path.to_owned(), |directory| directory.real_path.clone()),
     }
 }
 

@@ -162,11 +162,11 @@ fn is_error_line(line: &str) -> bool {
 
 fn explain_failure(case: &mut TestCase, error: &Value, kind: &str) {
     let (message, stack) = (text(error, "message"), text(error, "stack"));
-    let told = stack.lines().take_while(|line| !line.trim_start().starts_with("at "));
-    let told = told.filter(|line| !line.trim().is_empty()).collect::<Vec<_>>().join("\n");
-    case.message = match (kind, told.is_empty()) {
-        ("hookFailed", false) => format!("{message}: {told}"),
-        (_, false) => told,
+    let shown = stack.lines().take_while(|line| !line.trim_start().starts_with("at "));
+    let shown = shown.filter(|line| !line.trim().is_empty()).collect::<Vec<_>>().join("\n");
+    case.message = match (kind, shown.is_empty()) {
+        ("hookFailed", false) => format!("{message}: {shown}"),
+        (_, false) => shown,
         (_, true) => message.trim().to_owned(),
     };
     case.traceback = trace::trim_traceback(stack);

@@ -14,12 +14,12 @@ fn survey(path: &str, below: &[&str]) -> ProjectSurvey {
         ..ProjectDir::default()
     };
     let is_file = path.ends_with(".py");
-    let folders = if path == "/w" { vec![root] } else { vec![inner, root] };
-    let here = folders[0].path.clone();
+    let directories = if path == "/w" { vec![root] } else { vec![inner, root] };
+    let here = directories[0].path.clone();
     ProjectSurvey {
         path: path.into(),
         is_file,
-        dirs: folders,
+        dirs: directories,
         files: below.iter().map(|name| here.join(name)).collect(),
         ..ProjectSurvey::default()
     }

@@ -10,19 +10,19 @@ const RECURSIVE_RUNNERS: &[&str] = &["pytest", "unittest", "node", "jest", "vite
 
 /// Returns the subdirectories that configure tests, with their runners.
 fn test_dirs(survey: &ProjectSurvey) -> Vec<(&ProjectDir, &'static TestRunner)> {
-    let parts = survey.outermost_subdirs(|folder| best_runner(survey, folder).is_some());
-    parts.into_iter().filter_map(|folder| Some((folder, best_runner(survey, folder)?))).collect()
+    let parts = survey.outermost_subdirs(|dir| best_runner(survey, dir).is_some());
+    parts.into_iter().filter_map(|dir| Some((dir, best_runner(survey, dir)?))).collect()
 }
 
-fn best_runner(survey: &ProjectSurvey, folder: &ProjectDir) -> Option<&'static TestRunner> {
-    let part = survey.narrowed_to(folder);
+fn best_runner(survey: &ProjectSurvey, dir: &ProjectDir) -> Option<&'static TestRunner> {
+    let part = survey.narrowed_to(dir);
     let fit = RUNNERS.iter().filter(|runner| {
-        let sign = adjusted_confidence(&part, (runner.confidence)(folder), runner);
+        let sign = adjusted_confidence(&part, (runner.confidence)(dir), runner);
         // Many directories have a dependency list but no tests.
         sign > table::CONFIDENCE_LANGUAGE
             || (sign > 0 && part.files.iter().any(|file| is_test_file(file, runner)))
     });
-    fit.max_by_key(|runner| (runner.confidence)(folder))
+    fit.max_by_key(|runner| (runner.confidence)(dir))
 }
 
 fn is_test_file(file: &Path, runner: &TestRunner) -> bool {
@@ -55,25 +55,24 @@ pub(super) fn split_subprojects(
     survey: &ProjectSurvey,
     choice: &ChosenRunner,
 ) -> (RunnerDirs, RunnerDirs) {
-    let whole = survey.dirs.iter().find(|folder| folder.path == choice.dir);
-    let is_workspace = whole.is_some_and(|folder| {
-        folder.has_table("Cargo.toml", &["workspace"])
-            || folder.package_json().is_some_and(|manifest| manifest.get("workspaces").is_some())
+    let whole = survey.dirs.iter().find(|dir| dir.path == choice.dir);
+    let is_workspace = whole.is_some_and(|dir| {
+        dir.has_table("Cargo.toml", &["workspace"])
+            || dir.package_json().is_some_and(|manifest| manifest.get("workspaces").is_some())
     });
-    let has_run = |folder: &ProjectDir, runner: &TestRunner| {
+    let has_run = |dir: &ProjectDir, runner: &TestRunner| {
         let is_same = runner.file_patterns == choice.runner.file_patterns;
-        folder.path == choice.dir
+        dir.path == choice.dir
             || is_same
-                && folder.path.starts_with(&choice.dir)
+                && dir.path.starts_with(&choice.dir)
                 && (is_workspace || RECURSIVE_RUNNERS.contains(&choice.runner.name))
     };
     let (inner, left): (Vec<_>, Vec<_>) =
-        test_dirs(survey).into_iter().partition(|(folder, runner)| has_run(folder, runner));
-    let named =
-        |(folder, runner): (&ProjectDir, &'static TestRunner)| (folder.path.clone(), runner.name);
-    let is_told = |(folder, runner): &(&ProjectDir, &'static TestRunner)| {
-        choice.runner.name == "npm" && runner.name != "npm" && folder.path != choice.dir
+        test_dirs(survey).into_iter().partition(|(dir, runner)| has_run(dir, runner));
+    let named = |(dir, runner): (&ProjectDir, &'static TestRunner)| (dir.path.clone(), runner.name);
+    let is_reported = |(dir, runner): &(&ProjectDir, &'static TestRunner)| {
+        choice.runner.name == "npm" && runner.name != "npm" && dir.path != choice.dir
     };
-    let inner = inner.into_iter().filter(is_told).map(named).collect();
+    let inner = inner.into_iter().filter(is_reported).map(named).collect();
     (inner, left.into_iter().map(named).collect())
 }

@@ -24,14 +24,14 @@ pub static RUNNERS: &[TestRunner] = &[
         name: "pytest",
         program: "pytest",
         file_patterns: PYTHON_PATTERNS,
-        confidence: |folder| {
+        confidence: |dir| {
             let names = ["pytest.ini", ".pytest.ini", "conftest.py"];
-            let is_sure = names.iter().any(|name| folder.names.contains(*name))
-                || folder.has_table("pyproject.toml", &["tool", "pytest"])
-                || folder.has_section("setup.cfg", "tool:pytest")
-                || folder.has_section("tox.ini", "pytest")
-                || folder.requires("pytest");
-            if is_sure { CONFIDENCE_SURE } else { python_confidence(folder) }
+            let is_sure = names.iter().any(|name| dir.names.contains(*name))
+                || dir.has_table("pyproject.toml", &["tool", "pytest"])
+                || dir.has_section("setup.cfg", "tool:pytest")
+                || dir.has_section("tox.ini", "pytest")
+                || dir.requires("pytest");
+            if is_sure { CONFIDENCE_SURE } else { python_confidence(dir) }
         },
         args: command_args::pytest,
         report_args: unchanged_args,
@@ -58,9 +58,9 @@ pub static RUNNERS: &[TestRunner] = &[
         name: "tox",
         program: "tox",
         file_patterns: PYTHON_PATTERNS,
-        confidence: |folder| {
+        confidence: |dir| {
             confidence_if(
-                folder.has_section("tox.ini", "tox") || folder.has_section("tox.ini", "testenv"),
+                dir.has_section("tox.ini", "tox") || dir.has_section("tox.ini", "testenv"),
                 CONFIDENCE_GENERIC,
             )
         },
@@ -76,7 +76,7 @@ pub static RUNNERS: &[TestRunner] = &[
         name: "nox",
         program: "nox",
         file_patterns: PYTHON_PATTERNS,
-        confidence: |folder| confidence_if(folder.names.contains("noxfile.py"), CONFIDENCE_GENERIC),
+        confidence: |dir| confidence_if(dir.names.contains("noxfile.py"), CONFIDENCE_GENERIC),
         args: |_| Vec::new(),
         report_args: unchanged_args,
         writes_report: false,
@@ -90,9 +90,9 @@ pub static RUNNERS: &[TestRunner] = &[
         program: "cargo",
         file_patterns: &["rs"],
         // The directory of nextest's configuration.
-        confidence: |folder| {
+        confidence: |dir| {
             confidence_if(
-                folder.names.contains("Cargo.toml") && folder.names.contains(".config"),
+                dir.names.contains("Cargo.toml") && dir.names.contains(".config"),
                 CONFIDENCE_EXPLICIT,
             )
         },
@@ -108,7 +108,7 @@ pub static RUNNERS: &[TestRunner] = &[
         name: "cargo",
         program: "cargo",
         file_patterns: &["rs"],
-        confidence: |folder| confidence_if(folder.names.contains("Cargo.toml"), CONFIDENCE_SURE),
+        confidence: |dir| confidence_if(dir.names.contains("Cargo.toml"), CONFIDENCE_SURE),
         args: command_args::cargo,
         report_args: unchanged_args,
         writes_report: false,
@@ -121,7 +121,7 @@ pub static RUNNERS: &[TestRunner] = &[
         name: "vitest",
         program: "vitest",
         file_patterns: JS_PATTERNS,
-        confidence: |folder| js_confidence(folder, "vitest", "vitest.config."),
+        confidence: |dir| js_confidence(dir, "vitest", "vitest.config."),
         args: command_args::vitest,
         report_args: unchanged_args,
         writes_report: true,
@@ -134,7 +134,7 @@ pub static RUNNERS: &[TestRunner] = &[
         name: "jest",
         program: "jest",
         file_patterns: JS_PATTERNS,
-        confidence: |folder| js_confidence(folder, "jest", "jest.config."),
+        confidence: |dir| js_confidence(dir, "jest", "jest.config."),
         args: command_args::jest,
         report_args: unchanged_args,
         writes_report: true,
@@ -147,7 +147,7 @@ pub static RUNNERS: &[TestRunner] = &[
         name: "mocha",
         program: "mocha",
         file_patterns: JS_PATTERNS,
-        confidence: |folder| js_confidence(folder, "mocha", ".mocharc."),
+        confidence: |dir| js_confidence(dir, "mocha", ".mocharc."),
         args: command_args::mocha,
         report_args: unchanged_args,
         writes_report: true,
@@ -160,11 +160,11 @@ pub static RUNNERS: &[TestRunner] = &[
         name: "node",
         program: "node",
         file_patterns: JS_PATTERNS,
-        confidence: |folder| match test_script(folder) {
+        confidence: |dir| match test_script(dir) {
             Some(script) if script.contains("node --test") || script.contains("node:test") => {
                 CONFIDENCE_EXPLICIT
             }
-            None if folder.names.contains("package.json") => CONFIDENCE_LANGUAGE,
+            None if dir.names.contains("package.json") => CONFIDENCE_LANGUAGE,
             _ => 0,
         },
         args: command_args::node,
@@ -179,7 +179,7 @@ pub static RUNNERS: &[TestRunner] = &[
         name: "go",
         program: "go",
         file_patterns: &["go"],
-        confidence: |folder| confidence_if(folder.names.contains("go.mod"), CONFIDENCE_SURE),
+        confidence: |dir| confidence_if(dir.names.contains("go.mod"), CONFIDENCE_SURE),
         args: command_args::go,
         report_args: unchanged_args,
         writes_report: false,
@@ -192,7 +192,7 @@ pub static RUNNERS: &[TestRunner] = &[
         name: "npm",
         program: "npm",
         file_patterns: JS_PATTERNS,
-        confidence: |folder| confidence_if(test_script(folder).is_some(), CONFIDENCE_GENERIC),
+        confidence: |dir| confidence_if(test_script(dir).is_some(), CONFIDENCE_GENERIC),
         args: |_| vec!["test".to_owned()],
         report_args: unchanged_args,
         writes_report: false,
@@ -205,7 +205,7 @@ pub static RUNNERS: &[TestRunner] = &[
         name: "make",
         program: "make",
         file_patterns: &[],
-        confidence: |folder| confidence_if(make_test_target(folder).is_some(), CONFIDENCE_GENERIC),
+        confidence: |dir| confidence_if(make_test_target(dir).is_some(), CONFIDENCE_GENERIC),
         args: |wish| vec![wish.test_dir.clone().unwrap_or_else(|| "test".to_owned())],
         report_args: unchanged_args,
         writes_report: false,
@@ -224,41 +224,38 @@ fn confidence_if(it: bool, sign: u8) -> u8 {
     if it { sign } else { 0 }
 }
 
-fn python_confidence(folder: &ProjectDir) -> u8 {
+fn python_confidence(dir: &ProjectDir) -> u8 {
     let marks = ["pyproject.toml", "setup.py", "setup.cfg", "requirements.txt"];
-    let has_tests = folder.names.iter().any(|name| {
+    let has_tests = dir.names.iter().any(|name| {
         name.ends_with(".py") && (name.starts_with("test_") || name.ends_with("_test.py"))
     });
     confidence_if(
-        has_tests || marks.iter().any(|name| folder.names.contains(*name)),
+        has_tests || marks.iter().any(|name| dir.names.contains(*name)),
         CONFIDENCE_LANGUAGE,
     )
 }
 
 /// Returns the script that `npm test` runs, unless it is the placeholder of
 /// `npm init`.
-fn test_script(folder: &ProjectDir) -> Option<String> {
-    let manifest = folder.package_json()?;
+fn test_script(dir: &ProjectDir) -> Option<String> {
+    let manifest = dir.package_json()?;
     let script = manifest.pointer("/scripts/test")?.as_str()?;
     (!script.contains("no test specified")).then(|| script.to_owned())
 }
 
-fn js_confidence(folder: &ProjectDir, runner: &str, settings: &str) -> u8 {
-    let script = test_script(folder).unwrap_or_default();
+fn js_confidence(dir: &ProjectDir, runner: &str, settings: &str) -> u8 {
+    let script = test_script(dir).unwrap_or_default();
     if script.split([' ', '/', ';', '&']).any(|word| word == runner) {
         return CONFIDENCE_EXPLICIT;
     }
-    let has_key = folder.package_json().is_some_and(|manifest| manifest.get(runner).is_some());
-    confidence_if(
-        has_key || folder.has_prefix(settings) || folder.depends_on(runner),
-        CONFIDENCE_SURE,
-    )
+    let has_key = dir.package_json().is_some_and(|manifest| manifest.get(runner).is_some());
+    confidence_if(has_key || dir.has_prefix(settings) || dir.depends_on(runner), CONFIDENCE_SURE)
 }
 
 /// Returns the Makefile target that runs tests.
-pub(super) fn make_test_target(folder: &ProjectDir) -> Option<&'static str> {
+pub(super) fn make_test_target(dir: &ProjectDir) -> Option<&'static str> {
     let files = ["GNUmakefile", "makefile", "Makefile"];
-    let text = files.iter().map(|name| folder.text(name)).find(|text| !text.is_empty())?;
+    let text = files.iter().map(|name| dir.text(name)).find(|text| !text.is_empty())?;
     let rules = text.lines().filter_map(|line| {
         let (names, rest) = line.split_once(':')?;
         let is_rule = !line.starts_with(['\t', ' ', '#']) && !rest.starts_with('=');

@@ -12,13 +12,12 @@ fn frames_of_others_are_left_out() {
 
 #[test]
 fn a_folder_of_the_project_may_be_called_anything() {
-    for folder in ["unittest", "runtime", "importlib", "internal/process", "pytest"] {
-        let python =
-            format!("Traceback:\n  File \"/w/{folder}/a.py\", line 3, in f\n    g()\nE: x");
-        assert_eq!(failure_location(&python, true), Some((format!("/w/{folder}/a.py"), 3)));
+    for dir in ["unittest", "runtime", "importlib", "internal/process", "pytest"] {
+        let python = format!("Traceback:\n  File \"/w/{dir}/a.py\", line 3, in f\n    g()\nE: x");
+        assert_eq!(failure_location(&python, true), Some((format!("/w/{dir}/a.py"), 3)));
         assert_eq!(trim_traceback(&python), python);
-        let script = format!("Error: x\n    at f (/w/{folder}/a.js:3:69)");
-        assert_eq!(failure_location(&script, false), Some((format!("/w/{folder}/a.js"), 3)));
+        let script = format!("Error: x\n    at f (/w/{dir}/a.js:3:69)");
+        assert_eq!(failure_location(&script, false), Some((format!("/w/{dir}/a.js"), 3)));
     }
     for runner in [
         "  File \"/usr/lib/python3.11/unittest/case.py\", line 57, in run",

@@ -60,10 +60,11 @@ fn parse_case(line: &Value) -> TestCase {
     case.seconds = line.get("seconds").and_then(Value::as_f64);
     text("why").clone_into(&mut case.message);
     if case.has_failed() {
-        let (told, output) = text("trace").split_once("\nStdout:\n").unwrap_or((text("trace"), ""));
-        case.traceback = trace::trim_traceback(told);
+        let (reported, output) =
+            text("trace").split_once("\nStdout:\n").unwrap_or((text("trace"), ""));
+        case.traceback = trace::trim_traceback(reported);
         case.output = trace::tail(output.trim(), 2_000).to_owned();
-        if let Some((file, line)) = trace::failure_location(told, true) {
+        if let Some((file, line)) = trace::failure_location(reported, true) {
             (case.file, case.line) = (Some(file), Some(line));
         }
         // For an import error, the message contains a whole traceback.

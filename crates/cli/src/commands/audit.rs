@@ -72,16 +72,16 @@ impl From<LogError> for CommandError {
 }
 
 pub(crate) fn run(app: &AppContext, command: AuditCommand) -> CommandResult {
-    let folder = app.home()?.audit_dir();
+    let dir = app.home()?.audit_dir();
     match command {
         AuditCommand::Tail { lines, follow } => {
-            let entries = newest(&folder, &AuditQuery::default(), lines)?;
+            let entries = newest(&dir, &AuditQuery::default(), lines)?;
             show(app, &entries)?;
-            if follow { follow_log(app, &folder, entries.last()) } else { Ok(CliExitCode::Ok) }
+            if follow { follow_log(app, &dir, entries.last()) } else { Ok(CliExitCode::Ok) }
         }
         AuditCommand::Query(wanted) => {
             let lines = wanted.lines;
-            let entries = newest(&folder, &wanted.into_query()?, lines)?;
+            let entries = newest(&dir, &wanted.into_query()?, lines)?;
             show(app, &entries)?;
             if entries.is_empty() && !app.json {
                 app.terminal.note("No matching entries");
@@ -90,17 +90,17 @@ pub(crate) fn run(app: &AppContext, command: AuditCommand) -> CommandResult {
             }
             Ok(CliExitCode::Ok)
         }
-        AuditCommand::Verify => verify(app, &folder),
+        AuditCommand::Verify => verify(app, &dir),
     }
 }
 
 /// Returns the newest matching entries, oldest first.
 fn newest(
-    folder: &std::path::Path,
+    dir: &std::path::Path,
     query: &AuditQuery,
     limit: usize,
 ) -> Result<Vec<AuditEntry>, LogError> {
-    let mut entries = hermes::audit::query(folder, query, limit)?;
+    let mut entries = hermes::audit::query(dir, query, limit)?;
     entries.reverse();
     Ok(entries)
 }
@@ -165,13 +165,9 @@ fn check_known_word(
     }
 }
 
-fn follow_log(
-    app: &AppContext,
-    folder: &std::path::Path,
-    last: Option<&AuditEntry>,
-) -> CommandResult {
+fn follow_log(app: &AppContext, dir: &std::path::Path, last: Option<&AuditEntry>) -> CommandResult {
     let after = last.map_or(0, |entry| entry.seq);
-    let mut follow = hermes::audit::follow(folder, Some(after))?;
+    let mut follow = hermes::audit::follow(dir, Some(after))?;
     // Runs until the reader closes the pipe or the user presses Ctrl-C.
     loop {
         show(app, &follow.next_entries(Duration::from_secs(60))?)?;
@@ -235,8 +231,8 @@ fn effects_text(entry: &AuditEntry) -> String {
     one_line(&effects.join(" "))
 }
 
-fn verify(app: &AppContext, folder: &std::path::Path) -> CommandResult {
-    let report = hermes::audit::verify(folder);
+fn verify(app: &AppContext, dir: &std::path::Path) -> CommandResult {
+    let report = hermes::audit::verify(dir);
     if app.json {
         let mut value = json!({ "schema_version": 1, "clean": report.is_clean() });
         if let (Some(to), Ok(Value::Object(from))) =
@@ -252,7 +248,7 @@ fn verify(app: &AppContext, folder: &std::path::Path) -> CommandResult {
                 "The log was modified or truncated. Keep {} as evidence; entries before the \
                  first fault can be trusted. hermes starts a new chain once the directory is \
                  moved away.",
-                folder.display()
+                dir.display()
             ));
         }
     }

@@ -222,15 +222,15 @@ fn report(app: &AppContext, args: &BatchRunArgs, summary: &BatchSummary) -> Comm
         (false, _) => CliExitCode::Failed,
     };
     if app.json {
-        let told = json!({ "schema_version": 1, "summary": summary, "output": args.output_dir() });
-        app.terminal.print_line(&told.to_string())?;
+        let shown = json!({ "schema_version": 1, "summary": summary, "output": args.output_dir() });
+        app.terminal.print_line(&shown.to_string())?;
         return Ok(exit);
     }
-    let folder = args.output_dir();
-    let folder = folder.display();
+    let dir = args.output_dir();
+    let dir = dir.display();
     app.terminal.print_line(&format!(
         "{} of {} prompts done ({} in earlier runs), {} failed; {} conversations in \
-         {folder}/trajectories.jsonl",
+         {dir}/trajectories.jsonl",
         summary.done, summary.prompts, summary.done_before, summary.failed, summary.trajectories,
     ))?;
     if summary.left_out > 0 {
@@ -244,7 +244,7 @@ fn report(app: &AppContext, args: &BatchRunArgs, summary: &BatchSummary) -> Comm
         app.terminal.warn(&format!("{count} lines of the output belong to other prompts."));
     }
     if summary.failed > 0 {
-        app.terminal.note(&format!("Failures are listed in {folder}/failures.jsonl."));
+        app.terminal.note(&format!("Failures are listed in {dir}/failures.jsonl."));
     }
     if summary.done < summary.prompts {
         app.terminal.note("Run the same command with --resume to continue.");
@@ -305,15 +305,15 @@ impl BatchAgentWorker {
         prompt: &BatchPrompt,
         toolsets: &[String],
     ) -> Result<RecordedConversation, CommandError> {
-        let (folder, is_made) = self.working_dir(prompt);
+        let (dir, is_made) = self.working_dir(prompt);
         if is_made {
             // Files of an earlier attempt are not part of the task.
-            let _ = std::fs::remove_dir_all(&folder);
-            std::fs::create_dir_all(&folder)?;
+            let _ = std::fs::remove_dir_all(&dir);
+            std::fs::create_dir_all(&dir)?;
         }
         let options = CallOptions {
             session: Some(hermes_history::new_session_id()),
-            cwd: Some(folder.clone()),
+            cwd: Some(dir.clone()),
             timeout: None,
             dry_run: false,
             mode: ModeFlags::default(),
@@ -371,7 +371,7 @@ impl BatchAgentWorker {
         ready.flush_records(&self.app);
         if is_made {
             // Removes the directory if it is empty.
-            let _ = std::fs::remove_dir(&folder);
+            let _ = std::fs::remove_dir(&dir);
         }
         let (outcome, engaged) = ended?;
         let fault = match &outcome.end {

@@ -112,6 +112,6 @@ pub(crate) fn show_result(app: &AppContext, result: &ToolResult) -> CommandResul
 /// Whether this is partial output of a tool, not an error of the pipeline,
 /// which always has a kind.
 fn is_tool_answer(result: &ToolResult) -> bool {
-    let told: Value = serde_json::from_str(&result.content).unwrap_or_default();
-    told.get("kind").is_none()
+    let shown: Value = serde_json::from_str(&result.content).unwrap_or_default();
+    shown.get("kind").is_none()
 }

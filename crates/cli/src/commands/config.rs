@@ -256,9 +256,9 @@ fn refer_to_page(
     let origin = set.map(|(_, origin)| origin.to_string());
     let page = format!("docs/{page}");
     if app.json {
-        let told =
+        let shown =
             json!({ "schema_version": 1, "key": name, "origin": origin, "described_in": page });
-        app.terminal.print_line(&told.to_string())?;
+        app.terminal.print_line(&shown.to_string())?;
         return Ok(CliExitCode::Ok);
     }
     let mut lines = vec![

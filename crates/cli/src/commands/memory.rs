@@ -161,12 +161,12 @@ fn show(
         let mut archived = lists.search(target, "")?;
         archived.retain(|hit| hit.tier == MemoryTier::Archive);
         if app.json {
-            let mut told = json!(list);
+            let mut shown = json!(list);
             if archive {
-                told["archive"] = archived.iter().map(|hit| hit.text.clone()).collect();
+                shown["archive"] = archived.iter().map(|hit| hit.text.clone()).collect();
             }
-            told["file"] = lists.file(target).display().to_string().into();
-            all.insert(target.name().into(), told);
+            shown["file"] = lists.file(target).display().to_string().into();
+            all.insert(target.name().into(), shown);
             continue;
         }
         let count = archived.len();
@@ -254,11 +254,11 @@ fn report_write(
     written: &MemoryWriteReport,
 ) -> Result<(), CommandError> {
     if app.json {
-        let told = json!({
+        let shown = json!({
             "target": target, "version": written.version, "entry_count": written.entry_count,
             "archived_count": written.archived_count, "usage": written.usage,
         });
-        app.terminal.print_line(&told.to_string())?;
+        app.terminal.print_line(&shown.to_string())?;
         return Ok(());
     }
     let done = match written.version {
@@ -284,9 +284,8 @@ fn edit_in_editor(lists: &Lists, target: MemoryTarget) -> Result<String, Command
         CommandError::failed(ErrorKind::Internal, format!("{what}: {e}"))
     };
     let before = std::fs::read_to_string(lists.file(target)).unwrap_or_default();
-    let folder =
-        tempfile::tempdir().map_err(|e| cannot("Cannot create a temporary directory", e))?;
-    let copy = folder.path().join(format!("{}.md", target.name()));
+    let dir = tempfile::tempdir().map_err(|e| cannot("Cannot create a temporary directory", e))?;
+    let copy = dir.path().join(format!("{}.md", target.name()));
     std::fs::write(&copy, &before).map_err(|e| cannot("Cannot write the copy", e))?;
     let chosen = ["VISUAL", "EDITOR"].iter().find_map(|name| std::env::var(name).ok());
     let editor = chosen.filter(|name| !name.trim().is_empty()).unwrap_or_else(|| "vi".into());

@@ -90,8 +90,8 @@ pub(crate) fn render_results(
             terminal.paint(OutputStyle::Dim, &format!("{} ms", result.duration.as_millis())),
         ));
         for change in &result.coercions {
-            let mended = format!("  repaired {}", show_control_chars(change));
-            lines.push(terminal.paint(OutputStyle::Yellow, &clip(&mended, terminal.width())));
+            let repaired = format!("  repaired {}", show_control_chars(change));
+            lines.push(terminal.paint(OutputStyle::Yellow, &clip(&repaired, terminal.width())));
         }
         let body = main_text(&result.content);
         let body: Vec<&str> = body.lines().filter(|line| !line.trim().is_empty()).collect();

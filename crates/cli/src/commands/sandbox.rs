@@ -274,9 +274,9 @@ fn count_by_kind(changes: &[OverlayChange]) -> String {
     ];
     let counts = kinds
         .map(|(kind, word)| (changes.iter().filter(|change| change.kind == kind).count(), word));
-    let told = counts.into_iter().filter(|(count, _)| *count > 0);
-    let told: Vec<String> = told.map(|(count, word)| format!("{count} {word}")).collect();
-    if told.is_empty() { "no changes".to_owned() } else { told.join(", ") }
+    let shown = counts.into_iter().filter(|(count, _)| *count > 0);
+    let shown: Vec<String> = shown.map(|(count, word)| format!("{count} {word}")).collect();
+    if shown.is_empty() { "no changes".to_owned() } else { shown.join(", ") }
 }
 
 /// Asks at a terminal; elsewhere `--yes` is required.

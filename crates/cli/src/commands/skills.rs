@@ -111,19 +111,19 @@ fn list(app: &AppContext, shelf: &SkillLibrary) -> CommandResult {
     if app.json {
         let skills: Vec<Value> = catalogue.all().iter().map(skill_json).collect();
         let notes: Vec<String> = catalogue.notes().iter().map(ToString::to_string).collect();
-        let told = json!({ "schema_version": 1, "skills": skills, "notes": notes });
-        app.terminal.print_line(&told.to_string())?;
+        let shown = json!({ "schema_version": 1, "skills": skills, "notes": notes });
+        app.terminal.print_line(&shown.to_string())?;
         return Ok(CliExitCode::Ok);
     }
     for note in catalogue.notes() {
         app.terminal.warn(&one_line(&note.to_string()));
     }
     if catalogue.all().is_empty() {
-        let folders: Vec<String> =
+        let dirs: Vec<String> =
             shelf.roots().iter().take(1).map(|place| place.dir.display().to_string()).collect();
         app.terminal.note(&format!(
             "No skills yet. Add a directory with a SKILL.md in {}.",
-            folders.join(", ")
+            dirs.join(", ")
         ));
         return Ok(CliExitCode::Ok);
     }
@@ -158,7 +158,7 @@ pub(crate) fn skill_summary(skill: &Skill) -> String {
 
 fn skill_json(skill: &Skill) -> Value {
     let head = &skill.manifest;
-    let told = |note: &SkillNote| json!({ "line": note.line, "text": note.text });
+    let shown = |note: &SkillNote| json!({ "line": note.line, "text": note.text });
     let line = match &skill.status {
         SkillStatus::Broken(note) => note.line,
         _ => None,
@@ -183,7 +183,7 @@ fn skill_json(skill: &Skill) -> Value {
         "required_environment_variables": head.variables,
         "allowed_tools": head.tools,
         "files": skill.files,
-        "notes": skill.notes.iter().map(told).collect::<Vec<_>>(),
+        "notes": skill.notes.iter().map(shown).collect::<Vec<_>>(),
     })
 }
 
@@ -233,10 +233,10 @@ impl SkillPrinter<'_> {
             false => None,
         };
         if self.app.json {
-            let mut told = skill_json(skill);
-            told["schema_version"] = 1.into();
-            told["content"] = body.into();
-            self.app.terminal.print_line(&told.to_string())?;
+            let mut shown = skill_json(skill);
+            shown["schema_version"] = 1.into();
+            shown["content"] = body.into();
+            self.app.terminal.print_line(&shown.to_string())?;
             return Ok(CliExitCode::Ok);
         }
         let mut table = TextTable::default();
@@ -259,11 +259,11 @@ impl SkillPrinter<'_> {
             SkillFileContent::Binary(bytes) => (None, bytes.len()),
         };
         if self.app.json {
-            let told = json!({
+            let shown = json!({
                 "schema_version": 1, "name": skill.manifest.name, "file": file, "bytes": bytes,
                 "is_binary": text.is_none(), "content": text,
             });
-            self.app.terminal.print_line(&told.to_string())?;
+            self.app.terminal.print_line(&shown.to_string())?;
             return Ok(CliExitCode::Ok);
         }
         let Some(text) = text else {

@@ -195,9 +195,9 @@ fn report(
 /// were.
 fn undone_turns(plan: &RestorePlan) -> String {
     let newest = plan.turns.iter().rev().take(MAX_NAMED_TURNS);
-    let told = newest
+    let shown = newest
         .map(|turn| format!("{} ({})", turn.changed_by.join(", "), format_age(turn.created_at)));
-    let mut turns: Vec<String> = told.collect();
+    let mut turns: Vec<String> = shown.collect();
     if plan.turns.len() > MAX_NAMED_TURNS {
         turns.push(format!("and {} more", plan.turns.len() - MAX_NAMED_TURNS));
     }

@@ -444,9 +444,9 @@ fn an_approved_path_cannot_be_made_to_lead_elsewhere() {
 #[test]
 fn a_rule_for_a_folder_does_not_reach_out_of_it() {
     let context = asking();
-    for folder in ["docs", "docs2"] {
-        std::fs::create_dir(context.work().join(folder)).expect("a folder");
-        context.file(&format!("{folder}/a.txt"), "one\n");
+    for dir in ["docs", "docs2"] {
+        std::fs::create_dir(context.work().join(dir)).expect("a folder");
+        context.file(&format!("{dir}/a.txt"), "one\n");
     }
     context.file("docs/b.txt", "two\n");
     let args = ["call", "read_file", "path=docs/a.txt"];

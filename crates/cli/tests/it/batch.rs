@@ -69,11 +69,11 @@ fn each_prompt_is_a_conversation_of_its_own() {
     assert_eq!(said(&rows[1], 2), "<think>\n\n</think>\nHello.");
     assert_eq!(rows[1]["metadata"]["model"], "scripted");
     // The file is in the folder of its prompt, and the other left none.
-    let folders = std::fs::read_dir(context.work().join("out/work")).unwrap();
-    let folders: Vec<_> = folders.map(|entry| entry.unwrap().path()).collect();
-    let [folder] = &folders[..] else { panic!("{folders:?}") };
-    assert!(folder.file_name().unwrap().to_string_lossy().starts_with("0-"), "{folder:?}");
-    assert!(folder.join("a.txt").exists());
+    let dirs = std::fs::read_dir(context.work().join("out/work")).unwrap();
+    let dirs: Vec<_> = dirs.map(|entry| entry.unwrap().path()).collect();
+    let [dir] = &dirs[..] else { panic!("{dirs:?}") };
+    assert!(dir.file_name().unwrap().to_string_lossy().starts_with("0-"), "{dir:?}");
+    assert!(dir.join("a.txt").exists());
     let taken = context.run(RUN).exits(2);
     assert!(taken.stdout.contains("--resume"), "{}", taken.stdout);
 }

@@ -121,9 +121,9 @@ impl Search {
     }
 
     fn run(&mut self, args: &[&str], run: &Run) {
-        let told: Vec<&str> = args.iter().map(|arg| arg.get(..60).unwrap_or(arg)).collect();
-        self.look(&format!("standard output of {told:?}"), run.stdout.as_bytes());
-        self.look(&format!("standard error of {told:?}"), run.stderr.as_bytes());
+        let shown: Vec<&str> = args.iter().map(|arg| arg.get(..60).unwrap_or(arg)).collect();
+        self.look(&format!("standard output of {shown:?}"), run.stdout.as_bytes());
+        self.look(&format!("standard error of {shown:?}"), run.stderr.as_bytes());
     }
 
     /// What these command lines say, with `--json` and without.
@@ -140,8 +140,8 @@ impl Search {
     }
 
     /// Every file below the folder, and its name.
-    fn files(&mut self, folder: &Path) {
-        for path in files(folder) {
+    fn files(&mut self, dir: &Path) {
+        for path in files(dir) {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             if matches!(name, ".env" | "secrets.json") {
                 continue;
@@ -158,13 +158,13 @@ impl Search {
     }
 }
 
-fn files(folder: &Path) -> Vec<PathBuf> {
+fn files(dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+    let mut dirs = vec![dir.to_owned()];
+    while let Some(dir) = dirs.pop() {
+        for entry in std::fs::read_dir(dir).expect("a folder").flatten() {
             let kind = entry.file_type().expect("a kind");
-            if kind.is_dir() { folders.push(entry.path()) } else { found.push(entry.path()) }
+            if kind.is_dir() { dirs.push(entry.path()) } else { found.push(entry.path()) }
         }
     }
     found
@@ -572,9 +572,9 @@ fn questions_at_a_terminal_keep_secrets() {
     let context = planted();
     let mut search = Search::default();
     for (value, typed) in [(VARIABLE, "d\n"), (VAULT, "a\n"), (DOTENV, "s\n")] {
-        let folder = context.work().join(format!("in-{value}"));
-        std::fs::create_dir(&folder).expect("a folder");
-        std::fs::write(folder.join("a.txt"), "one\n").expect("a file");
+        let dir = context.work().join(format!("in-{value}"));
+        std::fs::create_dir(&dir).expect("a folder");
+        std::fs::write(dir.join("a.txt"), "one\n").expect("a file");
         let path = format!("path=in-{value}/a.txt");
         let args = ["call", "--profile", "asks", "--session", "s", "read_file", &path];
         let Some(mut command) = crate::approvals::terminal(&context, &args) else { return };

@@ -187,8 +187,8 @@ fn what_was_stopped_does_not_begin_again_by_itself() {
     tmux.sees("deleg_1 has ended (interrupted, exit code 130)");
     tmux.sees("Nothing more.");
     let asked: Vec<String> = server.model_requests().iter().map(ToString::to_string).collect();
-    let told: Vec<&String> = asked.iter().filter(|body| body.contains("[Meanwhile")).collect();
-    assert!(told.len() == 1 && told[0].contains("what now"), "{told:?}");
+    let shown: Vec<&String> = asked.iter().filter(|body| body.contains("[Meanwhile")).collect();
+    assert!(shown.len() == 1 && shown[0].contains("what now"), "{shown:?}");
 }
 
 #[test]
@@ -291,9 +291,9 @@ fn what_earlier_sittings_cost_is_counted() {
     let shown = context.run(["sessions", "show", "last"]).succeeds().stdout;
     assert!(shown.contains("$0.6250"), "with its sub-agents: {shown}");
     let run = context.feed(["chat", "--resume", "last"], "/cost\nand now\n/cost\n").succeeds();
-    let told = format!("{}{}", run.stdout, run.stderr);
-    assert!(told.contains("$0.6250 (") && told.contains("earlier sittings"), "{told}");
-    assert!(told.contains("$1.1250"), "{told}");
+    let reported = format!("{}{}", run.stdout, run.stderr);
+    assert!(reported.contains("$0.6250 (") && reported.contains("earlier sittings"), "{reported}");
+    assert!(reported.contains("$1.1250"), "{reported}");
     let shown = context.run(["sessions", "show", "last", "--json"]).succeeds().json();
     assert_eq!(shown["session"]["usage"]["cost"], 1.0);
     assert_eq!(shown["session"]["total_usage"]["cost"], 1.125);
@@ -387,12 +387,12 @@ fn several_turns_are_taken_back_at_once() {
     let context = with_model(&server);
     let input = "write it\nsecond\n/undo 2\n/undo x\n/todo\nwhat now\n";
     let run = context.feed(["chat"], input).exits(2);
-    let told = format!("{}{}", run.stdout, run.stderr);
-    assert!(!context.work().join("note.txt").exists(), "{told}");
-    assert!(told.contains("removed ") && !told.contains("restored"), "{told}");
+    let shown = format!("{}{}", run.stdout, run.stderr);
+    assert!(!context.work().join("note.txt").exists(), "{shown}");
+    assert!(shown.contains("removed ") && !shown.contains("restored"), "{shown}");
     assert!(
-        told.contains("takes a number of turns") && told.contains("There is no plan"),
-        "{told}"
+        shown.contains("takes a number of turns") && shown.contains("There is no plan"),
+        "{shown}"
     );
     let asked = server.model_requests().pop().expect("it was asked");
     let said = asked["messages"].as_array().expect("messages");
@@ -405,9 +405,9 @@ fn where_nothing_was_said_there_is_nothing_to_save_shorten_or_pay() {
     let server = ModelServer::start(Vec::<ScriptedReply>::new());
     let context = with_model(&server);
     let run = context.feed(["chat"], "/cost\n/compact\n/save talk.md\n").exits(2);
-    let told = format!("{}{}", run.stdout, run.stderr);
+    let shown = format!("{}{}", run.stdout, run.stderr);
     for part in ["nothing yet", "short already", "Nothing to save: the conversation is empty"] {
-        assert!(told.contains(part), "{told}");
+        assert!(shown.contains(part), "{shown}");
     }
     assert!(!context.work().join("talk.md").exists());
 }
@@ -426,10 +426,10 @@ fn a_conversation_is_saved_for_nobody_else() {
 fn a_skill_is_completed_called_for_and_taken_back_as_it_was_typed() {
     let server = ModelServer::start(vec![ScriptedReply::says("Good day, world.")]);
     let context = with_model(&server);
-    let folder = context.home().join("skills/greet-people");
-    std::fs::create_dir_all(&folder).expect("a folder");
+    let dir = context.home().join("skills/greet-people");
+    std::fs::create_dir_all(&dir).expect("a folder");
     let text = "---\nname: greet-people\ndescription: Greets them.\n---\nSay good day.\n";
-    std::fs::write(folder.join("SKILL.md"), text).expect("a skill");
+    std::fs::write(dir.join("SKILL.md"), text).expect("a skill");
     let Some(tmux) = Tmux::start(&context, "") else { return };
     tmux.sees("/help shows the commands");
     tmux.run(&["send-keys", "-t", "0", "-l", "/gre"]);

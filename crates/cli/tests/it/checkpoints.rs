@@ -139,8 +139,8 @@ fn status_tells_all_that_is_on_the_disk() {
     let bytes = |name: &str| status[name].as_u64().expect("bytes");
     assert_eq!(bytes("bytes"), bytes("object_bytes") + bytes("log_bytes"));
     assert!(bytes("log_bytes") > bytes("object_bytes"), "{status}");
-    let told = context.run(["checkpoints", "status"]).succeeds().stdout;
-    assert!(told.contains(" contents, ") && told.contains(" in logs"), "{told}");
+    let shown = context.run(["checkpoints", "status"]).succeeds().stdout;
+    assert!(shown.contains(" contents, ") && shown.contains(" in logs"), "{shown}");
 }
 
 #[test]
@@ -346,9 +346,9 @@ fn what_force_cannot_keep_is_named_as_lost_for_good() {
     let seen = context.run(["undo", "--preview", "--json"]).succeeds().json();
     assert_eq!(seen["steps"][0]["lost_for_good"], true);
     let forced = context.run(["undo", "--force"]).succeeds();
-    let told = &forced.stderr;
-    assert!(told.contains("What was in a.txt is lost for good"), "{told}");
-    assert!(told.contains("cannot be taken back") && !told.contains("hermes redo"), "{told}");
+    let shown = &forced.stderr;
+    assert!(shown.contains("What was in a.txt is lost for good"), "{shown}");
+    assert!(shown.contains("cannot be taken back") && !shown.contains("hermes redo"), "{shown}");
     assert_eq!(read(&context, "a.txt").as_deref(), Some("old\n"));
     let undone = context.run(["undo"]).succeeds();
     assert!(undone.stderr.contains("`hermes redo` takes it back"), "{}", undone.stderr);
@@ -357,8 +357,8 @@ fn what_force_cannot_keep_is_named_as_lost_for_good() {
     context.run(["call", "--session", "t", "read_file", "path=a.txt"]).succeeds();
     context.feed(["exec", "--session", "t"], call.to_string()).succeeds();
     let forced = context.run(["undo", "2", "--force"]).succeeds();
-    let told = &forced.stderr;
-    assert!(told.contains("`hermes redo --force` takes the rest back"), "{told}");
+    let shown = &forced.stderr;
+    assert!(shown.contains("`hermes redo --force` takes the rest back"), "{shown}");
     assert_eq!(read(&context, "small.txt"), None);
     context.run(["redo"]).exits(1);
     context.run(["redo", "--force"]).exits(1);
@@ -371,8 +371,8 @@ fn a_newest_turn_that_cannot_be_read_is_listed_and_stops_undo() {
     let listed = context.run(["checkpoints", "list", "--json"]).succeeds().json();
     let id = listed["checkpoints"][0]["id"].as_str().expect("an id").to_owned();
     assert_eq!(listed["damaged"], serde_json::json!([]));
-    let folders = fs::read_dir(context.home().join("checkpoints/files/workspaces")).expect("some");
-    let logs = folders.flatten().flat_map(|folder| fs::read_dir(folder.path()).expect("a folder"));
+    let dirs = fs::read_dir(context.home().join("checkpoints/files/workspaces")).expect("some");
+    let logs = dirs.flatten().flat_map(|dir| fs::read_dir(dir.path()).expect("a folder"));
     let mut logs = logs.flatten().filter(|log| log.file_name().to_string_lossy().contains(&id));
     fs::write(logs.next().expect("its log").path(), "").expect("emptied");
     let listed = context.run(["checkpoints", "list"]).succeeds().stdout;
@@ -382,8 +382,8 @@ fn a_newest_turn_that_cannot_be_read_is_listed_and_stops_undo() {
     assert_eq!(listed["damaged"][0]["id"], id.as_str());
     assert_eq!(listed["checkpoints"].as_array().map(Vec::len), Some(1));
     let refused = context.run(["undo"]).exits(1);
-    let told = &refused.stderr;
-    assert!(told.contains("The newest turn cannot be read") && told.contains(&id), "{told}");
+    let shown = &refused.stderr;
+    assert!(shown.contains("The newest turn cannot be read") && shown.contains(&id), "{shown}");
     assert_eq!(read(&context, "a.txt").as_deref(), Some("two\n"));
     let forced = context.run(["undo", "--force"]).succeeds();
     assert!(forced.stderr.contains("Went past"), "{}", forced.stderr);
@@ -438,8 +438,8 @@ fn a_file_that_a_command_names_by_a_way_out_of_the_folder_comes_back() {
     let context = TestContext::new();
     // Nobody is there to be asked.
     context.settings("approvals:\n  mode: \"off\"\n");
-    for folder in ["in", "out"] {
-        fs::create_dir(context.work().join(folder)).expect("a folder");
+    for dir in ["in", "out"] {
+        fs::create_dir(context.work().join(dir)).expect("a folder");
     }
     context.file("in/x.txt", "x\n");
     context.file("out/precious.txt", "precious\n");
@@ -459,8 +459,8 @@ fn an_ignored_file_that_a_command_names_comes_back() {
     let context = TestContext::new();
     // Nobody is there to be asked.
     context.settings("approvals:\n  mode: \"off\"\n");
-    for folder in [".git", "build"] {
-        fs::create_dir(context.work().join(folder)).expect("a folder");
+    for dir in [".git", "build"] {
+        fs::create_dir(context.work().join(dir)).expect("a folder");
     }
     context.file(".gitignore", "*.local\nbuild/\n");
     context.file("db.local", "precious\n");
@@ -485,8 +485,8 @@ fn project() -> TestContext {
     let context = TestContext::new();
     // Nobody is there to be asked.
     context.settings("approvals:\n  mode: \"off\"\n");
-    for folder in ["in/.git", "in/dist", "in/src", "out"] {
-        fs::create_dir_all(context.work().join(folder)).expect("a folder");
+    for dir in ["in/.git", "in/dist", "in/src", "out"] {
+        fs::create_dir_all(context.work().join(dir)).expect("a folder");
     }
     context.file("in/.gitignore", "*.local\n*.o\ndist/\n");
     for name in ["a.txt", "src/b.txt", "src/x.local"] {
@@ -502,8 +502,8 @@ fn project() -> TestContext {
 fn picture(context: &TestContext) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut ahead = vec![context.work()];
-    while let Some(folder) = ahead.pop() {
-        for entry in fs::read_dir(&folder).expect("a folder").flatten() {
+    while let Some(dir) = ahead.pop() {
+        for entry in fs::read_dir(&dir).expect("a folder").flatten() {
             let path = entry.path();
             if path.is_dir() {
                 ahead.push(path);
@@ -581,9 +581,12 @@ fn an_undo_does_not_take_an_older_turn_for_a_command_that_lost_what_is_ignored()
     let listed = context.run(["checkpoints", "list"]).succeeds();
     assert!(listed.stdout.contains("1 deleted and not kept"), "{}", listed.stdout);
     let undone = context.run(["undo", "2", "--json"]).succeeds();
-    let told = undone.json();
-    assert_eq!(told["undone"][0]["by"][0], "write_file", "{told}");
-    assert!(told["missing"][0].as_str().is_some_and(|path| path.ends_with("cfg.local")), "{told}");
+    let shown = undone.json();
+    assert_eq!(shown["undone"][0]["by"][0], "write_file", "{shown}");
+    assert!(
+        shown["missing"][0].as_str().is_some_and(|path| path.ends_with("cfg.local")),
+        "{shown}"
+    );
     assert_eq!(read(&context, "code.txt").as_deref(), Some("v1\n"));
 }
 

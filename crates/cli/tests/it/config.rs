@@ -294,7 +294,7 @@ fn a_section_with_a_shape_of_its_own_is_pointed_to() {
         let run = context.run(["config", "explain", name]).succeeds();
         assert!(run.stdout.contains(".md"), "{}", run.stdout);
     }
-    let told = context.run(["config", "explain", "model.prices", "--json"]).succeeds().json();
-    assert_eq!(told["described_in"], "docs/models.md");
+    let shown = context.run(["config", "explain", "model.prices", "--json"]).succeeds().json();
+    assert_eq!(shown["described_in"], "docs/models.md");
     context.run(["config", "explain", "model.pricess"]).exits(1);
 }

@@ -25,8 +25,8 @@ fn add(context: &TestContext, prompt: &str, more: &[&str]) -> String {
 }
 
 fn runs(context: &TestContext, job: &str) -> Vec<Value> {
-    let told = context.run(["cron", "history", job, "--json"]).succeeds().json();
-    told["runs"].as_array().expect("runs").clone()
+    let shown = context.run(["cron", "history", job, "--json"]).succeeds().json();
+    shown["runs"].as_array().expect("runs").clone()
 }
 
 /// A daemon, and a line for what it does.

@@ -39,17 +39,17 @@ fn a_call_is_rehearsed_and_told() {
     let context = prepared();
     let before = document(&context);
     let run = context.run(["call", "--dry-run", "todo", CHANGE, "--session", "s"]).succeeds();
-    let told = run.silent().json();
+    let shown = run.silent().json();
     assert_fields(
-        &told,
+        &shown,
         &["dry_run", "would", "tool", "arguments", "coerced", "effects", "verdict"],
     );
-    assert_eq!(told["dry_run"], true);
-    assert_eq!(told["would"], "run");
-    assert_eq!(told["tool"], "todo");
-    assert_eq!(told["verdict"], "allow");
-    assert_eq!(told["arguments"]["todos"][0]["id"], "a");
-    assert_eq!(told["effects"], json!([{ "scope": "plan:write", "resource": "todo" }]));
+    assert_eq!(shown["dry_run"], true);
+    assert_eq!(shown["would"], "run");
+    assert_eq!(shown["tool"], "todo");
+    assert_eq!(shown["verdict"], "allow");
+    assert_eq!(shown["arguments"]["todos"][0]["id"], "a");
+    assert_eq!(shown["effects"], json!([{ "scope": "plan:write", "resource": "todo" }]));
     assert_eq!(document(&context), before);
 }
 
@@ -64,10 +64,10 @@ fn a_rehearsal_makes_no_session() {
 fn arguments_are_shown_as_the_tool_would_get_them() {
     let context = prepared();
     let run = context.run(["call", "--dry-run", "ReadFile", r#"{"file_path":"a","limit":"2"}"#]);
-    let told = run.succeeds().json();
-    assert_eq!(told["tool"], "read_file");
-    assert_eq!(told["arguments"], json!({ "path": "a", "limit": 2 }));
-    assert!(!told["coerced"].as_array().expect("a list").is_empty(), "{told}");
+    let shown = run.succeeds().json();
+    assert_eq!(shown["tool"], "read_file");
+    assert_eq!(shown["arguments"], json!({ "path": "a", "limit": 2 }));
+    assert!(!shown["coerced"].as_array().expect("a list").is_empty(), "{shown}");
 }
 
 #[test]

@@ -102,8 +102,8 @@ fn a_task_begins_without_its_place() {
     ));
     let run = context.finish(command(&context, &["run", "Where", "are", "we?"]), b"").succeeds();
     assert_eq!(run.stdout, "It cannot be done.\n");
-    let told = server.model_requests()[1]["messages"][3]["content"].to_string();
-    assert!(told.contains("the engine does not run"), "{told}");
+    let shown = server.model_requests()[1]["messages"][3]["content"].to_string();
+    assert!(shown.contains("the engine does not run"), "{shown}");
 }
 
 #[test]

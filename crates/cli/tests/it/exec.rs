@@ -269,8 +269,8 @@ fn a_function_that_a_bash_interpreter_was_told_of_is_judged_by_what_it_does() {
         stream.answer()["tool_results"][0]["content"].clone()
     };
     let mut bash = |code: &str| ask(json!({ "language": "sh", "code": code }));
-    let told = bash("greet() { echo \"hello $1\"; }");
-    assert_eq!(told["tool_status"], "ok", "{told}");
+    let shown = bash("greet() { echo \"hello $1\"; }");
+    assert_eq!(shown["tool_status"], "ok", "{shown}");
     let greeted = bash("greet you");
     assert_eq!(greeted["stdout"], "hello you\n", "{greeted}");
     let unknown = bash("meet you");

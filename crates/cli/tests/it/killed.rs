@@ -45,9 +45,9 @@ fn a_session_survives_a_kill_at_any_moment() {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().expect("the command starts");
         // Moments from before the first word to some way into the task.
-        let patience = Instant::now() + Duration::from_secs(30);
+        let timeout = Instant::now() + Duration::from_secs(30);
         let wanted = asked + usize::try_from(at % 5).unwrap_or(0);
-        while server.model_request_count() < wanted && Instant::now() < patience {
+        while server.model_request_count() < wanted && Instant::now() < timeout {
             std::thread::sleep(Duration::from_millis(1));
         }
         std::thread::sleep(Duration::from_millis(at * 7 % 31));
@@ -94,13 +94,13 @@ fn a_kill_among_several_calls_loses_only_what_had_not_ended() {
     let mut command = context.command(["run", "Sleep and write"]);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.spawn().expect("the command starts");
-    let patience = Instant::now() + Duration::from_secs(30);
+    let timeout = Instant::now() + Duration::from_secs(30);
     let (id, written) = loop {
         let written = results(&context);
         if written.as_ref().is_some_and(|(_, results)| !results.is_empty()) {
             break written.expect("a session");
         }
-        assert!(Instant::now() < patience, "no result is written while another call runs");
+        assert!(Instant::now() < timeout, "no result is written while another call runs");
         std::thread::sleep(Duration::from_millis(5));
     };
     child.kill().expect("killed");
@@ -108,15 +108,15 @@ fn a_kill_among_several_calls_loses_only_what_had_not_ended() {
     assert_eq!(written, ["write_file"]);
     context.run(["run", "--resume", &id, "what has happened"]).succeeds();
     let said = server.model_requests().pop().expect("it was asked");
-    let told: Vec<&str> = said["messages"]
+    let shown: Vec<&str> = said["messages"]
         .as_array()
         .expect("messages")
         .iter()
         .filter(|message| message["role"] == "tool")
         .filter_map(|message| message["content"].as_str())
         .collect();
-    assert_eq!(told.len(), 2, "{told:?}");
-    assert!(told[0].contains("lost") && !told[1].contains("lost"), "{told:?}");
+    assert_eq!(shown.len(), 2, "{shown:?}");
+    assert!(shown[0].contains("lost") && !shown[1].contains("lost"), "{shown:?}");
 }
 
 /// The last session, and the tools whose results are in it.

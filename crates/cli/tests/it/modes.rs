@@ -117,18 +117,18 @@ fn ask_mode_asks_before_each_change_and_command() {
 fn what_was_approved_in_ask_mode_is_done() {
     let context = notes();
     let words = ["call", "--ask", "write_file", "path=new.txt", "content=x"];
-    let Some(told) = talk(&context, &words, "o\n") else { return };
-    assert!(told.run.stdout.contains("Ask mode asks before each file change"), "{:?}", told.run);
-    assert!(context.work().join("new.txt").exists(), "{}", told.answer);
+    let Some(shown) = talk(&context, &words, "o\n") else { return };
+    assert!(shown.run.stdout.contains("Ask mode asks before each file change"), "{:?}", shown.run);
+    assert!(context.work().join("new.txt").exists(), "{}", shown.answer);
     if !has_sandbox() {
         return;
     }
     // A command that was approved can write in the workspace, whether or not it said so.
     context.file("write.sh", "echo x > made.txt");
     let words = ["call", "--ask", "terminal", "command=sh write.sh"];
-    let told = talk(&context, &words, "o\n").expect("a terminal");
-    assert_eq!(told.json()["exit_code"], 0, "{}", told.answer);
-    assert!(context.work().join("made.txt").exists(), "{}", told.answer);
+    let shown = talk(&context, &words, "o\n").expect("a terminal");
+    assert_eq!(shown.json()["exit_code"], 0, "{}", shown.answer);
+    assert!(context.work().join("made.txt").exists(), "{}", shown.answer);
 }
 
 #[test]
@@ -159,12 +159,12 @@ fn the_model_is_told_of_plan_mode() {
     // The next sitting may be in another mode.
     context.run(["run", "--resume", "last", "--plan", "hello"]).succeeds();
     context.run(["run", "--resume", "last", "hello"]).succeeds();
-    let told: Vec<bool> = server
+    let shown: Vec<bool> = server
         .model_requests()
         .iter()
         .map(|it| instructions(it).contains("Plan mode is on"))
         .collect();
-    assert_eq!(told, [true, false, true, false]);
+    assert_eq!(shown, [true, false, true, false]);
 }
 
 #[test]
@@ -191,8 +191,8 @@ fn the_chat_shows_its_mode_and_switches_it() {
     tmux.sees("Automatic approval is off");
     tmux.keys(&["C-d"]);
     tmux.sees("ended with 0");
-    let told = server.model_requests();
-    assert!(instructions(&told[0]).contains("Plan mode is on"), "{told:?}");
+    let shown = server.model_requests();
+    assert!(instructions(&shown[0]).contains("Plan mode is on"), "{shown:?}");
 }
 
 #[test]

@@ -49,8 +49,8 @@ fn a_command_is_refused_with_the_setting_that_runs_it() {
 fn doctor_shows_what_is_missing_and_counts_truthfully() {
     let context = TestContext::new();
     let Some(run) = run(&context, &["doctor", "--json"]) else { return };
-    let told = run.exits(1).json();
-    let checks = told["checks"].as_array().expect("a list");
+    let shown = run.exits(1).json();
+    let checks = shown["checks"].as_array().expect("a list");
     let find = |name: &str| checks.iter().find(|it| it["check"] == name).expect("a check");
     let sandbox = find("sandbox");
     assert_eq!(sandbox["state"], "bad");
@@ -62,13 +62,13 @@ fn doctor_shows_what_is_missing_and_counts_truthfully() {
         assert_eq!(find(tool)["state"], "missing", "{tool}");
     }
     let whole = context.run(["doctor", "--json"]).json();
-    let count = |told: &serde_json::Value| {
-        let checks = told["checks"].as_array().expect("a list").clone();
+    let count = |shown: &serde_json::Value| {
+        let checks = shown["checks"].as_array().expect("a list").clone();
         let tools = checks.into_iter().find(|it| it["check"] == "tools").expect("tools");
         let detail = tools["detail"].as_str().expect("a count").to_owned();
         detail.split(' ').next().and_then(|it| it.parse::<usize>().ok()).expect("a number")
     };
-    assert!(count(&told) + 6 <= count(&whole), "{told}");
+    assert!(count(&shown) + 6 <= count(&whole), "{shown}");
 }
 
 #[test]
@@ -78,8 +78,8 @@ fn verify_says_that_nothing_could_be_tried() {
     let tried = tried.exits(4);
     assert!(tried.stdout.contains("Nothing could be tried"), "{}", tried.stdout);
     assert!(!tried.stdout.contains("holds"), "{}", tried.stdout);
-    let told = run(&context, &["permissions", "verify", "--json"]).expect("a run").exits(4).json();
-    assert_eq!((&told["holds"], &told["tried"]), (&false.into(), &0.into()), "{told}");
+    let shown = run(&context, &["permissions", "verify", "--json"]).expect("a run").exits(4).json();
+    assert_eq!((&shown["holds"], &shown["tried"]), (&false.into(), &0.into()), "{shown}");
 }
 
 #[test]
@@ -87,8 +87,8 @@ fn one_setting_runs_commands_with_what_there_is() {
     let context = TestContext::new();
     context.run(["config", "set", "sandbox.missing", "reduced"]).succeeds();
     let Some(run) = run(&context, &["call", "terminal", "command=echo hi"]) else { return };
-    let told = run.succeeds().json();
-    assert_eq!(told["output"], "hi\n", "{told}");
+    let shown = run.succeeds().json();
+    assert_eq!(shown["output"], "hi\n", "{shown}");
 }
 
 #[test]

@@ -39,8 +39,8 @@ fn without_overlays_there_is_nothing_to_do() {
         let run = context.run(overlays(words)).succeeds();
         assert_eq!((run.stdout.as_str(), run.stderr.as_str()), ("", "No overlays.\n"), "{words:?}");
     }
-    let told = context.run(overlays(&["list", "--json"])).succeeds().json();
-    assert_eq!(told["overlays"], serde_json::json!([]));
+    let shown = context.run(overlays(&["list", "--json"])).succeeds().json();
+    assert_eq!(shown["overlays"], serde_json::json!([]));
     context.run(overlays(&["diff", "npm"])).exits(1);
 }
 
@@ -84,8 +84,8 @@ fn a_diff_shows_what_would_be_applied() {
       changed  old.txt
     --- stderr
     ");
-    let told = context.run(overlays(&["diff", "npm", "--json"])).succeeds().json();
-    let changes = &told["overlays"][0]["changes"];
+    let reported = context.run(overlays(&["diff", "npm", "--json"])).succeeds().json();
+    let changes = &reported["overlays"][0]["changes"];
     assert_eq!(changes[0], serde_json::json!({ "path": "lib/new.js", "kind": "added" }));
 }
 
@@ -113,8 +113,8 @@ fn changes_are_applied_only_when_somebody_agrees() {
 fn what_cannot_be_applied_is_told_and_stays() {
     let context = TestContext::new();
     let own = npm(&context);
-    let told = context.run(overlays(&["list", "--json"])).succeeds().json();
-    let store = PathBuf::from(told["overlays"][0]["store"].as_str().expect("a path"));
+    let shown = context.run(overlays(&["list", "--json"])).succeeds().json();
+    let store = PathBuf::from(shown["overlays"][0]["store"].as_str().expect("a path"));
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o4755);
     fs::set_permissions(store.join("upper/lib/new.js"), mode).expect("a mode");
     let run = context.run(overlays(&["apply", "npm", "-y"])).exits(1);
@@ -128,8 +128,8 @@ fn changes_are_discarded_and_the_users_files_stay() {
     let context = TestContext::new();
     let own = npm(&context);
     context.run(overlays(&["discard", "npm"])).exits(2);
-    let told = context.run(overlays(&["discard", "npm", "--yes", "--json"])).succeeds().json();
-    assert_eq!(told["overlays"][0]["name"], "npm");
+    let shown = context.run(overlays(&["discard", "npm", "--yes", "--json"])).succeeds().json();
+    assert_eq!(shown["overlays"][0]["name"], "npm");
     assert_eq!(fs::read_to_string(own.join("old.txt")).expect("text"), "old");
     assert!(!own.join("lib").exists());
     assert_eq!(fs::read_dir(context.home().join("sandbox/overlays")).expect("a store").count(), 0);

@@ -15,9 +15,9 @@ fn profiles(context: &TestContext, text: &str) {
 
 /// Writes the profiles of the project that is worked on.
 fn project(context: &TestContext, text: &str) {
-    let folder = context.work().join(".hermes");
-    std::fs::create_dir_all(&folder).expect("a folder");
-    std::fs::write(folder.join("hermes_permissions.yaml"), text).expect("profiles");
+    let dir = context.work().join(".hermes");
+    std::fs::create_dir_all(&dir).expect("a folder");
+    std::fs::write(dir.join("hermes_permissions.yaml"), text).expect("profiles");
 }
 
 /// The JSON report on a change of the task list.
@@ -266,12 +266,12 @@ fn the_option_beats_the_variable_beats_the_settings() {
     assert_eq!(report["profile"], "by_option");
     assert!(report["reason"].as_str().expect("a text").contains("by option"), "{report}");
 
-    for (args, told) in [
+    for (args, shown) in [
         (vec!["call", "todo", CHANGE, "--session", "s"], "by variable"),
         (vec!["call", "todo", CHANGE, "--session", "s", "--profile", "by_option"], "by option"),
     ] {
         let error = run_with(&context, &args, &variable).exits(3).error("denied");
-        assert!(error.message.contains(told), "{error:?}");
+        assert!(error.message.contains(shown), "{error:?}");
     }
     let error = context.run(["call", "todo", CHANGE, "--session", "s"]).exits(3).error("denied");
     assert!(error.message.contains("by settings"), "{error:?}");
@@ -355,7 +355,7 @@ fn a_broken_file_stops_everything_and_says_where() {
         vec!["permissions", "show"],
         vec!["call", "--dry-run", "todo", CHANGE],
     ];
-    for (at, (text, line, told)) in BROKEN.iter().enumerate() {
+    for (at, (text, line, shown)) in BROKEN.iter().enumerate() {
         for of_project in [false, true] {
             let context = TestContext::new();
             if of_project {
@@ -369,7 +369,7 @@ fn a_broken_file_stops_everything_and_says_where() {
                 let run = context.feed(args, request).exits(2);
                 let place = format!("hermes_permissions.yaml{line}");
                 assert!(run.stderr.contains(&place), "{args:?} {text}: {}", run.stderr);
-                assert!(run.stderr.contains(told), "{args:?} {text}: {}", run.stderr);
+                assert!(run.stderr.contains(shown), "{args:?} {text}: {}", run.stderr);
                 assert!(run.stderr.contains("hint: "), "{args:?} {text}: {}", run.stderr);
             }
             assert!(!context.home().join("session-state").exists(), "nothing ran: {text}");

@@ -235,12 +235,12 @@ fn a_tool_publishes_for_its_session() {
     let (mut session, _) = user.serve("tool", &server(port, "127.0.0.1"));
     user.await_port(port, |_| true);
     let arguments = json!({ "action": "publish", "port": port });
-    let told = call(&mut session, "process", &arguments);
-    assert_eq!(told["tool_status"], "published", "{told}");
-    let host_port = &told["ports"][0]["published"];
+    let shown = call(&mut session, "process", &arguments);
+    assert_eq!(shown["tool_status"], "published", "{shown}");
+    let host_port = &shown["ports"][0]["published"];
     // Another program knows of it.
     let row = user.await_port(port, |row| !row["published"].is_null());
-    assert_eq!(&row["published"], host_port, "{told}");
+    assert_eq!(&row["published"], host_port, "{shown}");
     assert_eq!(fetch(&format!("127.0.0.1:{host_port}")).expect("an answer"), "HTTP/1.0 200 OK");
     session.end().succeeds();
 }
@@ -263,9 +263,9 @@ fn the_port_of_this_machine_can_be_chosen() {
     drop(publishing);
     let other = free_port();
     let (publishing, line) = user.publish(port, &["--on", &other.to_string(), "--json"]);
-    let told: Value = serde_json::from_str(&line).expect("JSON");
-    assert_eq!(told["url"], format!("http://127.0.0.1:{other}"), "{told}");
-    assert_eq!((&told["schema_version"], &told["session"]), (&json!(1), &json!("chosen")));
+    let shown: Value = serde_json::from_str(&line).expect("JSON");
+    assert_eq!(shown["url"], format!("http://127.0.0.1:{other}"), "{shown}");
+    assert_eq!((&shown["schema_version"], &shown["session"]), (&json!(1), &json!("chosen")));
     assert_eq!(fetch(&format!("127.0.0.1:{other}")).expect("an answer"), "HTTP/1.0 200 OK");
     drop((publishing, taken));
     session.end().succeeds();

@@ -91,15 +91,15 @@ fn exec_gives_notices_with_the_next_answer() {
     let started = &started["tool_results"][0]["content"];
     assert_eq!(started["notify_on_complete"], true, "{started}");
     let begin = Instant::now();
-    let mut told = Value::Null;
-    while told.is_null() && begin.elapsed() < Duration::from_secs(30) {
+    let mut shown = Value::Null;
+    while shown.is_null() && begin.elapsed() < Duration::from_secs(30) {
         stream.send(&request(2, "process", &json!({ "action": "list" })));
         let answer = stream.answer();
-        told = answer["tool_results"][0]["content"]["notices"][0].clone();
+        shown = answer["tool_results"][0]["content"]["notices"][0].clone();
         std::thread::sleep(Duration::from_millis(100));
     }
-    assert_eq!(told["session_id"], started["session_id"], "{told}");
-    assert_eq!((&told["event"], &told["output"]), (&json!("completed"), &json!("built\n")));
+    assert_eq!(shown["session_id"], started["session_id"], "{shown}");
+    assert_eq!((&shown["event"], &shown["output"]), (&json!("completed"), &json!("built\n")));
     stream.close();
     stream.end().succeeds();
 }
@@ -141,10 +141,10 @@ fn a_foreground_command_is_found_after_a_crash_at_once() {
     let context = TestContext::new();
     let mut stream = context.stream(["exec"]);
     stream.send(&request(1, "terminal", &json!({ "command": "touch begun; sleep 300; true" })));
-    let folder = context.home().join("cache/jobs/running");
+    let dir = context.home().join("cache/jobs/running");
     let begin = Instant::now();
     // Long before it is waited for in vain.
-    while !std::fs::read_dir(&folder).is_ok_and(|mut files| files.next().is_some()) {
+    while !std::fs::read_dir(&dir).is_ok_and(|mut files| files.next().is_some()) {
         assert!(begin.elapsed() < Duration::from_secs(60), "it is never written down");
         std::thread::sleep(Duration::from_millis(2));
     }

@@ -122,12 +122,12 @@ fn the_last_session_goes_on_in_another_folder() {
     context.run(["run", "Which colour?"]).succeeds();
     let other = context.work().join("other");
     std::fs::create_dir(&other).expect("a folder");
-    let folder = other.to_str().expect("a name");
-    let run = context.run(["--json", "run", "--resume", "last", "-C", folder, "Where?"]).succeeds();
+    let dir = other.to_str().expect("a name");
+    let run = context.run(["--json", "run", "--resume", "last", "-C", dir, "Where?"]).succeeds();
     let lines = events(&run);
     assert_eq!((&lines[0]["type"], &lines[1]["type"]), (&json!("session"), &json!("warning")));
-    let told = server.model_requests()[1]["messages"][0]["content"].to_string();
-    assert!(told.contains("another one now") && told.contains("other"), "{told}");
+    let shown = server.model_requests()[1]["messages"][0]["content"].to_string();
+    assert!(shown.contains("another one now") && shown.contains("other"), "{shown}");
 }
 
 #[test]
@@ -188,8 +188,8 @@ fn sub_agents_in_the_background_end_with_the_task() {
     let lines = events(&run);
     let warned = of_type(&lines, "warning");
     assert_eq!(warned.len(), 1, "{lines:?}");
-    let told = warned[0]["message"].as_str().expect("words");
-    assert!(told.contains("is stopped (deleg_1: Think for long)"), "{told}");
+    let shown = warned[0]["message"].as_str().expect("words");
+    assert!(shown.contains("is stopped (deleg_1: Think for long)"), "{shown}");
     assert_eq!(lines.last().expect("a result")["text"], "It is handed on.");
     let all = context.run(["sessions", "list", "--all", "--json"]).succeeds().json();
     // It may have been stopped before it began.
@@ -245,10 +245,10 @@ fn a_model_may_approve_and_what_it_does_not_is_asked() {
         point(&context, &server, "approvals:\n  mode: smart\n");
         let events = events(&context.run(["--json", "run", "Push it"]).succeeds());
         let results = of_type(&events, "call_result");
-        let told = results[0]["status"].as_str().expect("a status");
+        let shown = results[0]["status"].as_str().expect("a status");
         // There is no repository, so git itself fails once it may run.
         let ran = results[0]["content"].as_str().is_some_and(|c| c.contains("exit_code"));
-        assert_eq!(ran, status == "success", "{opinion}: {told} {}", results[0]["content"]);
+        assert_eq!(ran, status == "success", "{opinion}: {shown} {}", results[0]["content"]);
     }
 }
 

@@ -42,12 +42,12 @@ fn stocked() -> TestContext {
 fn skills_are_listed_with_what_is_wrong_with_them() {
     let context = stocked();
     let listed = context.run(["skills", "list", "--json"]).succeeds().json();
-    let told = |skill: &Value| {
+    let shown = |skill: &Value| {
         let text = |key: &str| skill[key].as_str().unwrap_or("-").to_owned();
         format!("{} {} {}", text("address"), text("origin"), text("status"))
     };
     let skills = listed["skills"].as_array().expect("skills");
-    let all: Vec<String> = skills.iter().map(told).collect();
+    let all: Vec<String> = skills.iter().map(shown).collect();
     assert_eq!(
         all,
         [
@@ -149,7 +149,7 @@ fn a_skill_is_called_for_in_a_conversation() {
         "{}",
         said(2)
     );
-    let told = run.stderr;
+    let shown = run.stderr;
     for part in [
         "There is no command or skill /gree",
         "There is no skill 'nothing'",
@@ -157,6 +157,6 @@ fn a_skill_is_called_for_in_a_conversation() {
         "[shadowed] ",
         "/skills show requires a name",
     ] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(shown.contains(part), "{part}: {shown}");
     }
 }

@@ -16,13 +16,13 @@ use parking_lot::Mutex;
 struct Scripts {
     run: String,
     deliver: String,
-    folder: PathBuf,
+    dir: PathBuf,
 }
 
 impl Scripts {
     fn command(&self, script: &str, run: &str) -> Command {
         let mut command = Command::new("sh");
-        command.args(["-c", script]).current_dir(&self.folder).env("RUN", run);
+        command.args(["-c", script]).current_dir(&self.dir).env("RUN", run);
         command
     }
 }
@@ -79,8 +79,8 @@ impl Place {
     }
 
     fn scripts(&self, run: &str, deliver: &str) -> Scripts {
-        let folder = self.home.path().to_owned();
-        Scripts { run: run.into(), deliver: deliver.into(), folder }
+        let dir = self.home.path().to_owned();
+        Scripts { run: run.into(), deliver: deliver.into(), dir }
     }
 
     /// Runs everything that is due; the runs that are over.
@@ -245,7 +245,7 @@ fn two_daemons_share_the_work() {
     let script = r#"echo $RUN >> runs; echo '{"type":"result","status":"success","text":"done"}'"#;
     let orders = place.scripts(script, "");
     let clock = later(60);
-    let told: usize = std::thread::scope(|threads| {
+    let shown: usize = std::thread::scope(|threads| {
         let one = threads.spawn(|| place.serve(&orders, settings(), &clock).len());
         let other = threads.spawn(|| place.serve(&orders, settings(), &clock).len());
         one.join().unwrap() + other.join().unwrap()
@@ -254,7 +254,7 @@ fn two_daemons_share_the_work() {
     let mut runs: Vec<&str> = text.lines().collect();
     runs.sort_unstable();
     runs.dedup();
-    assert_eq!((text.lines().count(), runs.len(), told), (12, 12, 12));
+    assert_eq!((text.lines().count(), runs.len(), shown), (12, 12, 12));
     let (jobs, _) = place.jobs.list().unwrap();
     assert!(jobs.iter().all(|job| job.last_status.as_deref() == Some("ok")));
 }

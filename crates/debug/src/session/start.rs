@@ -102,19 +102,19 @@ impl DebugSession {
         // Some adapters respond before `initialized`, some after the
         // configuration.
         let mut answer = None;
-        let patience = tokio::time::sleep(START_TIMEOUT);
-        tokio::pin!(ready, patience);
+        let timeout = tokio::time::sleep(START_TIMEOUT);
+        tokio::pin!(ready, timeout);
         loop {
             tokio::select! {
                 () = &mut ready => break,
-                told = &mut launched, if answer.is_none() => {
-                    let is_well = matches!(told, Ok(Ok(_)));
-                    answer = Some(told);
+                shown = &mut launched, if answer.is_none() => {
+                    let is_well = matches!(shown, Ok(Ok(_)));
+                    answer = Some(shown);
                     if !is_well {
                         break;
                     }
                 }
-                () = &mut patience => return Err(self.start_error(DapError::TimedOut)),
+                () = &mut timeout => return Err(self.start_error(DapError::TimedOut)),
             }
         }
         let is_lost = |answer: &Option<_>| !matches!(answer, None | Some(Ok(Ok(_))));
@@ -169,7 +169,7 @@ impl DebugSession {
         match self.client.request("configurationDone", json!({}), START_TIMEOUT).await {
             // A program that has already ended was started successfully.
             Err(_) if self.state.lock().exit_code.is_some() => Ok(()),
-            told => told.map(|_| ()),
+            shown => shown.map(|_| ()),
         }
     }
 
@@ -193,8 +193,8 @@ impl DebugSession {
             )
     }
 
-    fn refusal_error(&self, told: &Value) -> ToolError {
-        let text = |name: &str| told.get(name).and_then(Value::as_str).unwrap_or_default();
+    fn refusal_error(&self, shown: &Value) -> ToolError {
+        let text = |name: &str| shown.get(name).and_then(Value::as_str).unwrap_or_default();
         let python = text("python");
         match text("missing") {
             "" => ToolError::unavailable(format!("The debugger failed to start: {}", text("text"))),

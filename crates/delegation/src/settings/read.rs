@@ -70,9 +70,9 @@ impl MixtureSettings {
 impl<'a> SettingsSection<'a> {
     fn mixture(self) -> Result<MixtureSettings, String> {
         let usual = MixtureSettings::default();
-        let patience = self.number("timeout_seconds")?.filter(|seconds| *seconds > 0.0);
-        let patience =
-            patience.map(|seconds| self.duration("timeout_seconds", seconds)).transpose()?;
+        let timeout = self.number("timeout_seconds")?.filter(|seconds| *seconds > 0.0);
+        let timeout =
+            timeout.map(|seconds| self.duration("timeout_seconds", seconds)).transpose()?;
         let aggregator = self.value.get("aggregator").filter(|value| !value.is_null());
         Ok(MixtureSettings {
             references: self.models("reference_models")?,
@@ -85,7 +85,7 @@ impl<'a> SettingsSection<'a> {
                 .temperature("aggregator_temperature", usual.aggregator_temperature)?,
             fallback_temperatures: usual.fallback_temperatures,
             max_tokens: self.count("max_tokens", 1)?.unwrap_or(usual.max_tokens),
-            reply_timeout: patience.unwrap_or(usual.reply_timeout),
+            reply_timeout: timeout.unwrap_or(usual.reply_timeout),
             max_parallel: usual.max_parallel,
         })
     }

@@ -44,7 +44,7 @@ async fn a_task_in_the_background_is_asked_after_and_told_of() {
     let gate = Arc::new(Semaphore::new(0));
     let gated = Gated { inner: model_at(&server.url(), "first"), gate: Arc::clone(&gate) };
     plan.settings.model = Some("first".to_owned());
-    plan.stock.models.insert("first".to_owned(), Arc::new(gated));
+    plan.services.models.insert("first".to_owned(), Arc::new(gated));
     let url = server.url();
     let stage = Stage::at(server, &url, plan);
     stage.notices.set_listening();
@@ -65,12 +65,12 @@ async fn a_task_in_the_background_is_asked_after_and_told_of() {
     assert_eq!(ended["results"][0]["summary"], "All read.");
     assert_eq!(ended["total"]["tokens"], json!({"input": 50, "output": 10}));
     assert_eq!(stage.budget.spent().usage.input, 50, "the parent pays");
-    let told = stage.notices.drain(stage.caller.session.id(), 10);
-    assert!(told.is_empty(), "who has waited is not told again: {told:?}");
+    let shown = stage.notices.drain(stage.caller.session.id(), 10);
+    assert!(shown.is_empty(), "who has waited is not told again: {shown:?}");
 
-    let stranger = Caller::new(stage.folder.path());
+    let outsider = Caller::new(stage.dir.path());
     let wanted = json!({"action": "poll", "handle": handle});
-    let other = stage.result_of(wanted, &stranger).await;
+    let other = stage.result_of(wanted, &outsider).await;
     assert_eq!(json(&other)["kind"], "not_found", "it is nobody else's");
 }
 
@@ -79,16 +79,16 @@ async fn who_does_not_wait_is_told() {
     let stage = Stage::new([says("read", "Read.", 1)]);
     stage.delegate(json!({"goal": "read", "background": true})).await;
     let session = stage.caller.session.id();
-    let told = loop {
-        let told = stage.notices.drain(session, 10);
-        if !told.is_empty() {
-            break told;
+    let shown = loop {
+        let shown = stage.notices.drain(session, 10);
+        if !shown.is_empty() {
+            break shown;
         }
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     };
-    assert_eq!(told[0].session_id, "deleg_1");
-    let ProcessEvent::Completed { reason, exit_code, output } = &told[0].event else {
-        panic!("{told:?}")
+    assert_eq!(shown[0].session_id, "deleg_1");
+    let ProcessEvent::Completed { reason, exit_code, output } = &shown[0].event else {
+        panic!("{shown:?}")
     };
     assert_eq!((*reason, *exit_code), ("completed", 0));
     assert!(output.contains("Read."), "{output}");
@@ -96,7 +96,7 @@ async fn who_does_not_wait_is_told() {
 
 #[tokio::test]
 async fn it_can_be_cancelled_and_ends_with_the_crew() {
-    let (url, mut told) = endless().await;
+    let (url, mut shown) = endless().await;
     let plan = Plan {
         settings: DelegationSettings { max_background: 2, ..DelegationSettings::default() },
         ..Plan::default()
@@ -105,31 +105,31 @@ async fn it_can_be_cancelled_and_ends_with_the_crew() {
     let begin = json!({"goal": "wait", "background": true});
     let first = stage.delegate(begin.clone()).await;
     stage.delegate(begin.clone()).await;
-    assert_eq!((told.recv().await, told.recv().await), (Some("asked"), Some("asked")));
+    assert_eq!((shown.recv().await, shown.recv().await), (Some("asked"), Some("asked")));
     assert_eq!(stage.refusal(begin.clone()).await["kind"], "limit");
 
     let ended = stage.delegate(json!({"action": "cancel", "handle": first["handle"]})).await;
     assert_eq!(ended["status"], "interrupted");
-    assert_eq!(told.recv().await, Some("closed"));
+    assert_eq!(shown.recv().await, Some("closed"));
     stage.delegate(begin.clone()).await;
-    assert_eq!(told.recv().await, Some("asked"));
-    assert!(stage.crew.stop_session("another session").is_empty());
-    let stopped = stage.crew.stop_session(stage.caller.session.id());
+    assert_eq!(shown.recv().await, Some("asked"));
+    assert!(stage.pool.stop_session("another session").is_empty());
+    let stopped = stage.pool.stop_session(stage.caller.session.id());
     let wait = |handle: &str| (handle.to_owned(), "wait".to_owned());
     assert_eq!(stopped, [wait("deleg_2"), wait("deleg_3")], "it is told what was stopped");
-    assert_eq!((told.recv().await, told.recv().await), (Some("closed"), Some("closed")));
+    assert_eq!((shown.recv().await, shown.recv().await), (Some("closed"), Some("closed")));
     // The places of those that were stopped are free once they have ended.
-    stage.crew.wait_until_idle(stage.caller.session.id()).await;
+    stage.pool.wait_until_idle(stage.caller.session.id()).await;
     stage.delegate(begin.clone()).await;
-    assert_eq!(told.recv().await, Some("asked"));
+    assert_eq!(shown.recv().await, Some("asked"));
     stage.serving = None;
-    assert_eq!(told.recv().await, Some("closed"));
-    stage.serving = Some(stage.crew.serve(stage.engine.clone()));
+    assert_eq!(shown.recv().await, Some("closed"));
+    stage.serving = Some(stage.pool.serve(stage.engine.clone()));
     stage.delegate(json!({"action": "wait", "handle": "deleg_4"})).await;
     stage.delegate(begin).await;
-    assert_eq!(told.recv().await, Some("asked"));
+    assert_eq!(shown.recv().await, Some("asked"));
     stage.engine.shutdown().await;
-    assert_eq!(told.recv().await, Some("closed"));
+    assert_eq!(shown.recv().await, Some("closed"));
     assert_eq!(stage.budget.spent().usage, Default::default());
 }
 
@@ -138,7 +138,7 @@ async fn where_nobody_could_be_told_it_is_done_at_once() {
     let stage = Stage::new(vec![ScriptedReply::says("Done.").again()]);
     let wanted = || json!({"goal": "do it", "background": true});
     let below = stage.result_of(wanted(), &stage.at_depth(1)).await;
-    let by_hand = stage.result_of(wanted(), &Caller::new(stage.folder.path())).await;
+    let by_hand = stage.result_of(wanted(), &Caller::new(stage.dir.path())).await;
     for result in [below, by_hand] {
         let answer = json(&result);
         assert_eq!(answer["results"][0]["status"], "completed", "{answer}");

@@ -165,9 +165,9 @@ struct Yes;
 
 impl Approver for Yes {
     fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, ApprovalDecision> {
-        let is_told = ["“dig”", "“write”"].iter().any(|goal| request.reason.contains(goal));
+        let is_reported = ["“dig”", "“write”"].iter().any(|goal| request.reason.contains(goal));
         Box::pin(async move {
-            match is_told {
+            match is_reported {
                 true => ApprovalDecision::Approved(ApprovalScope::Once),
                 false => ApprovalDecision::Refused(None),
             }
@@ -179,7 +179,7 @@ impl Approver for Yes {
 #[tokio::test]
 async fn the_same_person_is_asked_all_the_way_down() {
     let mut plan = Plan { builder: Engine::builder().policy(Arc::new(Careful)), ..Plan::default() };
-    plan.stock.approver = Some(Arc::new(Yes));
+    plan.services.approver = Some(Arc::new(Yes));
     let write = json!({"path": "deep.txt", "content": "x"});
     let script = [
         calls("dig", "write_file", &write),
@@ -189,9 +189,9 @@ async fn the_same_person_is_asked_all_the_way_down() {
     ];
     let mut stage = Stage::with(script, plan);
     stage.caller.session = hermes_core::Session::in_memory();
-    *stage.stock.person_of.lock() = Some(stage.caller.session.id().to_owned());
+    *stage.services.person_of.lock() = Some(stage.caller.session.id().to_owned());
     stage.delegate(json!({"goal": "lead", "role": "orchestrator"})).await;
-    assert!(stage.folder.path().join("deep.txt").exists());
+    assert!(stage.dir.path().join("deep.txt").exists());
 }
 
 #[tokio::test]
@@ -200,14 +200,14 @@ async fn without_anybody_to_ask_what_must_be_asked_is_not_done() {
     {
         let mut plan =
             Plan { builder: Engine::builder().policy(Arc::new(Careful)), ..Plan::default() };
-        plan.stock.approver = approver;
+        plan.services.approver = approver;
         let write = json!({"path": "a.txt", "content": "x"});
         let script = [calls("write", "write_file", &write), says("write", "Tried.", 1)];
         let stage = Stage::with(script, plan);
         let answer = stage.delegate(json!({"goal": "write"})).await;
         let report = &answer["results"][0];
         assert_eq!(report["tool_trace"][0]["status"], expected);
-        assert_eq!(stage.folder.path().join("a.txt").exists(), expected == "ok");
+        assert_eq!(stage.dir.path().join("a.txt").exists(), expected == "ok");
         assert_eq!(report["artifacts"].as_array().unwrap().len(), usize::from(expected == "ok"));
     }
 }

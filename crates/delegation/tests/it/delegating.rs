@@ -18,7 +18,7 @@ async fn a_task_is_done_and_told() {
         says("make a note", "The note is in note.txt.", 300),
     ]);
     let answer = stage.delegate(json!({"goal": "make a note", "context": "It says hello."})).await;
-    let path = stage.folder.path().join("note.txt");
+    let path = stage.dir.path().join("note.txt");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "hello\n");
     let report = &answer["results"][0];
     assert_eq!(report["status"], "completed");
@@ -48,10 +48,10 @@ async fn a_task_is_done_and_told() {
     assert!(messages[1].to_string().contains("It says hello."));
 
     // Its conversation is a session of its own.
-    let books = stage.stock.books.0.lock();
+    let books = stage.services.books.0.lock();
     let (parent, said) = &books[report["session_id"].as_str().unwrap()];
     assert_eq!((parent.as_str(), said.len()), (stage.caller.session.id(), 6));
-    assert_eq!(*stage.stock.farewells.lock(), ["completed"]);
+    assert_eq!(*stage.services.farewells.lock(), ["completed"]);
 }
 
 #[tokio::test]
@@ -68,7 +68,7 @@ async fn tasks_are_done_side_by_side_and_one_that_fails_harms_none() {
     let goals = ["one", "two", "dud", "four", "panic", "six"];
     let tasks: Vec<Value> = goals.iter().map(|goal| json!({"goal": goal})).collect();
     let answer = stage.delegate(json!({"tasks": tasks, "context": "All know this."})).await;
-    let told: Vec<_> = answer["results"]
+    let shown: Vec<_> = answer["results"]
         .as_array()
         .unwrap()
         .iter()
@@ -82,13 +82,13 @@ async fn tasks_are_done_side_by_side_and_one_that_fails_harms_none() {
         ("panic", "failed"),
         ("six", "completed"),
     ];
-    assert_eq!(told, expected, "in the order of the tasks");
+    assert_eq!(shown, expected, "in the order of the tasks");
     assert_eq!(answer["results"][3]["summary"], "four is done");
     let error = answer["results"][2]["error"].as_str().unwrap();
     assert!(error.contains("nothing to say"), "{error}");
     assert_eq!(answer["results"][4]["error"], "The sub-agent crashed");
     // The one that crashed never said farewell.
-    assert!(stage.stock.peak.load(Ordering::SeqCst) <= 3 + 1);
+    assert!(stage.services.peak.load(Ordering::SeqCst) <= 3 + 1);
     assert!(
         stage
             .server
@@ -149,7 +149,7 @@ async fn no_more_work_at_a_time_than_may() {
         let results = answer["results"].as_array().unwrap();
         assert!(results.iter().all(|report| report["status"] == "completed"), "{answer}");
     }
-    assert_eq!(stage.stock.peak.load(Ordering::SeqCst), 2);
+    assert_eq!(stage.services.peak.load(Ordering::SeqCst), 2);
 }
 
 #[tokio::test]
@@ -178,7 +178,7 @@ async fn a_configured_model_takes_the_place_of_the_parents() {
     let mut plan = Plan::default();
     let other = hermes_testkit::models::ModelServer::start([says("think", "Thought.", 5)]);
     plan.settings.model = Some("cheap".to_owned());
-    plan.stock.models.insert("cheap".to_owned(), model_at(&other.url(), "small-1"));
+    plan.services.models.insert("cheap".to_owned(), model_at(&other.url(), "small-1"));
     let stage = Stage::with(Vec::new(), plan);
     let answer = stage.delegate(json!({"goal": "think"})).await;
     assert_eq!(answer["results"][0]["model"], "small-1");
@@ -230,11 +230,11 @@ async fn an_orchestrator_has_sub_agents_of_its_own_and_they_have_none() {
     let budget = AgentBudget::new(Default::default());
     let outcome = agent.run_turn(vec![ContentPart::Text { text: "go".to_owned() }], &budget).await;
     assert_eq!(outcome.text, "All is done.");
-    let ChatMessage::Tool(told) = &agent.conversation().messages()[2] else { panic!("no answer") };
-    let told: Value = serde_json::from_str(&told.content).unwrap();
-    let report = &told["results"][0];
+    let ChatMessage::Tool(shown) = &agent.conversation().messages()[2] else { panic!("no answer") };
+    let shown: Value = serde_json::from_str(&shown.content).unwrap();
+    let report = &shown["results"][0];
     assert_eq!(report["summary"], "They have dug.");
-    let deep = stage.folder.path().join("deep.txt");
+    let deep = stage.dir.path().join("deep.txt");
     assert_eq!(report["artifacts"][0]["path"], deep.to_str().unwrap(), "what is below counts");
     assert_eq!(report["tokens"]["input"], 400, "and so does what it took");
     assert_eq!(report["api_calls"], 4, "and how often was asked");
@@ -242,7 +242,7 @@ async fn an_orchestrator_has_sub_agents_of_its_own_and_they_have_none() {
 
     let has = |part: &str| stage.offered(part).contains(&"delegate_task".to_owned());
     assert_eq!((has("Your task: lead"), has("Your task: dig")), (true, false));
-    let books = stage.stock.books.0.lock();
+    let books = stage.services.books.0.lock();
     let leader = report["session_id"].as_str().unwrap();
     let dug = books.values().find(|(parent, _)| parent == leader).unwrap();
     let ChatMessage::Tool(answer) = &books[leader].1[2] else { panic!("no answer") };

@@ -31,7 +31,7 @@ async fn mix(stage: &Stage) -> Value {
 fn plan(references: &[(&str, &str)], aggregator: Option<&str>) -> Plan {
     let mut plan = Plan::default();
     for (name, url) in references {
-        plan.stock.models.insert((*name).to_owned(), model_at(url, name));
+        plan.services.models.insert((*name).to_owned(), model_at(url, name));
     }
     plan.mixture = MixtureSettings {
         references: references.iter().map(|(name, _)| (*name).to_owned()).collect(),
@@ -50,14 +50,14 @@ async fn a_dead_model_is_done_without() {
     let mut plan = plan(&[("one", &one.url()), ("dead", &nowhere()), ("two", &two.url())], None);
     plan.mixture.references.push("unheard-of".to_owned());
     let stage = Stage::with([answer("Rayleigh scattering.", 300)], plan);
-    let told = mix(&stage).await;
-    assert_eq!(told["response"], "Rayleigh scattering.", "{told}");
-    assert_eq!(told["models_used"]["reference_models"], json!(["one", "two"]));
-    assert_eq!(told["models_used"]["aggregator_model"], "first");
-    assert_eq!(told["failed"], 2);
-    assert_eq!(told["tokens"], json!({"input": 600, "output": 3}));
-    assert!((told["cost_usd"].as_f64().unwrap() - 0.603).abs() < 1e-9);
-    let opinions = told["opinions"].as_array().unwrap();
+    let shown = mix(&stage).await;
+    assert_eq!(shown["response"], "Rayleigh scattering.", "{shown}");
+    assert_eq!(shown["models_used"]["reference_models"], json!(["one", "two"]));
+    assert_eq!(shown["models_used"]["aggregator_model"], "first");
+    assert_eq!(shown["failed"], 2);
+    assert_eq!(shown["tokens"], json!({"input": 600, "output": 3}));
+    assert!((shown["cost_usd"].as_f64().unwrap() - 0.603).abs() < 1e-9);
+    let opinions = shown["opinions"].as_array().unwrap();
     let of = |name: &str| opinions.iter().find(|opinion| opinion["model"] == name).unwrap();
     assert_eq!(of("one")["cost_usd"], json!(0.101));
     assert_eq!(of("dead")["status"], "failed");
@@ -74,9 +74,9 @@ async fn too_few_answers_are_an_error_that_names_each() {
     let mut plan = plan(&[("one", &one.url()), ("dead", &dead)], None);
     plan.mixture.min_answers = 2;
     let stage = Stage::with(Vec::new(), plan);
-    let told = mix(&stage).await;
-    assert_eq!(told["kind"], "network", "{told}");
-    assert_eq!(told["opinions"].as_array().unwrap().len(), 2);
+    let shown = mix(&stage).await;
+    assert_eq!(shown["kind"], "network", "{shown}");
+    assert_eq!(shown["opinions"].as_array().unwrap().len(), 2);
     assert!(stage.server.model_requests().is_empty(), "there is nothing to make an answer of");
     assert_eq!(stage.budget.spent().usage.input, 1, "what was answered is paid for");
 }
@@ -88,9 +88,9 @@ async fn a_model_that_never_ends_is_left_behind() {
     let mut plan = plan(&[("one", &one.url()), ("endless", &url)], None);
     plan.mixture.reply_timeout = Duration::from_millis(800);
     let stage = Stage::with([answer("Rayleigh it is.", 1)], plan);
-    let told = mix(&stage).await;
-    assert_eq!(told["response"], "Rayleigh it is.", "{told}");
-    let opinions = told["opinions"].as_array().unwrap();
+    let shown = mix(&stage).await;
+    assert_eq!(shown["response"], "Rayleigh it is.", "{shown}");
+    let opinions = shown["opinions"].as_array().unwrap();
     let endless = opinions.iter().find(|opinion| opinion["model"] == "endless").unwrap();
     assert_eq!(endless["status"], "failed", "whoever loses patience first: {endless}");
 }
@@ -107,11 +107,11 @@ async fn a_model_that_fails_until_patience_ends_is_told_with_its_failure() {
         retries,
         std::sync::Arc::new(|_| {}),
     );
-    plan.stock.models.insert("failing".to_owned(), std::sync::Arc::new(steady));
+    plan.services.models.insert("failing".to_owned(), std::sync::Arc::new(steady));
     plan.mixture.reply_timeout = Duration::from_millis(800);
     let stage = Stage::with([answer("Rayleigh it is.", 1)], plan);
-    let told = mix(&stage).await;
-    let opinions = told["opinions"].as_array().unwrap();
+    let shown = mix(&stage).await;
+    let opinions = shown["opinions"].as_array().unwrap();
     let failing = opinions.iter().find(|opinion| opinion["model"] == "failing").unwrap();
     let why = failing["error"].as_str().unwrap();
     assert!(why.contains("within 0.8 s") && why.contains("the disk is full"), "{failing}");
@@ -125,13 +125,13 @@ async fn layers_see_the_answers_before_them_and_a_dead_aggregator_is_replaced() 
         answer("Both.", 1).when("second thought"),
     ]);
     let mut plan = plan(&[("one", &one.url())], Some("dead"));
-    plan.stock.models.insert("dead".to_owned(), model_at(&nowhere(), "dead"));
+    plan.services.models.insert("dead".to_owned(), model_at(&nowhere(), "dead"));
     plan.mixture.layers = 2;
     let stage = Stage::with(Vec::new(), plan);
-    let told = mix(&stage).await;
-    assert_eq!(told["response"], "Both.", "{told}");
-    assert_eq!(told["models_used"]["aggregator_model"], "one");
-    assert_eq!(told["opinions"].as_array().unwrap().len(), 4);
+    let shown = mix(&stage).await;
+    assert_eq!(shown["response"], "Both.", "{shown}");
+    assert_eq!(shown["models_used"]["aggregator_model"], "one");
+    assert_eq!(shown["opinions"].as_array().unwrap().len(), 4);
     assert_eq!(one.model_requests().len(), 3);
 }
 
@@ -143,9 +143,9 @@ async fn one_model_stands_for_several_at_different_temperatures() {
     scenes.push(ScriptedReply::fails(400, refusal).when("\"temperature\":1"));
     scenes.push(answer("an opinion", 1).again());
     let stage = Stage::new(scenes);
-    let told = mix(&stage).await;
-    assert_eq!(told["response"], "merged", "{told}");
-    assert_eq!(told["failed"], 0);
+    let shown = mix(&stage).await;
+    assert_eq!(shown["response"], "merged", "{shown}");
+    assert_eq!(shown["failed"], 0);
     let asked = stage.server.model_requests();
     assert!(asked.iter().any(|body| body["temperature"] == 1.0), "{asked:?}");
     // What it refused once it is not sent again.

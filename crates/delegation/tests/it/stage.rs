@@ -159,7 +159,7 @@ impl DynTool for Prop {
 pub(crate) struct Plan {
     pub(crate) settings: DelegationSettings,
     pub(crate) mixture: MixtureSettings,
-    pub(crate) stock: Stock,
+    pub(crate) services: Stock,
     pub(crate) builder: EngineBuilder,
     pub(crate) allowance: BudgetLimits,
 }
@@ -169,7 +169,7 @@ impl Default for Plan {
         Self {
             settings: DelegationSettings::default(),
             mixture: MixtureSettings::default(),
-            stock: Stock::default(),
+            services: Stock::default(),
             builder: Engine::builder(),
             allowance: BudgetLimits::default(),
         }
@@ -178,10 +178,10 @@ impl Default for Plan {
 
 /// An agent that can have sub-agents, as far as its calls know.
 pub(crate) struct Stage {
-    pub(crate) folder: TempDir,
+    pub(crate) dir: TempDir,
     pub(crate) server: ModelServer,
-    pub(crate) stock: Arc<Stock>,
-    pub(crate) crew: Arc<SubagentPool>,
+    pub(crate) services: Arc<Stock>,
+    pub(crate) pool: Arc<SubagentPool>,
     pub(crate) engine: Engine,
     pub(crate) caller: Caller,
     pub(crate) budget: AgentBudget,
@@ -202,26 +202,26 @@ impl Stage {
 
     /// With models somewhere else than at the server that plays the script.
     pub(crate) fn at(server: ModelServer, url: &str, plan: Plan) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let mut stock = plan.stock;
+        let dir = tempfile::tempdir().unwrap();
+        let mut services = plan.services;
         let model = model_at(url, "first");
-        stock.models.entry("first".to_owned()).or_insert_with(|| Arc::clone(&model));
-        let stock = Arc::new(stock);
-        let supply = Arc::clone(&stock) as Arc<dyn SubagentHost>;
-        let crew = SubagentPool::new(supply, plan.settings, plan.mixture);
+        services.models.entry("first".to_owned()).or_insert_with(|| Arc::clone(&model));
+        let services = Arc::new(services);
+        let supply = Arc::clone(&services) as Arc<dyn SubagentHost>;
+        let pool = SubagentPool::new(supply, plan.settings, plan.mixture);
         let notices = Arc::new(NoticeQueue::new());
         let port = Arc::clone(&notices) as Arc<dyn NoticeSink>;
         let engine = plan
             .builder
             .tools(hermes_tools_file::tools())
-            .tools(tools(&crew))
+            .tools(tools(&pool))
             .ports(Ports::new().with(port))
-            .spill_to(folder.path().join(".spill"))
+            .spill_to(dir.path().join(".spill"))
             .build()
             .unwrap();
-        let serving = Some(crew.serve(engine.clone()));
+        let serving = Some(pool.serve(engine.clone()));
         let budget = AgentBudget::new(plan.allowance);
-        let mut caller = Caller::new(folder.path());
+        let mut caller = Caller::new(dir.path());
         let standing = ParentAgent {
             budget: budget.clone(),
             depth: 0,
@@ -231,7 +231,7 @@ impl Stage {
             journal: Arc::new(NullJournal),
         };
         caller.ports = Some(with_standing(&engine, standing));
-        Self { folder, server, stock, crew, engine, caller, budget, notices, serving }
+        Self { dir, server, services, pool, engine, caller, budget, notices, serving }
     }
 
     /// A call by an agent with so many above it.
@@ -309,7 +309,7 @@ pub(crate) fn calls(goal: &str, tool: &str, arguments: &Value) -> ScriptedReply 
 pub(crate) async fn endless() -> (String, mpsc::UnboundedReceiver<&'static str>) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
-    let (tell, told) = mpsc::unbounded_channel();
+    let (tell, shown) = mpsc::unbounded_channel();
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
             let tell = tell.clone();
@@ -332,5 +332,5 @@ pub(crate) async fn endless() -> (String, mpsc::UnboundedReceiver<&'static str>)
             });
         }
     });
-    (url, told)
+    (url, shown)
 }

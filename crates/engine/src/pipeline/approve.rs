@@ -75,13 +75,13 @@ impl BatchContext {
             rule: rule.to_owned(),
             offered_rules: ruling.offered_rules.clone(),
         };
-        let patience = self.engine.approval_timeout();
+        let timeout = self.engine.approval_timeout();
         let answer =
-            tokio::time::timeout(patience, self.within_deadline(approver.ask(request))).await;
+            tokio::time::timeout(timeout, self.within_deadline(approver.ask(request))).await;
         let decision = answer.unwrap_or_else(|_| {
             Ok(ApprovalDecision::Refused(Some(format!(
                 "No approver answered within {} s; a timeout counts as a refusal",
-                patience.as_secs()
+                timeout.as_secs()
             ))))
         })?;
         judged.approver = Some(approver.name());
@@ -127,8 +127,8 @@ impl BatchContext {
             rule,
             offered_rules: ruling.offered_rules,
         };
-        let patience = self.engine.approval_timeout();
-        match tokio::time::timeout(patience, self.within_deadline(approver.ask(request))).await {
+        let timeout = self.engine.approval_timeout();
+        match tokio::time::timeout(timeout, self.within_deadline(approver.ask(request))).await {
             Ok(Ok(ApprovalDecision::Approved(lasting))) => {
                 if lasting != ApprovalScope::Once {
                     // An approval that cannot be saved applies to this call

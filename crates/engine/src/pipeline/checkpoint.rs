@@ -142,8 +142,8 @@ impl BatchContext {
         if announces {
             return Ok(kept(change));
         }
-        let (asked, told) = (Arc::clone(keeper), Arc::clone(&change));
-        let mut work = tokio::task::spawn_blocking(move || asked.before_call(&told.as_pending()));
+        let (asked, shown) = (Arc::clone(keeper), Arc::clone(&change));
+        let mut work = tokio::task::spawn_blocking(move || asked.before_call(&shown.as_pending()));
         let done = match tokio::time::timeout(PROGRESS_DELAY, &mut work).await {
             Ok(done) => done,
             Err(_) => {

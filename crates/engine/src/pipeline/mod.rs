@@ -262,13 +262,13 @@ impl BatchContext {
     /// Stages 6 to 10.
     pub(crate) async fn execute(self: Arc<Self>, prepared: PreparedCall) -> ToolResult {
         let (id, name) = (prepared.call.id.clone(), prepared.call.entry.name().to_owned());
-        let flight = Arc::clone(&self);
+        let batch = Arc::clone(&self);
         AssertUnwindSafe(self.execute_prepared(prepared)).catch_unwind().await.unwrap_or_else(
             |panic| {
                 let error = result_limits::sanitize_tool_error(run::panic_error(&name, &*panic));
                 let result = ToolResult::error(&id, &name, &error, EffectDisposition::Unknown);
-                if let Some(onlooker) = &flight.caller.observer {
-                    onlooker.call_ended(&result, flight.caller.parent.as_deref());
+                if let Some(onlooker) = &batch.caller.observer {
+                    onlooker.call_ended(&result, batch.caller.parent.as_deref());
                 }
                 result
             },

@@ -24,12 +24,9 @@ pub(crate) struct ParsedCall {
 }
 
 /// Finds the tool and parses the argument text.
-pub(crate) async fn resolve(
-    flight: &BatchContext,
-    call: ToolCall,
-) -> Result<ParsedCall, ToolError> {
+pub(crate) async fn resolve(batch: &BatchContext, call: ToolCall) -> Result<ParsedCall, ToolError> {
     let mut notes = Vec::new();
-    let (entry, preset) = find_tool(flight, &call.name, &mut notes).await?;
+    let (entry, preset) = find_tool(batch, &call.name, &mut notes).await?;
     let (arguments, mut guessed) = read_arguments(&entry, call.arguments, &mut notes)?;
     if entry.name() != "tool_call" {
         return Ok(ParsedCall {
@@ -45,7 +42,7 @@ pub(crate) async fn resolve(
         return Err(ToolError::invalid(format!("tool_call cannot be used to call {name}"))
             .with_hint(format!("Call {name} directly.")));
     }
-    let (entry, preset) = find_tool(flight, &name, &mut notes).await?;
+    let (entry, preset) = find_tool(batch, &name, &mut notes).await?;
     let (arguments, also_guessed) = read_arguments(&entry, inner, &mut notes)?;
     guessed |= also_guessed;
     Ok(ParsedCall { entry, arguments: apply_preset(arguments, preset), notes, guessed })
@@ -56,11 +53,11 @@ type AliasPreset = Option<Map<String, Value>>;
 /// Finds the tool. Before an unknown MCP name is reported, its sources are
 /// refreshed: the registry may be stale.
 async fn find_tool(
-    flight: &BatchContext,
+    batch: &BatchContext,
     written: &str,
     notes: &mut Vec<String>,
 ) -> Result<(Arc<ToolEntry>, AliasPreset), ToolError> {
-    let (snapshot, scope) = (&flight.snapshot, flight.caller.scope.as_deref());
+    let (snapshot, scope) = (&batch.snapshot, batch.caller.scope.as_deref());
     let found = find_tool_in(snapshot, scope, written, notes);
     let name = tool_names::strip_decoration(written);
     if found.is_ok() || snapshot.find(name).is_some() || !tool_names::is_mcp_name(name) {
@@ -73,7 +70,7 @@ async fn find_tool(
     for origin in origins {
         origin.refresh().await?;
     }
-    find_tool_in(&flight.engine.snapshot(), scope, written, notes)
+    find_tool_in(&batch.engine.snapshot(), scope, written, notes)
 }
 
 /// Returns the call as the engine understands it: the resolved name, and the
@@ -91,13 +88,13 @@ pub(crate) fn normalize_call(
         return Some((name, None));
     }
     let text = CallArguments::Text(arguments.to_owned());
-    let mended = match read_arguments(entry, text, &mut Vec::new()) {
+    let repaired = match read_arguments(entry, text, &mut Vec::new()) {
         // A truncated call that might change something is not run.
         Ok((_, true)) if !entry.spec().annotations.read_only => None,
         Ok((value, _)) => Some(value),
         Err(_) => None,
     };
-    Some((name, mended))
+    Some((name, repaired))
 }
 
 fn find_tool_in(
@@ -127,8 +124,8 @@ fn tool_name_in(
     let in_scope = |name: &str| scope.is_none_or(|scope| scope.contains(name));
     let known = |name: &str| snapshot.find(name).is_some_and(|e| in_scope(e.name()));
     // Names that were not offered are not candidates.
-    let told = |name: &str| snapshot.find(name).is_some_and(|e| is_offered(scope, e.name()));
-    let all = || snapshot.callable_names().filter(|name| told(name));
+    let shown = |name: &str| snapshot.find(name).is_some_and(|e| is_offered(scope, e.name()));
+    let all = || snapshot.callable_names().filter(|name| shown(name));
     if snapshot.find(written).is_some() && !known(written) {
         // The name exists, so it is not a misspelling.
         return Err(unknown_tool_error(snapshot, scope, written));

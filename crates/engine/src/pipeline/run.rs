@@ -72,8 +72,8 @@ impl BatchContext {
     ) -> CallOutcome {
         let entry = &call.entry;
         let started = Instant::now();
-        let patience = entry.spec().timeout.unwrap_or(self.engine.default_timeout());
-        let mut deadline = started + patience.min(MAX_TOOL_TIMEOUT);
+        let timeout = entry.spec().timeout.unwrap_or(self.engine.default_timeout());
+        let mut deadline = started + timeout.min(MAX_TOOL_TIMEOUT);
         if let Some(batch) = self.caller.deadline {
             deadline = deadline.min(batch);
         }
@@ -196,7 +196,7 @@ impl BatchContext {
         judged: &Authorization,
     ) -> CallOutcome {
         let effects = self.shown_effects(&call.effects, &judged.grants, &judged.implied);
-        let told = json!({
+        let shown = json!({
             "dry_run": true,
             "would": "run",
             "tool": call.entry.name(),
@@ -205,7 +205,7 @@ impl BatchContext {
             "effects": effects,
             "verdict": judged.verdict,
         });
-        let outcome = Ok((told.to_string(), Vec::new()));
+        let outcome = Ok((shown.to_string(), Vec::new()));
         CallOutcome {
             outcome,
             disposition: EffectDisposition::NotRun,
@@ -223,10 +223,10 @@ impl BatchContext {
         cancel: &CancellationToken,
         deadline: Instant,
     ) -> ToolContext {
-        let flight = Arc::clone(self);
+        let batch_context = Arc::clone(self);
         let call_id: Arc<str> = call.id.as_str().into();
         let host = SessionHost {
-            batch: flight,
+            batch: batch_context,
             call_id: Arc::clone(&call_id),
             cancel: cancel.clone(),
             deadline,

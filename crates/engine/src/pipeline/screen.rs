@@ -57,13 +57,13 @@ impl BatchContext {
         grants: &Grants,
         implied: &[Effect],
     ) -> Vec<Effect> {
-        let mut told = self.real_path_effects(effects, grants);
+        let mut shown = self.real_path_effects(effects, grants);
         for effect in implied.iter().map(|effect| self.redacted_effect(effect)) {
-            if !told.contains(&effect) {
-                told.push(effect);
+            if !shown.contains(&effect) {
+                shown.push(effect);
             }
         }
-        told
+        shown
     }
 
     pub(super) fn redacted_effect(&self, effect: &Effect) -> Effect {
@@ -112,8 +112,8 @@ impl BatchContext {
         // Tools that need the session report that it cannot be written.
         let _ = Taint::record_source(&self.caller.session, source, &findings);
         result.untrusted = true;
-        let told: Value = serde_json::from_str(&result.content).unwrap_or_default();
-        let mut labelled = match (is_answer, told) {
+        let shown: Value = serde_json::from_str(&result.content).unwrap_or_default();
+        let mut labelled = match (is_answer, shown) {
             // An error keeps its shape; only its text is labelled.
             (false, Value::Object(mut error)) => {
                 for key in UNTRUSTED_ERROR_FIELDS.iter().filter(|_| self.caller.label_untrusted) {
@@ -123,10 +123,10 @@ impl BatchContext {
                 }
                 Value::Object(error)
             }
-            (_, told) => {
+            (_, shown) => {
                 let content = match self.caller.label_untrusted {
                     true => label(source, &result.content).text.into(),
-                    false => told,
+                    false => shown,
                 };
                 json!({ "untrusted": true, "source": source, "content": content })
             }

@@ -128,17 +128,17 @@ async fn a_rehearsal_does_nothing_and_tells_everything() {
     let tools = probe::read_and_write_probes(&diary).map(ProbeTool::into_tool).to_vec();
     let (engine, mut caller, _dir) = engine(tools);
     caller.dry_run = true;
-    let told = json(&engine.call(change(), &caller).await.content);
+    let shown = json(&engine.call(change(), &caller).await.content);
     assert_eq!(
-        (&told["dry_run"], &told["would"], &told["verdict"]),
+        (&shown["dry_run"], &shown["would"], &shown["verdict"]),
         (&json!(true), &json!("run"), &json!("allow"))
     );
-    assert_eq!(told["effects"][0]["scope"], "file:write");
+    assert_eq!(shown["effects"][0]["scope"], "file:write");
     let policy = Arc::new(Asks::default());
     engine.set_policy(Arc::clone(&policy) as Arc<dyn Policy>);
     caller.approver = Some(Arc::new(Silent));
-    let told = json(&engine.call(change(), &caller).await.content);
-    assert_eq!((&told["kind"], &told["dry_run"]), (&json!("approval_required"), &json!(true)));
+    let shown = json(&engine.call(change(), &caller).await.content);
+    assert_eq!((&shown["kind"], &shown["dry_run"]), (&json!("approval_required"), &json!(true)));
     assert_eq!(policy.tickets.load(Ordering::SeqCst), 0);
     assert!(diary.lines().is_empty());
 }

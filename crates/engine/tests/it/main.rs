@@ -22,10 +22,10 @@ fn engine(tools: Vec<Arc<dyn DynTool>>) -> (Engine, Caller, tempfile::TempDir) {
 
 /// The same from a builder.
 fn built(builder: EngineBuilder) -> (Engine, Caller, tempfile::TempDir) {
-    let folder = tempfile::tempdir().unwrap();
-    let engine = builder.spill_to(folder.path().join("spill")).build().unwrap();
-    let caller = Caller::new(folder.path());
-    (engine, caller, folder)
+    let dir = tempfile::tempdir().unwrap();
+    let engine = builder.spill_to(dir.path().join("spill")).build().unwrap();
+    let caller = Caller::new(dir.path());
+    (engine, caller, dir)
 }
 
 /// A guard that says nothing.

@@ -64,8 +64,8 @@ async fn what_does_not_fit_is_explained_with_an_example() {
 #[tokio::test]
 async fn argument_text_is_mended_but_a_guess_runs_nothing_that_changes_things() {
     let (engine, caller, _dir) = engine(vec![typed().into_tool(), probe::echo().into_tool()]);
-    let mended = engine.call(ToolCall::from_text("1", "typed", "{path: 'a',}"), &caller).await;
-    assert!(mended.is_success(), "{}", mended.content);
+    let repaired = engine.call(ToolCall::from_text("1", "typed", "{path: 'a',}"), &caller).await;
+    assert!(repaired.is_success(), "{}", repaired.content);
     let cut = engine
         .call(ToolCall::from_text("2", "typed", r#"{"path": "a", "tags": ["x""#), &caller)
         .await;
@@ -355,15 +355,15 @@ async fn large_results_go_to_a_file_and_their_ends_stay() {
 
 #[tokio::test]
 async fn a_result_that_cannot_be_saved_is_still_answered() {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("file"), "in the way").unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("file"), "in the way").unwrap();
     let engine = Engine::builder()
         .tools(vec![probe::returns_text().into_tool()])
-        .spill_to(folder.path().join("file/below"))
+        .spill_to(dir.path().join("file/below"))
         .limits(ResultSizeLimits { per_result: 8_000, per_batch: 16_000 })
         .build()
         .unwrap();
-    let caller = hermes_engine::Caller::new(folder.path());
+    let caller = hermes_engine::Caller::new(dir.path());
     let result =
         engine.call(ToolCall::new("1", "talks", json!({ "chars": 50_000 })), &caller).await;
     assert!(result.is_success() && result.spill_path.is_none());

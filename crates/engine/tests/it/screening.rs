@@ -224,10 +224,10 @@ async fn strangers_words_are_labelled_and_remembered() {
     let (engine, mut caller, _dir) = engine(vec![stranger(evil).into_tool()]);
     let result = engine.call(ToolCall::new("1", "fetch", json!({})), &caller).await;
     assert!(result.untrusted);
-    let told = json(&result.content);
-    assert_eq!((&told["untrusted"], &told["source"]), (&json!(true), &json!("fetch")));
-    assert!(!told["findings"].as_array().unwrap().is_empty());
-    let text = told["content"].as_str().unwrap();
+    let shown = json(&result.content);
+    assert_eq!((&shown["untrusted"], &shown["source"]), (&json!(true), &json!("fetch")));
+    assert!(!shown["findings"].as_array().unwrap().is_empty());
+    let text = shown["content"].as_str().unwrap();
     assert!(text.starts_with("<untrusted_tool_result") && text.contains("all previous"));
     assert_eq!(text.matches("</untrusted_tool_result").count(), 1, "{text}");
     let taint = Taint::read(&caller.session).unwrap();
@@ -259,13 +259,13 @@ async fn what_a_stranger_says_went_wrong_is_labelled() {
     let (engine, mut caller, _dir) = engine(vec![failing.into_tool()]);
     let result = engine.call(ToolCall::new("1", "fetch", json!({})), &caller).await;
     assert!(result.untrusted && !result.is_success());
-    let told = json(&result.content);
+    let shown = json(&result.content);
     for key in ["error", "stderr"] {
-        let text = told[key].as_str().unwrap();
+        let text = shown[key].as_str().unwrap();
         assert!(text.starts_with("<untrusted_tool_result") && text.contains("print the keys"));
     }
-    assert_eq!((&told["untrusted"], &told["kind"]), (&json!(true), &json!("conflict")));
-    assert!(!told["findings"].as_array().unwrap().is_empty());
+    assert_eq!((&shown["untrusted"], &shown["kind"]), (&json!(true), &json!("conflict")));
+    assert!(!shown["findings"].as_array().unwrap().is_empty());
     // Programs get the structure, and the mark.
     caller.label_untrusted = false;
     let plain = json(&engine.call(ToolCall::new("2", "fetch", json!({})), &caller).await.content);

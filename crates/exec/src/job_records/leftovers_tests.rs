@@ -35,8 +35,8 @@ fn abandoned(job: &Job) -> JobRecord {
     JobRecord { owner_started: 1, ..entry(job) }
 }
 
-fn files(folder: &Path) -> usize {
-    fs::read_dir(folder).unwrap().count()
+fn files(dir: &Path) -> usize {
+    fs::read_dir(dir).unwrap().count()
 }
 
 fn age(path: &Path, by: Duration) {
@@ -46,8 +46,8 @@ fn age(path: &Path, by: Duration) {
 
 #[test]
 fn what_runs_is_listed_until_it_is_forgotten() {
-    let folder = tempfile::tempdir().unwrap();
-    let list = JobRecords::open(folder.path()).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let list = JobRecords::open(dir.path()).unwrap();
     let (first, second) = (Job::start("sleep 60"), Job::start("sleep 60"));
     let later = JobRecord { at: 2, ..entry(&first) };
     list.record(&later).unwrap();
@@ -57,13 +57,13 @@ fn what_runs_is_listed_until_it_is_forgotten() {
     list.remove(&later.id).unwrap();
     list.remove(&later.id).unwrap();
     assert_eq!(list.running(), [entry(&second)]);
-    assert_eq!(files(folder.path()), 1);
+    assert_eq!(files(dir.path()), 1);
 }
 
 #[test]
 fn the_folder_and_the_files_are_private() {
-    let folder = tempfile::tempdir().unwrap();
-    let inner = folder.path().join("a/b");
+    let dir = tempfile::tempdir().unwrap();
+    let inner = dir.path().join("a/b");
     fs::create_dir_all(&inner).unwrap();
     fs::set_permissions(&inner, fs::Permissions::from_mode(0o755)).unwrap();
     let list = JobRecords::open(&inner).unwrap();
@@ -76,32 +76,32 @@ fn the_folder_and_the_files_are_private() {
 
 #[test]
 fn what_has_ended_is_taken_off() {
-    let folder = tempfile::tempdir().unwrap();
-    let list = JobRecords::open(folder.path()).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let list = JobRecords::open(dir.path()).unwrap();
     let mut job = Job::start("exit 0");
     list.record(&abandoned(&job)).unwrap();
     job.child.wait().unwrap();
     assert!(list.orphans().is_empty());
-    assert_eq!(files(folder.path()), 0);
+    assert_eq!(files(dir.path()), 0);
 }
 
 #[test]
 fn an_id_that_was_given_out_again_is_gone() {
-    let folder = tempfile::tempdir().unwrap();
-    let list = JobRecords::open(folder.path()).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let list = JobRecords::open(dir.path()).unwrap();
     let job = Job::start("sleep 60");
     let other = JobRecord { id: unique(), started: job.root.started - 1, ..abandoned(&job) };
     list.record(&other).unwrap();
     assert!(list.orphans().is_empty());
     assert_eq!(list.terminate(&other, GRACE), tree::TerminationReport::default());
     assert!(is_alive(job.root.pid, job.root.started));
-    assert_eq!(files(folder.path()), 0);
+    assert_eq!(files(dir.path()), 0);
 }
 
 #[test]
 fn a_job_without_its_first_process_is_an_orphan_too() {
-    let folder = tempfile::tempdir().unwrap();
-    let list = JobRecords::open(folder.path()).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let list = JobRecords::open(dir.path()).unwrap();
     let mut job = Job::start("( setsid sleep 60 & ) ; exit 0");
     job.child.wait().unwrap();
     eventually("it is away", || tree::members(&job.root).len() == 1);
@@ -110,14 +110,14 @@ fn a_job_without_its_first_process_is_an_orphan_too() {
     assert_eq!(list.orphans(), std::slice::from_ref(&entry));
     assert_eq!(list.terminate(&entry, GRACE).terminated, 1);
     assert_eq!(bearers(&entry.id), 0);
-    assert_eq!(files(folder.path()), 0);
+    assert_eq!(files(dir.path()), 0);
 }
 
 #[test]
 fn a_killed_owner_leaves_an_orphan_that_can_be_ended() {
-    let folder = tempfile::tempdir().unwrap();
-    let pid = folder.path().join("pid");
-    let list = JobRecords::open(folder.path().join("jobs")).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let pid = dir.path().join("pid");
+    let list = JobRecords::open(dir.path().join("jobs")).unwrap();
     let id = unique();
     // The holder does what the program does: it starts a job in a session of
     // its own. It is killed before it can tidy up.
@@ -149,7 +149,7 @@ fn a_killed_owner_leaves_an_orphan_that_can_be_ended() {
     eventually("the holder is dead", || !list.orphans().is_empty());
     holder.wait().unwrap();
     // Another start opens the list anew.
-    let list = JobRecords::open(folder.path().join("jobs")).unwrap();
+    let list = JobRecords::open(dir.path().join("jobs")).unwrap();
     assert_eq!(list.orphans(), std::slice::from_ref(&entry));
     let ended = list.terminate(&entry, GRACE);
     assert_eq!(ended.survivors, []);
@@ -160,8 +160,8 @@ fn a_killed_owner_leaves_an_orphan_that_can_be_ended() {
 
 #[test]
 fn a_job_that_holds_this_program_is_not_offered() {
-    let folder = tempfile::tempdir().unwrap();
-    let list = JobRecords::open(folder.path()).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let list = JobRecords::open(dir.path()).unwrap();
     let job = Job::start("sleep 60");
     // This process stands in for one that was started within a job.
     let table = tree::ProcessTable::read().unwrap();
@@ -176,11 +176,11 @@ fn a_job_that_holds_this_program_is_not_offered() {
 
 #[test]
 fn damaged_files_are_skipped_and_later_removed() {
-    let folder = tempfile::tempdir().unwrap();
-    let list = JobRecords::open(folder.path()).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let list = JobRecords::open(dir.path()).unwrap();
     let job = Job::start("sleep 60");
     list.record(&entry(&job)).unwrap();
-    let good = folder.path().join(format!("{}.json", job.root.job));
+    let good = dir.path().join(format!("{}.json", job.root.job));
     let text = fs::read(&good).unwrap();
     let damaged: [(&str, &[u8]); 5] = [
         ("empty.json", b""),
@@ -190,22 +190,22 @@ fn damaged_files_are_skipped_and_later_removed() {
         ("deep.json", &[b'['; 50_000]),
     ];
     for (name, bytes) in damaged {
-        fs::write(folder.path().join(name), bytes).unwrap();
+        fs::write(dir.path().join(name), bytes).unwrap();
     }
-    fs::create_dir(folder.path().join("folder.json")).unwrap();
+    fs::create_dir(dir.path().join("folder.json")).unwrap();
     assert_eq!(list.running(), [entry(&job)]);
-    assert_eq!(files(folder.path()), 7);
+    assert_eq!(files(dir.path()), 7);
     for (name, _) in damaged {
-        age(&folder.path().join(name), ONE_DAY);
+        age(&dir.path().join(name), ONE_DAY);
     }
     assert_eq!(list.running(), [entry(&job)]);
-    assert_eq!(files(folder.path()), 2);
+    assert_eq!(files(dir.path()), 2);
 }
 
 #[test]
 fn entries_of_other_places_are_left_alone() {
-    let folder = tempfile::tempdir().unwrap();
-    let list = JobRecords::open(folder.path()).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let list = JobRecords::open(dir.path()).unwrap();
     let job = Job::start("sleep 60");
     let put = |id: &str, place: PidNamespaceId| {
         let note = RecordFile {
@@ -213,7 +213,7 @@ fn entries_of_other_places_are_left_alone() {
             entry: JobRecord { id: id.to_owned(), ..abandoned(&job) },
             missed: false,
         };
-        let path = folder.path().join(format!("{id}.json"));
+        let path = dir.path().join(format!("{id}.json"));
         fs::write(&path, serde_json::to_vec(&note).unwrap()).unwrap();
         path
     };
@@ -250,22 +250,22 @@ fn places_are_told_apart() {
 
 #[test]
 fn ids_that_are_no_file_names_are_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let list = JobRecords::open(folder.path()).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let list = JobRecords::open(dir.path()).unwrap();
     let job = Job::start("sleep 60");
     let long = "x".repeat(121);
     for id in ["", "../x", "a/b", ".hidden", "a b", "ä", long.as_str()] {
         assert!(list.record(&JobRecord { id: id.to_owned(), ..entry(&job) }).is_err(), "{id}");
         assert!(list.remove(id).is_err(), "{id}");
     }
-    assert_eq!(files(folder.path()), 0);
+    assert_eq!(files(dir.path()), 0);
 }
 
 #[test]
 fn long_commands_and_odd_folders_can_be_written() {
     use std::os::unix::ffi::OsStrExt;
-    let folder = tempfile::tempdir().unwrap();
-    let list = JobRecords::open(folder.path()).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let list = JobRecords::open(dir.path()).unwrap();
     let job = Job::start("sleep 60");
     let cwd = PathBuf::from(std::ffi::OsStr::from_bytes(b"/tmp/\xff\n"));
     list.record(&JobRecord { command: "ä".repeat(100_000), cwd, ..entry(&job) }).unwrap();
@@ -278,8 +278,8 @@ fn long_commands_and_odd_folders_can_be_written() {
 #[test]
 #[ignore = "a measurement"]
 fn record_and_forget() {
-    let folder = tempfile::tempdir().unwrap();
-    let list = JobRecords::open(folder.path()).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let list = JobRecords::open(dir.path()).unwrap();
     let job = Job::start("sleep 60");
     let entry = entry(&job);
     let start = Instant::now();

@@ -91,14 +91,14 @@ pub fn current_process() -> (u32, u64) {
 impl JobRecords {
     /// Opens the records in `folder`, which is created if necessary and made
     /// private to the user.
-    pub fn open(folder: impl Into<PathBuf>) -> io::Result<Self> {
-        let folder = folder.into();
-        DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+    pub fn open(dir: impl Into<PathBuf>) -> io::Result<Self> {
+        let dir = dir.into();
+        DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
         // Its contents decide which processes are killed.
-        if fs::metadata(&folder)?.permissions().mode() & 0o077 != 0 {
-            fs::set_permissions(&folder, Permissions::from_mode(0o700))?;
+        if fs::metadata(&dir)?.permissions().mode() & 0o077 != 0 {
+            fs::set_permissions(&dir, Permissions::from_mode(0o700))?;
         }
-        Ok(Self { directory: folder, namespace: PidNamespaceId::current() })
+        Ok(Self { directory: dir, namespace: PidNamespaceId::current() })
     }
 
     /// Writes or overwrites the record of a job.

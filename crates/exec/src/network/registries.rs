@@ -153,11 +153,11 @@ impl UserRegistries {
         }
         let mut hosts: BTreeSet<(String, u16)> =
             manager.configured().into_iter().map(|it| (it.host, it.port)).collect();
-        let told = manager.probe_hosts();
-        let is_told = told.is_ok();
-        hosts.extend(told.unwrap_or_default());
+        let shown = manager.probe_hosts();
+        let is_reported = shown.is_ok();
+        hosts.extend(shown.unwrap_or_default());
         // A failed probe is retried the next time.
-        if is_told || manager.probe.is_empty() {
+        if is_reported || manager.probe.is_empty() {
             let answer = RegistryAnswer { hosts: hosts.clone(), stamp, at: now };
             known.insert(manager.name.to_owned(), answer);
             self.save(&known);
@@ -167,8 +167,8 @@ impl UserRegistries {
 
     fn save(&self, known: &BTreeMap<String, RegistryAnswer>) {
         let Ok(text) = serde_json::to_vec(known) else { return };
-        if let Some(folder) = self.file.parent() {
-            fs::create_dir_all(folder).ok();
+        if let Some(dir) = self.file.parent() {
+            fs::create_dir_all(dir).ok();
         }
         let fresh = self.file.with_extension(format!("{}.tmp", std::process::id()));
         if fs::write(&fresh, text).and_then(|()| fs::rename(&fresh, &self.file)).is_err() {
@@ -227,12 +227,12 @@ impl PackageManager {
     fn probe_hosts(&self) -> io::Result<BTreeSet<(String, u16)>> {
         let (name, arguments) = self.probe.split_first().ok_or(io::ErrorKind::Unsupported)?;
         let program = find_program(name).ok_or(io::ErrorKind::NotFound)?;
-        let folder = tempfile::tempdir()?;
+        let dir = tempfile::tempdir()?;
         let recorder = Arc::new(RouteRecorder::default());
         let (port, _task) = serve_recorder(&recorder)?;
         let proxy = format!("http://127.0.0.1:{port}");
         let mut command = Command::new(program);
-        command.args(arguments).current_dir(folder.path());
+        command.args(arguments).current_dir(dir.path());
         command.stdin(Stdio::null()).stderr(Stdio::null());
         for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] {
             command.env(name, &proxy).env(name.to_lowercase(), &proxy);
@@ -240,14 +240,14 @@ impl PackageManager {
         command.env("NO_PROXY", "").env("no_proxy", "").env("CARGO_NET_RETRY", "0");
         if self.name == "cargo" {
             // With the user's cache, nothing would be fetched.
-            let home = folder.path().join("cargo-home");
+            let home = dir.path().join("cargo-home");
             fs::create_dir(&home)?;
             for file in self.paths().filter(|path| path.is_file()) {
                 fs::copy(&file, home.join(file.file_name().unwrap_or_default()))?;
             }
             command.env("CARGO_HOME", home);
         }
-        let output = fs::File::create(folder.path().join("probe-output"))?;
+        let output = fs::File::create(dir.path().join("probe-output"))?;
         let mut child = command.stdout(output).spawn()?;
         let until = Instant::now() + PROBE_TIMEOUT;
         while child.try_wait()?.is_none() {
@@ -258,7 +258,7 @@ impl PackageManager {
             }
             std::thread::sleep(POLL_INTERVAL);
         }
-        let printed = fs::read(folder.path().join("probe-output")).unwrap_or_default();
+        let printed = fs::read(dir.path().join("probe-output")).unwrap_or_default();
         let mut found = recorder.found();
         found.extend(
             url_hosts(&String::from_utf8_lossy(&printed)).into_iter().map(|it| (it.host, it.port)),
@@ -294,8 +294,8 @@ fn url_hosts(text: &str) -> Vec<NetworkDestination> {
 
 fn find_program(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
-    let absolute = env::split_paths(&path).filter(|folder| folder.is_absolute());
-    absolute.map(|folder| folder.join(name)).find(|file| file.is_file())
+    let absolute = env::split_paths(&path).filter(|dir| dir.is_absolute());
+    absolute.map(|dir| dir.join(name)).find(|file| file.is_file())
 }
 
 fn seconds_now() -> u64 {

@@ -15,8 +15,8 @@ fn addresses_are_found_in_any_configuration() {
 
 #[test]
 fn an_answer_that_cannot_be_read_is_asked_for_again() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("deep/registries.json");
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("deep/registries.json");
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     fs::write(&file, "{broken").unwrap();
     let registries = UserRegistries::new(file);

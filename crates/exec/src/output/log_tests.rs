@@ -116,10 +116,10 @@ fn without_a_file_both_ends_are_kept() {
 fn a_folder_without_permission_is_no_failure() {
     use std::os::unix::fs::PermissionsExt;
     let place = tempfile::tempdir().unwrap();
-    let folder = place.path().join("logs");
-    fs::create_dir(&folder).unwrap();
-    fs::set_permissions(&folder, fs::Permissions::from_mode(0o500)).unwrap();
-    let may_write = fs::write(folder.join("probe"), "").is_ok();
+    let dir = place.path().join("logs");
+    fs::create_dir(&dir).unwrap();
+    fs::set_permissions(&dir, fs::Permissions::from_mode(0o500)).unwrap();
+    let may_write = fs::write(dir.join("probe"), "").is_ok();
     let mut log = OutputLog::new(spill(&place, u64::MAX));
     log.push(OutputStream::Stdout, &numbered(400_000));
     assert_eq!(log.file().is_some(), may_write);

@@ -2,9 +2,9 @@ use std::os::unix::fs::PermissionsExt;
 
 use super::*;
 
-fn spill(folder: &Path, most: u64) -> SpillTarget {
+fn spill(dir: &Path, most: u64) -> SpillTarget {
     SpillTarget {
-        directory: folder.to_path_buf(),
+        directory: dir.to_path_buf(),
         name: "job.log".to_owned(),
         max_bytes: most,
         mask: None,
@@ -14,11 +14,11 @@ fn spill(folder: &Path, most: u64) -> SpillTarget {
 #[test]
 fn file_and_folder_are_for_the_user_alone() {
     let place = tempfile::tempdir().unwrap();
-    let folder = place.path().join("a/b");
-    let disk = SpillFile::create(&spill(&folder, 10)).unwrap();
+    let dir = place.path().join("a/b");
+    let disk = SpillFile::create(&spill(&dir, 10)).unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(disk.path()), 0o600);
-    assert_eq!(mode(&folder), 0o700);
+    assert_eq!(mode(&dir), 0o700);
     assert_eq!(mode(&place.path().join("a")), 0o700);
 }
 

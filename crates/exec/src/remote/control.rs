@@ -130,7 +130,7 @@ impl<W: Transport> RemoteProcess<W> {
         local: Arc<LocalBackend>,
         endings: TerminationTasks,
         mark: String,
-        told: Option<ExitCodeReceiver>,
+        shown: Option<ExitCodeReceiver>,
         voice: NoticeWriter,
     ) -> Self {
         let carrier: Arc<dyn ProcessControl> = carrier.into();
@@ -142,7 +142,7 @@ impl<W: Transport> RemoteProcess<W> {
             local: Arc::clone(&local),
             mark: mark.clone(),
             kill_requested: Arc::clone(&unwanted),
-            exit_code: told.clone(),
+            exit_code: shown.clone(),
         };
         if let Some(news) = way.take_notice() {
             match &voice.remarks {
@@ -169,7 +169,7 @@ impl<W: Transport> RemoteProcess<W> {
             mark,
             kill_requested: unwanted,
             ended,
-            exit_code: told,
+            exit_code: shown,
             last_input_check: asked,
             remarks,
             descendants_changed: stirred,
@@ -212,8 +212,8 @@ impl<W: Transport> ExitWaiter<W> {
         }
         // A shell that reported the exit code was connected until then.
         let said = match &self.exit_code {
-            Some(told) => {
-                tokio::time::timeout(TRANSPORT_EXIT_GRACE, exit_report::wait_for_code(told))
+            Some(shown) => {
+                tokio::time::timeout(TRANSPORT_EXIT_GRACE, exit_report::wait_for_code(shown))
                     .await
                     .ok()
                     .flatten()
@@ -273,8 +273,8 @@ async fn terminate_remote<W: Transport>(
 }
 
 /// Whether a program has ended, or reported its exit code.
-fn has_exited(ended: &ExitReceiver, told: Option<&ExitCodeReceiver>) -> bool {
-    let has_told = || told.is_some_and(|told| told.borrow().is_some());
+fn has_exited(ended: &ExitReceiver, shown: Option<&ExitCodeReceiver>) -> bool {
+    let has_told = || shown.is_some_and(|shown| shown.borrow().is_some());
     ended.borrow().is_some() || has_told()
 }
 
@@ -283,7 +283,7 @@ impl<W: Transport> ProcessControl for RemoteProcess<W> {
         Box::pin(async move {
             let mut ended = self.ended.clone();
             let code = match &self.exit_code {
-                Some(told) => exit_report::wait_for_code(told).await,
+                Some(shown) => exit_report::wait_for_code(shown).await,
                 None => None,
             };
             if let Some(code) = code {
@@ -306,9 +306,9 @@ impl<W: Transport> ProcessControl for RemoteProcess<W> {
             self.kill_requested.store(true, Ordering::Release);
             let mut ended = self.ended.clone();
             let (way, local) = (Arc::clone(&self.transport), Arc::clone(&self.local));
-            let (mark, over, told) = (self.mark.clone(), ended.clone(), self.exit_code.clone());
+            let (mark, over, shown) = (self.mark.clone(), ended.clone(), self.exit_code.clone());
             let ending = self.terminations.spawn(async move {
-                let is_over = || has_exited(&over, told.as_ref());
+                let is_over = || has_exited(&over, shown.as_ref());
                 if !terminate_remote(&*way, &local, &mark, grace, is_over).await {
                     way.force_kill(&script::kill_script(&mark)).await;
                 }
@@ -316,15 +316,15 @@ impl<W: Transport> ProcessControl for RemoteProcess<W> {
             // Do not wait for a host that does not respond: the caller has
             // waited long enough. The attempt continues in the background.
             let limit = grace + self.kill_timeout;
-            let is_told = matches!(tokio::time::timeout(limit, ending).await, Ok(Ok(())));
-            if let Some(remarks) = self.remarks.as_ref().filter(|_| !is_told) {
+            let is_reported = matches!(tokio::time::timeout(limit, ending).await, Ok(Ok(())));
+            if let Some(remarks) = self.remarks.as_ref().filter(|_| !is_reported) {
                 remarks.add(format!(
                     "{} did not respond within {:.1} s; the command may still run there.",
                     self.transport.name(),
                     limit.as_secs_f64()
                 ));
             }
-            if is_told {
+            if is_reported {
                 // Its last output, including what its shell held, is still in
                 // transit.
                 let _ = tokio::time::timeout(TRANSPORT_EXIT_GRACE, ended.wait_for(Option::is_some))
@@ -332,7 +332,9 @@ impl<W: Transport> ProcessControl for RemoteProcess<W> {
             }
             // If the connection is broken, end the transport process at once:
             // it cannot deliver anything more.
-            self.transport_process.terminate(if is_told { grace } else { Duration::ZERO }).await;
+            self.transport_process
+                .terminate(if is_reported { grace } else { Duration::ZERO })
+                .await;
             self.descendants_changed.notify_one();
         })
     }

@@ -55,14 +55,14 @@ pub(crate) fn extract_exit_code(
     word: &str,
 ) -> io::Result<ExitCodeReceiver> {
     let (source, stream) = output.pop().ok_or(io::ErrorKind::NotConnected)?;
-    let (stream, told) = filter_stream(source, stream, word)?;
+    let (stream, shown) = filter_stream(source, stream, word)?;
     output.push((source, stream));
-    Ok(told)
+    Ok(shown)
 }
 
 /// Waits for the exit code; `None` if it will never be reported.
-pub(crate) async fn wait_for_code(told: &ExitCodeReceiver) -> Option<i32> {
-    told.clone().wait_for(Option::is_some).await.ok().and_then(|code| *code)
+pub(crate) async fn wait_for_code(shown: &ExitCodeReceiver) -> Option<i32> {
+    shown.clone().wait_for(Option::is_some).await.ok().and_then(|code| *code)
 }
 
 /// Removes the marker from a stream. The receiver gets the exit code once it is

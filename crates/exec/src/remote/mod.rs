@@ -274,10 +274,10 @@ impl<W: Transport> ExecBackend for RemoteBackend<W> {
             if let Some(greeting) = greeting {
                 started.output = greeting.filter_streams(started.output).map_err(failed)?;
             }
-            let told = word
+            let shown = word
                 .map(|word| exit_report::extract_exit_code(&mut started.output, &word))
                 .transpose();
-            let told = told.map_err(failed)?;
+            let shown = shown.map_err(failed)?;
             // Messages about the backend are part of stderr.
             started.output.push((OutputStream::Stderr, heard));
             let remote = RemoteProcess::watch(
@@ -286,7 +286,7 @@ impl<W: Transport> ExecBackend for RemoteBackend<W> {
                 Arc::clone(&self.local),
                 self.terminations.clone(),
                 mark,
-                told,
+                shown,
                 NoticeWriter { stream: said, terminal, remarks: BackendRemarks::current() },
             );
             started.control = Box::new(remote.with_round_trip(found.round_trip));

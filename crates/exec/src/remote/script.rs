@@ -232,7 +232,7 @@ pub(super) fn parse_probe(said: &[u8], directory: Option<OsString>) -> Option<Ho
     let environment = environment.get(19..)?;
     let head = String::from_utf8_lossy(head);
     let mut head = head.lines();
-    let (system, folder, bash) = (head.next()?, head.next()?, head.next()?);
+    let (system, dir, bash) = (head.next()?, head.next()?, head.next()?);
     let separator = if environment.contains(&0) { 0 } else { b'\n' };
     let pairs = environment.split(|byte| *byte == separator).filter_map(|pair| {
         let at = pair.iter().position(|byte| *byte == b'=')?;
@@ -242,7 +242,7 @@ pub(super) fn parse_probe(said: &[u8], directory: Option<OsString>) -> Option<Ho
             .then(|| (name, OsString::from_vec(value[1..].to_vec())))
     });
     Some(HostFacts {
-        directory: directory.unwrap_or_else(|| folder.into()).into(),
+        directory: directory.unwrap_or_else(|| dir.into()).into(),
         environment: pairs.collect(),
         shell: if bash == "-" { ShellKind::Posix } else { ShellKind::Bash },
         system: system.to_owned(),

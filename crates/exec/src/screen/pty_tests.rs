@@ -203,8 +203,8 @@ fn top_draws_and_asks_nothing() {
 
 #[test]
 fn less_is_a_pager() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("many lines.txt");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("many lines.txt");
     let lines: Vec<String> = (1..=100).map(|n| format!("line {n}")).collect();
     std::fs::write(&path, lines.join("\n")).unwrap();
     let Some(mut session) = Session::start("less", &[path.to_str().unwrap()]) else { return };
@@ -225,8 +225,8 @@ fn less_is_a_pager() {
 
 #[test]
 fn vim_writes_a_file() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("note.txt");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("note.txt");
     let args = ["-u", "NONE", "-N", "-i", "NONE", path.to_str().unwrap()];
     let Some(mut session) = Session::start("vim", &args) else { return };
     session.until("the file", asks(PromptKind::Editor));

@@ -311,9 +311,8 @@ impl SingularityTransport {
             return program.clone();
         }
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let is_there = |name: &&str| {
-            std::env::split_paths(&path).any(|folder: PathBuf| folder.join(name).is_file())
-        };
+        let is_there =
+            |name: &&str| std::env::split_paths(&path).any(|dir: PathBuf| dir.join(name).is_file());
         ["apptainer", "singularity"].into_iter().find(is_there).unwrap_or("apptainer").into()
     }
 

@@ -97,7 +97,7 @@ impl ExecBackend for SshBackend {
         Box::pin(async move {
             self.open_and_reap().await?;
             let terminal = matches!(order.output, StdioMode::Terminal(_));
-            let mut told = None;
+            let mut shown = None;
             let mut started = if terminal {
                 self.remote.start(job, order).await?
             } else {
@@ -106,12 +106,12 @@ impl ExecBackend for SshBackend {
                     .scope(word.clone(), self.remote.start(job, order))
                     .await;
                 let mut started = begun?;
-                told = Some(extract_exit_code(&mut started, &word)?);
+                shown = Some(extract_exit_code(&mut started, &word)?);
                 started
             };
             started.control = Box::new(SshProcess {
                 control: started.control,
-                exit_code: told,
+                exit_code: shown,
                 mark: job_mark(job),
                 orphans: self.orphans.clone(),
             });
@@ -137,9 +137,9 @@ fn extract_exit_code(
     // The last stream belongs to ssh; the program's stderr precedes it.
     let at = started.output.len().saturating_sub(2);
     let (source, stream) = started.output.remove(at);
-    let (stream, told) = exit_report::filter_stream(source, stream, word).map_err(failed)?;
+    let (stream, shown) = exit_report::filter_stream(source, stream, word).map_err(failed)?;
     started.output.insert(at, (source, stream));
-    Ok(told)
+    Ok(shown)
 }
 
 type SshExitReceiver = watch::Receiver<Option<i32>>;
@@ -159,9 +159,9 @@ impl ProcessControl for SshProcess {
     fn wait(&self) -> BoxFuture<'_, io::Result<ProcessExit>> {
         Box::pin(async {
             let code = match self.exit_code.clone() {
-                Some(mut told) => {
+                Some(mut shown) => {
                     let heard =
-                        async { told.wait_for(Option::is_some).await.ok().and_then(|code| *code) };
+                        async { shown.wait_for(Option::is_some).await.ok().and_then(|code| *code) };
                     tokio::pin!(heard);
                     tokio::select! {
                         code = &mut heard => code,

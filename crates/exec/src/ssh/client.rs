@@ -129,9 +129,9 @@ impl SshClient {
     pub(super) async fn resolve_directory(
         &self,
         socket: Option<&Path>,
-        folder: &str,
+        dir: &str,
     ) -> Result<OsString, ToolError> {
-        let script = format!("cd {} && printf 'hermes:%s\\n' \"$(pwd)\"", quote_path(folder));
+        let script = format!("cd {} && printf 'hermes:%s\\n' \"$(pwd)\"", quote_path(dir));
         let done = self.run_script(socket, &script).await?;
         let found = after_words(&done.output, b"hermes:").map(<[u8]>::to_vec);
         match found {
@@ -140,7 +140,7 @@ impl SshClient {
                 Ok(OsString::from_vec(found))
             }
             _ => Err(ToolError::not_found(format!(
-                "ssh: cannot enter the start directory {folder} on {}: {}",
+                "ssh: cannot enter the start directory {dir} on {}: {}",
                 self.host(),
                 done.errors.trim()
             ))

@@ -101,7 +101,7 @@ impl ConnectionPool {
         }
         state.created += 1;
         let name = state.created.to_string();
-        Ok(state.socket_dir.as_ref().map(|folder| folder.directory.path().join(name)))
+        Ok(state.socket_dir.as_ref().map(|dir| dir.directory.path().join(name)))
     }
 
     pub(super) fn add(&self, socket: PathBuf) {
@@ -130,14 +130,14 @@ impl ConnectionPool {
         state.is_at_limit = false;
         state.connections.clear();
         // Includes connections whose start was cancelled.
-        let folder = state.socket_dir.take();
-        (folder.as_ref().map(|it| sockets(it.directory.path())).unwrap_or_default(), folder)
+        let dir = state.socket_dir.take();
+        (dir.as_ref().map(|it| sockets(it.directory.path())).unwrap_or_default(), dir)
     }
 }
 
 /// Returns the sockets in a directory that accept connections.
-fn sockets(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+fn sockets(dir: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).filter(|path| is_listening(path)).collect()
 }
 
@@ -224,7 +224,7 @@ impl SocketDir {
                 Ok(Self { directory: at, _lock: lock })
             });
             match made {
-                Ok(folder) => return Ok(folder),
+                Ok(dir) => return Ok(dir),
                 Err(error) => failed = error,
             }
         }

@@ -66,9 +66,9 @@ async fn one_that_does_not_greet_is_stuck() {
 
 #[test]
 fn the_folder_is_for_nobody_else() {
-    let folder = SocketDir::create().unwrap();
+    let dir = SocketDir::create().unwrap();
     assert_eq!(
-        std::fs::metadata(folder.directory.path()).unwrap().permissions().mode() & 0o777,
+        std::fs::metadata(dir.directory.path()).unwrap().permissions().mode() & 0o777,
         0o700
     );
 }
@@ -76,13 +76,13 @@ fn the_folder_is_for_nobody_else() {
 #[cfg(target_os = "linux")]
 #[test]
 fn those_who_have_connected_are_counted() {
-    let folder = SocketDir::create().unwrap();
-    let socket = folder.directory.path().join("1");
+    let dir = SocketDir::create().unwrap();
+    let socket = dir.directory.path().join("1");
     let listener = UnixListener::bind(&socket).unwrap();
     let clients: Vec<_> = (0..3).map(|_| UnixStream::connect(&socket).unwrap()).collect();
     let accepted: Vec<_> = (0..3).map(|_| listener.accept().unwrap()).collect();
     assert_eq!(count_connections(&unix_socket_table(), &socket), 3);
-    assert_eq!(count_connections(&unix_socket_table(), &folder.directory.path().join("11")), 0);
+    assert_eq!(count_connections(&unix_socket_table(), &dir.directory.path().join("11")), 0);
     drop((clients, accepted));
 }
 
@@ -92,16 +92,16 @@ fn what_a_crashed_program_has_left_is_found_and_nothing_else() {
     let used = place.path().join("hermes-ssh-used");
     let left = place.path().join("hermes-ssh-left");
     let fresh = place.path().join("hermes-ssh-fresh");
-    for folder in [&used, &left, &fresh] {
-        std::fs::create_dir(folder).unwrap();
+    for dir in [&used, &left, &fresh] {
+        std::fs::create_dir(dir).unwrap();
     }
     let owner = File::create(used.join(OWNER_FILE)).unwrap();
     owner.lock().unwrap();
     File::create(left.join(OWNER_FILE)).unwrap();
     let _listener = UnixListener::bind(left.join("1")).unwrap();
     let mut found = StaleSocketDir::in_dir(place.path());
-    let folders: Vec<_> = found.iter().map(|it| &it.directory).collect();
-    assert_eq!(folders, [&left]);
+    let dirs: Vec<_> = found.iter().map(|it| &it.directory).collect();
+    assert_eq!(dirs, [&left]);
     assert_eq!(found[0].sockets(), [left.join("1")]);
     found.remove(0).remove();
     assert!(!left.exists() && used.exists() && fresh.exists());
@@ -118,10 +118,10 @@ fn fake_master(socket: &Path) -> Child {
 #[cfg(target_os = "linux")]
 #[test]
 fn killing_the_master_of_socket_1_spares_that_of_socket_10() {
-    let folder = SocketDir::create().unwrap();
+    let dir = SocketDir::create().unwrap();
     let [mut stuck, mut live] =
-        ["1", "10"].map(|name| fake_master(&folder.directory.path().join(name)));
-    kill_stuck_master(&folder.directory.path().join("1"));
+        ["1", "10"].map(|name| fake_master(&dir.directory.path().join(name)));
+    kill_stuck_master(&dir.directory.path().join("1"));
     assert_eq!(stuck.wait().unwrap().signal(), Some(9));
     drop(live.stdin.take());
     assert_eq!(live.wait().unwrap().code(), Some(0));

@@ -202,11 +202,11 @@ impl Transport for SshTransport {
                 let news = sync.pull(&self.client, socket.as_deref()).await;
                 self.add_notices(news);
             }
-            let (sockets, folder) = self.pool.clear();
+            let (sockets, dir) = self.pool.clear();
             for socket in sockets {
                 self.client.stop_master(&socket).await;
             }
-            drop(folder);
+            drop(dir);
         })
     }
 }

@@ -95,8 +95,8 @@ fn a_function_of_the_user_does_not_speak_for_the_shell() {
 #[test]
 fn a_plain_shell_in_a_folder_that_is_gone_ends_above_it() {
     for shell in shells() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().canonicalize().unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().canonicalize().unwrap();
         let mut session = Session { shell: shell.clone(), state: ShellState::default() };
         session.run(&format!("cd {}; mkdir -p a/b; cd a/b; rm -r ../../a", path.display()));
         assert_eq!(session.state.cwd(), Some(path.as_path()), "{shell:?}");

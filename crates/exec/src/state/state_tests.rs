@@ -9,7 +9,7 @@ use super::*;
 
 /// A session and its folder.
 struct Session {
-    folder: tempfile::TempDir,
+    dir: tempfile::TempDir,
     base: BTreeMap<OsString, OsString>,
     state: ShellState,
     framed: bool,
@@ -28,12 +28,12 @@ impl Session {
                 base.insert(name.into(), value);
             }
         }
-        let folder = tempfile::tempdir().expect("a folder");
-        Some(Self { folder, base, state: ShellState::default(), framed: false })
+        let dir = tempfile::tempdir().expect("a folder");
+        Some(Self { dir, base, state: ShellState::default(), framed: false })
     }
 
     fn path(&self) -> PathBuf {
-        self.folder.path().canonicalize().expect("it is there")
+        self.dir.path().canonicalize().expect("it is there")
     }
 
     /// What the command writes and leaves, from this state.

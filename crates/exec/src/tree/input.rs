@@ -93,10 +93,10 @@ mod system {
         waits.max().unwrap_or(InputWait::NotWaiting)
     }
 
-    fn thread_wait(process: &ProcessStat, folder: &str) -> InputWait {
+    fn thread_wait(process: &ProcessStat, dir: &str) -> InputWait {
         let typing = |is_so: bool| if is_so { InputWait::Blocked } else { InputWait::NotWaiting };
-        let Ok(line) = fs::read_to_string(format!("{folder}/syscall")) else {
-            return typing(is_in_terminal_read(process, folder));
+        let Ok(line) = fs::read_to_string(format!("{dir}/syscall")) else {
+            return typing(is_in_terminal_read(process, dir));
         };
         let mut words = line.split_ascii_whitespace();
         let Some(call) = words.next().and_then(|word| word.parse::<u64>().ok()) else {
@@ -123,8 +123,8 @@ mod system {
 
     /// Without the system call number, only a kernel wait channel that is
     /// specific to terminal reads is proof.
-    fn is_in_terminal_read(process: &ProcessStat, folder: &str) -> bool {
-        let place = fs::read_to_string(format!("{folder}/wchan")).unwrap_or_default();
+    fn is_in_terminal_read(process: &ProcessStat, dir: &str) -> bool {
+        let place = fs::read_to_string(format!("{dir}/wchan")).unwrap_or_default();
         matches!(place.trim(), "n_tty_read" | "tty_read") && is_terminal(&fd_target(process.pid, 0))
     }
 

@@ -92,8 +92,8 @@ fn a_poll_on_an_ordinary_terminal_proves_nothing() {
         println!("skipped: python3 is not there");
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    let ready = folder.path().join("ready");
+    let dir = tempfile::tempdir().unwrap();
+    let ready = dir.path().join("ready");
     let (_master, slave) = terminal();
     let script = format!(
         "exec python3 -c 'import select; open(\"{}\", \"w\"); select.select([0], [], [])'",

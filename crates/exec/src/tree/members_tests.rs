@@ -54,8 +54,8 @@ fn children_are_members() {
 
 #[test]
 fn who_leaves_the_session_and_the_parents_is_found_by_the_mark() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("pid");
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("pid");
     let job = Job::start(&format!(
         "( setsid bash -c 'echo $$ > {0}.tmp; mv {0}.tmp {0}; exec sleep 60' & ) ; sleep 60",
         file.display()
@@ -192,8 +192,8 @@ fn a_dead_first_thread_does_not_make_a_dead_process() {
 fn pass_over_500_processes() {
     let job = Job::start("for i in $(seq 500); do sleep 120 & done; wait");
     eventually("all are there", || members(&job.root).len() > 500);
-    let stranger = JobRoot { job: "another".to_owned(), pid: u32::MAX, started: 0 };
-    for (what, root) in [("its own", &job.root), ("a stranger's", &stranger)] {
+    let outsider = JobRoot { job: "another".to_owned(), pid: u32::MAX, started: 0 };
+    for (what, root) in [("its own", &job.root), ("a stranger's", &outsider)] {
         let start = Instant::now();
         for _ in 0..20 {
             usage(root);

@@ -107,8 +107,8 @@ mod linux {
         const KEY: usize = 6;
         static PAGE: OnceLock<u64> = OnceLock::new();
         *PAGE.get_or_init(|| {
-            let told = fs::read("/proc/self/auxv").unwrap_or_default();
-            let words: Vec<usize> = told
+            let shown = fs::read("/proc/self/auxv").unwrap_or_default();
+            let words: Vec<usize> = shown
                 .chunks_exact(size_of::<usize>())
                 .filter_map(|word| word.try_into().ok().map(usize::from_ne_bytes))
                 .collect();

@@ -272,15 +272,15 @@ impl JobTermination {
 
     /// Signals whole groups that contain no other processes, then each process.
     fn signal(&mut self, table: &ProcessTable, targets: &[&ProcessStat], signal: Signal) {
-        let mut strangers: HashMap<u32, bool> =
+        let mut outsiders: HashMap<u32, bool> =
             targets.iter().map(|it| (it.group, false)).collect();
         let members: HashSet<u32> = table.find(&self.root).iter().map(|it| it.pid).collect();
         // Zombies ignore signals, so they do not matter.
         let others = table.all().iter().filter(|it| it.is_alive() && !members.contains(&it.pid));
         for it in others {
-            strangers.entry(it.group).and_modify(|has| *has = true);
+            outsiders.entry(it.group).and_modify(|has| *has = true);
         }
-        for (group, _) in strangers.into_iter().filter(|(_, has)| !has) {
+        for (group, _) in outsiders.into_iter().filter(|(_, has)| !has) {
             // Each member is signalled again below, which reports a refusal.
             let _ = signals::send_group_signal(group, signal);
         }

@@ -39,9 +39,9 @@ fn who_does_not_listen_is_killed() {
 
 #[test]
 fn without_grace_nobody_is_asked() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("asked");
-    let ready = folder.path().join("ready");
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("asked");
+    let ready = dir.path().join("ready");
     let mut job = Job::start(&format!(
         "trap 'touch {}' TERM; touch {}; while :; do read -t 1 < <(sleep 60); done",
         file.display(),
@@ -55,8 +55,8 @@ fn without_grace_nobody_is_asked() {
 
 #[test]
 fn who_tidies_up_has_the_time_for_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let (ready, tidy) = (folder.path().join("ready"), folder.path().join("tidy"));
+    let dir = tempfile::tempdir().unwrap();
+    let (ready, tidy) = (dir.path().join("ready"), dir.path().join("tidy"));
     let mut job = Job::start(&format!(
         "trap 'sleep 0.3; touch {}; exit 0' TERM; touch {}; sleep 60 & wait",
         tidy.display(),
@@ -69,8 +69,8 @@ fn who_tidies_up_has_the_time_for_it() {
 
 #[test]
 fn who_went_away_is_ended_too() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("pid");
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("pid");
     let mut job = Job::start(&format!(
         "( setsid bash -c '( trap \"\" TERM HUP; echo $BASHPID > {0}.tmp; mv {0}.tmp {0}; \
          exec sleep 60 ) & ' & ) ; nohup sleep 60 & disown; exit 0",
@@ -111,8 +111,8 @@ fn a_tree_that_ignores_and_multiplies() {
 
 #[test]
 fn runners_that_start_the_next_before_they_end() {
-    let folder = tempfile::tempdir().unwrap();
-    let script = folder.path().join("run.sh");
+    let dir = tempfile::tempdir().unwrap();
+    let script = dir.path().join("run.sh");
     // Each is in a session of its own and gone at once; no more than 3000 of
     // them, should nobody stop it.
     let text = "trap '' TERM HUP; (( $1 == 990 )) && : > $0.on; (( $1 > 0 )) || exit 0; \
@@ -120,7 +120,7 @@ fn runners_that_start_the_next_before_they_end() {
     std::fs::write(&script, text).unwrap();
     let path = script.display();
     let mut job = Job::start(&format!("for i in 1 2 3; do bash {path} 1000 & done; exec sleep 60"));
-    eventually("they run", || folder.path().join("run.sh.on").exists());
+    eventually("they run", || dir.path().join("run.sh.on").exists());
     let ended = end_all(&mut job, Duration::from_millis(50));
     assert!(ended.killed >= 1);
     // A single look may miss a runner.
@@ -138,9 +138,9 @@ fn many_that_replace_themselves() {
         eprintln!("skipped: there is no python3");
         return;
     };
-    let folder = tempfile::tempdir().unwrap();
-    let (script, ready) = (folder.path().join("many.py"), folder.path().join("ready"));
-    let over = folder.path().join("over");
+    let dir = tempfile::tempdir().unwrap();
+    let (script, ready) = (dir.path().join("many.py"), dir.path().join("ready"));
+    let over = dir.path().join("over");
     let text = "import os, sys, time, signal\n\
         signal.signal(signal.SIGTERM, signal.SIG_IGN)\n\
         begin, gate = os.pipe()\n\

@@ -157,10 +157,10 @@ async fn a_container_is_hardened() {
 #[tokio::test(flavor = "multi_thread")]
 async fn only_declared_variables_and_folders_get_there() {
     let Some(engine) = engine() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("shown"), "seen").unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("shown"), "seen").unwrap();
     let settings = DockerSettings {
-        volumes: vec![format!("{}:/shown:ro", folder.path().display())],
+        volumes: vec![format!("{}:/shown:ro", dir.path().display())],
         environment: BTreeMap::from([("DECLARED".into(), "a 'b'\nc".into())]),
         forward: vec!["PATH_OF_TEST".into(), "HERMES_TEST_DOCKER_IMAGES".into()],
         ..engine.settings("declared")
@@ -340,13 +340,13 @@ async fn a_program_that_found_no_container_is_told_that_it_is_gone() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_declared_folder_takes_the_place_of_the_default_one() {
     let Some(engine) = engine() else { return };
-    let (folder, storage) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    std::fs::write(folder.path().join("mine"), "seen").unwrap();
+    let (dir, storage) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    std::fs::write(dir.path().join("mine"), "seen").unwrap();
     for persistent in [false, true] {
         let settings = DockerSettings {
             persistent,
             storage: Some(storage.path().into()),
-            volumes: vec![format!("{}:/workspace", folder.path().display())],
+            volumes: vec![format!("{}:/workspace", dir.path().display())],
             ..engine.settings("declared-place")
         };
         let backend = place(&settings);
@@ -385,9 +385,9 @@ async fn a_bound_on_the_disk_is_claimed_only_where_the_engine_keeps_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_image_without_a_shell_is_told_as_that() {
     let Some(engine) = engine() else { return };
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     // An archive with nothing in it.
-    let archive = folder.path().join("empty.tar");
+    let archive = dir.path().join("empty.tar");
     std::fs::write(&archive, [0; 10240]).unwrap();
     engine.say(&["import", archive.to_str().unwrap(), "local/shell-less:1"]);
     for (persistent, disk_mb) in [(true, None), (true, Some(10)), (false, Some(10))] {

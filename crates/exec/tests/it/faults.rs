@@ -103,7 +103,7 @@ async fn a_container_that_is_killed_is_told_and_made_anew() {
     let mut order = scene.sh("echo quiet");
     order.directory = "/".into();
     assert_eq!(scene.run(order).await.text(), "quiet\n");
-    let made = scene.run_at_root(&format!("mkdir -p {}", scene.folder.display())).await;
+    let made = scene.run_at_root(&format!("mkdir -p {}", scene.dir.display())).await;
     assert_eq!(made.exit.code(), 0, "{made:?}");
     stage.goes_on(&number).await;
 }
@@ -145,7 +145,7 @@ async fn a_container_that_is_removed_between_commands_is_made_anew() {
         .await;
     assert_ne!(stage.id(), old);
     let number = scene.number();
-    scene.run_at_root(&format!("mkdir -p {}", scene.folder.display())).await;
+    scene.run_at_root(&format!("mkdir -p {}", scene.dir.display())).await;
     stage.goes_on(&number).await;
 }
 
@@ -221,7 +221,7 @@ async fn a_bomb_that_fills_every_gap_is_ended() {
         tokio::time::sleep(Duration::from_secs(1)).await;
         job.terminate(Duration::from_secs(1)).await;
         scene.until("its end", || async { job.ended().is_some() }).await;
-        let script = format!("mkdir -p {}; echo here", scene.folder.display());
+        let script = format!("mkdir -p {}; echo here", scene.dir.display());
         assert!(scene.run_at_root(&script).await.text().contains("here\n"));
         stage.goes_on(&number).await;
     }

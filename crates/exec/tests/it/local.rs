@@ -18,7 +18,7 @@ async fn programs_run_here_as_everywhere() {
 /// What bash makes of a command by itself.
 fn by_bash(scene: &Scene, command: &str) -> (ProcessExit, String) {
     let mut bash = Command::new("bash");
-    bash.args(["-c", command]).current_dir(&scene.folder);
+    bash.args(["-c", command]).current_dir(&scene.dir);
     bash.env_clear().envs(&scene.place.environment);
     let done = bash.output().unwrap();
     let text = [done.stdout, done.stderr].concat();
@@ -33,11 +33,11 @@ fn make(file: &Path, text: &str, mode: u32) {
 #[tokio::test]
 async fn a_command_without_a_shell_is_as_one_with_it() {
     let scene = Scene::open(Arc::new(LocalBackend::default())).await;
-    make(&scene.folder.join("script"), "#!/bin/sh\necho \"$0 $*\"; exit 3\n", 0o755);
-    make(&scene.folder.join("bare"), "echo \"$0 $*\" $((1 + 1))\n", 0o755);
-    make(&scene.folder.join("text"), "not a program\n", 0o644);
-    make(&scene.folder.join("lost"), "#!/no/such/interpreter\n", 0o755);
-    fs::create_dir(scene.folder.join("folder")).unwrap();
+    make(&scene.dir.join("script"), "#!/bin/sh\necho \"$0 $*\"; exit 3\n", 0o755);
+    make(&scene.dir.join("bare"), "echo \"$0 $*\" $((1 + 1))\n", 0o755);
+    make(&scene.dir.join("text"), "not a program\n", 0o644);
+    make(&scene.dir.join("lost"), "#!/no/such/interpreter\n", 0o755);
+    fs::create_dir(scene.dir.join("folder")).unwrap();
     for command in [
         "true",
         "false",
@@ -65,8 +65,8 @@ async fn a_command_without_a_shell_is_as_one_with_it() {
 #[tokio::test]
 async fn the_way_to_a_folder_stays_as_it_was_gone() {
     let scene = Scene::open(Arc::new(LocalBackend::default())).await;
-    let link = scene.folder.with_extension("link");
-    symlink(&scene.folder, &link).unwrap();
+    let link = scene.dir.with_extension("link");
+    symlink(&scene.dir, &link).unwrap();
     let pwd = |said: &str| {
         let mut order = scene.order("bash", &["-c", "printenv PWD"]);
         order.environment.insert("PWD".into(), said.into());
@@ -74,7 +74,7 @@ async fn the_way_to_a_folder_stays_as_it_was_gone() {
     };
     let way = link.to_str().unwrap();
     assert_eq!(scene.run(pwd(way)).await.text().trim(), way);
-    let here = scene.folder.to_str().unwrap();
+    let here = scene.dir.to_str().unwrap();
     assert_eq!(scene.run(pwd("/")).await.text().trim(), here);
     assert_eq!(scene.run(pwd("nowhere")).await.text().trim(), here);
     fs::remove_file(link).unwrap();

@@ -48,15 +48,15 @@ async fn programs_run_in_an_instance_as_everywhere() {
 async fn only_what_is_declared_is_seen() {
     let Some(mut settings) = find() else { return };
     // Below /tmp, which a small system for the program shares with this one.
-    let folder = tempfile::tempdir_in("/tmp").unwrap();
-    fs::write(folder.path().join("file"), "declared\n").unwrap();
-    settings.binds = vec![format!("{}:/mnt:ro", folder.path().display())];
+    let dir = tempfile::tempdir_in("/tmp").unwrap();
+    fs::write(dir.path().join("file"), "declared\n").unwrap();
+    settings.binds = vec![format!("{}:/mnt:ro", dir.path().display())];
     settings.environment.insert("WITH".into(), "it".into());
     let scene = scene(&settings).await;
     let script = format!(
         "cat /mnt/file; echo x 2>/dev/null >/mnt/file || echo kept; ls {}; echo $WITH $HERMES_HOME; \
          grep -E 'CapEff|NoNewPrivs' /proc/self/status",
-        folder.path().display()
+        dir.path().display()
     );
     let text = scene.run(scene.sh(&script)).await.text();
     assert!(text.starts_with("declared\nkept\nls: "), "{text}");
@@ -68,8 +68,8 @@ async fn only_what_is_declared_is_seen() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_overlay_keeps_what_was_changed() {
     let Some(mut settings) = find() else { return };
-    let folder = tempfile::tempdir_in("/tmp").unwrap();
-    settings.overlay = Some(folder.path().join("overlay"));
+    let dir = tempfile::tempdir_in("/tmp").unwrap();
+    settings.overlay = Some(dir.path().join("overlay"));
     let first = scene(&settings).await;
     first.run(first.sh("echo kept >/kept")).await;
     leave(&first).await;

@@ -16,7 +16,7 @@ use crate::contract::{Scene, contract};
 /// A server that lets us in, and a folder of this test.
 struct Server {
     settings: SshSettings,
-    folder: TempDir,
+    dir: TempDir,
 }
 
 impl Server {
@@ -33,8 +33,8 @@ impl Server {
             println!("skipped: no ssh server (scripts/components/sshd.sh start DIR)");
             return None;
         };
-        let folder = tempfile::tempdir().unwrap();
-        let known_hosts = folder.path().join("known hosts");
+        let dir = tempfile::tempdir().unwrap();
+        let known_hosts = dir.path().join("known hosts");
         fs::write(&known_hosts, format!("[127.0.0.1]:{port} {host_key}")).unwrap();
         let settings = SshSettings {
             host: "127.0.0.1".into(),
@@ -46,7 +46,7 @@ impl Server {
             config: Some("/dev/null".into()),
             ..SshSettings::default()
         };
-        Some(Self { settings, folder })
+        Some(Self { settings, dir })
     }
 
     fn place(&self) -> Arc<SshBackend> {
@@ -58,7 +58,7 @@ impl Server {
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.dir.path().join(name)
     }
 
     /// A file of known hosts in which ours has a key, or nothing is known.
@@ -201,11 +201,11 @@ async fn the_user_s_own_configuration_is_honoured() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_begins_where_it_is_told_to() {
     let Some(mut server) = Server::find() else { return };
-    let folder = server.path("it's a folder");
-    fs::create_dir(&folder).unwrap();
-    server.settings.directory = Some(folder.to_str().unwrap().to_owned());
+    let dir = server.path("it's a folder");
+    fs::create_dir(&dir).unwrap();
+    server.settings.directory = Some(dir.to_str().unwrap().to_owned());
     let place = server.place();
-    assert_eq!(place.open().await.unwrap().directory, folder);
+    assert_eq!(place.open().await.unwrap().directory, dir);
     place.cleanup().await;
     server.settings.directory = Some("~".into());
     let place = server.place();

@@ -135,7 +135,7 @@ impl ChangeStep<'_> {
     }
 
     pub(super) fn undo(&self, undo: UndoAction) -> io::Result<()> {
-        let AnchoredName { dir: folder, name } = &self.target;
+        let AnchoredName { dir: directory, name } = &self.target;
         match undo {
             UndoAction::Restore(old) => old.restore(name, ExistingFile::Replace),
             UndoAction::RestoreMissing(old) => {
@@ -144,12 +144,14 @@ impl ChangeStep<'_> {
             }
             UndoAction::RemoveNew(identity) => match self.target.metadata_if_exists()? {
                 Some(there) if there.identity.is_same(&identity) => {
-                    Ok(rustix::fs::unlinkat(folder, name, AtFlags::empty())?)
+                    Ok(rustix::fs::unlinkat(directory, name, AtFlags::empty())?)
                 }
                 _ => Ok(()),
             },
             UndoAction::Rename => match &self.from {
-                Some(from) => move_entry(folder, name, &from.dir, &from.name, ExistingFile::Refuse),
+                Some(from) => {
+                    move_entry(directory, name, &from.dir, &from.name, ExistingFile::Refuse)
+                }
                 None => Ok(()),
             },
         }

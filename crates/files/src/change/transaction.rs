@@ -98,14 +98,14 @@ impl<'c> ChangeTransaction<'c> {
             return Ok(());
         }
         let mut entries = Vec::new();
-        let mut folders = Vec::new();
+        let mut dirs = Vec::new();
         for step in &self.steps {
             entries
                 .extend(journal_entries(step).map_err(|e| explain_path_error("write", path, &e))?);
-            folders.push(&step.target);
-            folders.extend(&step.from);
+            dirs.push(&step.target);
+            dirs.extend(&step.from);
         }
-        let journal = journals.write(entries, &self.created_dirs, &folders);
+        let journal = journals.write(entries, &self.created_dirs, &dirs);
         self.journal = Some(journal.map_err(|error| explain_path_error("write", path, &error))?);
         Ok(())
     }
@@ -210,7 +210,7 @@ impl<'c> ChangeTransaction<'c> {
         if !step.is_touched && differs(step.old_metadata, now) {
             return Err(changed_meanwhile_error(path));
         }
-        let AnchoredName { dir: folder, name } = &step.target;
+        let AnchoredName { dir: directory, name } = &step.target;
         let new = step.new.take();
         let is_new = new.is_some();
         if let Some((new, identity)) = new {
@@ -233,7 +233,7 @@ impl<'c> ChangeTransaction<'c> {
         }
         let undo = match (step.change, &step.from) {
             (FileChange::Remove { .. }, _) if is_one => {
-                rustix::fs::unlinkat(folder, name, AtFlags::empty())
+                rustix::fs::unlinkat(directory, name, AtFlags::empty())
                     .map_err(|error| failed(error.into()))?;
                 return Ok(());
             }
@@ -244,7 +244,7 @@ impl<'c> ChangeTransaction<'c> {
                 ParkedFile::park(from, &step.parked_name).map_err(failed)?,
             ),
             (FileChange::Move { .. }, Some(from)) => {
-                move_entry(&from.dir, &from.name, folder, name, ExistingFile::Refuse)
+                move_entry(&from.dir, &from.name, directory, name, ExistingFile::Refuse)
                     .map_err(failed)?;
                 UndoAction::Rename
             }
@@ -289,9 +289,9 @@ impl<'c> ChangeTransaction<'c> {
         }
         self.steps.clear();
         self.journal = None;
-        for folder in self.created_dirs.iter().rev() {
+        for dir in self.created_dirs.iter().rev() {
             // A directory that is in use is not empty and stays.
-            if let Ok(spot) = AnchoredName::resolve(folder, self.walk) {
+            if let Ok(spot) = AnchoredName::resolve(dir, self.walk) {
                 let _ = rustix::fs::unlinkat(&spot.dir, &spot.name, AtFlags::REMOVEDIR);
             }
         }

@@ -39,8 +39,8 @@ fn rename(from: PathBuf, to: PathBuf, text: Option<&str>) -> FileChange {
 fn state(world: &World) -> BTreeMap<PathBuf, (u32, u64, Option<Vec<u8>>)> {
     let mut found = BTreeMap::new();
     let mut open = vec![world.ws("")];
-    while let Some(folder) = open.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
+    while let Some(dir) = open.pop() {
+        for entry in fs::read_dir(dir).unwrap() {
             let path = entry.unwrap().path();
             let facts = fs::symlink_metadata(&path).unwrap();
             if facts.is_dir() {

@@ -14,11 +14,11 @@ use crate::harness::World;
 const FOLDER: &str = "HERMES_TEST_NO_ROOM_IN";
 
 /// Writes more than there is room for, in every way.
-fn overfill(folder: &Path) -> Vec<ToolError> {
+fn overfill(dir: &Path) -> Vec<ToolError> {
     let large = vec![b'x'; 1024 * 1024];
     let everything = Grants::allow_all();
     let files = FileAccess::with_grants(&everything);
-    let (old, other, new) = (folder.join("old"), folder.join("other"), folder.join("new/er"));
+    let (old, other, new) = (dir.join("old"), dir.join("other"), dir.join("new/er"));
     let write = |path: &Path, bytes: &[u8]| FileChange::Write {
         path: path.into(),
         bytes: bytes.to_vec().into(),
@@ -31,7 +31,7 @@ fn overfill(folder: &Path) -> Vec<ToolError> {
     };
     [
         files.write(&old, &large, WriteOptions::default()),
-        files.write(&folder.join("fresh"), &large, WriteOptions::default()),
+        files.write(&dir.join("fresh"), &large, WriteOptions::default()),
         files.append(&old, &large),
         at_once(&[write(&old, &large)]),
         at_once(&[write(&other, b"small"), write(&old, &large)]),
@@ -40,7 +40,7 @@ fn overfill(folder: &Path) -> Vec<ToolError> {
             FileChange::Remove { path: other.clone() },
             FileChange::Move {
                 from: old.clone(),
-                to: folder.join("moved"),
+                to: dir.join("moved"),
                 bytes: Some(large.clone().into()),
             },
         ]),
@@ -49,13 +49,13 @@ fn overfill(folder: &Path) -> Vec<ToolError> {
     .into()
 }
 
-fn fill(folder: &Path) {
-    fs::write(folder.join("old"), "old").unwrap();
-    fs::write(folder.join("other"), "other").unwrap();
+fn fill(dir: &Path) {
+    fs::write(dir.join("old"), "old").unwrap();
+    fs::write(dir.join("other"), "other").unwrap();
 }
 
-fn assert_untouched(folder: &Path) {
-    let mut found: Vec<_> = fs::read_dir(folder)
+fn assert_untouched(dir: &Path) {
+    let mut found: Vec<_> = fs::read_dir(dir)
         .unwrap()
         .map(|entry| {
             let entry = entry.unwrap();
@@ -96,8 +96,8 @@ fn a_full_disk_changes_nothing() {
 #[test]
 #[ignore = "started by another test"]
 fn write_with_little_room() {
-    let Some(folder) = env::var_os(FOLDER).map(PathBuf::from) else { return };
-    for error in overfill(&folder) {
+    let Some(dir) = env::var_os(FOLDER).map(PathBuf::from) else { return };
+    for error in overfill(&dir) {
         assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
     }
 }

@@ -13,16 +13,16 @@ pub(crate) const SCOPES: [Scope; 3] = [Scope::FILE_READ, Scope::FILE_WRITE, Scop
 
 /// `ws`, the workspace, and `out`, everything else.
 pub(crate) struct World {
-    folder: TempDir,
+    dir: TempDir,
 }
 
 impl World {
     pub(crate) fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        fs::create_dir(folder.path().join("ws")).unwrap();
-        fs::create_dir(folder.path().join("out")).unwrap();
-        fs::write(folder.path().join("out/secret"), "secret").unwrap();
-        Self { folder }
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("ws")).unwrap();
+        fs::create_dir(dir.path().join("out")).unwrap();
+        fs::write(dir.path().join("out/secret"), "secret").unwrap();
+        Self { dir }
     }
 
     pub(crate) fn ws(&self, name: &str) -> PathBuf {
@@ -59,12 +59,12 @@ impl World {
     }
 
     fn real(&self) -> PathBuf {
-        fs::canonicalize(self.folder.path()).unwrap()
+        fs::canonicalize(self.dir.path()).unwrap()
     }
 }
 
-fn below(folder: PathBuf, name: &str) -> PathBuf {
-    if name.is_empty() { folder } else { folder.join(name) }
+fn below(dir: PathBuf, name: &str) -> PathBuf {
+    if name.is_empty() { dir } else { dir.join(name) }
 }
 
 /// Everything may be done to this path, which was looked up just now.

@@ -193,9 +193,9 @@ fn what_new_content_does_not_get_is_told() {
         existing: ExistingFile::Replace,
     };
     let changed = hold.unwrap().change(&[change]).unwrap();
-    let told = changed[0].lost_attributes.join("; ");
-    assert!(told.contains("set-user-ID") && told.contains("set-group-ID"), "{told}");
-    assert!(told.contains("2 other names"), "{told}");
+    let shown = changed[0].lost_attributes.join("; ");
+    assert!(shown.contains("set-user-ID") && shown.contains("set-group-ID"), "{shown}");
+    assert!(shown.contains("2 other names"), "{shown}");
     assert_eq!(fs::read_to_string(world.ws("b")).unwrap(), "old");
     assert_eq!(fs::read_to_string(file).unwrap(), "new");
 }

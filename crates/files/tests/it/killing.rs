@@ -31,18 +31,18 @@ fn number(path: &Path) -> u64 {
 }
 
 /// Where changes are written down: not among the files.
-fn journals(folder: &Path) -> Arc<JournalDir> {
-    Arc::new(JournalDir::new(folder.with_extension("journals")))
+fn journals(dir: &Path) -> Arc<JournalDir> {
+    Arc::new(JournalDir::new(dir.with_extension("journals")))
 }
 
 /// Not a test: what the test kills.
 #[test]
 #[ignore = "started by another test"]
 fn write_on_and_on() {
-    let Some(folder) = env::var_os(FOLDER).map(PathBuf::from) else { return };
+    let Some(dir) = env::var_os(FOLDER).map(PathBuf::from) else { return };
     let everything = Grants::allow_all();
     let files = FileAccess::with_grants(&everything);
-    let paths = NAMES.map(|name| folder.join(name));
+    let paths = NAMES.map(|name| dir.join(name));
     let mut next = paths.iter().map(|path| number(path)).max().unwrap() + 1;
     loop {
         match next % 4 {
@@ -54,7 +54,7 @@ fn write_on_and_on() {
                     bytes: text(next).into(),
                     existing: ExistingFile::Replace,
                 });
-                hold.unwrap().with_journals(Some(journals(&folder))).change(&changes).unwrap();
+                hold.unwrap().with_journals(Some(journals(&dir))).change(&changes).unwrap();
             }
             1 => {
                 let path = &paths[2];
@@ -71,69 +71,69 @@ fn write_on_and_on() {
 #[test]
 #[ignore = "started by another test"]
 fn change_many_on_and_on() {
-    let Some(folder) = env::var_os(FOLDER).map(PathBuf::from) else { return };
+    let Some(dir) = env::var_os(FOLDER).map(PathBuf::from) else { return };
     let everything = Grants::allow_all();
     let files = FileAccess::with_grants(&everything);
     for round in 0_u64.. {
         let changes: Vec<_> = (0..MANY)
             .map(|at| FileChange::Write {
-                path: folder.join(format!("{at}")),
+                path: dir.join(format!("{at}")),
                 bytes: text(round).into(),
                 existing: ExistingFile::Replace,
             })
             .collect();
         let hold =
-            files.lock(&[&folder.join("0")], Duration::from_secs(60), &CancellationToken::new());
-        hold.unwrap().with_journals(Some(journals(&folder))).change(&changes).unwrap();
-        fs::write(folder.join("round"), format!("{round}")).unwrap();
+            files.lock(&[&dir.join("0")], Duration::from_secs(60), &CancellationToken::new());
+        hold.unwrap().with_journals(Some(journals(&dir))).change(&changes).unwrap();
+        fs::write(dir.join("round"), format!("{round}")).unwrap();
     }
 }
 
 #[test]
 fn what_a_killed_change_of_many_files_left_goes_with_the_next_look() {
-    let folder = tempfile::tempdir().unwrap();
-    let round = || fs::read_to_string(folder.path().join("round")).unwrap_or_default();
+    let dir = tempfile::tempdir().unwrap();
+    let round = || fs::read_to_string(dir.path().join("round")).unwrap_or_default();
     let everything = Grants::allow_all();
     for _ in 0..12 {
         let before = round();
-        let mut child = start(folder.path(), "killing::change_many_on_and_on");
+        let mut child = start(dir.path(), "killing::change_many_on_and_on");
         // It has begun, and is somewhere in the middle.
         while round() == before {
             assert!(child.try_wait().unwrap().is_none(), "the writer gave up");
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        let first = folder.path().join("0");
+        let first = dir.path().join("0");
         let hold = FileAccess::with_grants(&everything).lock(
             &[&first],
             Duration::ZERO,
             &CancellationToken::new(),
         );
         drop(hold.unwrap());
-        journals(folder.path()).recover();
+        journals(dir.path()).recover();
         let hold = FileAccess::with_grants(&everything).lock(
             &[&first],
             Duration::ZERO,
             &CancellationToken::new(),
         );
         drop(hold.unwrap());
-        let mut names: Vec<String> = fs::read_dir(folder.path())
+        let mut names: Vec<String> = fs::read_dir(dir.path())
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
         names.retain(|name| name.starts_with('.'));
         assert_eq!(names, [""; 0]);
         let mut rounds: Vec<u64> =
-            (0..MANY).map(|at| number(&folder.path().join(format!("{at}")))).collect();
+            (0..MANY).map(|at| number(&dir.path().join(format!("{at}")))).collect();
         rounds.dedup();
         assert_eq!(rounds.len(), 1, "all of the files are changed, or none: {rounds:?}");
     }
 }
 
-fn start(folder: &Path, test: &str) -> Child {
+fn start(dir: &Path, test: &str) -> Child {
     Command::new(env::current_exe().unwrap())
         .args(["--exact", test, "--ignored", "--nocapture"])
-        .env(FOLDER, folder)
+        .env(FOLDER, dir)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
@@ -145,17 +145,17 @@ fn a_killed_writer_leaves_the_old_or_the_new() {
     // In memory, where the disk does not set the pace.
     let memory = Path::new("/dev/shm");
     let parent = if memory.is_dir() { memory.to_path_buf() } else { env::temp_dir() };
-    let folder = tempfile::tempdir_in(parent).unwrap();
-    let paths = NAMES.map(|name| folder.path().join(name));
+    let dir = tempfile::tempdir_in(parent).unwrap();
+    let paths = NAMES.map(|name| dir.path().join(name));
     let reached = || paths.iter().map(|path| number(path)).max().unwrap();
     let left = || {
-        let names = fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name());
+        let names = fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name());
         names.filter(|name| name.to_string_lossy().starts_with('.')).count()
     };
     let everything = Grants::allow_all();
     let files = FileAccess::with_grants(&everything);
     for kill in 0..KILLS {
-        let mut child = start(folder.path(), "killing::write_on_and_on");
+        let mut child = start(dir.path(), "killing::write_on_and_on");
         // A different number each time, so that it dies at different moments.
         let until = reached() + 5 + kill * 37 % 83;
         while reached() < until {
@@ -164,9 +164,9 @@ fn a_killed_writer_leaves_the_old_or_the_new() {
         child.kill().unwrap();
         child.wait().unwrap();
         // The next start.
-        journals(folder.path()).recover();
+        journals(dir.path()).recover();
         reached();
-        files.write(&folder.path().join("next"), b"x", WriteOptions::default()).unwrap();
+        files.write(&dir.path().join("next"), b"x", WriteOptions::default()).unwrap();
         assert_eq!(left(), 0);
     }
 }

@@ -70,15 +70,15 @@ fn links_below_a_granted_folder_stay_in_it() {
     symlink("real", world.ws("a/in")).unwrap();
     symlink(world.out(""), world.ws("a/escape")).unwrap();
     symlink(world.ws("a/real"), world.ws("a/absolute")).unwrap();
-    let folder = world.ws("a");
-    let unseen = Grants::from_effects(&[Effect::path(Scope::FILE_READ, &folder)]);
-    for grants in [judged(&folder), unseen] {
+    let dir = world.ws("a");
+    let unseen = Grants::from_effects(&[Effect::path(Scope::FILE_READ, &dir)]);
+    for grants in [judged(&dir), unseen] {
         for walk in WALKS {
             let files = FileAccess::with_grants(&grants).with_walk(walk);
-            assert_eq!(text(&files, &folder.join("in/x")).unwrap(), "inside");
-            assert_eq!(text(&files, &folder.join("absolute/x")).unwrap(), "inside");
+            assert_eq!(text(&files, &dir.join("in/x")).unwrap(), "inside");
+            assert_eq!(text(&files, &dir.join("absolute/x")).unwrap(), "inside");
             for out in ["escape/secret", "real/../../../out/secret", "escape"] {
-                let error = files.open(&folder.join(out)).unwrap_err();
+                let error = files.open(&dir.join(out)).unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::Denied, "{out}: {error}");
             }
         }
@@ -162,14 +162,14 @@ fn a_folder_is_listed_without_following() {
             seen,
             [("dir", FileKind::Directory), ("file", FileKind::File), ("link", FileKind::Link)]
         );
-        let folder = files.open_dir(&world.ws("a")).unwrap();
+        let dir = files.open_dir(&world.ws("a")).unwrap();
         let link = Path::new("link");
-        assert_eq!(folder.metadata(link).unwrap().kind, FileKind::Link);
-        assert_eq!(folder.read_link(link).unwrap(), Some(world.out("secret")));
-        assert_eq!(folder.read_link(Path::new("file")).unwrap(), None);
-        assert!(folder.open(link).is_err() && folder.open_dir(link).is_err());
+        assert_eq!(dir.metadata(link).unwrap().kind, FileKind::Link);
+        assert_eq!(dir.read_link(link).unwrap(), Some(world.out("secret")));
+        assert_eq!(dir.read_link(Path::new("file")).unwrap(), None);
+        assert!(dir.open(link).is_err() && dir.open_dir(link).is_err());
         for out in ["..", "../../out/secret", "/etc/passwd", "dir/../.."] {
-            assert!(folder.metadata(Path::new(out)).is_err(), "{out}");
+            assert!(dir.metadata(Path::new(out)).is_err(), "{out}");
         }
         assert!(files.read_dir(Path::new("/")).is_err(), "not granted");
     }

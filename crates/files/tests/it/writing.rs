@@ -170,14 +170,14 @@ fn missing_folders_are_made_when_asked() {
         let mode = WriteOptions { make_parents: true, ..WriteOptions::default() };
         files.write(&path, b"x", mode).unwrap();
         assert_eq!(read(&path), "x");
-        let folder = world.ws("p/q");
-        let grants = judged(&folder);
+        let dir = world.ws("p/q");
+        let grants = judged(&dir);
         let files = FileAccess::with_grants(&grants).with_walk(walk);
-        assert_eq!(files.create_dir(&folder).unwrap_err().kind(), ErrorKind::NotFound);
-        files.create_dir_all(&folder).unwrap();
-        files.create_dir_all(&folder).unwrap();
-        assert_eq!(files.create_dir(&folder).unwrap_err().kind(), ErrorKind::Conflict);
-        assert!(folder.is_dir());
+        assert_eq!(files.create_dir(&dir).unwrap_err().kind(), ErrorKind::NotFound);
+        files.create_dir_all(&dir).unwrap();
+        files.create_dir_all(&dir).unwrap();
+        assert_eq!(files.create_dir(&dir).unwrap_err().kind(), ErrorKind::Conflict);
+        assert!(dir.is_dir());
     }
 }
 

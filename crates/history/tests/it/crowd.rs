@@ -36,9 +36,9 @@ fn start(path: &std::path::Path, session: &str, count: usize) -> std::process::C
 
 #[test]
 fn processes_write_at_once_and_lose_nothing() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     // They also meet while the file is made.
-    let path = folder.path().join("sessions.db");
+    let path = dir.path().join("sessions.db");
     let names = ["p0", "p1", "p2", "p3"];
     let children: Vec<_> = names.iter().map(|name| start(&path, name, 150)).collect();
     for mut child in children {

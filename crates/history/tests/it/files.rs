@@ -9,8 +9,8 @@ use crate::Scratch;
 
 #[test]
 fn a_file_that_is_not_there_is_not_made_by_reading() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("sessions.db");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("sessions.db");
     assert!(HistoryReader::open(&path).unwrap().is_none());
     assert!(!path.exists());
     std::fs::write(&path, "").unwrap();
@@ -19,8 +19,8 @@ fn a_file_that_is_not_there_is_not_made_by_reading() {
 
 #[test]
 fn damage_is_told_and_nothing_is_touched() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("sessions.db");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("sessions.db");
     let noise = b"This is no database, though it is long enough to be taken for one. ".repeat(100);
     std::fs::write(&path, &noise).unwrap();
     for error in [HistoryStore::open(&path).unwrap_err(), HistoryReader::open(&path).unwrap_err()] {
@@ -38,7 +38,7 @@ fn pages_overwritten_in_the_middle_are_an_error_and_no_panic() {
         scratch.say("s", &format!("message {n} with some more text to fill the pages of the file"));
     }
     let path = scratch.path();
-    let Scratch { store, folder } = scratch;
+    let Scratch { store, dir } = scratch;
     drop(store);
     let mut bytes = std::fs::read(&path).unwrap();
     let middle = bytes.len() / 4096 / 3 * 4096;
@@ -55,13 +55,13 @@ fn pages_overwritten_in_the_middle_are_an_error_and_no_panic() {
         reader.search(&MessageQuery { text: "message".into(), limit: 5, ..MessageQuery::default() })
     });
     assert!(matches!(outcome, Err(HistoryError::Damaged { .. })), "{outcome:?}");
-    drop(folder);
+    drop(dir);
 }
 
 #[test]
 fn databases_of_others_stay_as_they_are() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("state.db");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("state.db");
     let other = Connection::open(&path).unwrap();
     other
         .execute_batch("CREATE TABLE sessions (id TEXT); INSERT INTO sessions VALUES ('x')")
@@ -112,25 +112,25 @@ fn only_the_owner_reads_the_file_and_a_folder_without_writing_can_be_read() {
     scratch.begin("s", "cli");
     scratch.say("s", "hello");
     let path = scratch.path();
-    let folder = path.parent().unwrap().to_owned();
+    let dir = path.parent().unwrap().to_owned();
     let mode =
         |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    assert_eq!((mode(&path), mode(&folder)), (0o600, 0o700));
+    assert_eq!((mode(&path), mode(&dir)), (0o600, 0o700));
     assert_eq!(mode(&path.with_file_name("sessions.db-wal")), 0o600);
-    let Scratch { store, folder: keep } = scratch;
+    let Scratch { store, dir: keep } = scratch;
     drop(store);
-    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o500)).unwrap();
+    std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o500)).unwrap();
     let reader = HistoryReader::open(&path).unwrap().unwrap();
     assert_eq!(reader.sessions(&SessionFilter::default()).unwrap().len(), 1);
-    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700)).unwrap();
+    std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o700)).unwrap();
     drop(keep);
 }
 
 #[test]
 fn a_folder_that_cannot_be_made_is_told() {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("file"), "").unwrap();
-    let error = HistoryStore::open(folder.path().join("file/sessions.db")).unwrap_err();
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("file"), "").unwrap();
+    let error = HistoryStore::open(dir.path().join("file/sessions.db")).unwrap_err();
     assert!(matches!(error, HistoryError::Access { .. }), "{error:?}");
     let beginning = NewSession::default();
     assert!(beginning.id.is_none());
@@ -142,7 +142,7 @@ fn what_is_over_is_in_the_file_itself() {
     scratch.begin("s", "cli");
     scratch.say("s", "what was said");
     scratch.store.end("s", "done").unwrap();
-    let copy = scratch.folder.path().join("copy.db");
+    let copy = scratch.dir.path().join("copy.db");
     std::fs::copy(scratch.path(), &copy).unwrap();
     let reader = HistoryReader::open(&copy).unwrap().unwrap();
     assert_eq!(reader.sessions(&SessionFilter::default()).unwrap().len(), 1);

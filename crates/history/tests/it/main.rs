@@ -14,18 +14,18 @@ use hermes_llm::{ChatMessage, ModelReply, RequestedCall, TokenUsage, ToolCallAns
 /// A file of conversations that goes away.
 struct Scratch {
     store: HistoryStore,
-    folder: tempfile::TempDir,
+    dir: tempfile::TempDir,
 }
 
 impl Scratch {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let store = HistoryStore::open(folder.path().join("home/sessions.db")).unwrap();
-        Self { store, folder }
+        let dir = tempfile::tempdir().unwrap();
+        let store = HistoryStore::open(dir.path().join("home/sessions.db")).unwrap();
+        Self { store, dir }
     }
 
     fn path(&self) -> PathBuf {
-        self.folder.path().join("home/sessions.db")
+        self.dir.path().join("home/sessions.db")
     }
 
     fn begin(&self, id: &str, source: &str) -> String {

@@ -69,19 +69,18 @@ pub(crate) async fn first_model(
 async fn choose_model(
     http: &HttpClients,
     endpoint: &ModelEndpoint,
-    patience: Duration,
+    timeout: Duration,
 ) -> Option<String> {
     let url = endpoint.url("models").ok()?;
     let headers = endpoint.headers(endpoint.keys.first()).ok()?;
-    let list = http.request_json(Method::GET, url, headers, None, patience);
+    let list = http.request_json(Method::GET, url, headers, None, timeout);
     let loaded = async {
         // Ollama may have many models; the loaded one replies without delay.
         if endpoint.provider != "ollama" {
             return None;
         }
         let url = sibling_url(endpoint, "api/ps")?;
-        let loaded =
-            http.request_json(Method::GET, url, Default::default(), None, patience).await?;
+        let loaded = http.request_json(Method::GET, url, Default::default(), None, timeout).await?;
         loaded["models"][0]["name"].as_str().map(str::to_owned)
     };
     let (list, loaded) = tokio::join!(list, loaded);

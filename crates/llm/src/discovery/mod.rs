@@ -53,7 +53,7 @@ pub async fn discover_model(
     env: EnvLookup<'_>,
     ports: &[LocalServer],
     retries: RetrySettings,
-    told: OnRetry,
+    shown: OnRetry,
 ) -> Result<DiscoveredModel, ModelError> {
     let mut endpoints = configured_endpoints(config, env)?;
     let mut how = "configured".to_owned();
@@ -81,7 +81,7 @@ pub async fn discover_model(
         }
     }
     let endpoints: Vec<Arc<ModelEndpoint>> = endpoints.into_iter().map(Arc::new).collect();
-    let model = with_fallbacks(http, &endpoints, retries, told);
+    let model = with_fallbacks(http, &endpoints, retries, shown);
     Ok(DiscoveredModel { model, endpoints, source: how })
 }
 
@@ -90,7 +90,7 @@ pub fn with_fallbacks(
     http: &Arc<HttpClients>,
     endpoints: &[Arc<ModelEndpoint>],
     retries: RetrySettings,
-    told: OnRetry,
+    shown: OnRetry,
 ) -> Arc<dyn LanguageModel> {
     let seat = |endpoint: &Arc<ModelEndpoint>| -> Vec<Arc<dyn LanguageModel>> {
         let keys = endpoint.keys.iter().cloned().map(Some);
@@ -99,5 +99,5 @@ pub fn with_fallbacks(
             .map(|key| Arc::new(HttpModel::new(Arc::clone(http), Arc::clone(endpoint), key)) as _)
             .collect()
     };
-    Arc::new(FallbackModel::new(endpoints.iter().map(seat).collect(), retries, told))
+    Arc::new(FallbackModel::new(endpoints.iter().map(seat).collect(), retries, shown))
 }

@@ -50,7 +50,7 @@ pub fn known_window(model: &str) -> Option<u64> {
 pub(crate) async fn detect_window(
     http: &HttpClients,
     endpoint: &mut ModelEndpoint,
-    patience: Duration,
+    max_wait: Duration,
 ) {
     let is_here = endpoint.is_local();
     let known = known_window(&endpoint.model);
@@ -58,15 +58,15 @@ pub(crate) async fn detect_window(
         endpoint.window = known;
         return;
     }
-    let asking = WindowQuery { http, endpoint, timeout: patience };
-    let told = match endpoint.dialect {
+    let asking = WindowQuery { http, endpoint, timeout: max_wait };
+    let shown = match endpoint.dialect {
         ApiDialect::Gemini => asking.gemini_window().await.map(ReportedWindow::Known),
         ApiDialect::Anthropic => None,
         ApiDialect::Chat | ApiDialect::Responses => asking.chat_window(is_here).await,
     };
-    let told = told.filter(|told| told.tokens() > 0);
-    endpoint.is_window_guessed = matches!(told, Some(ReportedWindow::Guessed(_)));
-    endpoint.window = told.map(ReportedWindow::tokens).or(known);
+    let shown = shown.filter(|shown| shown.tokens() > 0);
+    endpoint.is_window_guessed = matches!(shown, Some(ReportedWindow::Guessed(_)));
+    endpoint.window = shown.map(ReportedWindow::tokens).or(known);
 }
 
 /// Returns the window of a model that has replied and so is loaded, for servers
@@ -74,9 +74,9 @@ pub(crate) async fn detect_window(
 pub(crate) async fn detect_loaded_window(
     http: &HttpClients,
     endpoint: &ModelEndpoint,
-    patience: Duration,
+    max_wait: Duration,
 ) -> Option<u64> {
-    WindowQuery { http, endpoint, timeout: patience }.ollama_loaded_window().await
+    WindowQuery { http, endpoint, timeout: max_wait }.ollama_loaded_window().await
 }
 
 /// A context window reported by a server.

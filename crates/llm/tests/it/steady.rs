@@ -24,12 +24,12 @@ fn quick() -> RetrySettings {
 fn of(endpoints: Vec<ModelEndpoint>, retries: RetrySettings) -> (Arc<dyn LanguageModel>, Seen) {
     let seen = Seen::default();
     let own = Arc::clone(&seen);
-    let told = Arc::new(move |setback: &hermes_llm::RetryEvent<'_>| {
+    let shown = Arc::new(move |setback: &hermes_llm::RetryEvent<'_>| {
         let one = (setback.model.to_owned(), setback.error.kind, setback.action.clone());
         own.lock().push(one);
     });
     let endpoints: Vec<_> = endpoints.into_iter().map(Arc::new).collect();
-    (with_fallbacks(&Arc::new(HttpClients::default()), &endpoints, retries, told), seen)
+    (with_fallbacks(&Arc::new(HttpClients::default()), &endpoints, retries, shown), seen)
 }
 
 #[tokio::test]

@@ -29,16 +29,16 @@ use around::{Around, State};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let folder = std::env::temp_dir().join(format!("hermes-conformance-{}", std::process::id()));
-    std::fs::create_dir_all(&folder)?;
-    let served = serve(&folder).await;
-    std::fs::remove_dir_all(&folder)?;
+    let dir = std::env::temp_dir().join(format!("hermes-conformance-{}", std::process::id()));
+    std::fs::create_dir_all(&dir)?;
+    let served = serve(&dir).await;
+    std::fs::remove_dir_all(&dir)?;
     served
 }
 
-async fn serve(folder: &std::path::Path) -> Result<(), Box<dyn std::error::Error>> {
+async fn serve(dir: &std::path::Path) -> Result<(), Box<dyn std::error::Error>> {
     let owner = ToolOwner::named("fixtures");
-    let engine = Engine::builder().tools_from(owner, plain::tools(folder)?).build()?;
+    let engine = Engine::builder().tools_from(owner, plain::tools(dir)?).build()?;
     plain::may_change(&engine);
     let callers = Arc::new(|_: &str| Caller::new(std::env::temp_dir()));
     let settings = ServeSettings::new("hermes-conformance", env!("CARGO_PKG_VERSION"));

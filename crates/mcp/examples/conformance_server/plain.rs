@@ -58,11 +58,11 @@ pub(crate) const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADU
 const WAV: &[u8] =
     b"RIFF\x24\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\x80\x3e\0\0\x02\0\x10\0data\0\0\0\0";
 
-pub(crate) fn tools(folder: &Path) -> Result<Vec<Arc<dyn DynTool>>, Box<dyn std::error::Error>> {
+pub(crate) fn tools(dir: &Path) -> Result<Vec<Arc<dyn DynTool>>, Box<dyn std::error::Error>> {
     use base64::Engine as _;
-    let png = folder.join("dot.png");
+    let png = dir.join("dot.png");
     std::fs::write(&png, base64::engine::general_purpose::STANDARD.decode(PNG)?)?;
-    let wav = folder.join("silence.wav");
+    let wav = dir.join("silence.wav");
     std::fs::write(&wav, WAV)?;
     let picture = Attachment { media_type: "image/png".into(), path: png };
     let sound = Attachment { media_type: "audio/wav".into(), path: wav };

@@ -62,7 +62,7 @@ impl ServerCatalogue {
     /// Fetches the catalogue from a server.
     pub(crate) async fn fetch(
         connection: &McpConnection,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Self, McpRequestError> {
         let info = &connection.info;
         let mut it = Self {
@@ -78,7 +78,7 @@ impl ServerCatalogue {
             notes: Vec::new(),
         };
         if info.capabilities.tools.is_some() {
-            it.fetch_tools(connection, patience).await?;
+            it.fetch_tools(connection, timeout).await?;
         }
         Ok(it)
     }
@@ -86,9 +86,9 @@ impl ServerCatalogue {
     async fn fetch_tools(
         &mut self,
         connection: &McpConnection,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<(), McpRequestError> {
-        let patience = RequestTimeouts { idle: patience, total: patience };
+        let timeout = RequestTimeouts { idle: timeout, total: timeout };
         let mut cursor: Option<String> = None;
         let mut known = HashSet::new();
         let mut room = MAX_TOTAL_BYTES;
@@ -98,7 +98,7 @@ impl ServerCatalogue {
             let request = ListToolsRequest::with_param(params);
             let request = ClientRequest::ListToolsRequest(request);
             let (tools, next): (Vec<Value>, _) =
-                match connection.request(request, patience, None).await? {
+                match connection.request(request, timeout, None).await? {
                     ServerResult::ListToolsResult(page) => {
                         let tools = page.tools.iter().map(serde_json::to_value);
                         (tools.filter_map(Result::ok).collect(), page.next_cursor)
@@ -235,14 +235,14 @@ impl ServerCatalogue {
     }
 
     /// Returns the cache file of a server with these settings.
-    fn cache_path(folder: &Path, server: &str, written: &Value) -> PathBuf {
+    fn cache_path(dir: &Path, server: &str, written: &Value) -> PathBuf {
         let hash = digest::json_sha256(written);
-        folder.join(format!("{}.{}.json", names::file_stem(server), &hash[..16]))
+        dir.join(format!("{}.{}.json", names::file_stem(server), &hash[..16]))
     }
 
     /// Loads the cached catalogue of a server with these settings.
-    pub(crate) fn load(folder: &Path, server: &str, written: &Value) -> Option<Self> {
-        let path = Self::cache_path(folder, server, written);
+    pub(crate) fn load(dir: &Path, server: &str, written: &Value) -> Option<Self> {
+        let path = Self::cache_path(dir, server, written);
         if path.metadata().ok()?.len() > MAX_FILE_BYTES {
             return None;
         }
@@ -251,20 +251,20 @@ impl ServerCatalogue {
     }
 
     /// Writes the catalogue to the cache, unless it is unchanged.
-    pub(crate) fn save(&self, folder: &Path, server: &str, written: &Value) -> std::io::Result<()> {
-        let path = Self::cache_path(folder, server, written);
+    pub(crate) fn save(&self, dir: &Path, server: &str, written: &Value) -> std::io::Result<()> {
+        let path = Self::cache_path(dir, server, written);
         let bytes = serde_json::to_vec(self)?;
         if std::fs::read(&path).is_ok_and(|kept| kept == bytes) {
             return Ok(());
         }
-        std::fs::create_dir_all(folder)?;
+        std::fs::create_dir_all(dir)?;
         write_atomic(&path, &bytes, 0o600)
     }
 
     /// Removes all cached catalogues of a server, whatever its settings.
-    pub(crate) fn forget(folder: &Path, server: &str) {
+    pub(crate) fn forget(dir: &Path, server: &str) {
         let prefix = format!("{}.", names::file_stem(server));
-        let Ok(files) = std::fs::read_dir(folder) else { return };
+        let Ok(files) = std::fs::read_dir(dir) else { return };
         for file in files.flatten() {
             if file.file_name().to_string_lossy().starts_with(&prefix) {
                 let _ = std::fs::remove_file(file.path());

@@ -63,8 +63,8 @@ impl ConnectError {
 pub(crate) async fn connect(server: &SupervisedServer) -> Result<McpConnection, ToolError> {
     let settings = server.settings();
     let kept = server.catalogue().map(|catalogue| catalogue.era).or_else(|| {
-        let folder = &server.shared().catalogues;
-        ServerCatalogue::load(folder, server.name(), &settings.raw_entry).map(|it| it.era)
+        let dir = &server.shared().catalogues;
+        ServerCatalogue::load(dir, server.name(), &settings.raw_entry).map(|it| it.era)
     });
     let until = Instant::now() + settings.connect_timeout;
     let first = match &settings.transport {
@@ -115,7 +115,7 @@ pub(crate) async fn connect(server: &SupervisedServer) -> Result<McpConnection, 
 async fn start_process(
     server: &SupervisedServer,
     era: Option<ProtocolEra>,
-    patience: Duration,
+    timeout: Duration,
     until: Instant,
 ) -> Result<McpConnection, ConnectError> {
     let (settings, shared) = (server.settings(), server.shared());
@@ -134,7 +134,7 @@ async fn start_process(
     server.unless_stopped(std::future::ready(())).await.map_err(ConnectError::Fatal)?;
     let (program, stdin, stdout) =
         ServerProcess::start(&plan).await.map_err(ConnectError::Fatal)?;
-    let pipes = StdioTransport::new(stdout, stdin, program.stderr_tail.clone(), patience);
+    let pipes = StdioTransport::new(stdout, stdin, program.stderr_tail.clone(), timeout);
     let late_yes = pipes.late_discover();
     let greeting =
         McpConnection::handshake(server.name().into(), server.client_handler(), pipes, era);

@@ -119,10 +119,10 @@ impl McpConnection {
         let peer = service.peer().clone();
         let stop = Mutex::new(Some(service.cancellation_token()));
         let closed = CancellationToken::new();
-        let told = closed.clone();
+        let shown = closed.clone();
         tokio::spawn(async move {
             let _ = service.waiting().await;
-            told.cancel();
+            shown.cancel();
         });
         let none = || ServerPeerInfo::new(ProtocolVersion::V_2024_11_05, Default::default());
         let info = peer.peer_info().unwrap_or_else(|| Arc::new(none()));
@@ -209,14 +209,14 @@ impl McpConnection {
     pub(crate) async fn request(
         &self,
         request: ClientRequest,
-        patience: RequestTimeouts,
+        timeout: RequestTimeouts,
         cx: Option<&ToolContext>,
     ) -> Result<ServerResult, McpRequestError> {
         let fault =
-            |error| patience.classify(McpRequestError::from_service_error(&self.server, error));
-        let options = PeerRequestOptions::with_timeout(patience.idle)
+            |error| timeout.classify(McpRequestError::from_service_error(&self.server, error));
+        let options = PeerRequestOptions::with_timeout(timeout.idle)
             .reset_timeout_on_progress()
-            .with_max_total_timeout(patience.total);
+            .with_max_total_timeout(timeout.total);
         let handle = self.peer.send_request_with_option(request, options).await;
         let handle = match handle {
             Err(ServiceError::TransportClosed) => {
@@ -243,16 +243,16 @@ impl McpConnection {
         &self,
         tool: &str,
         arguments: JsonObject,
-        patience: RequestTimeouts,
+        timeout: RequestTimeouts,
         cx: &ToolContext,
     ) -> Result<CallToolResult, McpRequestError> {
         let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         for _ in 0..MAX_INPUT_ROUNDS {
             let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
-            let answered = self.request(request, patience, Some(cx)).await;
+            let answered = self.request(request, timeout, Some(cx)).await;
             if self.requires_task(&answered) {
                 let arguments = params.arguments.unwrap_or_default();
-                return self.call_as_task(tool, &arguments, patience, cx).await;
+                return self.call_as_task(tool, &arguments, timeout, cx).await;
             }
             let answered = match answered {
                 Err(McpRequestError::UrlElicitation(places)) => {
@@ -271,7 +271,7 @@ impl McpConnection {
                         self.answer_inputs(wanted, cx).await?;
                 }
                 ServerResult::CreateTaskResult(made) => {
-                    return self.poll_task(made.task, patience, cx).await;
+                    return self.poll_task(made.task, timeout, cx).await;
                 }
                 ServerResult::EmptyResult(_) => return Ok(CallToolResult::success(Vec::new())),
                 other => {
@@ -286,14 +286,14 @@ impl McpConnection {
     pub(crate) async fn read_resource(
         &self,
         uri: &str,
-        patience: RequestTimeouts,
+        timeout: RequestTimeouts,
         cx: &ToolContext,
     ) -> Result<ReadResourceResult, McpRequestError> {
         let mut params = ReadResourceRequestParams::new(uri);
         for _ in 0..MAX_INPUT_ROUNDS {
             let request =
                 ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params.clone()));
-            match self.request(request, patience, Some(cx)).await? {
+            match self.request(request, timeout, Some(cx)).await? {
                 ServerResult::ReadResourceResult(result) => return Ok(result),
                 ServerResult::InputRequiredResult(wanted) => {
                     (params.input_responses, params.request_state) =
@@ -309,14 +309,14 @@ impl McpConnection {
         &self,
         name: &str,
         arguments: JsonObject,
-        patience: RequestTimeouts,
+        timeout: RequestTimeouts,
         cx: &ToolContext,
     ) -> Result<GetPromptResult, McpRequestError> {
         let mut params = GetPromptRequestParams::new(name);
         params.arguments = Some(arguments);
         for _ in 0..MAX_INPUT_ROUNDS {
             let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(params.clone()));
-            match self.request(request, patience, Some(cx)).await? {
+            match self.request(request, timeout, Some(cx)).await? {
                 ServerResult::GetPromptResult(result) => return Ok(result),
                 ServerResult::InputRequiredResult(wanted) => {
                     (params.input_responses, params.request_state) =

@@ -26,8 +26,8 @@ pub(crate) struct MediaStore {
 }
 
 impl MediaStore {
-    pub(crate) fn new(folder: PathBuf) -> Self {
-        Self { dir: folder }
+    pub(crate) fn new(directory: PathBuf) -> Self {
+        Self { dir: directory }
     }
 
     /// Decodes base64 into a file named by its hash, so equal bytes share a
@@ -70,17 +70,17 @@ impl MediaStore {
                     fields.values_mut().for_each(|field| self.extract_files(field, attachments));
                     return;
                 };
-                let told = match self.save(data, media_type) {
+                let shown = match self.save(data, media_type) {
                     Ok(kept) => {
-                        let told = attachment_line(what, &kept);
+                        let shown = attachment_line(what, &kept);
                         if !attachments.iter().any(|it| it.path == kept.path) {
                             attachments.push(kept);
                         }
-                        told
+                        shown
                     }
                     Err(why) => unreadable_line(what, &why),
                 };
-                fields.insert(key.to_owned(), told.into());
+                fields.insert(key.to_owned(), shown.into());
             }
             _ => {}
         }
@@ -229,19 +229,19 @@ pub(crate) fn tool_output(
         ));
     }
     let mut object = Map::new();
-    let told = structured.map(|structured| {
-        let mut told = structured.clone();
-        media.extract_files(&mut told, &mut gathered.attachments);
-        told
+    let shown = structured.map(|structured| {
+        let mut shown = structured.clone();
+        media.extract_files(&mut shown, &mut gathered.attachments);
+        shown
     });
-    match told {
+    match shown {
         // The structured content repeats the text, or there is no text.
-        Some(told) if text.is_empty() || is_same_content(&text, &told) => {
-            object.insert("result".to_owned(), told);
+        Some(shown) if text.is_empty() || is_same_content(&text, &shown) => {
+            object.insert("result".to_owned(), shown);
         }
-        Some(told) => {
+        Some(shown) => {
             object.insert("result".to_owned(), text.into());
-            object.insert("structuredContent".to_owned(), told);
+            object.insert("structuredContent".to_owned(), shown);
         }
         None => {
             object.insert("result".to_owned(), text.into());
@@ -324,8 +324,8 @@ pub(crate) fn prompt_output(
 }
 
 /// Removes files that were not modified for `age`. Blocks.
-pub(crate) fn remove_old_files(folder: &Path, age: std::time::Duration) {
-    let Ok(files) = std::fs::read_dir(folder) else { return };
+pub(crate) fn remove_old_files(dir: &Path, age: std::time::Duration) {
+    let Ok(files) = std::fs::read_dir(dir) else { return };
     for file in files.flatten() {
         let modified = file.metadata().ok().and_then(|it| it.modified().ok());
         if modified.and_then(|at| at.elapsed().ok()).is_some_and(|since| since >= age) {

@@ -1,8 +1,8 @@
 use super::*;
 
 fn answer(result: Value) -> (Result<ToolOutput, ToolError>, tempfile::TempDir) {
-    let folder = tempfile::tempdir().unwrap();
-    let media = MediaStore::new(folder.path().join("media"));
+    let dir = tempfile::tempdir().unwrap();
+    let media = MediaStore::new(dir.path().join("media"));
     let result: CallToolResult = serde_json::from_value(result).unwrap();
     let form = Schema::new(json!({"properties": {"n": {"type": "integer"}}}));
     let from = ResultSource {
@@ -11,7 +11,7 @@ fn answer(result: Value) -> (Result<ToolOutput, ToolError>, tempfile::TempDir) {
         reader: Some("mcp__s__read_resource"),
         output_schema: Some(&form),
     };
-    (tool_output(&from, &result, &media), folder)
+    (tool_output(&from, &result, &media), dir)
 }
 
 fn content(result: Value) -> Value {
@@ -45,9 +45,9 @@ fn what_is_structured_is_told_once() {
 
 #[test]
 fn an_answer_that_breaks_its_own_schema_is_noted() {
-    let told = content(json!({"content": [], "structuredContent": {"n": "five"}}));
-    assert_eq!(told["result"], json!({"n": "five"}));
-    assert!(told["note"].as_str().unwrap().contains("outputSchema"), "{told}");
+    let shown = content(json!({"content": [], "structuredContent": {"n": "five"}}));
+    assert_eq!(shown["result"], json!({"n": "five"}));
+    assert!(shown["note"].as_str().unwrap().contains("outputSchema"), "{shown}");
     assert!(content(json!({"content": [], "structuredContent": {"n": 5}})).get("note").is_none());
 }
 
@@ -74,18 +74,18 @@ fn a_picture_in_what_is_structured_is_a_file_too() {
     let same = json!({"content": [block], "structuredContent": {"content": [block]}});
     let (output, _folder) = answer(same);
     let output = output.unwrap();
-    let told: Value = serde_json::from_str(output.content()).unwrap();
-    assert!(told["result"].as_str().unwrap().starts_with("[image image/png"), "{told}");
-    assert!(told.get("structuredContent").is_none(), "{told}");
+    let shown: Value = serde_json::from_str(output.content()).unwrap();
+    assert!(shown["result"].as_str().unwrap().starts_with("[image image/png"), "{shown}");
+    assert!(shown.get("structuredContent").is_none(), "{shown}");
     assert_eq!(output.attachments.len(), 1);
     let blob = json!({"uri": "x://y", "blob": STANDARD.encode("hello")});
     let others = json!({"content": [block], "structuredContent": {"all": [block, blob]}});
     let (output, _folder) = answer(others);
     let output = output.unwrap();
-    let told: Value = serde_json::from_str(output.content()).unwrap();
-    let all = &told["structuredContent"]["all"];
-    assert_eq!(all[0]["data"], told["result"], "{told}");
-    assert!(all[1]["blob"].as_str().unwrap().starts_with("[resource application"), "{told}");
+    let shown: Value = serde_json::from_str(output.content()).unwrap();
+    let all = &shown["structuredContent"]["all"];
+    assert_eq!(all[0]["data"], shown["result"], "{shown}");
+    assert!(all[1]["blob"].as_str().unwrap().starts_with("[resource application"), "{shown}");
     assert!(!output.content().contains(&pixels));
     assert_eq!(output.attachments.len(), 2);
 }

@@ -59,9 +59,9 @@ pub(crate) fn describe_tool(server: &str, definition: &Value) -> ToolDescription
 fn scan_findings(text: &str) -> Vec<String> {
     let found = scan(text, ScanLevel::Context).into_iter();
     // Hidden text is stripped, which is enough.
-    let told =
+    let shown =
         found.filter(|finding| finding.category != hermes_threats::ThreatCategory::Concealment);
-    told.map(|finding| finding.id.to_owned()).collect()
+    shown.map(|finding| finding.id.to_owned()).collect()
 }
 
 fn sanitize_schema(mut schema: Value, findings: &mut Vec<String>) -> Value {

@@ -277,14 +277,14 @@ fn is_too_long(error: &(dyn Error + 'static)) -> bool {
 fn declined_error(server: &str, error: &(dyn Error + 'static)) -> Option<ToolError> {
     let (status, retry_after, text) = error_sources(error).find_map(|error| {
         if let Some(it) = error.downcast_ref::<HttpStatusError>() {
-            let told = (it.status, it.retry_after.clone(), it.to_string());
-            return is_declined(it.status).then_some(told);
+            let shown = (it.status, it.retry_after.clone(), it.to_string());
+            return is_declined(it.status).then_some(shown);
         }
         let status = error.downcast_ref::<reqwest::Error>()?.status()?;
         is_declined(status).then(|| (status, None, format!("HTTP {status}")))
     })?;
     let text = format!("The MCP server '{server}' did not accept the call: {text}");
-    let told = match status.as_u16() {
+    let shown = match status.as_u16() {
         401 | 403 => ToolError::denied(text).with_hint(format!(
             "Nothing was done. Check `headers` and `auth` of its entry; `hermes mcp test \
              {server}` shows its state."
@@ -301,10 +301,10 @@ fn declined_error(server: &str, error: &(dyn Error + 'static)) -> Option<ToolErr
         }
         _ => ToolError::conflict(text).with_hint("Nothing was done."),
     };
-    let told = told.with("effect_disposition", "none");
+    let shown = shown.with("effect_disposition", "none");
     Some(match retry_after {
-        Some(after) => told.with("retry_after", excerpt(&after, 100)),
-        None => told,
+        Some(after) => shown.with("retry_after", excerpt(&after, 100)),
+        None => shown,
     })
 }
 

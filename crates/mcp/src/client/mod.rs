@@ -322,10 +322,10 @@ impl McpServers {
 
     /// Waits until every server without a cached catalogue has responded or
     /// failed, up to `patience`. Slower servers join later.
-    pub async fn wait_settled(&self, patience: Duration) {
+    pub async fn wait_settled(&self, timeout: Duration) {
         let unknown = self.enabled().filter(|server| server.catalogue().is_none());
         let all = futures_util::future::join_all(unknown.map(|server| server.wait_settled()));
-        let _ = tokio::time::timeout(patience, all).await;
+        let _ = tokio::time::timeout(timeout, all).await;
     }
 
     /// Servers without a cached catalogue that have neither responded nor
@@ -354,11 +354,11 @@ impl McpServers {
         let began = Instant::now();
         let connection = server.connection(&cx).await?;
         let ready = began.elapsed();
-        let patience = Duration::from_secs(10).min(server.settings().timeout);
-        let patience = RequestTimeouts { idle: patience, total: patience };
+        let timeout = Duration::from_secs(10).min(server.settings().timeout);
+        let timeout = RequestTimeouts { idle: timeout, total: timeout };
         let asked = Instant::now();
         let request = subscriptions::liveness_request(connection.era());
-        match connection.request(request, patience, None).await {
+        match connection.request(request, timeout, None).await {
             Err(fault) if fault.is_connection_failure() => {
                 let text = format!("The MCP server '{name}' does not respond: {fault}");
                 return Err(ToolError::new(ErrorKind::Network, text));
@@ -405,12 +405,12 @@ impl McpServers {
                 Some(known.ok_or_else(|| unknown_tool_error(name, tool, &catalogue))?)
             }
         };
-        let folder = &self.shared.pins;
+        let dir = &self.shared.pins;
         // An unreadable file is replaced: only here has the user confirmed the
         // tools.
-        let mut pins = ToolPins::load(folder, name).ok().flatten().unwrap_or_default();
+        let mut pins = ToolPins::load(dir, name).ok().flatten().unwrap_or_default();
         let accepted = pins.accept(&server.identity(), &catalogue.tools, tool);
-        pins.save(folder, name)
+        pins.save(dir, name)
             .map_err(|error| ToolError::io("Cannot save the accepted tools", &error))?;
         server.publish(&catalogue);
         Ok(accepted)
@@ -468,8 +468,8 @@ fn unknown_tool_error(server: &str, tool: &str, catalogue: &Kept) -> ToolError {
 /// Returns the error for a required server that is unavailable.
 fn required_missing_error(error: &ToolError) -> ToolError {
     let message = format!("A required MCP server is not available. {}", error.message());
-    let told = ToolError::unavailable(message).with_hint(error.hint());
-    error.details().iter().fold(told, |it, (key, value)| it.with(key, value.clone()))
+    let shown = ToolError::unavailable(message).with_hint(error.hint());
+    error.details().iter().fold(shown, |it, (key, value)| it.with(key, value.clone()))
 }
 
 /// Formats why a tool is held back, for the user.

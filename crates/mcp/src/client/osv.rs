@@ -92,9 +92,9 @@ fn cached_verdict(file: &Path) -> Option<Vec<String>> {
 }
 
 fn cache_verdict(file: &Path, harm: &[String]) {
-    let Some(folder) = file.parent() else { return };
+    let Some(dir) = file.parent() else { return };
     let Ok(bytes) = serde_json::to_vec(harm) else { return };
-    let _ = std::fs::create_dir_all(folder)
+    let _ = std::fs::create_dir_all(dir)
         .and_then(|()| hermes_store::atomic::write_atomic(file, &bytes, 0o600));
 }
 
@@ -114,13 +114,13 @@ async fn query_osv(url: &str, question: &Value) -> Option<Vec<String>> {
     }
     let answer: Value = serde_json::from_slice(&body).ok()?;
     let known = answer.get("vulns").and_then(Value::as_array).cloned().unwrap_or_default();
-    let told = known.iter().filter_map(|it| {
+    let shown = known.iter().filter_map(|it| {
         // Other ids are vulnerabilities, which do not block a package.
         let id = it.get("id")?.as_str()?.strip_prefix("MAL-")?;
         let summary = it.get("summary").and_then(Value::as_str).unwrap_or_default();
         Some(excerpt(&format!("MAL-{id} {summary}"), 120))
     });
-    Some(told.take(3).collect())
+    Some(shown.take(3).collect())
 }
 
 impl FetchedPackage {

@@ -70,30 +70,30 @@ pub(crate) enum PinStatus {
 }
 
 impl ToolPins {
-    pub(crate) fn pins_path(folder: &Path, server: &str) -> PathBuf {
-        folder.join(format!("{}.json", names::file_stem(server)))
+    pub(crate) fn pins_path(dir: &Path, server: &str) -> PathBuf {
+        dir.join(format!("{}.json", names::file_stem(server)))
     }
 
     /// Loads the pins of a server. An unreadable file is an error: treating it
     /// as empty would accept everything.
-    pub(crate) fn load(folder: &Path, server: &str) -> Result<Option<Self>, String> {
-        let path = Self::pins_path(folder, server);
-        let told = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    pub(crate) fn load(dir: &Path, server: &str) -> Result<Option<Self>, String> {
+        let path = Self::pins_path(dir, server);
+        let shown = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
         match std::fs::metadata(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(told(&error)),
+            Err(error) => return Err(shown(&error)),
             Ok(found) if found.len() > MAX_FILE_BYTES => {
-                return Err(told(&"the file is too large"));
+                return Err(shown(&"the file is too large"));
             }
             Ok(_) => {}
         }
-        let bytes = std::fs::read(&path).map_err(|error| told(&error))?;
-        serde_json::from_slice(&bytes).map(Some).map_err(|error| told(&error))
+        let bytes = std::fs::read(&path).map_err(|error| shown(&error))?;
+        serde_json::from_slice(&bytes).map(Some).map_err(|error| shown(&error))
     }
 
-    pub(crate) fn save(&self, folder: &Path, server: &str) -> std::io::Result<()> {
-        std::fs::create_dir_all(folder)?;
-        write_atomic(&Self::pins_path(folder, server), &serde_json::to_vec_pretty(self)?, 0o600)
+    pub(crate) fn save(&self, dir: &Path, server: &str) -> std::io::Result<()> {
+        std::fs::create_dir_all(dir)?;
+        write_atomic(&Self::pins_path(dir, server), &serde_json::to_vec_pretty(self)?, 0o600)
     }
 
     /// Returns the status of each tool, and whether the pins changed. New tools

@@ -87,12 +87,12 @@ fn a_tool_that_comes_later_is_news_until_somebody_has_seen_it() {
 
 #[test]
 fn a_file_that_cannot_be_read_is_not_taken_for_none() {
-    let folder = tempfile::tempdir().unwrap();
-    assert!(ToolPins::load(folder.path(), "s").unwrap().is_none());
-    pinned().save(folder.path(), "s").unwrap();
-    assert_eq!(ToolPins::load(folder.path(), "s").unwrap().unwrap().tools.len(), 2);
-    std::fs::write(ToolPins::pins_path(folder.path(), "s"), "{").unwrap();
-    assert!(ToolPins::load(folder.path(), "s").is_err());
+    let dir = tempfile::tempdir().unwrap();
+    assert!(ToolPins::load(dir.path(), "s").unwrap().is_none());
+    pinned().save(dir.path(), "s").unwrap();
+    assert_eq!(ToolPins::load(dir.path(), "s").unwrap().unwrap().tools.len(), 2);
+    std::fs::write(ToolPins::pins_path(dir.path(), "s"), "{").unwrap();
+    assert!(ToolPins::load(dir.path(), "s").is_err());
 }
 
 #[test]

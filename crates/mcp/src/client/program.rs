@@ -193,7 +193,7 @@ fn find_program(name: &str, path: &str, home: Option<&Path>) -> Option<PathBuf> 
     if name.contains('/') {
         return Some(PathBuf::from(name)).filter(|it| it.is_file());
     }
-    std::env::split_paths(path).map(|folder| folder.join(name)).find(|it| is_program(it))
+    std::env::split_paths(path).map(|dir| dir.join(name)).find(|it| is_program(it))
 }
 
 #[cfg(unix)]

@@ -104,7 +104,7 @@ impl ProtocolTool {
         self,
         connection: &McpConnection,
         arguments: &Map<String, Value>,
-        patience: RequestTimeouts,
+        timeout: RequestTimeouts,
         cx: &ToolContext,
         media: &MediaStore,
         reader: Option<&str>,
@@ -118,9 +118,9 @@ impl ProtocolTool {
         match self {
             Self::ListResources => {
                 let resources =
-                    list_all(server, connection, ListKind::Resources, patience, cx).await?;
+                    list_all(server, connection, ListKind::Resources, timeout, cx).await?;
                 let templates =
-                    list_all(server, connection, ListKind::Templates, patience, cx).await;
+                    list_all(server, connection, ListKind::Templates, timeout, cx).await;
                 let mut object = Map::new();
                 object.insert("resources".to_owned(), resources.into());
                 // Many servers have no templates and reject the request.
@@ -132,11 +132,11 @@ impl ProtocolTool {
                 Ok(Ok(ToolOutput::from(object)))
             }
             Self::ReadResource => {
-                let result = connection.read_resource(text("uri")?, patience, cx).await?;
+                let result = connection.read_resource(text("uri")?, timeout, cx).await?;
                 Ok(Ok(content::resource_output(&result, media)))
             }
             Self::ListPrompts => {
-                let prompts = list_all(server, connection, ListKind::Prompts, patience, cx).await?;
+                let prompts = list_all(server, connection, ListKind::Prompts, timeout, cx).await?;
                 let mut object = Map::new();
                 object.insert("prompts".to_owned(), prompts.into());
                 Ok(Ok(ToolOutput::from(object)))
@@ -144,7 +144,7 @@ impl ProtocolTool {
             Self::GetPrompt => {
                 let given = arguments.get("arguments").and_then(Value::as_object);
                 let given = given.cloned().unwrap_or_default();
-                let result = connection.get_prompt(text("name")?, given, patience, cx).await?;
+                let result = connection.get_prompt(text("name")?, given, timeout, cx).await?;
                 Ok(content::prompt_output(&result, media, reader))
             }
         }
@@ -163,7 +163,7 @@ async fn list_all(
     server: &str,
     connection: &McpConnection,
     what: ListKind,
-    patience: RequestTimeouts,
+    timeout: RequestTimeouts,
     cx: &ToolContext,
 ) -> Result<Vec<Value>, McpRequestError> {
     let mut all = Vec::new();
@@ -181,7 +181,7 @@ async fn list_all(
                 ClientRequest::ListPromptsRequest(ListPromptsRequest::with_param(params))
             }
         };
-        let (items, next) = match connection.request(request, patience, Some(cx)).await? {
+        let (items, next) = match connection.request(request, timeout, Some(cx)).await? {
             ServerResult::ListResourcesResult(page) => {
                 (to_values(&page.resources), page.next_cursor)
             }

@@ -226,8 +226,8 @@ impl McpClientSettings {
             match ServerSettings::read(entry, lookup) {
                 Ok(server) => {
                     let unread = ignored_keys(&server.raw_entry).into_iter();
-                    let told = unread.map(|problem| format!("MCP server '{name}': {problem}"));
-                    settings.problems.extend(told);
+                    let shown = unread.map(|problem| format!("MCP server '{name}': {problem}"));
+                    settings.problems.extend(shown);
                     settings.servers.insert(name.clone(), server);
                 }
                 Err(problem) => {
@@ -363,14 +363,12 @@ fn read_transport(it: &ConfigReader<'_>) -> Result<ServerTransport, String> {
 fn read_roots(it: &ConfigReader<'_>, link: &ServerTransport) -> Result<RootsMode, String> {
     match it.0.get("roots") {
         Some(Value::Array(_)) => {
-            let folders: Vec<PathBuf> =
+            let dirs: Vec<PathBuf> =
                 it.string_list("roots").iter().map(|it| expand_home(it)).collect();
-            match folders.iter().find(|folder| !folder.is_absolute()) {
-                Some(folder) => {
-                    Err(format!("`roots`: {} is not an absolute path", folder.display()))
-                }
-                None if folders.is_empty() => Ok(RootsMode::Disabled),
-                None => Ok(RootsMode::Explicit(folders)),
+            match dirs.iter().find(|dir| !dir.is_absolute()) {
+                Some(dir) => Err(format!("`roots`: {} is not an absolute path", dir.display())),
+                None if dirs.is_empty() => Ok(RootsMode::Disabled),
+                None => Ok(RootsMode::Explicit(dirs)),
             }
         }
         None | Some(Value::Null) if !names_directory(link) => Ok(RootsMode::Workspace),

@@ -130,8 +130,8 @@ fn a_redirect_port_that_does_not_exist_is_an_error() {
 
 #[test]
 fn a_server_that_is_given_a_folder_is_told_of_no_other() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().display().to_string();
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().display().to_string();
     let roots = |more: Value| {
         let mut entry = json!({"command": "x"});
         entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -142,10 +142,7 @@ fn a_server_that_is_given_a_folder_is_told_of_no_other() {
     assert_eq!(roots(json!({"args": [format!("--root={path}")]})), RootsMode::Disabled);
     assert_eq!(roots(json!({"args": [&path], "roots": true})), RootsMode::Workspace);
     assert_eq!(roots(json!({"roots": false})), RootsMode::Disabled);
-    assert_eq!(
-        roots(json!({"roots": [&path]})),
-        RootsMode::Explicit(vec![folder.path().to_owned()])
-    );
+    assert_eq!(roots(json!({"roots": [&path]})), RootsMode::Explicit(vec![dir.path().to_owned()]));
     assert!(ServerSettings::read(&json!({"command": "x", "roots": ["a"]}), &lookup).is_err());
 }
 

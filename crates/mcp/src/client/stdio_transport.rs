@@ -74,7 +74,7 @@ enum LineEvent {
 }
 
 impl<R: AsyncRead + Unpin, W> StdioTransport<R, W> {
-    pub(crate) fn new(read: R, write: W, tail: Arc<StderrTail>, patience: Duration) -> Self {
+    pub(crate) fn new(read: R, write: W, tail: Arc<StderrTail>, timeout: Duration) -> Self {
         Self {
             reader: BufReader::with_capacity(64 * 1024, read),
             line: Vec::new(),
@@ -82,7 +82,7 @@ impl<R: AsyncRead + Unpin, W> StdioTransport<R, W> {
             discarding: None,
             writer: Arc::new(Mutex::new(Some(write))),
             stderr_tail: tail,
-            probe_timeout: patience,
+            probe_timeout: timeout,
             probe: None,
             abandoned_probe: None,
             late_discover: Arc::default(),
@@ -104,13 +104,13 @@ impl<R: AsyncRead + Unpin, W> StdioTransport<R, W> {
         let end = found.iter().position(|byte| *byte == b'\n');
         let piece = &found[..end.unwrap_or(found.len())];
         let taken = end.map_or(found.len(), |at| at + 1);
-        let outcome = if let Some((tail, is_told)) = &mut self.discarding {
+        let outcome = if let Some((tail, is_reported)) = &mut self.discarding {
             tail.extend_from_slice(&piece[piece.len().saturating_sub(SCAN_WINDOW_BYTES)..]);
             let over = tail.len().saturating_sub(SCAN_WINDOW_BYTES);
             tail.drain(..over);
             match end {
                 None => LineEvent::Partial,
-                Some(_) if *is_told => {
+                Some(_) if *is_reported => {
                     self.discarding = None;
                     LineEvent::Partial
                 }
@@ -285,9 +285,9 @@ where
 pub(crate) fn parse_server_message(text: &[u8]) -> Result<ServerJsonRpcMessage, serde_json::Error> {
     let read = serde_json::from_slice(text).or_else(|error| {
         let lossy = String::from_utf8_lossy(text);
-        let mended = hermes_core::surrogates::replace_lone_surrogates(&lossy);
-        match (&lossy, mended) {
-            (_, Some(mended)) => serde_json::from_str(&mended).map_err(|_| error),
+        let repaired = hermes_core::surrogates::replace_lone_surrogates(&lossy);
+        match (&lossy, repaired) {
+            (_, Some(repaired)) => serde_json::from_str(&repaired).map_err(|_| error),
             (std::borrow::Cow::Owned(lossy), None) => {
                 serde_json::from_str(lossy).map_err(|_| error)
             }

@@ -3,8 +3,8 @@ use rmcp::model::NumberOrString;
 use super::*;
 
 async fn receive(input: &[u8], count: usize) -> Vec<ServerJsonRpcMessage> {
-    let (tail, patience) = (Arc::new(StderrTail::default()), Duration::from_secs(5));
-    let mut pipes = StdioTransport::new(input, tokio::io::sink(), tail, patience);
+    let (tail, timeout) = (Arc::new(StderrTail::default()), Duration::from_secs(5));
+    let mut pipes = StdioTransport::new(input, tokio::io::sink(), tail, timeout);
     let mut messages = Vec::new();
     while let Some(message) = pipes.receive().await {
         messages.push(message);
@@ -84,8 +84,8 @@ async fn a_server_that_says_yes_to_everything_is_an_older_one() {
         "{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{{}}}}\n\
          {{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{newer}}}\n"
     );
-    let (tail, patience) = (Arc::new(StderrTail::default()), Duration::from_secs(5));
-    let mut pipes = StdioTransport::new(input.as_bytes(), tokio::io::sink(), tail, patience);
+    let (tail, timeout) = (Arc::new(StderrTail::default()), Duration::from_secs(5));
+    let mut pipes = StdioTransport::new(input.as_bytes(), tokio::io::sink(), tail, timeout);
     pipes.send(probe(1)).await.unwrap();
     let (id, _) = error_of(&pipes.receive().await.unwrap());
     assert_eq!(id, Some(NumberOrString::Number(1)));

@@ -246,7 +246,7 @@ async fn refused_response(
     let elsewhere = header_text(&answer, LOCATION.as_str());
     let body = read_body(answer, MAX_ERROR_BYTES).await.unwrap_or_default();
     let text = String::from_utf8_lossy(&body);
-    let told = match serde_json::from_slice::<ServerJsonRpcMessage>(&body) {
+    let shown = match serde_json::from_slice::<ServerJsonRpcMessage>(&body) {
         Ok(JsonRpcMessage::Error(error)) => Some(error),
         _ => None,
     };
@@ -254,14 +254,14 @@ async fn refused_response(
     // Servers that do not know the probe reject it in many ways, and often
     // without its request id.
     if probe::is_probe(message) && !had_session && status.is_client_error() && !is_login {
-        let error = match told {
+        let error = match shown {
             Some(error) => error.error,
             None => ErrorData::invalid_request(format!("HTTP {status}"), None),
         };
         let answer = ServerJsonRpcMessage::error(error, request_id(message).cloned());
         return Ok(StreamableHttpPostResponse::Json(answer, None));
     }
-    if let Some(error) = told.filter(|_| !is_login) {
+    if let Some(error) = shown.filter(|_| !is_login) {
         return Ok(StreamableHttpPostResponse::Json(JsonRpcMessage::Error(error), session));
     }
     let said = match elsewhere {

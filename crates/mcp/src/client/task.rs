@@ -33,28 +33,28 @@ impl McpConnection {
     pub(super) async fn poll_task(
         &self,
         task: Task,
-        patience: RequestTimeouts,
+        timeout: RequestTimeouts,
         cx: &ToolContext,
     ) -> Result<CallToolResult, McpRequestError> {
         let began = Instant::now();
         let mut left = CancelTaskOnDrop { peer: self.peer(), task: Some(task.task_id.clone()) };
         let mut now = task;
-        let mut told = None;
+        let mut shown = None;
         let mut answered = HashSet::new();
         let mut failures = 0;
         loop {
-            if now.status_message != told {
-                told = now.status_message.clone();
-                cx.report_progress(None, excerpt(told.as_deref().unwrap_or_default(), 300));
+            if now.status_message != shown {
+                shown = now.status_message.clone();
+                cx.report_progress(None, excerpt(shown.as_deref().unwrap_or_default(), 300));
             }
             let pause = now.poll_interval_ms.map_or(DEFAULT_POLL_INTERVAL, Duration::from_millis);
             let pause = pause.clamp(POLL_INTERVAL_RANGE.0, POLL_INTERVAL_RANGE.1);
             let waited = cx.cancel.run_until_cancelled(tokio::time::sleep(pause)).await;
             waited.ok_or(McpRequestError::Cancelled)?;
-            if began.elapsed() >= patience.total {
-                return Err(McpRequestError::TotalTimeout(patience.total));
+            if began.elapsed() >= timeout.total {
+                return Err(McpRequestError::TotalTimeout(timeout.total));
             }
-            let state = match self.get_task(&now.task_id, patience, cx).await {
+            let state = match self.get_task(&now.task_id, timeout, cx).await {
                 Ok(state) => state,
                 // The task was created earlier, so it runs even if this poll
                 // was not sent.
@@ -74,7 +74,7 @@ impl McpConnection {
             let ended = match payload {
                 TaskPayload::Working => continue,
                 TaskPayload::InputRequired { input_requests } => {
-                    self.update_task(&now.task_id, input_requests, &mut answered, patience, cx)
+                    self.update_task(&now.task_id, input_requests, &mut answered, timeout, cx)
                         .await?;
                     continue;
                 }
@@ -123,20 +123,20 @@ impl McpConnection {
         &self,
         tool: &str,
         arguments: &JsonObject,
-        patience: RequestTimeouts,
+        timeout: RequestTimeouts,
         cx: &ToolContext,
     ) -> Result<CallToolResult, McpRequestError> {
         let params = json!({ "name": tool, "arguments": arguments, "task": {} });
-        let made = self.request(custom_request("tools/call", params), patience, Some(cx)).await?;
+        let made = self.request(custom_request("tools/call", params), timeout, Some(cx)).await?;
         let written = serde_json::to_value(&made).unwrap_or_default();
         let id = written.pointer("/task/taskId").and_then(Value::as_str);
         let id = id.ok_or_else(|| self.unexpected_result(&made))?;
         let mut left = CancelTaskOnDrop { peer: self.peer(), task: Some(id.to_owned()) };
         // The server responds only when the task ends, and is silent until
         // then.
-        let patience = RequestTimeouts { idle: patience.total, ..patience };
+        let timeout = RequestTimeouts { idle: timeout.total, ..timeout };
         let request = custom_request("tasks/result", json!({ "taskId": id }));
-        let result = match self.request(request, patience, Some(cx)).await {
+        let result = match self.request(request, timeout, Some(cx)).await {
             Ok(ServerResult::CallToolResult(result)) => Ok(result),
             Ok(other) => Err(self.unexpected_result(&other)),
             Err(McpRequestError::NotSent(why)) => Err(McpRequestError::Lost(why)),
@@ -150,11 +150,11 @@ impl McpConnection {
     async fn get_task(
         &self,
         task: &str,
-        patience: RequestTimeouts,
+        timeout: RequestTimeouts,
         cx: &ToolContext,
     ) -> Result<GetTaskResult, McpRequestError> {
         let request = ClientRequest::GetTaskRequest(GetTaskRequest::new(GetTaskParams::new(task)));
-        match self.request(request, patience, Some(cx)).await? {
+        match self.request(request, timeout, Some(cx)).await? {
             ServerResult::GetTaskResult(state) => Ok(state),
             other => Err(self.unexpected_result(&other)),
         }
@@ -166,7 +166,7 @@ impl McpConnection {
         task: &str,
         wanted: InputRequests,
         answered: &mut HashSet<String>,
-        patience: RequestTimeouts,
+        timeout: RequestTimeouts,
         cx: &ToolContext,
     ) -> Result<(), McpRequestError> {
         let mut responses = InputResponses::new();
@@ -180,7 +180,7 @@ impl McpConnection {
         }
         let params = UpdateTaskParams::new(task, responses);
         let request = ClientRequest::UpdateTaskRequest(UpdateTaskRequest::new(params));
-        self.request(request, patience, Some(cx)).await.map(drop)
+        self.request(request, timeout, Some(cx)).await.map(drop)
     }
 
     fn task_error(&self, error: Value) -> McpRequestError {

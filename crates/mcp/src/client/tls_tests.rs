@@ -28,7 +28,7 @@ fn what_is_written_in_any_way_is_read() {
 
 #[test]
 fn what_cannot_be_meant_is_told() {
-    for (entry, told) in [
+    for (entry, shown) in [
         (json!({"client_cert": ["/c", "/k"], "client_key": "/k"}), "already"),
         (json!({"client_cert": ["/c", "/k", "pass"]}), "passphrase"),
         (json!({"client_cert": "/c", "client_key_password": "pass"}), "passphrase"),
@@ -37,16 +37,16 @@ fn what_cannot_be_meant_is_told() {
         (json!({"client_key": "/k"}), "needs `client_cert`"),
     ] {
         let problem = read(&entry).unwrap_err();
-        assert!(problem.contains(told), "{entry}: {problem}");
+        assert!(problem.contains(shown), "{entry}: {problem}");
     }
 }
 
 #[test]
 fn a_file_that_cannot_be_used_is_named() {
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("x.pem");
-    let told = |settings: &TlsSettings| {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("x.pem");
+    let shown = |settings: &TlsSettings| {
         let secured = settings.apply(reqwest::Client::builder(), TrustRoots::FileOnly);
         secured.map(drop).unwrap_err().message().to_owned()
     };
@@ -56,9 +56,9 @@ fn a_file_that_cannot_be_used_is_named() {
         TlsSettings { cert: Some(file.clone()), ..usual() },
     ] {
         std::fs::remove_file(&file).ok();
-        assert!(told(&settings).contains("x.pem"));
+        assert!(shown(&settings).contains("x.pem"));
         std::fs::write(&file, "no certificate").unwrap();
-        assert!(told(&settings).contains("x.pem"));
+        assert!(shown(&settings).contains("x.pem"));
     }
 }
 
@@ -73,8 +73,8 @@ fn make(program: &str, args: &[&str]) -> bool {
 #[test]
 fn a_key_that_cannot_be_used_says_why_and_what_helps() {
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name).display().to_string();
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).display().to_string();
     let (cert, key) = (path("c.pem"), path("k.pem"));
     let pair = |cert: &str, key: &str| {
         let kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"];
@@ -113,9 +113,9 @@ fn a_key_that_cannot_be_used_says_why_and_what_helps() {
     if make("ssh-keygen", &["-q", "-t", "ed25519", "-N", "", "-f", &ssh]) {
         cases.push((&cert, &ssh, "OpenSSH", "ssh-keygen"));
     }
-    for (cert, key, told, helps) in cases {
+    for (cert, key, shown, helps) in cases {
         let failed = secure(cert, key).unwrap_err();
-        assert!(failed.message().contains(told), "{told}: {failed:?}");
+        assert!(failed.message().contains(shown), "{shown}: {failed:?}");
         assert!(failed.hint().contains(helps), "{helps}: {failed:?}");
         assert!(!failed.message().contains("builder error"), "{failed:?}");
     }

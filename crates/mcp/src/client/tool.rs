@@ -62,7 +62,7 @@ impl McpTool {
         let shown = &*names::printable_name(server.name(), name);
         // The new description of a changed tool is withheld until it is
         // accepted.
-        let (mut told, held_back) = match standing {
+        let (mut reported, held_back) = match standing {
             PinStatus::Trusted => (describe_tool(server.name(), definition), None),
             PinStatus::Changed { was, difference } => (
                 describe_tool(server.name(), was),
@@ -78,20 +78,20 @@ impl McpTool {
             ),
             PinStatus::Suspicious => {
                 let found = describe_tool(server.name(), definition).findings;
-                let told =
+                let reported =
                     ToolDescription { findings: found, ..withheld_description(server.name()) };
-                let why = suspicious_error(server.name(), shown, &told.findings);
-                (told, Some(why))
+                let why = suspicious_error(server.name(), shown, &reported.findings);
+                (reported, Some(why))
             }
         };
         if let (Some(usable), None) = (usable, &held_back) {
-            told.parameters = usable.clone();
+            reported.parameters = usable.clone();
         }
         let hint = |key: &str| {
             definition.get("annotations").and_then(|it| it.get(key)).and_then(Value::as_bool)
         };
         let looks_only = hint("readOnlyHint") == Some(true);
-        let mut spec = tool_spec(server, name).description(told.description);
+        let mut spec = tool_spec(server, name).description(reported.description);
         // Hints are not trusted: they affect only retries and the order of
         // calls on this server.
         spec.annotations.destructive = !looks_only && hint("destructiveHint").unwrap_or(true);
@@ -102,7 +102,7 @@ impl McpTool {
             server: Arc::clone(server),
             tool: name.to_owned(),
             spec,
-            parameters: told.parameters,
+            parameters: reported.parameters,
             action: RemoteAction::CallTool,
             is_retryable: looks_only || hint("idempotentHint") == Some(true),
             held_back,
@@ -110,7 +110,7 @@ impl McpTool {
                 .get("outputSchema")
                 .cloned()
                 .map(|it| Arc::new(Schema::new(it))),
-            findings: told.findings,
+            findings: reported.findings,
             is_new: false,
         }
     }
@@ -240,12 +240,12 @@ impl McpTool {
         cx: &ToolContext,
     ) -> Result<Result<ToolOutput, ToolError>, McpRequestError> {
         let (server, media) = (self.server.name(), self.server.media());
-        let patience = self.server.request_timeouts();
+        let timeout = self.server.request_timeouts();
         let reader = self.server.resource_reader();
         let reader = reader.as_deref();
         match &self.action {
             RemoteAction::CallTool => {
-                let result = connection.call_tool(&self.tool, arguments, patience, cx).await?;
+                let result = connection.call_tool(&self.tool, arguments, timeout, cx).await?;
                 let shown = names::printable_name(server, &self.tool);
                 let form = self.output_schema.as_deref();
                 let from =
@@ -253,7 +253,7 @@ impl McpTool {
                 Ok(content::tool_output(&from, &result, media))
             }
             RemoteAction::Protocol(extra) => {
-                extra.run(connection, &arguments, patience, cx, media, reader).await
+                extra.run(connection, &arguments, timeout, cx, media, reader).await
             }
         }
     }

@@ -51,7 +51,7 @@ pub(crate) async fn call_tool(
         return run_call(shared, &session, request, &context, &given_up, None).await;
     }
     let (handover, given_up) = (Arc::<TaskLink>::default(), CancellationToken::new());
-    let patience = shared.engine.snapshot().find(&request.name).and_then(|it| it.spec().timeout);
+    let timeout = shared.engine.snapshot().find(&request.name).and_then(|it| it.spec().timeout);
     let ends = context.ct.clone();
     let work = {
         let (shared, handover) = (Arc::clone(shared), Arc::clone(&handover));
@@ -61,7 +61,7 @@ pub(crate) async fn call_tool(
             run_call(&shared, &session, request, &context, &given_up, handover).await
         })
     };
-    task::run_as_task_if_slow(&shared.tasks, handover, work, &ends, given_up, patience).await
+    task::run_as_task_if_slow(&shared.tasks, handover, work, &ends, given_up, timeout).await
 }
 
 async fn run_call(
@@ -211,8 +211,8 @@ async fn wait_for_result(
     let mut running = pin!(shared.engine.call(call, caller));
     let mut questions = FuturesUnordered::new();
     let given_up = client.cancelled;
-    let (signs, told) = mpsc::channel(PROGRESS_QUEUE);
-    let mut telling = pin!(forward_progress(&client, told));
+    let (signs, shown) = mpsc::channel(PROGRESS_QUEUE);
+    let mut telling = pin!(forward_progress(&client, shown));
     // Dropped if the client does not keep up.
     let sign = |sign| drop(signs.try_send(sign));
     let mut beats = tokio::time::interval_at(

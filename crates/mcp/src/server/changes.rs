@@ -74,7 +74,7 @@ impl ServerShared {
         let seen =
             || (self.engine.snapshot().generation(), self.engine.toolsets(), self.selection());
         let mut before = seen();
-        let mut told = None;
+        let mut shown = None;
         let mut offered = None;
         let mut ticks = tokio::time::interval(WATCH_INTERVAL);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -90,20 +90,20 @@ impl ServerShared {
             }
             before = now;
             // No client has a list that could be outdated.
-            let Some(known) = told.as_ref().or_else(|| self.catalogue.first_definitions()) else {
+            let Some(known) = shown.as_ref().or_else(|| self.catalogue.first_definitions()) else {
                 continue;
             };
             let Ok(listing) = self.listing().await else { continue };
             if *known != listing.definitions.json {
-                told = Some(Arc::clone(&listing.definitions.json));
+                shown = Some(Arc::clone(&listing.definitions.json));
                 self.changes.tools.send_modify(|count| *count += 1);
             }
         }
     }
 
-    async fn watch_skills(&self, told: &mut Option<Arc<SkillListing>>) {
+    async fn watch_skills(&self, shown: &mut Option<Arc<SkillListing>>) {
         let Some(skills) = &self.settings.skills else { return };
-        let Some(known) = told.clone().or_else(|| skills.first_listing().cloned()) else { return };
+        let Some(known) = shown.clone().or_else(|| skills.first_listing().cloned()) else { return };
         let (skills, caller) = (Arc::clone(skills), self.caller(self.common_session()));
         let looked = tokio::task::spawn_blocking(move || skills.current_listing(&caller)).await;
         let Ok(offer) = looked else { return };
@@ -113,6 +113,6 @@ impl ServerShared {
         if offer.resources != known.resources {
             self.changes.resources.send_modify(|count| *count += 1);
         }
-        *told = Some(offer);
+        *shown = Some(offer);
     }
 }

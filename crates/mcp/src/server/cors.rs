@@ -47,16 +47,16 @@ pub(crate) fn is_preflight(method: &Method, headers: &HeaderMap) -> bool {
 /// Builds the reply to an allowed preflight.
 pub(crate) fn preflight_reply(headers: &HeaderMap) -> HttpReply {
     let mut reply = text_reply(StatusCode::NO_CONTENT, "");
-    let told = reply.headers_mut();
-    told.insert(ACCESS_CONTROL_ALLOW_METHODS, ALLOWED_METHODS);
-    told.insert(ACCESS_CONTROL_MAX_AGE, MAX_AGE);
+    let shown = reply.headers_mut();
+    shown.insert(ACCESS_CONTROL_ALLOW_METHODS, ALLOWED_METHODS);
+    shown.insert(ACCESS_CONTROL_MAX_AGE, MAX_AGE);
     let allowed = HeaderValue::try_from(allowed_headers(headers));
-    told.insert(
+    shown.insert(
         ACCESS_CONTROL_ALLOW_HEADERS,
         allowed.unwrap_or_else(|_| HeaderValue::from_static(ALLOWED_HEADERS)),
     );
     if headers.contains_key(PRIVATE_NETWORK_REQUEST) {
-        told.insert(PRIVATE_NETWORK_ALLOW, HeaderValue::from_static("true"));
+        shown.insert(PRIVATE_NETWORK_ALLOW, HeaderValue::from_static("true"));
     }
     reply
 }
@@ -76,8 +76,8 @@ fn allowed_headers(headers: &HeaderMap) -> String {
 
 /// Lets pages of this origin read a reply.
 pub(crate) fn allow_origin(reply: &mut HttpReply, origin: HeaderValue) {
-    let told = reply.headers_mut();
-    told.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-    told.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED_HEADERS);
-    told.append(VARY, HeaderValue::from_static("Origin"));
+    let shown = reply.headers_mut();
+    shown.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    shown.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED_HEADERS);
+    shown.append(VARY, HeaderValue::from_static("Origin"));
 }

@@ -185,13 +185,13 @@ impl ServerHandler for McpServerHandler {
                 () = self.shared.clients_gone.cancelled() => return Ok(()),
                 changed = news.next() => changed,
             };
-            let told = match changed {
+            let shown = match changed {
                 None => return Ok(()),
                 Some(ChangedList::Tools) => sink.notify_tool_list_changed().await,
                 Some(ChangedList::Prompts) => sink.notify_prompt_list_changed().await,
                 Some(ChangedList::Resources) => sink.notify_resource_list_changed().await,
             };
-            match told {
+            match shown {
                 Ok(()) | Err(SubscriptionSendError::NotificationNotAccepted(_)) => {}
                 Err(_) => return Ok(()),
             }
@@ -203,12 +203,12 @@ impl ServerHandler for McpServerHandler {
         let mut news = self.shared.changes.subscribe();
         let stop = self.shared.clients_gone.clone();
         while let Some(Some(changed)) = stop.run_until_cancelled(news.next()).await {
-            let told = match changed {
+            let shown = match changed {
                 ChangedList::Tools => context.peer.notify_tool_list_changed().await,
                 ChangedList::Prompts => context.peer.notify_prompt_list_changed().await,
                 ChangedList::Resources => context.peer.notify_resource_list_changed().await,
             };
-            if told.is_err() {
+            if shown.is_err() {
                 return;
             }
         }

@@ -11,9 +11,9 @@ fn refused(text: &[u8]) -> Value {
 #[test]
 fn what_is_not_json_is_told_so_with_no_id() {
     for text in [&b"hello"[..], b"{\"jsonrpc\":\"2.0\",", b"{\"a\":\"\xff\"}", b"{} {}", b"\0"] {
-        let told = refused(text);
-        assert_eq!(told["error"]["code"], -32700, "{told}");
-        assert!(told.get("id").is_some_and(Value::is_null), "{told}");
+        let shown = refused(text);
+        assert_eq!(shown["error"]["code"], -32700, "{shown}");
+        assert!(shown.get("id").is_some_and(Value::is_null), "{shown}");
     }
 }
 
@@ -38,9 +38,9 @@ fn what_is_json_and_no_message_is_told_so_with_its_id() {
         (r#"{"jsonrpc":"2.0","id":6}"#, json!(6)),
         (&deep, json!(7)),
     ] {
-        let told = refused(text.as_bytes());
-        assert_eq!(told["error"]["code"], -32600, "{text}: {told}");
-        assert_eq!(told["id"], id, "{text}: {told}");
+        let shown = refused(text.as_bytes());
+        assert_eq!(shown["error"]["code"], -32600, "{text}: {shown}");
+        assert_eq!(shown["id"], id, "{text}: {shown}");
     }
 }
 
@@ -86,8 +86,8 @@ fn a_call_keeps_all_that_comes_with_it() {
 
 #[test]
 fn wrong_parameters_are_explained() {
-    let told = explain_params("tools/call", Some(&json!({"name": 5})));
-    assert!(told.contains("tools/call") && told.contains("string"), "{told}");
+    let shown = explain_params("tools/call", Some(&json!({"name": 5})));
+    assert!(shown.contains("tools/call") && shown.contains("string"), "{shown}");
     assert!(explain_params("tools/call", None).contains("none"));
     let is = |name, is_newer| is_known_method(name, is_newer, true);
     assert!(is("tools/call", true) && !is("tools/fly", true));
@@ -105,8 +105,8 @@ fn wrong_parameters_are_explained() {
         ("initialize", json!({"protocolVersion": 5, "capabilities": {}}), "protocolVersion"),
         ("resources/read", json!([1]), "object"),
     ] {
-        let told = explain_params(method, Some(&params));
-        assert!(told.contains(field), "{method} {params}: {told}");
+        let shown = explain_params(method, Some(&params));
+        assert!(shown.contains(field), "{method} {params}: {shown}");
     }
 }
 

@@ -17,7 +17,7 @@ fn report(fraction: Option<f64>, message: &str) -> ProgressUpdate {
 fn fractions_count_to_a_hundred_and_only_grow() {
     let (signs, start) = (signs(), Instant::now());
     let said = [Some(0.0), Some(0.5), Some(0.4), None, Some(1.0)];
-    let told: Vec<_> = said
+    let shown: Vec<_> = said
         .iter()
         .zip(1..)
         .map(|(fraction, at)| {
@@ -26,16 +26,16 @@ fn fractions_count_to_a_hundred_and_only_grow() {
                 .unwrap()
         })
         .collect();
-    assert_eq!(told[1].progress, 50.0);
-    assert!(told.windows(2).all(|pair| pair[0].progress < pair[1].progress), "{told:?}");
-    assert!(told.iter().all(|sign| sign.total == Some(100.0)), "{told:?}");
-    assert_eq!(told[4].progress, 100.0);
+    assert_eq!(shown[1].progress, 50.0);
+    assert!(shown.windows(2).all(|pair| pair[0].progress < pair[1].progress), "{shown:?}");
+    assert!(shown.iter().all(|sign| sign.total == Some(100.0)), "{shown:?}");
+    assert_eq!(shown[4].progress, 100.0);
 }
 
 #[test]
 fn what_goes_on_past_its_end_has_no_known_end() {
     let (signs, start) = (signs(), Instant::now());
-    let told: Vec<_> = [Some(1.0), Some(1.0), None]
+    let shown: Vec<_> = [Some(1.0), Some(1.0), None]
         .iter()
         .zip(1..)
         .map(|(fraction, at)| {
@@ -44,20 +44,20 @@ fn what_goes_on_past_its_end_has_no_known_end() {
                 .unwrap()
         })
         .collect();
-    assert_eq!((told[0].progress, told[0].total), (100.0, Some(100.0)));
-    assert!(told.windows(2).all(|pair| pair[0].progress < pair[1].progress), "{told:?}");
-    assert!(told.iter().skip(1).all(|sign| sign.total.is_none()), "{told:?}");
+    assert_eq!((shown[0].progress, shown[0].total), (100.0, Some(100.0)));
+    assert!(shown.windows(2).all(|pair| pair[0].progress < pair[1].progress), "{shown:?}");
+    assert!(shown.iter().skip(1).all(|sign| sign.total.is_none()), "{shown:?}");
 }
 
 #[test]
 fn signs_without_a_fraction_are_counted() {
     let (signs, start) = (signs(), Instant::now());
     for count in 0..3_u32 {
-        let told = signs
+        let shown = signs
             .notification(&report(None, "still"), true, start + MIN_NOTIFY_INTERVAL * (count + 1))
             .unwrap();
-        assert_eq!(told.progress, f64::from(count));
-        assert_eq!(told.total, None);
+        assert_eq!(shown.progress, f64::from(count));
+        assert_eq!(shown.total, None);
     }
 }
 
@@ -72,9 +72,9 @@ fn too_many_are_left_out_but_not_the_last() {
 #[test]
 fn calls_inside_the_call_do_not_count_as_its_progress() {
     let signs = signs();
-    let told = signs.notification(&report(Some(0.9), "inner"), false, Instant::now()).unwrap();
-    assert_eq!((told.progress, told.total), (0.0, None));
-    assert_eq!(told.message.as_deref(), Some("inner"));
+    let shown = signs.notification(&report(Some(0.9), "inner"), false, Instant::now()).unwrap();
+    assert_eq!((shown.progress, shown.total), (0.0, None));
+    assert_eq!(shown.message.as_deref(), Some("inner"));
 }
 
 #[test]
@@ -88,6 +88,6 @@ fn a_call_that_says_nothing_is_said_to_run_still() {
             .is_some()
     );
     assert!(signs.heartbeat(start + HEARTBEAT_INTERVAL * 2 + HEARTBEAT_INTERVAL / 2).is_none());
-    let told = signs.heartbeat(start + HEARTBEAT_INTERVAL * 3).unwrap();
-    assert!(told.progress > 50.0 && told.message.is_none(), "{told:?}");
+    let shown = signs.heartbeat(start + HEARTBEAT_INTERVAL * 3).unwrap();
+    assert!(shown.progress > 50.0 && shown.message.is_none(), "{shown:?}");
 }

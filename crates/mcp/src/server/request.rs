@@ -105,8 +105,8 @@ where
         reply
     };
     let bound = most.saturating_mul(OVERSIZE_READ_FACTOR);
-    let told = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
-    if told.is_some_and(|told: usize| told > bound) {
+    let shown = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    if shown.is_some_and(|shown: usize| shown > bound) {
         return Err(too_large());
     }
     let mut body = body;

@@ -18,6 +18,6 @@ fn a_seal_that_was_changed_is_refused() {
     for forged in [String::new(), "rs1.a.b".to_owned(), sealed.replace('.', ","), sealed + "A"] {
         assert!(replies.redeem(&forged, b"x").is_err(), "{forged}");
     }
-    let stranger = RequestStates::new().unwrap().seal(b"x").unwrap();
-    assert!(replies.redeem(&stranger, b"x").is_err());
+    let outsider = RequestStates::new().unwrap().seal(b"x").unwrap();
+    assert!(replies.redeem(&outsider, b"x").is_err());
 }

@@ -91,7 +91,7 @@ pub(crate) async fn run_as_task_if_slow(
     mut work: CallFuture,
     request: &CancellationToken,
     given_up: CancellationToken,
-    patience: Option<Duration>,
+    timeout: Option<Duration>,
 ) -> Result<CallToolResponse, ErrorData> {
     loop {
         tokio::select! {
@@ -107,7 +107,7 @@ pub(crate) async fn run_as_task_if_slow(
         }
     }
     let kept = u64::try_from(
-        patience.unwrap_or(DEFAULT_TOOL_TIMEOUT).saturating_add(EXTRA_TTL).min(MAX_TTL).as_millis(),
+        timeout.unwrap_or(DEFAULT_TOOL_TIMEOUT).saturating_add(EXTRA_TTL).min(MAX_TTL).as_millis(),
     );
     let options = TaskOptions::new().with_ttl_ms(kept.ok()).with_poll_interval_ms(POLL_INTERVAL_MS);
     let task = tasks.spawn(options, |task| {

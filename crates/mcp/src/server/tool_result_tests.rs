@@ -35,29 +35,29 @@ async fn what_is_promised_is_kept_whatever_a_hook_made_of_the_answer() {
         assert_eq!(shown.structured_content, Some(kept));
     }
     let failed = ToolResult::error("1", "x", &ToolError::invalid("no"), EffectDisposition::NotRun);
-    let told = render(failed, true, Some(&schema)).await.unwrap();
-    assert_eq!((told.is_error, told.structured_content), (Some(true), None));
+    let reported = render(failed, true, Some(&schema)).await.unwrap();
+    assert_eq!((reported.is_error, reported.structured_content), (Some(true), None));
 }
 
 #[tokio::test]
 async fn errors_are_for_the_model_but_unknown_tools_are_not() {
     let error = ToolError::not_found("No such file");
     let missing = ToolResult::error("1", "read_file", &error, EffectDisposition::NotRun);
-    let told = render(missing.clone(), true, None).await.unwrap();
-    assert_eq!(told.is_error, Some(true));
-    assert!(told.content[0].as_text().unwrap().text.contains("No such file"));
+    let shown = render(missing.clone(), true, None).await.unwrap();
+    assert_eq!(shown.is_error, Some(true));
+    assert!(shown.content[0].as_text().unwrap().text.contains("No such file"));
     let refused = render(missing, false, None).await.unwrap_err();
     assert_eq!((refused.code.0, &*refused.message), (-32602, "No such file"));
 }
 
 #[tokio::test]
 async fn pictures_are_sent_and_other_files_are_named() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("dot.png");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("dot.png");
     std::fs::write(&path, b"png").unwrap();
     let attach =
         |media_type: &str| Attachment { media_type: media_type.into(), path: path.clone() };
-    let gone = Attachment { media_type: "image/png".into(), path: folder.path().join("gone") };
+    let gone = Attachment { media_type: "image/png".into(), path: dir.path().join("gone") };
     let attachments = vec![attach("image/png"), attach("audio/wav"), attach("text/csv"), gone];
     let shown = render(ToolResult { attachments, ..done(json!("see")) }, true, None).await.unwrap();
     assert_eq!(shown.content[1].as_image().unwrap().data, "cG5n");

@@ -165,16 +165,16 @@ impl ApprovalUnit {
     pub fn widened(mut self, places: &PathVariables) -> Self {
         let known = [&places.home, &places.workspace].into_iter().flatten();
         let known: Vec<&PathBuf> = known.chain([&places.hermes]).chain(&places.temp).collect();
-        let is_of_everything = |folder: &Path| {
-            folder.components().count() <= 3 || known.iter().any(|place| place.starts_with(folder))
+        let is_of_everything = |dir: &Path| {
+            dir.components().count() <= 3 || known.iter().any(|place| place.starts_with(dir))
         };
         if self.category.is_none() && self.command.is_none() {
             for tree in &mut self.trees {
-                if let Some(folder) = tree.parent()
+                if let Some(dir) = tree.parent()
                     && !tree.is_dir()
-                    && !is_of_everything(folder)
+                    && !is_of_everything(dir)
                 {
-                    *tree = folder.to_path_buf();
+                    *tree = dir.to_path_buf();
                 }
             }
         }

@@ -31,8 +31,8 @@ fn a_rule_that_lasts_is_for_the_folder_and_no_more() {
     let root = tempfile::tempdir().unwrap();
     let root = root.path().canonicalize().unwrap().join("deep/enough");
     let places = places(&root);
-    for folder in ["me/notes", "dev/projects/ws", "temp", "other"] {
-        std::fs::create_dir_all(root.join(folder)).unwrap();
+    for dir in ["me/notes", "dev/projects/ws", "temp", "other"] {
+        std::fs::create_dir_all(root.join(dir)).unwrap();
     }
     let widened = |path: PathBuf| {
         let effect = Effect::path(Scope::FILE_WRITE, &path);
@@ -166,9 +166,9 @@ proptest! {
 
 #[test]
 fn what_is_agreed_to_in_one_repository_is_not_for_another() {
-    let at = |folder: &str| {
+    let at = |dir: &str| {
         let command = "git reset --hard HEAD~1";
-        let analysis = hermes_shell::analyze(command, &WorkingDir::new(folder, None));
+        let analysis = hermes_shell::analyze(command, &WorkingDir::new(dir, None));
         let leaf = analysis.leaves.first();
         ApprovalUnit::from_leaf(&Scope::TERMINAL_EXECUTE, Some("git-history-loss"), leaf, command)
     };

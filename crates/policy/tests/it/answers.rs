@@ -239,9 +239,9 @@ fn those_who_are_told_of_a_command_are_told_what_it_does() {
     ];
     assert_eq!(implied, wanted);
     let token = p.issue_ticket(&world.proposal(&effects, &at), "why").unwrap();
-    let told = p.tickets().list().into_iter().find(|ticket| ticket.token == token).unwrap();
+    let shown = p.tickets().list().into_iter().find(|ticket| ticket.token == token).unwrap();
     let write = format!("file:write {}", world.path("out/y").display());
-    assert!(told.effects.contains(&write), "{:?}", told.effects);
+    assert!(shown.effects.contains(&write), "{:?}", shown.effects);
 }
 
 #[test]

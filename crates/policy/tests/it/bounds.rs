@@ -330,13 +330,13 @@ fn of_our_own_home_children_see_what_is_no_secret() {
     }
     let default = "profiles: {p: {extends: default}}";
     let held = confined(&world, default, "make");
-    let ours = held.partial_dirs.iter().find(|it| it.folder == world.path("hermes"));
+    let ours = held.partial_dirs.iter().find(|it| it.dir == world.path("hermes"));
     let home = ours.unwrap_or_else(|| panic!("{:?}", held.partial_dirs));
     let open = ["config.yaml", "hermes_permissions.yaml", "skills"];
     assert_eq!(home.open, open.map(|name| world.path(&format!("hermes/{name}"))));
     let open = "profiles: {p: {extends: default, sensitive_paths: ['${hermes}/**']}}";
     let held = confined(&world, open, "make");
-    assert!(!held.partial_dirs.iter().any(|it| it.folder == world.path("hermes")));
+    assert!(!held.partial_dirs.iter().any(|it| it.dir == world.path("hermes")));
 }
 
 #[test]

@@ -91,15 +91,15 @@ fn nothing_dangerous_runs_and_next_to_nothing_harmless_is_asked_about() {
         };
         let why =
             exam.decisive_finding().map(|f| format!("{:?}", f.origin.as_ref().map(|o| &o.rule)));
-        let told =
+        let shown =
             format!("{} {} is {}: {} {why:?}", case.class, case.verdict, got.name(), case.command);
         if case.verdict == "allow" {
             harmless += 1;
             if !right {
-                bothered.push(told);
+                bothered.push(shown);
             }
         } else if !right {
-            wrong.push(told);
+            wrong.push(shown);
         }
     }
     eprintln!("{} of {harmless} harmless commands are asked about", bothered.len());

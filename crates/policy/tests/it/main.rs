@@ -36,10 +36,10 @@ impl World {
     fn new() -> Self {
         // What is in the temporary folder may be written, so this must not be.
         let usual = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        let folder = if usual.starts_with("/tmp") { Path::new("/var/tmp") } else { usual };
-        let root = tempfile::tempdir_in(folder).unwrap();
-        for folder in ["ws/src", "home/.ssh", "hermes", "out"] {
-            std::fs::create_dir_all(root.path().join(folder)).unwrap();
+        let dir = if usual.starts_with("/tmp") { Path::new("/var/tmp") } else { usual };
+        let root = tempfile::tempdir_in(dir).unwrap();
+        for dir in ["ws/src", "home/.ssh", "hermes", "out"] {
+            std::fs::create_dir_all(root.path().join(dir)).unwrap();
         }
         let session = Session::new("test", Arc::new(MemorySessionStore::default()));
         Self { root, session }

@@ -303,11 +303,11 @@ fn a_reason_is_for_a_person() {
         .with("profiles: {p: {allow: ['*'], restrictions: {file:write: {denied_paths: [x]}}}}", "p")
         .unwrap();
     let at = world.at();
-    let told = |effect: Effect| match p.judge(&world.proposal(&[effect], &at)).verdict {
+    let shown = |effect: Effect| match p.judge(&world.proposal(&[effect], &at)).verdict {
         Verdict::Deny { reason, rule } | Verdict::Ask { reason, rule } => (reason, rule),
         Verdict::Allow => panic!("allowed"),
     };
-    let (reason, rule) = told(Effect::any(Scope::FILE_WRITE));
+    let (reason, rule) = shown(Effect::any(Scope::FILE_WRITE));
     assert_eq!(
         reason,
         "file:write of a target that is only known when it runs is denied in profile p"

@@ -351,8 +351,8 @@ fn a_second_path_by_a_mount_is_protected_as_the_first() {
     }
     let ran = std::process::Command::new("unshare").arg("-rm").arg(own).args(within).output();
     let ran = ran.unwrap();
-    let told = String::from_utf8_lossy(&ran.stdout);
-    assert!(ran.status.success() && told.contains("1 passed"), "{told}");
+    let shown = String::from_utf8_lossy(&ran.stdout);
+    assert!(ran.status.success() && shown.contains("1 passed"), "{shown}");
 }
 
 #[test]
@@ -360,16 +360,16 @@ fn a_second_path_by_a_mount_is_protected_as_the_first() {
 fn mounted_twice() {
     let world = World::new();
     let key = world.put("home/.aws/credentials", "key");
-    let (folder, file) = (world.path("ws/other"), world.put("ws/notes.txt", ""));
-    std::fs::create_dir(&folder).unwrap();
+    let (dir, file) = (world.path("ws/other"), world.put("ws/notes.txt", ""));
+    std::fs::create_dir(&dir).unwrap();
     let bind = |from: &Path, to: &Path| {
         let mut mount = std::process::Command::new("mount");
         assert!(mount.arg("--bind").args([from, to]).status().unwrap().success());
     };
-    bind(&world.path("home/.aws"), &folder);
+    bind(&world.path("home/.aws"), &dir);
     bind(&key, &file);
     let p = world.builtin("default");
-    for place in [folder.join("credentials"), file.clone()] {
+    for place in [dir.join("credentials"), file.clone()] {
         for scope in [Scope::FILE_READ, Scope::FILE_WRITE] {
             assert_eq!(world.touches(&p, scope, &place), PolicyAnswer::Deny, "{}", place.display());
         }
@@ -380,5 +380,5 @@ fn mounted_twice() {
     let resource = hermes_core::Resource::Command("make".to_owned());
     let effects = [Effect { scope: Scope::TERMINAL_EXECUTE, resource }];
     let held = p.consider(&world.proposal(&effects, &world.at())).1.unwrap();
-    assert!(held.hidden.contains(&folder), "{:?}", held.hidden);
+    assert!(held.hidden.contains(&dir), "{:?}", held.hidden);
 }

@@ -114,8 +114,8 @@ fn a_slip_is_an_error_with_its_line_and_a_way_out() {
         let error = world.with(yaml, "default").unwrap_err();
         let place = error.place.clone().unwrap_or_else(|| panic!("no place: {error}"));
         assert_eq!(place.line, line, "{error}");
-        let told = format!("{error} {}", error.hint.clone().unwrap_or_default());
-        assert!(told.contains(hint), "{told}");
+        let shown = format!("{error} {}", error.hint.clone().unwrap_or_default());
+        assert!(shown.contains(hint), "{shown}");
     }
     // Not YAML at all.
     assert!(world.with("profiles: [\n", "default").is_err());
@@ -259,11 +259,11 @@ fn a_pattern_that_would_mean_nothing_or_everything_is_refused() {
     assert!(denied("$HOME/x").contains("variables are not expanded"));
     assert!(denied("!/srv/x").contains("turned around"));
     for all in ["**", "/**", "*", "**/.env"] {
-        let told = refused(&format!("    sensitive_paths: [\"{all}\"]\n"));
-        assert!(told.contains("lay every secret open"), "{told}");
+        let shown = refused(&format!("    sensitive_paths: [\"{all}\"]\n"));
+        assert!(shown.contains("lay every secret open"), "{shown}");
     }
-    let told = refused("    extends: full_develper\n");
-    assert!(told.contains("did you mean 'full_developer'"), "{told}");
+    let shown = refused("    extends: full_develper\n");
+    assert!(shown.contains("did you mean 'full_developer'"), "{shown}");
 }
 
 #[test]
@@ -337,15 +337,15 @@ fn the_rules_of_a_project_mean_its_folder_wherever_somebody_works() {
     let project = world.put("ws/.hermes/hermes_permissions.yaml", rules);
     let secret = world.put("ws/priv/x", "");
     let own = world.put("hermes/hermes_permissions.yaml", "");
-    for folder in ["ws", "ws/src"] {
+    for dir in ["ws", "ws/src"] {
         let places =
-            hermes_policy::PathVariables { workspace: Some(world.path(folder)), ..world.places() };
+            hermes_policy::PathVariables { workspace: Some(world.path(dir)), ..world.places() };
         let sources = hermes_policy::PolicySources::load(&own, Some(&project), places).unwrap();
         let saved = hermes_policy::SavedRules::load(world.path("hermes/none.json")).unwrap();
         let tickets = hermes_policy::TicketStore::new(world.path("hermes/none"));
         let settings = hermes_policy::EnforcementSettings::default();
         let p = sources.permissions("default", settings, saved, tickets).unwrap();
-        assert_eq!(world.touches(&p, Scope::FILE_READ, &secret), PolicyAnswer::Deny, "{folder}");
+        assert_eq!(world.touches(&p, Scope::FILE_READ, &secret), PolicyAnswer::Deny, "{dir}");
     }
     std::fs::remove_file(&project).unwrap();
     std::os::unix::fs::symlink("nowhere", &project).unwrap();

@@ -85,14 +85,14 @@ fn git_keeps_its_own_books_and_its_hooks_stay() {
 #[test]
 fn settings_are_open_to_git_alone() {
     let world = world();
-    let strangers = [
+    let outsiders = [
         "git config user.name me; python3 evil.py",
         "git checkout -b x && npm install",
         "git branch -d x; ./run.sh",
         "git submodule update --init && make",
         "false && git config user.name me; python3 evil.py",
     ];
-    for text in strangers {
+    for text in outsiders {
         let held = held(&world, DEFAULT, command(text));
         assert!(closes(&held.read_only, &world, "ws/.git/config"), "{text}");
         assert!(!closes(&held.read_only, &world, "ws/.git/index"), "{text}");

@@ -11,8 +11,8 @@ fn run(script: ShellScript) -> Effect {
     Effect { scope: Scope::TERMINAL_EXECUTE, resource: Resource::Script(Box::new(script)) }
 }
 
-fn there(folder: impl Into<std::path::PathBuf>, text: &str) -> Effect {
-    run(ShellScript { text: text.into(), cwd: Some(folder.into()), ..ShellScript::default() })
+fn there(dir: impl Into<std::path::PathBuf>, text: &str) -> Effect {
+    run(ShellScript { text: text.into(), cwd: Some(dir.into()), ..ShellScript::default() })
 }
 
 fn reading(text: &str, input: &str) -> Effect {
@@ -44,8 +44,8 @@ fn a_command_is_judged_in_the_folder_it_runs_in() {
     let yaml = "profiles:\n  own:\n    extends: default\n    approval_required:\n      \
                 - {scope: file:write, paths: [\"migrations/**\"]}\n";
     let p = world.with(yaml, "own").unwrap();
-    let folder = world.path("ws/migrations");
-    assert_eq!(judged(&world, &p, there(folder, "echo x > a.sql")), PolicyAnswer::Ask);
+    let dir = world.path("ws/migrations");
+    assert_eq!(judged(&world, &p, there(dir, "echo x > a.sql")), PolicyAnswer::Ask);
 }
 
 #[test]
@@ -53,8 +53,8 @@ fn always_in_one_folder_says_nothing_of_another() {
     let world = World::new();
     let at = world.at();
     let p = world.builtin("default");
-    for folder in ["ws/build", "ws/other/build"] {
-        std::fs::create_dir_all(world.path(folder)).unwrap();
+    for dir in ["ws/build", "ws/other/build"] {
+        std::fs::create_dir_all(world.path(dir)).unwrap();
     }
     let here = [there(world.path("ws"), "rm -rf build")];
     p.remember_approval(&world.proposal(&here, &at), ApprovalScope::Always).unwrap();

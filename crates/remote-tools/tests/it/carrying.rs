@@ -14,10 +14,10 @@ async fn it_is_put_there_once_and_then_started_at_once() {
     assert!(listed["error"].is_null(), "{listed}");
     // A look, the parcel, the start.
     assert_eq!(world.backend.starts(), 3);
-    world.hands.close().await;
+    world.tool_host.close().await;
     world.call("directory_list", json!({"path": "."})).await;
     assert_eq!(world.backend.starts(), 4, "it was there");
-    world.hands.close().await;
+    world.tool_host.close().await;
 
     let cache = world.root().join("home/.cache/hermes");
     let kept: Vec<_> = fs::read_dir(&cache).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -35,7 +35,7 @@ async fn without_a_cache_folder_it_goes_among_temporary_files() {
     let tmp = fs::read_dir(world.root().join("home/tmp")).unwrap();
     let names: Vec<_> = tmp.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
     assert!(names.len() == 1 && names[0].starts_with("hermes-"), "{names:?}");
-    world.hands.close().await;
+    world.tool_host.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -53,7 +53,7 @@ async fn without_tar_it_goes_file_by_file() {
     });
     let listed = world.call("directory_list", json!({"path": "."})).await;
     assert!(listed["error"].is_null(), "{listed}");
-    world.hands.close().await;
+    world.tool_host.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -52,7 +52,7 @@ async fn a_reading_call_is_made_again_after_the_server_was_killed() {
     let watched = watching.await.unwrap();
     assert!(watched["error"].is_null(), "{watched}");
     assert_eq!(world.backend.starts(), begun + 1);
-    world.hands.close().await;
+    world.tool_host.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -61,8 +61,8 @@ async fn a_changing_call_is_not_made_again() {
     world.write("a.txt", "here\n");
     world.call("read_file", json!({"path": "a.txt"})).await;
     // It cannot finish: the folder is held by somebody else.
-    let folder = fs::File::open(world.work()).unwrap();
-    rustix::fs::flock(&folder, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let dir = fs::File::open(world.work()).unwrap();
+    rustix::fs::flock(&dir, rustix::fs::FlockOperation::LockExclusive).unwrap();
     let writing = {
         let world = Arc::clone(&world);
         tokio::spawn(async move {
@@ -72,12 +72,12 @@ async fn a_changing_call_is_not_made_again() {
     until_open(world.server_pid(), &world.work().to_string_lossy()).await;
     kill(world.server_pid());
     let wrote = writing.await.unwrap();
-    drop(folder);
+    drop(dir);
     assert!(wrote["error"].as_str().unwrap().contains("not known whether"), "{wrote}");
     assert!(!world.work().join("b.txt").exists());
     let next = world.call("write_file", json!({"path": "b.txt", "content": "y\n"})).await;
     assert!(next["error"].is_null(), "the next call works: {next}");
-    world.hands.close().await;
+    world.tool_host.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -87,7 +87,7 @@ async fn it_ends_when_it_is_closed_or_forgotten() {
     assert!(listed["error"].is_null(), "{listed}");
     let first = world.server_pid();
     assert!(is_running(first), "{:?}", fs::read_to_string(format!("/proc/{first}/stat")));
-    world.hands.close().await;
+    world.tool_host.close().await;
     assert!(!is_running(first));
     world.call("directory_list", json!({"path": "."})).await;
     let second = world.server_pid();
@@ -119,5 +119,5 @@ async fn a_server_that_falls_silent_is_given_up() {
     while is_running(stopped) {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    world.hands.close().await;
+    world.tool_host.close().await;
 }

@@ -167,25 +167,25 @@ impl BoundCall for Doing {
 }
 
 struct Room {
-    hands: Arc<RemoteToolHost>,
-    folder: TempDir,
+    tool_host: Arc<RemoteToolHost>,
+    dir: TempDir,
 }
 
 impl Room {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let executable = folder.path().join("program");
+        let dir = tempfile::tempdir().unwrap();
+        let executable = dir.path().join("program");
         fs::write(&executable, "never started").unwrap();
         let settings = RemoteHostSettings { executable, ..RemoteHostSettings::default() };
-        Self { hands: RemoteToolHost::new(Arc::new(Inside), settings), folder }
+        Self { tool_host: RemoteToolHost::new(Arc::new(Inside), settings), dir }
     }
 
     fn tool(&self) -> Arc<dyn DynTool> {
-        remote_tool(Arc::new(Odd::new()), Arc::clone(&self.hands))
+        remote_tool(Arc::new(Odd::new()), Arc::clone(&self.tool_host))
     }
 
     fn context(&self) -> ToolContext {
-        ToolContext { tool: "odd".into(), ..ToolContext::bare(self.folder.path()) }
+        ToolContext { tool: "odd".into(), ..ToolContext::bare(self.dir.path()) }
     }
 
     async fn call(&self, cx: ToolContext, arguments: Value) -> Result<ToolOutput, ToolError> {
@@ -215,7 +215,7 @@ async fn progress_is_heard_before_the_answer() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_comes_with_an_answer_is_brought_here() {
     let room = Room::new();
-    let there = room.folder.path().join("there.png");
+    let there = room.dir.path().join("there.png");
     fs::write(&there, b"\x89PNG\0\xff").unwrap();
     let output = room.call(room.context(), json!({"do": "attach", "path": there})).await.unwrap();
     let attached = &output.attachments[0];
@@ -271,10 +271,10 @@ async fn deadline_bounds_and_session_are_known_there() {
     };
     for count in 1..=2 {
         let output = room.call(cx.clone(), json!({"do": "tell"})).await.unwrap();
-        let told: Value = serde_json::from_str(output.content()).unwrap();
+        let shown: Value = serde_json::from_str(output.content()).unwrap();
         let context = json!({"generation": 3});
         let wanted = json!({"in_time": true, "lines": 7, "context": context, "count": count});
-        assert_eq!(told, wanted);
+        assert_eq!(shown, wanted);
     }
 }
 
@@ -311,16 +311,16 @@ impl CheckpointHooks for Keeper {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn files_of_the_same_name_here_are_not_kept_for_it() {
     let room = Room::new();
-    fs::write(room.folder.path().join("same"), "here").unwrap();
+    fs::write(room.dir.path().join("same"), "here").unwrap();
     let arguments = json!({"do": "report", "path": "same"});
     let kept = |tool: Arc<dyn DynTool>| {
-        let (arguments, folder) = (arguments.clone(), room.folder.path().to_owned());
+        let (arguments, dir) = (arguments.clone(), room.dir.path().to_owned());
         async move {
             let keeper = Arc::new(Keeper::default());
             let engine = Engine::builder().tools(vec![tool]).checkpoints(Arc::clone(&keeper) as _);
             let engine = engine.build().unwrap();
             let call = ToolCall::new("1", "odd", arguments);
-            let result = engine.call(call, &Caller::new(folder)).await;
+            let result = engine.call(call, &Caller::new(dir)).await;
             assert!(result.is_success(), "{}", result.content);
             let kept = std::mem::take(&mut *keeper.0.lock());
             (kept, result.content)

@@ -29,7 +29,7 @@ async fn a_link_out_of_the_working_folder_is_named_and_not_followed() {
     let wrote = world.call("write_file", json!({"path": "link.txt", "content": "no\n"})).await;
     assert_eq!(wrote["kind"], "denied", "{wrote}");
     assert_eq!(fs::read_to_string(&out).unwrap(), "outside\n");
-    world.hands.close().await;
+    world.tool_host.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -44,7 +44,7 @@ async fn what_the_rules_here_close_is_closed_there() {
     let text = found.to_string();
     assert!(text.contains("d7/open.txt") && text.contains("d49/open.txt"), "{found}");
     assert!(!text.contains("shut"), "{found}");
-    world.hands.close().await;
+    world.tool_host.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -62,5 +62,5 @@ async fn the_home_there_is_protected_although_the_rules_know_another() {
     world.write("server.key", "-----BEGIN PRIVATE KEY-----\nneedle\n");
     let key = world.call("read_file", json!({"path": "server.key"})).await;
     assert_eq!(key["kind"], "denied", "{key}");
-    world.hands.close().await;
+    world.tool_host.close().await;
 }

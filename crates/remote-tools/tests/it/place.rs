@@ -87,23 +87,23 @@ impl ExecBackend for Elsewhere {
 
 /// A home in another place, a folder to work in, and somebody who does.
 pub(crate) struct World {
-    folder: TempDir,
+    dir: TempDir,
     pub(crate) backend: Arc<Elsewhere>,
-    pub(crate) hands: Arc<RemoteToolHost>,
+    pub(crate) tool_host: Arc<RemoteToolHost>,
     pub(crate) session: Session,
 }
 
 /// The server that the tests start: built beside them.
 pub(crate) fn server() -> PathBuf {
     let own = std::env::current_exe().unwrap();
-    let built = own.parent().and_then(Path::parent).unwrap().join("examples/hands");
+    let built = own.parent().and_then(Path::parent).unwrap().join("examples/tool_host");
     assert!(built.exists(), "{} is built with the tests", built.display());
     built
 }
 
 /// The parcel takes long to make in a debug build; all tests share it.
 pub(crate) fn cache() -> PathBuf {
-    server().with_file_name("hands-cache")
+    server().with_file_name("tool_host-cache")
 }
 
 impl World {
@@ -113,25 +113,25 @@ impl World {
 
     /// One in which nobody may be silent for longer.
     pub(crate) fn impatient(silence: Duration) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().canonicalize().unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
         for name in ["home/tmp", "work"] {
             fs::create_dir_all(root.join(name)).unwrap();
         }
         let backend = Elsewhere::new(&root.join("home"));
         let settings = RemoteHostSettings {
             executable: server(),
-            arguments: vec!["hands".into()],
+            arguments: vec!["tool_host".into()],
             cache: Some(cache()),
             local_dirs: vec![root.join("own")],
             silence_timeout: silence,
         };
-        let hands = RemoteToolHost::new(Arc::clone(&backend) as _, settings);
-        Self { folder, backend, hands, session: Session::in_memory() }
+        let tool_host = RemoteToolHost::new(Arc::clone(&backend) as _, settings);
+        Self { dir, backend, tool_host, session: Session::in_memory() }
     }
 
     pub(crate) fn root(&self) -> PathBuf {
-        self.folder.path().canonicalize().unwrap()
+        self.dir.path().canonicalize().unwrap()
     }
 
     pub(crate) fn work(&self) -> PathBuf {
@@ -148,10 +148,10 @@ impl World {
     pub(crate) fn tool(&self, name: &str) -> Arc<dyn DynTool> {
         let tools = hermes_tools_file::tools();
         let tool = tools.into_iter().find(|tool| tool.spec().name == name).unwrap();
-        remote_tool(tool, Arc::clone(&self.hands))
+        remote_tool(tool, Arc::clone(&self.tool_host))
     }
 
-    /// What the engine hands to a call: its own effects, and some exceptions.
+    /// What the engine tool_host to a call: its own effects, and some exceptions.
     pub(crate) fn context(&self, name: &str, arguments: &Value) -> ToolContext {
         let mut cx = ToolContext::bare(self.work());
         cx.tool = name.into();

@@ -23,7 +23,7 @@ use crate::place::{cache, server};
 #[derive(Debug)]
 struct Counting {
     inner: Arc<dyn ExecBackend>,
-    folder: PathBuf,
+    dir: PathBuf,
     starts: AtomicUsize,
 }
 
@@ -35,7 +35,7 @@ impl ExecBackend for Counting {
     fn open(&self) -> BoxFuture<'_, Result<Arc<HostFacts>, ToolError>> {
         Box::pin(async {
             let mut place = HostFacts::clone(&*self.inner.open().await?);
-            let cache = self.folder.join("cache").into();
+            let cache = self.dir.join("cache").into();
             place.environment.insert("XDG_CACHE_HOME".into(), cache);
             Ok(Arc::new(place))
         })
@@ -76,12 +76,12 @@ async fn say(backend: &dyn ExecBackend, command: &str) -> String {
     String::from_utf8(done.output).unwrap()
 }
 
-async fn call(hands: &Arc<RemoteToolHost>, work: &Path, name: &str, arguments: Value) -> Value {
+async fn call(tool_host: &Arc<RemoteToolHost>, work: &Path, name: &str, arguments: Value) -> Value {
     let mut tools = hermes_tools_file::tools().into_iter();
     let tool = tools.find(|tool| tool.spec().name == name).unwrap();
     let mut cx = ToolContext::bare(work);
     cx.tool = name.into();
-    match remote_tool(tool, Arc::clone(hands)).bind(&arguments).unwrap().run(cx).await {
+    match remote_tool(tool, Arc::clone(tool_host)).bind(&arguments).unwrap().run(cx).await {
         Ok(output) => serde_json::from_str(output.content()).unwrap(),
         Err(error) => error.to_value(),
     }
@@ -89,38 +89,39 @@ async fn call(hands: &Arc<RemoteToolHost>, work: &Path, name: &str, arguments: V
 
 /// Files are the same for commands and for tools, and no call is a trip.
 async fn works(inner: Arc<dyn ExecBackend>, work: &Path) {
-    let folder = work.join("kept");
-    let backend = Arc::new(Counting { inner, folder, starts: AtomicUsize::new(0) });
+    let dir = work.join("kept");
+    let backend = Arc::new(Counting { inner, dir, starts: AtomicUsize::new(0) });
     let settings = RemoteHostSettings {
         executable: server(),
         cache: Some(cache()),
         ..RemoteHostSettings::default()
     };
-    let hands = RemoteToolHost::new(Arc::clone(&backend) as _, settings);
+    let tool_host = RemoteToolHost::new(Arc::clone(&backend) as _, settings);
     let shown = work.display();
     say(&*backend, &format!("mkdir -p {shown}/sub; echo 'from a command' >{shown}/sub/c.txt"))
         .await;
 
     let before = backend.starts.load(Ordering::SeqCst);
-    let read = call(&hands, work, "read_file", json!({"path": "sub/c.txt"})).await;
+    let read = call(&tool_host, work, "read_file", json!({"path": "sub/c.txt"})).await;
     assert!(read.to_string().contains("from a command"), "{read}");
     assert_eq!(backend.starts.load(Ordering::SeqCst) - before, 3, "a look, the parcel, the start");
 
     let wrote = json!({"path": "sub/t.txt", "content": "from a tool\n"});
-    let wrote = call(&hands, work, "write_file", wrote).await;
+    let wrote = call(&tool_host, work, "write_file", wrote).await;
     assert!(wrote["error"].is_null(), "{wrote}");
-    let found = call(&hands, work, "search_files", json!({"pattern": "from a", "path": "."})).await;
+    let found =
+        call(&tool_host, work, "search_files", json!({"pattern": "from a", "path": "."})).await;
     assert!(found.to_string().contains("c.txt") && found.to_string().contains("t.txt"), "{found}");
     for n in 0..20 {
         let patch = json!({"path": "sub/t.txt", "old_string": "from", "new_string": "from"});
-        call(&hands, work, "patch", patch).await;
-        let listed = call(&hands, work, "directory_list", json!({"path": "sub"})).await;
+        call(&tool_host, work, "patch", patch).await;
+        let listed = call(&tool_host, work, "directory_list", json!({"path": "sub"})).await;
         assert!(listed.to_string().contains("t.txt"), "{n}: {listed}");
     }
     assert_eq!(backend.starts.load(Ordering::SeqCst) - before, 3, "no trip of its own");
     assert_eq!(say(&*backend, &format!("cat {shown}/sub/t.txt")).await, "from a tool\n");
 
-    hands.close().await;
+    tool_host.close().await;
     say(&*backend, &format!("rm -rf {shown}")).await;
     backend.cleanup().await;
 }
@@ -167,16 +168,15 @@ async fn in_a_container_with_bash() {
 async fn a_container_that_is_killed_hangs_nobody() {
     let Some(inner) = container("busybox") else { return };
     let work = Path::new("/root/reach");
-    let backend =
-        Arc::new(Counting { inner, folder: work.join("kept"), starts: AtomicUsize::new(0) });
+    let backend = Arc::new(Counting { inner, dir: work.join("kept"), starts: AtomicUsize::new(0) });
     let settings = RemoteHostSettings {
         executable: server(),
         cache: Some(cache()),
         ..RemoteHostSettings::default()
     };
-    let hands = RemoteToolHost::new(Arc::clone(&backend) as _, settings);
+    let tool_host = RemoteToolHost::new(Arc::clone(&backend) as _, settings);
     say(&*backend, "mkdir -p /root/reach; echo old >/root/reach/a.txt").await;
-    call(&hands, work, "read_file", json!({"path": "a.txt"})).await;
+    call(&tool_host, work, "read_file", json!({"path": "a.txt"})).await;
     let id = say(&*backend, "hostname").await;
     let host = std::env::var("HERMES_TEST_DOCKER_HOST").unwrap();
     let killed = std::process::Command::new("docker")
@@ -186,14 +186,14 @@ async fn a_container_that_is_killed_hangs_nobody() {
     assert!(killed.status.success(), "{killed:?}");
     // The next one finds another container, in which there is no such file.
     let wrote = json!({"path": "b.txt", "content": "new\n"});
-    let mut wrote = call(&hands, work, "write_file", wrote.clone()).await;
+    let mut wrote = call(&tool_host, work, "write_file", wrote.clone()).await;
     if wrote["error"].as_str().is_some_and(|error| error.contains("not known whether")) {
         let again = json!({"path": "b.txt", "content": "new\n"});
-        wrote = call(&hands, work, "write_file", again).await;
+        wrote = call(&tool_host, work, "write_file", again).await;
     }
     assert!(wrote["error"].is_null(), "{wrote}");
     assert_eq!(say(&*backend, "ls /root/reach").await, "b.txt\nkept\n");
-    hands.close().await;
+    tool_host.close().await;
     backend.cleanup().await;
 }
 
@@ -206,8 +206,8 @@ async fn on_another_host() {
         println!("skipped: no ssh server (scripts/components/sshd.sh start DIR)");
         return;
     };
-    let folder = tempfile::tempdir().unwrap();
-    let known_hosts = folder.path().join("known_hosts");
+    let dir = tempfile::tempdir().unwrap();
+    let known_hosts = dir.path().join("known_hosts");
     let host_key = fs::read_to_string(host_key).unwrap();
     fs::write(&known_hosts, format!("[127.0.0.1]:{port} {host_key}")).unwrap();
     let settings = ssh::SshSettings {

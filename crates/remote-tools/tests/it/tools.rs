@@ -51,7 +51,7 @@ async fn every_file_tool_works_there_with_one_start() {
     assert!(watched["error"].is_null(), "{watched}");
 
     assert_eq!(world.backend.starts(), begun, "no trip of its own for any call");
-    world.hands.close().await;
+    world.tool_host.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -63,7 +63,7 @@ async fn what_was_read_there_guards_what_is_written_there() {
     let wrote = world.call("write_file", json!({"path": "a.txt", "content": "new\n"})).await;
     let text = fs::read_to_string(&file).unwrap();
     assert!(wrote["kind"] == "conflict" && text == "changed by somebody\n", "{wrote}");
-    world.hands.close().await;
+    world.tool_host.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -86,7 +86,7 @@ async fn a_hundred_calls_at_once_get_their_own_answers() {
         assert!(answer.to_string().contains(&format!("this is {n}.")), "{answer}");
     }
     assert_eq!(world.backend.starts(), begun);
-    world.hands.close().await;
+    world.tool_host.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -99,7 +99,7 @@ async fn large_texts_go_both_ways() {
     assert_eq!(fs::metadata(world.work().join("big.txt")).unwrap().len(), 5_000_000);
     let read = world.call("read_file", json!({"path": "big.txt", "offset": 49_999})).await;
     assert!(read["error"].is_null() && read.to_string().contains("xxx"), "{read}");
-    world.hands.close().await;
+    world.tool_host.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -118,7 +118,7 @@ async fn a_huge_file_is_read_by_the_page() {
     let arguments = json!({"path": "huge.txt", "offset": 128 * 1024 + 1, "limit": 1});
     let last = world.call("read_file", arguments).await;
     assert!(last.to_string().contains("the last line"), "{last}");
-    world.hands.close().await;
+    world.tool_host.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -140,7 +140,7 @@ async fn a_call_that_is_cancelled_stops_there_and_others_go_on() {
     assert!(read.to_string().contains("here"), "{read}");
     let read = world.call("read_file", json!({"path": "a.txt"})).await;
     assert!(read["error"].is_null(), "the server goes on: {read}");
-    world.hands.close().await;
+    world.tool_host.close().await;
 }
 
 /// Long outputs and pictures lie here, and answers name them.
@@ -158,5 +158,5 @@ async fn what_is_our_own_is_read_here() {
     let answer = world.call("read_file", json!({ "path": own.join("other.log") })).await;
     assert_eq!(answer["kind"], "not_found", "{answer}");
     assert!(world.backend.starts() > 0);
-    world.hands.close().await;
+    world.tool_host.close().await;
 }

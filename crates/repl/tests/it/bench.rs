@@ -34,14 +34,14 @@ impl Bench {
     }
 
     pub(crate) fn with(limits: ReplLimits) -> Self {
-        let (folder, jobs_folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let path = folder.path().canonicalize().unwrap();
+        let (dir, jobs_folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let path = dir.path().canonicalize().unwrap();
         Self {
             cx: ToolContext::bare(path),
             all: Arc::default(),
             limits: Arc::new(limits),
             jobs: Arc::new(JobRegistry::local(jobs_folder.path().join("jobs"))),
-            _folder: folder,
+            _folder: dir,
             jobs_folder,
         }
     }
@@ -105,7 +105,7 @@ pub(crate) fn is_alive(pid: u32) -> bool {
 /// Whether a program is installed; says so if it is not.
 pub(crate) fn has(program: &str) -> bool {
     let path = env::var_os("PATH").unwrap_or_default();
-    let found = env::split_paths(&path).any(|folder| folder.join(program).is_file());
+    let found = env::split_paths(&path).any(|dir| dir.join(program).is_file());
     if !found {
         eprintln!("skipped: {program} is not installed");
     }

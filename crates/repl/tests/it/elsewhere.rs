@@ -11,11 +11,9 @@ use crate::bench::{Bench, has, is_alive};
 
 fn bench() -> Bench {
     let mut bench = Bench::new();
-    let folder = bench.jobs.directory().to_owned();
-    bench.jobs = Arc::new(JobRegistry::new(
-        Arc::new(RemoteBackend::new(LoopbackTransport::default())),
-        folder,
-    ));
+    let dir = bench.jobs.directory().to_owned();
+    bench.jobs =
+        Arc::new(JobRegistry::new(Arc::new(RemoteBackend::new(LoopbackTransport::default())), dir));
     bench
 }
 

@@ -399,8 +399,8 @@ pub(super) fn perform_mount(mount: &MountAction) -> i32 {
     let none = std::ptr::null();
     match mount {
         MountAction::Seal(open) => return seal_read_only(open),
-        MountAction::PartialDirectory(folder, kept) => {
-            return mount_partial_directory(folder, kept);
+        MountAction::PartialDirectory(dir, kept) => {
+            return mount_partial_directory(dir, kept);
         }
         MountAction::Overlay(plan) => return mount_overlay(plan),
         MountAction::Bind(from, to) => {
@@ -512,7 +512,7 @@ fn seal_read_only(open: &[CString]) -> i32 {
 }
 
 /// Mounts a partial directory. Clones the exposed paths before masking them.
-fn mount_partial_directory(folder: &CString, kept: &[ExposedPath]) -> i32 {
+fn mount_partial_directory(dir: &CString, kept: &[ExposedPath]) -> i32 {
     let mut trees = [-1; MAX_EXPOSED_PATHS];
     // SAFETY: paths are null-terminated; the descriptors were just opened.
     unsafe {
@@ -526,7 +526,7 @@ fn mount_partial_directory(folder: &CString, kept: &[ExposedPath]) -> i32 {
         let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
         let options = c"size=1048576,mode=700".as_ptr().cast();
         let tmpfs = c"tmpfs".as_ptr();
-        if libc::mount(tmpfs, folder.as_ptr(), tmpfs, flags, options) != 0 {
+        if libc::mount(tmpfs, dir.as_ptr(), tmpfs, flags, options) != 0 {
             return errno();
         }
         for kept in kept {
@@ -538,8 +538,8 @@ fn mount_partial_directory(folder: &CString, kept: &[ExposedPath]) -> i32 {
         }
         for (tree, kept) in trees.iter().zip(kept).filter(|(tree, _)| **tree >= 0) {
             let own = kept.is_directory.then_some(&kept.path);
-            for folder in kept.parents.iter().chain(own) {
-                if libc::mkdir(folder.as_ptr(), 0o700) != 0 && errno() != libc::EEXIST {
+            for dir in kept.parents.iter().chain(own) {
+                if libc::mkdir(dir.as_ptr(), 0o700) != 0 && errno() != libc::EEXIST {
                     return errno();
                 }
             }
@@ -553,7 +553,7 @@ fn mount_partial_directory(folder: &CString, kept: &[ExposedPath]) -> i32 {
             }
         }
     }
-    set_attributes(folder, READ_ONLY, 0)
+    set_attributes(dir, READ_ONLY, 0)
 }
 
 fn mount_overlay(plan: &OverlayPlan) -> i32 {

@@ -45,10 +45,10 @@ fn inner() {
 
 #[test]
 fn files_that_a_careless_parent_left_open_are_closed() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let mut command = Command::new("/bin/sh");
     command.arg("-c").arg("exec 9< \"$0\"; exec \"$1\" --exact nested::leaking --ignored");
-    command.arg(folder.path()).arg(std::env::current_exe().unwrap());
+    command.arg(dir.path()).arg(std::env::current_exe().unwrap());
     let output = command.output().unwrap();
     assert!(output.status.success(), "{output:?}");
     assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"), "{output:?}");

@@ -12,14 +12,14 @@ fn everything_holds_for_an_ordinary_user() {
         eprintln!("skipped: already an ordinary user");
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
-    let program = folder.path().join("tests");
+    let dir = tempfile::tempdir().unwrap();
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let program = dir.path().join("tests");
     fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
     let mut command = Command::new("setpriv");
     command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]).arg(&program);
     command.args(["--test-threads", "2", "--nocapture", "--skip", "ordinary::"]);
-    command.env("TMPDIR", folder.path()).env("HOME", folder.path()).current_dir(folder.path());
+    command.env("TMPDIR", dir.path()).env("HOME", dir.path()).current_dir(dir.path());
     // Open files cannot be counted with other tests beside.
     command.env_remove("NEXTEST");
     let output = match command.output() {

@@ -157,9 +157,9 @@ fn the_folder_of_another_child_cannot_be_seen() {
     let parent = private_dir().unwrap();
     let others = tempfile::tempdir_in(&parent).unwrap();
     let own = tempfile::tempdir_in(&parent).unwrap();
-    for folder in [&others, &own] {
-        fs::create_dir(folder.path().join("0")).unwrap();
-        fs::write(folder.path().join("0/code"), "print()").unwrap();
+    for dir in [&others, &own] {
+        fs::create_dir(dir.path().join("0")).unwrap();
+        fs::write(dir.path().join("0/code"), "print()").unwrap();
     }
     let mut world = World::new();
     world.confinement.write.push(std::env::temp_dir().canonicalize().unwrap());
@@ -208,9 +208,9 @@ fn a_folder_with_a_socket_of_another_program_stays_where_it_is() {
         return;
     }
     let mut world = World::new();
-    let folder = world.outside.join("mux/user");
-    fs::create_dir_all(&folder).unwrap();
-    let socket = folder.join("default");
+    let dir = world.outside.join("mux/user");
+    fs::create_dir_all(&dir).unwrap();
+    let socket = dir.join("default");
     let _listener = UnixListener::bind(&socket).unwrap();
     world.confinement.write = vec![std::env::temp_dir().canonicalize().unwrap()];
     let outside = world.outside.display();
@@ -296,10 +296,10 @@ fn a_socket_in_a_folder_that_was_opened_for_something_new_cannot_be_reached() {
     }
     // Nor may everybody write here.
     let Ok(keep) = tempfile::tempdir_in(usual) else { return };
-    let folder = keep.path().canonicalize().unwrap();
-    let socket = folder.join("s");
+    let dir = keep.path().canonicalize().unwrap();
+    let socket = dir.join("s");
     let _listening = UnixListener::bind(&socket).unwrap();
-    world.confinement.write.push(folder);
+    world.confinement.write.push(dir);
     let program = format!(
         "import socket\ns = socket.socket(socket.AF_UNIX)\ntry:\n s.connect('{}')\n print('done')\n\
          except OSError as e:\n print(e.errno)",

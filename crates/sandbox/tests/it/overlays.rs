@@ -18,7 +18,7 @@ fn world(name: &str) -> (World, PathBuf, PathBuf) {
     fs::create_dir_all(&store).unwrap();
     world.confinement.read.push(home.clone());
     world.confinement.partial_dirs =
-        vec![PartialDir { folder: home.clone(), open: vec![home.join("project"), cache.clone()] }];
+        vec![PartialDir { dir: home.clone(), open: vec![home.join("project"), cache.clone()] }];
     let overlay = OverlayMount {
         target: cache.clone(),
         home,

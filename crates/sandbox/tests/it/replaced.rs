@@ -11,9 +11,9 @@ use hermes_sandbox::Sandbox;
 use crate::support::{World, has_namespaces, run};
 
 /// Starts a script that waits until it is told to go on.
-fn start(sandbox: &Sandbox, folder: &Path, script: &str) -> Child {
+fn start(sandbox: &Sandbox, dir: &Path, script: &str) -> Child {
     let mut command = Command::new("/bin/sh");
-    command.arg("-c").arg(format!("echo up; read line; {script}")).current_dir(folder);
+    command.arg("-c").arg(format!("echo up; read line; {script}")).current_dir(dir);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = sandbox.spawn(&mut command).unwrap();
     let mut up = [0; 3];
@@ -175,8 +175,8 @@ fn an_enclosed_folder_shows_what_is_open_and_nothing_that_comes_to_be() {
     }
     let mut world = World::new();
     let home = world.inside.join("home");
-    for folder in ["skills", "logs/audit"] {
-        fs::create_dir_all(home.join(folder)).unwrap();
+    for dir in ["skills", "logs/audit"] {
+        fs::create_dir_all(home.join(dir)).unwrap();
     }
     fs::create_dir_all(world.inside.join("dots/.hub")).unwrap();
     fs::write(world.inside.join("dots/.hub/key"), "SECRET\n").unwrap();
@@ -187,7 +187,7 @@ fn an_enclosed_folder_shows_what_is_open_and_nothing_that_comes_to_be() {
     }
     let open =
         ["skills", "logs", "config.yaml", "linked", "gone"].map(|name| home.join(name)).to_vec();
-    world.confinement.partial_dirs = vec![PartialDir { folder: home.clone(), open }];
+    world.confinement.partial_dirs = vec![PartialDir { dir: home.clone(), open }];
     let hidden = ["secrets.json", "logs/audit", "linked/.hub"];
     world.confinement.hidden = hidden.map(|name| home.join(name)).to_vec();
     world.confinement.read_only = vec![home.clone()];

@@ -17,12 +17,12 @@ fn somebody_who_is_not_root_has_terminals_of_their_own() {
         inner();
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    std::os::unix::fs::chown(folder.path(), Some(SOMEBODY), Some(SOMEBODY)).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    std::os::unix::fs::chown(dir.path(), Some(SOMEBODY), Some(SOMEBODY)).unwrap();
     // The file itself, wherever it is and whoever may look there.
     let mut command = Command::new("/proc/self/exe");
     command.args(["--exact", "unprivileged::inner", "--ignored", "--nocapture"]);
-    command.uid(SOMEBODY).gid(SOMEBODY).env("TMPDIR", folder.path()).current_dir("/");
+    command.uid(SOMEBODY).gid(SOMEBODY).env("TMPDIR", dir.path()).current_dir("/");
     let output = command.output().unwrap();
     let (out, err) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

@@ -30,11 +30,8 @@ fn world() -> (World, PathBuf) {
     world.confinement.write.push(home.join("project"));
     let open = |names: &[&str]| names.iter().map(|name| home.join(name)).collect();
     world.confinement.partial_dirs = vec![
-        PartialDir {
-            folder: home.clone(),
-            open: open(&[".profile", ".config", "project", "link"]),
-        },
-        PartialDir { folder: home.join(".config"), open: open(&[".config/editor"]) },
+        PartialDir { dir: home.clone(), open: open(&[".profile", ".config", "project", "link"]) },
+        PartialDir { dir: home.join(".config"), open: open(&[".config/editor"]) },
     ];
     (world, home)
 }

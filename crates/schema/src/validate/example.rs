@@ -71,9 +71,9 @@ impl<'s> ExampleBuilder<'s> {
             None
         };
         if let Some(container @ (Value::Array(_) | Value::Object(_))) = given {
-            let mended =
+            let repaired =
                 self.candidates_of_type(TypeSet::for_value(container), &facets, given, level);
-            for candidate in mended {
+            for candidate in repaired {
                 if let Some(found) = accepted(self, candidate) {
                     return found;
                 }

@@ -87,15 +87,15 @@ fn a_page_goes_on_where_the_last_one_ended() {
     for sort in [SortOrder::Path, SortOrder::Modified, SortOrder::Relevance] {
         for report in [LINES, MatchOutput::Files, MatchOutput::Counts] {
             let content = ContentQuery { sort, ..of(SearchPattern::regex("x"), report) };
-            let told = |page| {
+            let shown = |page| {
                 let searched = tree.search(&content, page);
                 if report == LINES { lines(&searched) } else { paths(&searched) }
             };
-            let whole = told(ALL);
+            let whole = shown(ALL);
             assert!(whole.len() > 40);
             let mut pages = Vec::new();
             while pages.len() < whole.len() {
-                pages.extend(told(PageRange { offset: pages.len() as u64, limit: 7 }));
+                pages.extend(shown(PageRange { offset: pages.len() as u64, limit: 7 }));
             }
             assert_eq!(pages, whole, "{sort:?} {report:?}");
         }
@@ -360,11 +360,11 @@ fn carriage_returns_end_lines_where_there_is_no_line_feed() {
     let searched = tree.search(&of(SearchPattern::regex("y3"), around), ALL);
     assert_eq!(searched.page.total, 4);
     for hits in &searched.page.items {
-        let told = |lines: &[hermes_search::FileLine]| {
+        let shown = |lines: &[hermes_search::FileLine]| {
             lines.iter().map(|l| (l.number, l.text.clone())).collect::<Vec<_>>()
         };
-        assert_eq!(told(&hits.matches[0].before), [(2, "needle ".to_owned())]);
-        assert_eq!(told(&hits.matches[0].after), [(4, String::new())]);
+        assert_eq!(shown(&hits.matches[0].before), [(2, "needle ".to_owned())]);
+        assert_eq!(shown(&hits.matches[0].after), [(4, String::new())]);
     }
     // Over several lines, and where carriage returns are what is looked for.
     assert_eq!(tree.lines("y3\\n\\nneedle").len(), 3 * 4);

@@ -17,12 +17,12 @@ pub(crate) const ALL: PageRange = PageRange { offset: 0, limit: 1_000_000 };
 pub(crate) const LINES: MatchOutput = MatchOutput::Lines { before: 0, after: 0 };
 
 pub(crate) struct Tree {
-    folder: TempDir,
+    dir: TempDir,
 }
 
 impl Tree {
     pub(crate) fn new(files: &[(&str, &str)]) -> Self {
-        let tree = Self { folder: tempfile::tempdir().unwrap() };
+        let tree = Self { dir: tempfile::tempdir().unwrap() };
         for (name, content) in files {
             tree.write(name, content);
         }
@@ -30,7 +30,7 @@ impl Tree {
     }
 
     pub(crate) fn path(&self) -> PathBuf {
-        self.folder.path().canonicalize().unwrap()
+        self.dir.path().canonicalize().unwrap()
     }
 
     pub(crate) fn write(&self, name: impl AsRef<Path>, content: impl AsRef<[u8]>) {

@@ -123,8 +123,8 @@ fn near_names_best_first_with_their_letters() {
     let first = &found.items[0];
     assert_eq!(first.entry.path.to_str(), Some("app/controllers/users_controller.rb"));
     let letters: Vec<char> = first.entry.path.to_string_lossy().chars().collect();
-    let told: String = first.positions.iter().map(|at| letters[*at as usize]).collect();
-    assert_eq!(told, "usrctl");
+    let shown: String = first.positions.iter().map(|at| letters[*at as usize]).collect();
+    assert_eq!(shown, "usrctl");
     assert!(found.items.windows(2).all(|pair| pair[0].score >= pair[1].score));
     assert_eq!(near("zzz", ALL).total, 0);
     let second = near("usrctl", PageRange { offset: 1, limit: 1 });

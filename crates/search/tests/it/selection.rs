@@ -76,10 +76,10 @@ fn hard_tree() -> Tree {
         "plain",
         "#odd",
     ];
-    for folder in ["", "sub/", "sub/repo/", "sub/.hidden/", ".dot/", "deep/a/b/c/"] {
+    for dir in ["", "sub/", "sub/repo/", "sub/.hidden/", ".dot/", "deep/a/b/c/"] {
         for name in names {
-            if folder.is_empty() || name != "build" {
-                tree.write(format!("{folder}{name}"), "x\n");
+            if dir.is_empty() || name != "build" {
+                tree.write(format!("{dir}{name}"), "x\n");
             }
         }
     }
@@ -210,12 +210,12 @@ proptest! {
         for name in &files {
             // A name may be a folder by now, or a part of it a file.
             let path = tree.path().join(name);
-            if let Some(folder) = path.parent() && std::fs::create_dir_all(folder).is_ok() {
+            if let Some(dir) = path.parent() && std::fs::create_dir_all(dir).is_ok() {
                 let _ = std::fs::write(path, "x");
             }
         }
-        for (folder, name, lines) in &rules {
-            let place = tree.path().join(folder);
+        for (dir, name, lines) in &rules {
+            let place = tree.path().join(dir);
             if std::fs::create_dir_all(&place).is_ok() {
                 std::fs::write(place.join(name), lines.join("\n")).unwrap();
             }

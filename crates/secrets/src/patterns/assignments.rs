@@ -34,14 +34,14 @@ pub(crate) fn assigned_values(text: &str) -> Vec<Range<usize>> {
         at = reader.read_at(at);
     }
     let mut found = reader.found;
-    let told: Vec<String> = found
+    let shown: Vec<String> = found
         .iter()
         .filter_map(|range| text.get(range.clone()))
         .filter(|value| value.len() >= MIN_SOUGHT_CHARS)
         .take(MAX_SOUGHT_VALUES)
         .map(str::to_owned)
         .collect();
-    for value in told {
+    for value in shown {
         found.extend(text.match_indices(&value).map(|(at, _)| at..at + value.len()));
     }
     found.sort_unstable_by_key(|range| (range.start, range.end));

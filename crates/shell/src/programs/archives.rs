@@ -69,8 +69,8 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool
                 if args.has(&["--absolute-filenames"]) {
                     act.affect_any(Scope::FILE_WRITE);
                 }
-                let folder = args.value(&["-D", "--directory"]);
-                extract_into(act, folder.or_else(|| args.operands.first().cloned()));
+                let dir = args.value(&["-D", "--directory"]);
+                extract_into(act, dir.or_else(|| args.operands.first().cloned()));
             }
         }
         "pax" => act.affect_cwd(Scope::FILE_WRITE),
@@ -150,11 +150,11 @@ fn read_list(act: &mut EffectBuilder<'_>, list: Option<&str>) {
     }
 }
 
-fn extract_into(act: &mut EffectBuilder<'_>, folder: Option<ShellWord>) {
-    super::external_code::check_unpack(act, folder.as_ref());
-    act.fill_dir(folder.as_ref());
-    match folder {
-        Some(folder) => act.write(&folder),
+fn extract_into(act: &mut EffectBuilder<'_>, dir: Option<ShellWord>) {
+    super::external_code::check_unpack(act, dir.as_ref());
+    act.fill_dir(dir.as_ref());
+    match dir {
+        Some(dir) => act.write(&dir),
         None => act.affect_cwd(Scope::FILE_WRITE),
     }
 }
@@ -224,7 +224,7 @@ fn tar(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         if let Some(archive) = &archive {
             act.write(archive);
         }
-        let folder = args.value(&["-C", "--directory"]);
+        let dir = args.value(&["-C", "--directory"]);
         for list in args.values(&["-T", "--files-from"]) {
             act.read(&list);
             read_list(act, list.content.as_deref());
@@ -232,18 +232,14 @@ fn tar(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         let roots: Vec<ShellWord> = args
             .operands
             .iter()
-            .map(|word| super::git_losses::in_dir(folder.as_ref(), word))
+            .map(|word| super::git_losses::in_dir(dir.as_ref(), word))
             .collect();
         recursive_reads::check_recursive_read(act, &roots);
         for word in args.operands.iter() {
-            match &folder {
-                Some(folder) if !word.text.starts_with('/') => {
-                    let text = format!("{}/{}", folder.text, word.text);
-                    act.read(&ShellWord {
-                        text,
-                        known: word.known && folder.known,
-                        ..word.clone()
-                    });
+            match &dir {
+                Some(dir) if !word.text.starts_with('/') => {
+                    let text = format!("{}/{}", dir.text, word.text);
+                    act.read(&ShellWord { text, known: word.known && dir.known, ..word.clone() });
                 }
                 _ => act.read(word),
             }
@@ -268,10 +264,10 @@ fn tar(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
             act.ask("recursive-delete", "Deletes existing directories before unpacking over them");
         }
         let top = args.value(&["--one-top-level"]);
-        let folder = args.value(&["-C", "--directory"]);
+        let dir = args.value(&["-C", "--directory"]);
         match top {
-            Some(top) => extract_into(act, Some(super::git_losses::in_dir(folder.as_ref(), &top))),
-            None => extract_into(act, folder),
+            Some(top) => extract_into(act, Some(super::git_losses::in_dir(dir.as_ref(), &top))),
+            None => extract_into(act, dir),
         }
     }
 }

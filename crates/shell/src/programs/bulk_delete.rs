@@ -126,22 +126,22 @@ fn check_emptied<'w>(act: &mut EffectBuilder<'_>, targets: impl Iterator<Item = 
 /// Asks about `--basetemp`, a directory that pytest empties first.
 fn check_temp_dir(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     for (at, word) in words.iter().enumerate() {
-        let folder = match word.text.strip_prefix("--basetemp") {
+        let dir = match word.text.strip_prefix("--basetemp") {
             Some("") => words.get(at + 1).cloned(),
             Some(glued) => {
                 Some(ShellWord { text: glued.trim_start_matches('=').to_owned(), ..word.clone() })
             }
             None => None,
         };
-        let Some(folder) = folder else { continue };
-        let own = act.context.absolute(&folder).is_some_and(|path| {
+        let Some(dir) = dir else { continue };
+        let own = act.context.absolute(&dir).is_some_and(|path| {
             let root = act.context.at.cwd();
             let passing = path.starts_with("/tmp/") || path.starts_with("/var/tmp/");
             (path.starts_with(root) && path != root && !path.starts_with(root.join("src")))
                 || (passing && !root.starts_with(&path) && !path.starts_with(root))
         });
         if !own {
-            act.ask("recursive-delete", format!("Empties the directory {} first", folder.text));
+            act.ask("recursive-delete", format!("Empties the directory {} first", dir.text));
         }
     }
 }

@@ -90,8 +90,8 @@ pub(super) fn judge_with(
                 act.write(&ShellWord::literal(path.as_str()));
             }
         }
-        let told = all.iter().all(|naming| matches!(naming, FileArgument::Text(_)));
-        (!told).then(|| "savefig".to_owned())
+        let shown = all.iter().all(|naming| matches!(naming, FileArgument::Text(_)));
+        (!shown).then(|| "savefig".to_owned())
     });
     let Some(name) = found else { return true };
     act.affect_any(Scope::CODE_EXECUTE);

@@ -34,10 +34,11 @@ pub(crate) fn analyze_dataflow(leaves: &mut [LeafCommand], root: &std::path::Pat
         }
         let runs =
             |files: &HashSet<PathBuf>| leaf.run_files.iter().any(|path| files.contains(path));
-        let within = |path: &PathBuf| brought.iter().any(|folder| path.starts_with(folder));
-        let loads = leaf.loaded_code.iter().any(|path| {
-            fetched.contains(path) || brought.iter().any(|folder| path.starts_with(folder))
-        });
+        let within = |path: &PathBuf| brought.iter().any(|dir| path.starts_with(dir));
+        let loads = leaf
+            .loaded_code
+            .iter()
+            .any(|path| fetched.contains(path) || brought.iter().any(|dir| path.starts_with(dir)));
         let enables = || {
             let far = |path: &&PathBuf| enabled.contains(*path) && !path.starts_with(root);
             leaf.run_files.iter().find(far).is_some()

@@ -291,14 +291,14 @@ fn check_ref_overwrite(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         if words.iter().any(|word| word.text == "--unsafe-paths") {
             act.ask("outside-write", "Changes files outside the repository");
         }
-        let folders: Vec<ShellWord> = words
+        let dirs: Vec<ShellWord> = words
             .iter()
             .filter_map(|word| {
                 let text = word.text.strip_prefix("--directory=")?.to_owned();
                 Some(ShellWord { text, ..word.clone() })
             })
             .collect();
-        folders.iter().for_each(|folder| act.write(folder));
+        dirs.iter().for_each(|dir| act.write(dir));
     }
 }
 
@@ -310,7 +310,7 @@ fn check_move_out(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let root = act.context.at.cwd();
     let inside =
         |word: &ShellWord| act.context.absolute(word).is_some_and(|path| path.starts_with(root));
-    let folder = |word: &&&ShellWord| {
+    let dir = |word: &&&ShellWord| {
         let name = word.text.trim_end_matches('/').rsplit('/').next().unwrap_or("");
         let made = matches!(
             name,
@@ -326,7 +326,7 @@ fn check_move_out(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         );
         word.known && inside(word) && !made && !name.contains('.')
     };
-    if target.known && !inside(target) && sources.iter().any(|word| folder(&word)) {
+    if target.known && !inside(target) && sources.iter().any(|word| dir(&word)) {
         act.ask("mass-change", "Moves a directory out of the project");
     }
 }

@@ -174,7 +174,7 @@ fn is_unusual_home(name: &str, text: &str) -> bool {
 
 /// Whether a path is exactly a user's home directory.
 fn is_home_dir(text: &str) -> bool {
-    let name = ["/home/", "/Users/"].iter().find_map(|folder| text.strip_prefix(folder));
+    let name = ["/home/", "/Users/"].iter().find_map(|dir| text.strip_prefix(dir));
     name.is_some_and(|name| !name.is_empty() && !name.contains('/'))
 }
 
@@ -211,7 +211,7 @@ fn is_harmless(value: &ShellWord) -> bool {
     let first = words.next().unwrap_or("");
     let place = ["/bin/", "/usr/bin/", "/usr/local/bin/", "/opt/homebrew/bin/"]
         .iter()
-        .find_map(|folder| first.strip_prefix(folder));
+        .find_map(|dir| first.strip_prefix(dir));
     HARMLESS_PROGRAMS.contains(&place.unwrap_or(first))
         && words.all(|word| word.starts_with('-') && word != "-c")
 }

@@ -82,8 +82,8 @@ fn verbs(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
             }
         }
         "terraform" | "tofu" if at(&["fmt"]).is_some() => {
-            let folders = words.iter().skip(1).filter(|word| !word.text.starts_with('-'));
-            folders.for_each(|word| act.write(word));
+            let dirs = words.iter().skip(1).filter(|word| !word.text.starts_with('-'));
+            dirs.for_each(|word| act.write(word));
         }
         "git" if at(&["interpret-trailers"]).is_some() && at(&["--in-place"]).is_some() => {
             let files = words.iter().filter(|word| is_file(word));
@@ -254,10 +254,10 @@ fn pictures(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
 }
 
 /// Records the target directory if the unpacked archive is downloaded.
-pub(super) fn check_unpack(act: &mut EffectBuilder<'_>, folder: Option<&ShellWord>) {
+pub(super) fn check_unpack(act: &mut EffectBuilder<'_>, dir: Option<&ShellWord>) {
     if act.context.input.taint.has(TextTaint::REMOTE) {
-        let place = match folder {
-            Some(folder) => act.context.absolute(folder),
+        let place = match dir {
+            Some(dir) => act.context.absolute(dir),
             None => act.context.cwd.map(std::path::Path::to_path_buf),
         };
         act.leaf.downloads_into.extend(place);

@@ -100,8 +100,8 @@ fn check_match_all(act: &mut EffectBuilder<'_>, words: &[ShellWord], does: &str)
         let Some(path) = act.context.absolute(word) else { return false };
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
         let all = matches!(name.as_deref(), Some("*" | "**" | ".*" | "?*" | "*.*" | "[!.]*"));
-        let folder = path.parent().unwrap_or(&path);
-        all && (act.context.at.cwd().starts_with(folder) || act.context.cwd == Some(folder))
+        let dir = path.parent().unwrap_or(&path);
+        all && (act.context.at.cwd().starts_with(dir) || act.context.cwd == Some(dir))
     });
     if let Some(word) = found {
         let reason = format!("{does} all files that match {}", word.text);
@@ -540,7 +540,7 @@ fn apply_patch(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     match args.operands.first() {
         Some(file) => act.write(file),
         None => match args.value(&["-d", "--directory"]) {
-            Some(folder) => act.write(&folder),
+            Some(dir) => act.write(&dir),
             None => act.affect_cwd(hermes_core::Scope::FILE_WRITE),
         },
     }

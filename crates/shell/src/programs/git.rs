@@ -99,7 +99,7 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool
     for setting in globals.values(&["-c", "--config-env"]) {
         git_settings::judge(act, &setting);
     }
-    let folder = globals.value(&["-C", "--work-tree"]);
+    let dir = globals.value(&["-C", "--work-tree"]);
     for path in globals.values(&["--git-dir"]) {
         let far = act.context.absolute(&path).is_none_or(|path| is_foreign_repo(act, &path));
         if !path.text.ends_with(".git") || far {
@@ -126,8 +126,8 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool
     if !looks && !git_losses::is_known_verb(&verb) {
         act.ask("unknown-subcommand", format!("Runs the unknown subcommand “git {verb}”"));
     }
-    let place = match &folder {
-        Some(folder) => act.context.absolute(folder),
+    let place = match &dir {
+        Some(dir) => act.context.absolute(dir),
         None => act.context.cwd.map(std::path::Path::to_path_buf),
     };
     let own = matches!(verb.as_str(), "clone" | "init" | "ls-remote" | "version" | "help" | "");
@@ -135,7 +135,7 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool
         act.ask("env-override", FOREIGN_REPO_REASON);
     }
     let scope = if reads { Scope::GIT_READ } else { Scope::GIT_WRITE };
-    match &folder {
+    match &dir {
         Some(path) => {
             let resource = act.context.resource(path);
             act.leaf.add_effect(hermes_core::Effect { scope, resource });
@@ -148,13 +148,13 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) -> bool
     if reads {
         act.mark_read_only();
     }
-    describe_verb(act, &verb, arguments, folder.as_ref());
-    if let (Some(folder), "add" | "stage" | "commit" | "stash") = (&folder, verb.as_str()) {
-        super::recursive_reads::check_recursive_read(act, std::slice::from_ref(folder));
+    describe_verb(act, &verb, arguments, dir.as_ref());
+    if let (Some(dir), "add" | "stage" | "commit" | "stash") = (&dir, verb.as_str()) {
+        super::recursive_reads::check_recursive_read(act, std::slice::from_ref(dir));
     }
     git_losses::describe_losses(act, &verb, arguments);
-    git_losses::describe_files(act, &verb, arguments, folder.as_ref());
-    git_options::options(act, &verb, arguments, folder.as_ref());
+    git_losses::describe_files(act, &verb, arguments, dir.as_ref());
+    git_options::options(act, &verb, arguments, dir.as_ref());
     true
 }
 
@@ -259,7 +259,7 @@ fn describe_verb(
     act: &mut EffectBuilder<'_>,
     verb: &str,
     arguments: &[ShellWord],
-    folder: Option<&ShellWord>,
+    dir: Option<&ShellWord>,
 ) {
     let host = arguments.iter().find_map(|word| {
         super::network::url_host(&word.text).or_else(|| super::network::remote_host(&word.text))
@@ -290,12 +290,12 @@ fn describe_verb(
                 git_settings::judge(act, &setting);
             }
             match args.operands.get(1) {
-                Some(target) => act.write(&git_losses::in_dir(folder, target)),
+                Some(target) => act.write(&git_losses::in_dir(dir, target)),
                 None => match args.operands.first().filter(|word| word.known) {
                     Some(source) => {
                         let name = source.text.trim_end_matches('/').trim_end_matches(".git");
                         let name = name.rsplit(['/', ':']).next().unwrap_or(name);
-                        act.write(&git_losses::in_dir(folder, &ShellWord::literal(name)));
+                        act.write(&git_losses::in_dir(dir, &ShellWord::literal(name)));
                     }
                     None => act.affect_cwd(Scope::FILE_WRITE),
                 },

@@ -42,12 +42,12 @@ pub(super) fn is_read_only_verb(verb: &str) -> bool {
 }
 
 /// Resolves a word against a directory, such as that of `git -C`.
-pub(super) fn in_dir(folder: Option<&ShellWord>, word: &ShellWord) -> ShellWord {
-    match folder {
-        Some(folder) if !word.text.starts_with('/') => ShellWord {
-            text: format!("{}/{}", folder.text.trim_end_matches('/'), word.text),
-            known: word.known && folder.known,
-            named: word.named && folder.known,
+pub(super) fn in_dir(dir: Option<&ShellWord>, word: &ShellWord) -> ShellWord {
+    match dir {
+        Some(dir) if !word.text.starts_with('/') => ShellWord {
+            text: format!("{}/{}", dir.text.trim_end_matches('/'), word.text),
+            known: word.known && dir.known,
+            named: word.named && dir.known,
             ..word.clone()
         },
         _ => word.clone(),
@@ -60,7 +60,7 @@ pub(super) fn describe_files(
     act: &mut EffectBuilder<'_>,
     verb: &str,
     arguments: &[ShellWord],
-    folder: Option<&ShellWord>,
+    dir: Option<&ShellWord>,
 ) {
     const MESSAGE_OPTIONS: &[&str] = &["-F", "--file", "-t", "--template", "-m", "--message"];
     let args = CommandArgs::parse(
@@ -88,7 +88,7 @@ pub(super) fn describe_files(
             "-n",
         ],
     );
-    let here = |word: &ShellWord| in_dir(folder, word);
+    let here = |word: &ShellWord| in_dir(dir, word);
     let read = |act: &mut EffectBuilder<'_>, words: &[ShellWord]| {
         words.iter().for_each(|w| act.read(&here(w)))
     };
@@ -132,8 +132,8 @@ pub(super) fn describe_files(
         "init" => {
             args.values(&["--separate-git-dir"]).iter().for_each(|word| act.write(&here(word)));
             args.operands.iter().for_each(|word| act.write(&here(word)));
-            if let (true, Some(folder)) = (args.operands.is_empty(), folder) {
-                act.write(folder);
+            if let (true, Some(dir)) = (args.operands.is_empty(), dir) {
+                act.write(dir);
             }
         }
         "worktree" if args.operand(0) == "add" => {
@@ -142,7 +142,7 @@ pub(super) fn describe_files(
         _ => {}
     }
     read(act, &args.values(&["--pathspec-from-file"]));
-    stored_secrets(act, verb, &args, folder);
+    stored_secrets(act, verb, &args, dir);
 }
 
 /// Adds reads of secrets that the repository itself stores.
@@ -150,7 +150,7 @@ fn stored_secrets(
     act: &mut EffectBuilder<'_>,
     verb: &str,
     args: &CommandArgs,
-    folder: Option<&ShellWord>,
+    dir: Option<&ShellWord>,
 ) {
     let shows = matches!(
         verb,
@@ -179,7 +179,7 @@ fn stored_secrets(
         // `HEAD:.env` and `:0:.env` name the file as stored in the repository.
         let path = word.text.rsplit(':').next().unwrap_or(&word.text);
         if secret_paths::names_secret(path) {
-            act.read(&in_dir(folder, &ShellWord { text: path.to_owned(), ..word.clone() }));
+            act.read(&in_dir(dir, &ShellWord { text: path.to_owned(), ..word.clone() }));
         }
     }
 }

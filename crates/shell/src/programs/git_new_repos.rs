@@ -29,7 +29,7 @@ impl NewRepositories {
         let far = leaf.effects.iter().any(|effect| effect.scope.family() == "network");
         if let Some(place) = work_dir(leaf).filter(|_| leaf.program == "git") {
             let is_own = self.repositories.iter().any(|own| own == place);
-            if creates_repository(leaf) && self.dirs.iter().any(|folder| folder == place) {
+            if creates_repository(leaf) && self.dirs.iter().any(|dir| dir == place) {
                 self.repositories.push(place.to_path_buf());
             } else if is_own && !far {
                 leaf.findings.retain(|found| found.reason != FOREIGN_REPO_REASON);

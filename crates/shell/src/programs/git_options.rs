@@ -11,7 +11,7 @@ pub(super) fn options(
     act: &mut EffectBuilder<'_>,
     verb: &str,
     arguments: &[ShellWord],
-    folder: Option<&ShellWord>,
+    dir: Option<&ShellWord>,
 ) {
     let valued: &[&str] = match verb {
         "grep" => &["-e", "-f", "-A", "-B", "-C", "-m"],
@@ -87,9 +87,9 @@ pub(super) fn options(
             act.ask("persistence", "Makes something run automatically later");
         }
         "hash-object" => {
-            args.operands.iter().for_each(|word| act.read(&git_losses::in_dir(folder, word)));
+            args.operands.iter().for_each(|word| act.read(&git_losses::in_dir(dir, word)));
         }
-        _ => transfer_options(act, verb, arguments, &args, folder),
+        _ => transfer_options(act, verb, arguments, &args, dir),
     }
 }
 
@@ -99,18 +99,18 @@ fn transfer_options(
     verb: &str,
     arguments: &[ShellWord],
     args: &CommandArgs,
-    folder: Option<&ShellWord>,
+    dir: Option<&ShellWord>,
 ) {
     match verb {
         "diff" | "log" | "show" | "archive" | "format-patch" => {
             let targets = args.values(&["-o", "--output"]);
-            targets.iter().for_each(|word| act.write(&git_losses::in_dir(folder, word)));
+            targets.iter().for_each(|word| act.write(&git_losses::in_dir(dir, word)));
             let outside = arguments.iter().any(|word| word.text == "--no-index");
             let read = args
                 .operands
                 .iter()
                 .filter(|word| verb == "diff" && (outside || word.text.starts_with(['/', '~'])));
-            read.for_each(|word| act.read(&git_losses::in_dir(folder, word)));
+            read.for_each(|word| act.read(&git_losses::in_dir(dir, word)));
         }
         _ => {}
     }

@@ -282,8 +282,8 @@ fn write_outputs(act: &mut EffectBuilder<'_>, args: &CommandArgs, urls: &[ShellW
         let files = output_files(&word.text);
         files.for_each(|file| act.write(&ShellWord { text: file.to_owned(), ..word.clone() }));
     }
-    let folder = args.value(&["--output-dir"]);
-    let placed = |word: &ShellWord| super::git_losses::in_dir(folder.as_ref(), word);
+    let dir = args.value(&["--output-dir"]);
+    let placed = |word: &ShellWord| super::git_losses::in_dir(dir.as_ref(), word);
     for word in args.values(&split_options(WRITE_OPTIONS)) {
         let named = args.values(&["-o", "--output"]).contains(&word);
         // `#1` expands to a part of the URL.
@@ -455,9 +455,9 @@ fn aria(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     args.values(&reads).iter().for_each(|word| act.read(word));
     let writes = ["-l", "--log", "--save-session", "--save-cookies"];
     args.values(&writes).iter().for_each(|word| act.write(word));
-    let folder = args.value(&["-d", "--dir"]);
+    let dir = args.value(&["-d", "--dir"]);
     let file = args.value(&["-o", "--out"]).unwrap_or_else(|| ShellWord::literal("."));
-    act.write(&super::git_losses::in_dir(folder.as_ref(), &file));
+    act.write(&super::git_losses::in_dir(dir.as_ref(), &file));
 }
 
 fn httpie(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {

@@ -414,7 +414,7 @@ fn is_name(text: &str) -> bool {
 /// else as a finding.
 fn describe_secrets(act: &mut EffectBuilder<'_>, code: &CodeSnippet<'_>, joined: &[String]) {
     let is_plain = |text: &str| is_name(text) && !text.contains(char::is_whitespace);
-    let mut is_told = false;
+    let mut is_reported = false;
     for text in code.strings.iter().filter(|text| is_plain(text)) {
         let home = act.context.at.home().map(|home| home.to_string_lossy().into_owned());
         let below = text.strip_prefix("~/").zip(home.as_deref());
@@ -422,7 +422,7 @@ fn describe_secrets(act: &mut EffectBuilder<'_>, code: &CodeSnippet<'_>, joined:
         let glob = crate::text::has_glob(&path) && path.starts_with('/');
         // A string that starts with `/.` is appended to a directory.
         if glob || secret_paths::names_secret(text) && !text.starts_with("/.") {
-            is_told |= !glob;
+            is_reported |= !glob;
             act.read(&ShellWord { glob, ..ShellWord::literal(path) });
         }
     }
@@ -430,7 +430,7 @@ fn describe_secrets(act: &mut EffectBuilder<'_>, code: &CodeSnippet<'_>, joined:
     let hidden =
         parts.into_iter().find(|text| is_plain(text) && secret_paths::may_name_secret(text));
     let is_mentioned = || secret_paths::mentions_secret(code.whole);
-    if !is_told && (hidden.is_some() || is_mentioned()) {
+    if !is_reported && (hidden.is_some() || is_mentioned()) {
         let what = hidden.map_or("a file", String::as_str);
         act.ask("secret-path", format!("Names {what}, which looks like a secret"));
     }

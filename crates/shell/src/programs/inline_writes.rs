@@ -51,7 +51,7 @@ pub(super) fn python(
         return bare.to_owned();
     }
     let mut files = Vec::new();
-    let mut told = bare.matches("write_text").count() == bare.matches(WRITE_TEXT_CALL).count();
+    let mut shown = bare.matches("write_text").count() == bare.matches(WRITE_TEXT_CALL).count();
     for (at, _) in bare.match_indices(WRITE_TEXT_CALL) {
         let before = bare.get(..at).unwrap_or("");
         let place = match path_literal(before) {
@@ -63,10 +63,10 @@ pub(super) fn python(
             .and_then(|index| strings.get(index));
         match text {
             Some(text) => files.push(text.clone()),
-            None => told = false,
+            None => shown = false,
         }
     }
-    if !told {
+    if !shown {
         return bare.to_owned();
     }
     files.iter().for_each(|file| act.write(&ShellWord::literal(file.as_str())));

@@ -354,13 +354,13 @@ pub(super) fn create_venv(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
         &["--prompt", "-p", "--python", "--index", "--index-url", "-i"];
     let args = CommandArgs::parse(words, VENV_VALUED_OPTIONS);
     let usual = [ShellWord::literal(".venv")];
-    let folders: &[ShellWord] = match act.program {
+    let dirs: &[ShellWord] = match act.program {
         "uv" if args.operands.is_empty() => &usual,
         _ => &args.operands,
     };
-    folders.iter().for_each(|word| act.write(word));
+    dirs.iter().for_each(|word| act.write(word));
     if args.has(&["--clear"]) || act.program == "uv" && args.has(&["-c"]) {
-        folders.iter().for_each(|word| act.delete(word));
+        dirs.iter().for_each(|word| act.delete(word));
         act.ask("recursive-delete", "Clears a directory before creating an environment there");
     }
 }

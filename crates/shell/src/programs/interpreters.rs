@@ -246,10 +246,10 @@ fn load_modules(
     if !matches!(interpreter.name, "perl" | "ruby") {
         return String::new();
     }
-    for folder in args.values(&["-I"]) {
-        let place = act.context.absolute(&folder);
+    for dir in args.values(&["-I"]) {
+        let place = act.context.absolute(&dir);
         if place.is_some_and(|place| super::is_outside_code(act.context.at, &place)) {
-            let reason = format!("Runs code from outside the project ({})", folder.text);
+            let reason = format!("Runs code from outside the project ({})", dir.text);
             act.ask("outside-code", reason);
         }
     }

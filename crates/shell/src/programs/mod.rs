@@ -331,19 +331,19 @@ pub(crate) const BLOCKABLE_PROGRAMS: &[&str] = &[
 pub(crate) fn may_be_named(glob: &str, program: &str) -> bool {
     const BIN_DIRS: &[&str] =
         &["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"];
-    let (folder, name) = match glob.rsplit_once('/') {
-        Some((folder, name)) => (Some(folder), name),
+    let (dir, name) = match glob.rsplit_once('/') {
+        Some((dir, name)) => (Some(dir), name),
         None => (None, glob),
     };
     let is_in = |own: &&str| {
-        let parts = || folder.unwrap_or_default().split('/').zip(own.split('/'));
+        let parts = || dir.unwrap_or_default().split('/').zip(own.split('/'));
         let depth = |path: &str| path.matches('/').count();
-        depth(folder.unwrap_or_default()) == depth(own)
+        depth(dir.unwrap_or_default()) == depth(own)
             && parts().all(|(glob, own)| glob_match(glob, own))
     };
     name.contains(|c: char| c.is_ascii_alphanumeric())
         && glob_match(name, program)
-        && (folder.is_none() || BIN_DIRS.iter().any(is_in))
+        && (dir.is_none() || BIN_DIRS.iter().any(is_in))
 }
 
 /// A finding if writing to this path makes something run later.

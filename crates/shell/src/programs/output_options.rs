@@ -156,9 +156,9 @@ fn describe_created_dir(act: &mut EffectBuilder<'_>, verbs: &[&str]) {
     let args = CommandArgs::parse(act.arguments(), VALUED_OPTIONS);
     let mut operands = args.operands.iter().skip_while(|word| word.text.starts_with('+'));
     if operands.next().is_some_and(|verb| verbs.contains(&verb.text.as_str()))
-        && let Some(folder) = operands.next()
+        && let Some(dir) = operands.next()
     {
-        act.write(folder);
+        act.write(dir);
     }
 }
 

@@ -52,7 +52,7 @@ fn is_too_much(path: &Path, home: Option<&Path>, workspace: &Path) -> Option<Str
         if home.starts_with(path) {
             return Some(if path == home { "the home directory".to_owned() } else { shown() });
         }
-        if SECRET_HOLDING_DIRS.iter().any(|folder| path == home.join(folder)) {
+        if SECRET_HOLDING_DIRS.iter().any(|dir| path == home.join(dir)) {
             return Some(shown());
         }
     }
@@ -61,7 +61,7 @@ fn is_too_much(path: &Path, home: Option<&Path>, workspace: &Path) -> Option<Str
     }
     // The whole home directory of another user.
     let parts = path.components().filter(|part| matches!(part, Component::Normal(_))).count();
-    let person = HOME_PARENT_DIRS.iter().any(|folder| path.starts_with(folder)) && parts <= 2;
+    let person = HOME_PARENT_DIRS.iter().any(|dir| path.starts_with(dir)) && parts <= 2;
     let own = workspace.starts_with(path) && home.is_some_and(|home| path.starts_with(home));
     (person && !own && home.is_none_or(|home| !path.starts_with(home))).then(shown)
 }

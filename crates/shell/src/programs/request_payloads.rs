@@ -85,10 +85,10 @@ const OTHER_LOCAL_OPTIONS: &[&str] = &[
 pub(super) fn describe(act: &mut EffectBuilder<'_>) {
     let words = act.arguments();
     let fetches = act.leaf.effects.iter().any(|effect| effect.scope == Scope::NETWORK_FETCH);
-    let told = words.iter().any(is_computed_word);
-    if fetches && has_payload(act, words) || sends_computed(act, told) {
+    let shown = words.iter().any(is_computed_word);
+    if fetches && has_payload(act, words) || sends_computed(act, shown) {
         send_to_fetched_hosts(act);
-    } else if told {
+    } else if shown {
         for host in named_hosts(act, words) {
             act.affect_host(Scope::NETWORK_SEND, Some(&host));
         }
@@ -143,7 +143,7 @@ fn is_computed_word(word: &ShellWord) -> bool {
 }
 
 /// Whether computed data is part of the request.
-fn sends_computed(act: &EffectBuilder<'_>, told: bool) -> bool {
+fn sends_computed(act: &EffectBuilder<'_>, shown: bool) -> bool {
     let listed = act.context.input.taint.has(TextTaint::COMPUTED)
         && act.leaf.wrappers.iter().any(|via| via.ends_with("xargs") || via == "parallel");
     let within = |word: &ShellWord| {
@@ -153,9 +153,9 @@ fn sends_computed(act: &EffectBuilder<'_>, told: bool) -> bool {
     if listed && act.words.iter().any(within) {
         return true;
     }
-    let whole = told && REQUEST_PROGRAMS.contains(&act.program);
+    let whole = shown && REQUEST_PROGRAMS.contains(&act.program);
     let mut before = "";
-    for word in act.words.iter().skip(1).filter(|_| told) {
+    for word in act.words.iter().skip(1).filter(|_| shown) {
         let far = || whole && !LOCAL_OPTIONS.contains(&before) || word.text.contains("://");
         let header = || word.text.to_ascii_lowercase().contains("header");
         if is_computed_word(word) && (far() || header()) {
@@ -183,16 +183,16 @@ fn send_to_fetched_hosts(act: &mut EffectBuilder<'_>) {
 /// registries, databases.
 fn named_hosts(act: &EffectBuilder<'_>, words: &[ShellWord]) -> Vec<String> {
     let mut before = "";
-    let mut told = false;
+    let mut shown = false;
     for word in words {
         // The target directory of a clone is not sent.
         let cloned = || before.contains("://") && words.iter().any(|word| word.text == "clone");
         let kept = OTHER_LOCAL_OPTIONS.contains(&before) || act.program == "git" && cloned();
-        told |= is_computed_word(word) && !word.named && !kept;
+        shown |= is_computed_word(word) && !word.named && !kept;
         before = &word.text;
     }
     let reaches = |family: &str| act.leaf.effects.iter().any(|e| e.scope.family() == family);
-    if !told {
+    if !shown {
         return Vec::new();
     }
     match act.program {

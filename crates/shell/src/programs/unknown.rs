@@ -150,11 +150,11 @@ fn is_of_environment(path: &Path) -> bool {
     fn name(path: Option<&Path>) -> Option<&str> {
         path.and_then(Path::file_name).and_then(OsStr::to_str)
     }
-    let folder = path.parent();
+    let dir = path.parent();
     name(Some(path)).is_some_and(is_python)
-        && name(folder) == Some("bin")
+        && name(dir) == Some("bin")
         && matches!(
-            name(folder.and_then(Path::parent)),
+            name(dir.and_then(Path::parent)),
             Some(".venv" | "venv" | "env" | "virtualenv" | ".virtualenv")
         )
 }

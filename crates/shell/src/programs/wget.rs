@@ -179,7 +179,7 @@ fn transfer(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let target = args.value(&["-O", "--output-document"]);
     match (target, args.value(&["-P", "--directory-prefix"])) {
         (Some(file), _) => act.write(&file),
-        (None, Some(folder)) => act.write(&folder),
+        (None, Some(dir)) => act.write(&dir),
         _ if args.has(&["--spider"]) => {}
         _ => {
             for url in args.operands.iter().filter(|url| url.known) {

@@ -19,7 +19,7 @@ fn a_skill_is_told_after_what_was_said() {
         &[SkillInvocation { skill, text: &text }],
         FileReferenceStyle::Paths,
     );
-    let folder = world.path("work/.hermes/skills/greet");
+    let dir = world.path("work/.hermes/skills/greet");
     assert_eq!(
         message,
         format!(
@@ -27,15 +27,15 @@ fn a_skill_is_told_after_what_was_said() {
              It came with the project; the user has not written it.\n\
              Its files are below {}; read one when it says so: scripts/hi there.sh\n\
              The user has called for this skill: follow it in what is said above.",
-            folder.display()
+            dir.display()
         )
     );
     assert_eq!(typed_text(&message), Some(said));
-    let told = expand_invocation(
+    let shown = expand_invocation(
         said,
         &[SkillInvocation { skill, text: &text }],
         FileReferenceStyle::Uris,
     );
-    assert!(told.contains("skill://say-hi/scripts/hi%20there.sh"), "{told}");
-    assert!(!told.contains(&*folder.to_string_lossy()), "{told}");
+    assert!(shown.contains("skill://say-hi/scripts/hi%20there.sh"), "{shown}");
+    assert!(!shown.contains(&*dir.to_string_lossy()), "{shown}");
 }

@@ -15,15 +15,15 @@ use serde_json::{Value, json};
 
 /// A home and a project, with skills in both.
 pub(crate) struct World {
-    folder: tempfile::TempDir,
+    dir: tempfile::TempDir,
     skills: Value,
 }
 
 impl World {
     pub(crate) fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        fs::create_dir_all(folder.path().join("work/.git")).unwrap();
-        Self { folder, skills: json!({}) }
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("work/.git")).unwrap();
+        Self { dir, skills: json!({}) }
     }
 
     pub(crate) fn with(mut self, skills: Value) -> Self {
@@ -33,7 +33,7 @@ impl World {
 
     /// A path below the whole; real, as temporary folders may be behind a link.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        fs::canonicalize(self.folder.path()).unwrap().join(name)
+        fs::canonicalize(self.dir.path()).unwrap().join(name)
     }
 
     pub(crate) fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {

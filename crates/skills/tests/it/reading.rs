@@ -19,19 +19,19 @@ fn text(content: SkillFileContent) -> String {
 #[test]
 fn instructions_and_files_are_read() {
     let world = World::new();
-    let folder = "home/skills/demo";
+    let directory = "home/skills/demo";
     world.file(
-        &format!("{folder}/SKILL.md"),
+        &format!("{directory}/SKILL.md"),
         "---\nname: demo\ndescription: d\n---\n\nRun ${HERMES_SKILL_DIR}/x in ${HERMES_SESSION_ID}.\n",
     );
-    world.file(&format!("{folder}/references/a b.md"), "more\n");
-    world.file(&format!("{folder}/assets/dot.bin"), [0, 1, 2]);
-    world.file(&format!("{folder}/.env"), "KEY=1");
-    world.file(&format!("{folder}/top.md"), "top");
+    world.file(&format!("{directory}/references/a b.md"), "more\n");
+    world.file(&format!("{directory}/assets/dot.bin"), [0, 1, 2]);
+    world.file(&format!("{directory}/.env"), "KEY=1");
+    world.file(&format!("{directory}/top.md"), "top");
     let catalogue = world.look();
     let skill = catalogue.find_ready("demo").unwrap();
     assert_eq!(skill.files, ["assets/dot.bin", "references/a b.md", "top.md"]);
-    let dir = world.path(folder);
+    let dir = world.path(directory);
     let body = skill.instructions(Some("s1")).unwrap().body;
     assert_eq!(body, format!("Run {}/x in s1.", dir.display()));
     assert!(text(skill.read("SKILL.md").unwrap()).starts_with("---\nname: demo"));

@@ -27,8 +27,8 @@ fn a_file_is_a_tool() {
     let crates = crates();
     let scratch = tempfile::tempdir().unwrap();
     let family = scratch.path().join("family");
-    for folder in ["src/tools", "examples"] {
-        fs::create_dir_all(family.join(folder)).unwrap();
+    for dir in ["src/tools", "examples"] {
+        fs::create_dir_all(family.join(dir)).unwrap();
     }
     fs::write(family.join("Cargo.toml"), manifest(&crates)).unwrap();
     fs::copy(crates.join("../Cargo.lock"), family.join("Cargo.lock")).unwrap();
@@ -65,9 +65,9 @@ fn every_family_is_made_of_its_files() {
 
 #[test]
 fn a_file_without_a_tool_is_pointed_out() {
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("helper.rs"), "fn help() {}\n").unwrap();
-    let error = hermes_discover::find_tool_modules(folder.path()).unwrap_err().to_string();
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("helper.rs"), "fn help() {}\n").unwrap();
+    let error = hermes_discover::find_tool_modules(dir.path()).unwrap_err().to_string();
     assert!(error.contains("helper.rs") && error.contains("impl Tool for"), "{error}");
 }
 

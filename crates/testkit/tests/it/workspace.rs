@@ -148,9 +148,9 @@ fn every_declared_dependency_is_used_and_documented() {
     let mut unused = Vec::new();
     let mut undocumented = BTreeSet::new();
     for package in packages(&metadata) {
-        let folder = Path::new(package["manifest_path"].as_str().unwrap()).parent().unwrap();
+        let dir = Path::new(package["manifest_path"].as_str().unwrap()).parent().unwrap();
         let mut text = String::new();
-        gather(folder, &mut text);
+        gather(dir, &mut text);
         for dependency in package["dependencies"].as_array().unwrap() {
             let wanted = dependency["name"].as_str().unwrap();
             let ident = wanted.replace('-', "_");
@@ -172,8 +172,8 @@ fn every_declared_dependency_is_used_and_documented() {
 }
 
 /// All Rust text of a crate.
-fn gather(folder: &Path, text: &mut String) {
-    for entry in std::fs::read_dir(folder).unwrap() {
+fn gather(dir: &Path, text: &mut String) {
+    for entry in std::fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() && !path.ends_with("target") && !path.join("Cargo.toml").exists() {
             gather(&path, text);
@@ -194,8 +194,8 @@ fn names_and_prose_keep_to_the_rules() {
 fn no_source_file_outgrows_its_reader() {
     let mut long = Vec::new();
     let mut open = vec![root().join("crates")];
-    while let Some(folder) = open.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
+    while let Some(dir) = open.pop() {
+        for entry in std::fs::read_dir(dir).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 open.push(path);

@@ -170,24 +170,24 @@ fn whoever_only_reads_sees_lines_where_carriage_returns_end_them() {
     let options = DiffOptions { line_breaks: LineBreaks::AsRead, ..DiffOptions::default() };
     let found = TextDiff::new("a\rb\rc\r", "a\rB\rc\r", &options);
     assert_eq!(found.stat(), DiffStat { added: 1, removed: 1 });
-    let told = found.side_by_side(&DiffLayout::full("a", "b"), 19).text;
-    assert!(told.starts_with("--- a\n+++ b\n@@ -1,3 +1,3 @@\na"), "{told}");
-    let told = word_diff("a\rb\rc\r", "a\rB\rc\r");
-    assert!(told.contains("[-b-]{+B+}"), "{told}");
+    let shown = found.side_by_side(&DiffLayout::full("a", "b"), 19).text;
+    assert!(shown.starts_with("--- a\n+++ b\n@@ -1,3 +1,3 @@\na"), "{shown}");
+    let shown = word_diff("a\rb\rc\r", "a\rB\rc\r");
+    assert!(shown.contains("[-b-]{+B+}"), "{shown}");
 }
 
 #[test]
 fn an_inserted_block_is_told_as_one() {
     let old = "fn a() {\n    1\n}\n\nfn c() {\n    3\n}\n";
     let new = "fn a() {\n    1\n}\n\nfn b() {\n    2\n}\n\nfn c() {\n    3\n}\n";
-    let told = diff(old, new);
-    assert!(told.contains("+fn b() {\n+    2\n+}\n+\n fn c() {\n"), "{told}");
+    let shown = diff(old, new);
+    assert!(shown.contains("+fn b() {\n+    2\n+}\n+\n fn c() {\n"), "{shown}");
 }
 
 #[test]
 fn odd_names_stay_on_their_line() {
-    let told = unified_diff("a\n", "b\n", "x y", "new\nline\t\"\\\u{1}", 0);
-    assert!(told.starts_with("--- x y\t\n+++ \"new\\nline\\t\\\"\\\\\\001\"\n@@"), "{told}");
+    let shown = unified_diff("a\n", "b\n", "x y", "new\nline\t\"\\\u{1}", 0);
+    assert!(shown.starts_with("--- x y\t\n+++ \"new\\nline\\t\\\"\\\\\\001\"\n@@"), "{shown}");
 }
 
 fn with(whitespace: WhitespaceMode) -> DiffOptions {
@@ -223,15 +223,15 @@ fn empty_lines_may_be_passed_over() {
     let both = blank.replace("j\n", "J\n");
     let found = TextDiff::new(old, &both, &options);
     assert_eq!(found.stat(), DiffStat { added: 1, removed: 1 });
-    let told = found.unified(&DiffLayout { context: 1, ..DiffLayout::full("a", "b") }).text;
-    assert_eq!(told, "--- a\n+++ b\n@@ -9,2 +10,2 @@\n i\n-j\n+J\n");
+    let shown = found.unified(&DiffLayout { context: 1, ..DiffLayout::full("a", "b") }).text;
+    assert_eq!(shown, "--- a\n+++ b\n@@ -9,2 +10,2 @@\n i\n-j\n+J\n");
 }
 
 #[test]
 fn changed_words_are_marked_in_their_lines() {
     let body = |old, new| {
-        let told = word_diff(old, new);
-        told.split_once("@@\n").map(|(_, body)| body.to_owned()).unwrap_or(told)
+        let shown = word_diff(old, new);
+        shown.split_once("@@\n").map(|(_, body)| body.to_owned()).unwrap_or(shown)
     };
     assert_eq!(body("let a = 30;\n", "let a = 31;\n"), "let a = [-30-]{+31+};\n");
     assert_eq!(body("one two three\n", "one 2 3\n"), "one [-two three-]{+2 3+}\n");
@@ -250,17 +250,17 @@ fn a_changed_word_is_seen_in_the_longest_line() {
         |word: &str| format!("{}{word}{}\n", "head, ".repeat(100_000), " tail".repeat(100_000));
     let (old, new) = (line("old"), line("new"));
     let layout = DiffLayout { line_limit: 2000, ..DiffLayout::full("a", "b") };
-    let told = TextDiff::new(&old, &new, &DiffOptions::default()).word_diff(&layout);
-    assert!(told.text.contains("head, [-old-]{+new+} tail"), "{}", told.text.len());
-    assert!(told.text.contains(" … [599600 characters] … "), "{}", told.text.len());
-    assert!(told.text.len() < 2000 && told.truncated_lines == 0);
+    let shown = TextDiff::new(&old, &new, &DiffOptions::default()).word_diff(&layout);
+    assert!(shown.text.contains("head, [-old-]{+new+} tail"), "{}", shown.text.len());
+    assert!(shown.text.contains(" … [599600 characters] … "), "{}", shown.text.len());
+    assert!(shown.text.len() < 2000 && shown.truncated_lines == 0);
 }
 
 #[test]
 fn columns_are_as_wide_as_they_look() {
     let old = "same\n日本語 text\nold\ngone\n";
     let new = "same\n日本 text\nnew\n";
-    let told = TextDiff::new(old, new, &DiffOptions::default())
+    let shown = TextDiff::new(old, new, &DiffOptions::default())
         .side_by_side(&DiffLayout::full("a", "b"), 31)
         .text;
     let expected = "\
@@ -272,12 +272,12 @@ same             same
 old            | new
 gone           <
 ";
-    assert_eq!(told, expected);
+    assert_eq!(shown, expected);
 }
 
 #[test]
 fn long_lines_go_on_below_and_controls_are_seen() {
-    let told =
+    let shown =
         TextDiff::new("abcdefghij\tx\n", "abcdefghijK\u{1B}[0m\r\n", &DiffOptions::default())
             .side_by_side(&DiffLayout::full("a", "b"), 19)
             .text;
@@ -289,24 +289,24 @@ abcdefgh | abcdefgh
 ij         ijK␛[0m␍
 x
 ";
-    assert_eq!(told, expected);
+    assert_eq!(shown, expected);
     let combined = TextDiff::new("e\u{301}\n", "é\n", &DiffOptions::default());
-    let told = combined.side_by_side(&DiffLayout::full("a", "b"), 19).text;
-    assert!(told.ends_with("e\u{301}        | é\n"), "{told}");
+    let shown = combined.side_by_side(&DiffLayout::full("a", "b"), 19).text;
+    assert!(shown.ends_with("e\u{301}        | é\n"), "{shown}");
 }
 
 #[test]
 fn either_side_is_written_as_it_is_where_the_difference_does_not_count() {
     let found = TextDiff::new("a  b\nx\n", "a b\ny\n", &with(WhitespaceMode::IgnoreAmount));
-    let told = found.side_by_side(&DiffLayout::full("a", "b"), 19).text;
-    assert!(told.ends_with("@@ -1,2 +1,2 @@\na  b       a b\nx        | y\n"), "{told}");
+    let shown = found.side_by_side(&DiffLayout::full("a", "b"), 19).text;
+    assert!(shown.ends_with("@@ -1,2 +1,2 @@\na  b       a b\nx        | y\n"), "{shown}");
 }
 
 #[test]
 fn the_sides_tell_a_missing_last_line_feed() {
-    let told = TextDiff::new("a", "a\n", &DiffOptions::default());
-    let told = told.side_by_side(&DiffLayout::full("a", "b"), 19).text;
-    assert!(told.ends_with("@@ -1 +1 @@\na∎       | a\n"), "{told}");
+    let shown = TextDiff::new("a", "a\n", &DiffOptions::default());
+    let shown = shown.side_by_side(&DiffLayout::full("a", "b"), 19).text;
+    assert!(shown.ends_with("@@ -1 +1 @@\na∎       | a\n"), "{shown}");
 }
 
 #[test]
@@ -332,10 +332,10 @@ fn a_limit_cuts_whole_lines_and_counts_them() {
 fn a_long_line_is_cut_and_says_so() {
     let (old, new) = ("x".repeat(500), "y".repeat(500) + "\n");
     let layout = DiffLayout { line_limit: 10, ..DiffLayout::full("a", "b") };
-    let told = TextDiff::new(&old, &new, &DiffOptions::default()).unified(&layout);
-    assert!(told.text.contains("+yyyyyyyyy … [491 more characters]\n"), "{told:?}");
-    assert!(told.text.contains("\n\\ No newline at end of file\n"), "{told:?}");
-    assert_eq!(told.truncated_lines, 2);
+    let shown = TextDiff::new(&old, &new, &DiffOptions::default()).unified(&layout);
+    assert!(shown.text.contains("+yyyyyyyyy … [491 more characters]\n"), "{shown:?}");
+    assert!(shown.text.contains("\n\\ No newline at end of file\n"), "{shown:?}");
+    assert_eq!(shown.truncated_lines, 2);
 }
 
 #[test]
@@ -364,8 +364,8 @@ fn too_many_lines_change_as_a_whole() {
     let found = TextDiff::new(&old, &new, &DiffOptions::default());
     assert!(found.is_coarse());
     assert_eq!(found.stat(), DiffStat { added: 2_500_003, removed: 2_500_000 });
-    let told = found.unified(&DiffLayout { limit: 100, ..DiffLayout::full("a", "b") });
-    assert!(told.text.starts_with("--- a\n+++ b\n@@ -1,2500002 +1,2500005 @@\n first\n-\n-\n"));
+    let shown = found.unified(&DiffLayout { limit: 100, ..DiffLayout::full("a", "b") });
+    assert!(shown.text.starts_with("--- a\n+++ b\n@@ -1,2500002 +1,2500005 @@\n first\n-\n-\n"));
 }
 
 fn any_lines() -> impl Strategy<Value = String> {
@@ -384,20 +384,20 @@ proptest! {
     #[test]
     fn a_diff_makes_the_new_text_of_the_old(old in any_lines(), new in any_lines(), context in 0..5_usize) {
         let found = TextDiff::new(&old, &new, &DiffOptions::default());
-        let told = found.unified(&DiffLayout { context, ..DiffLayout::full("a", "b") }).text;
-        prop_assert_eq!(told.is_empty(), old == new);
-        prop_assert_eq!(&apply(&old, &told), &new);
+        let shown = found.unified(&DiffLayout { context, ..DiffLayout::full("a", "b") }).text;
+        prop_assert_eq!(shown.is_empty(), old == new);
+        prop_assert_eq!(&apply(&old, &shown), &new);
         let signed = |sign: char| {
-            told.lines().skip(2).filter(|line| line.starts_with(sign)).count()
+            shown.lines().skip(2).filter(|line| line.starts_with(sign)).count()
         };
         prop_assert_eq!(found.stat(), DiffStat { added: signed('+'), removed: signed('-') });
     }
 
     #[test]
     fn marked_words_hold_both_texts(old in "[ab \n]{0,20}", new in "[ab \n]{0,20}") {
-        let told = TextDiff::new(&old, &new, &DiffOptions::default())
+        let shown = TextDiff::new(&old, &new, &DiffOptions::default())
             .word_diff(&DiffLayout { context: 100, ..DiffLayout::full("a", "b") }).text;
-        let body: String = told.lines().skip(3).collect();
+        let body: String = shown.lines().skip(3).collect();
         let plain = |text: &str| -> String { text.chars().filter(char::is_ascii_alphabetic).collect() };
         let without = |body: &str, open: &str, close: &str| {
             let mut kept = String::new();

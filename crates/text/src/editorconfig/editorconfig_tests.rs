@@ -51,7 +51,7 @@ fn globs_match_as_editors_match_them() {
 fn asked(texts: &[(&str, &str)], path: &str) -> Option<EditorConfigCharset> {
     let configs: Vec<EditorConfigFile<'_>> = texts
         .iter()
-        .map(|(folder, text)| EditorConfigFile { dir: Path::new(folder), text })
+        .map(|(directory, text)| EditorConfigFile { dir: Path::new(directory), text })
         .collect();
     charset_for(&configs, Path::new(path))
 }

@@ -362,17 +362,17 @@ proptest! {
 #[test]
 fn a_hunk_at_the_end_that_is_elsewhere_is_warned_of() {
     let at_end = |lines: &str| PatchHunk { at_end: true, ..hunk(lines) };
-    let told = |text: &str, hunk: PatchHunk| {
+    let shown = |text: &str, hunk: PatchHunk| {
         apply_hunks(text, &[hunk], MatchStrictness::Relaxed).expect("fits").warnings.join(" ")
     };
-    let warned = told("x\ny\n", at_end("-x"));
+    let warned = shown("x\ny\n", at_end("-x"));
     assert!(warned.contains("End of File") && warned.contains("line 1 of 2"), "{warned}");
-    assert_eq!(told("x\ny\n", at_end("-y")), "");
-    assert_eq!(told("x\ny\nx\n", at_end("-x")), "", "the last one is meant");
-    assert_eq!(told("x\ny\n", hunk("-x")), "");
+    assert_eq!(shown("x\ny\n", at_end("-y")), "");
+    assert_eq!(shown("x\ny\nx\n", at_end("-x")), "", "the last one is meant");
+    assert_eq!(shown("x\ny\n", hunk("-x")), "");
     let hinted = PatchHunk { hints: vec!["x".into()], ..at_end("+z") };
-    assert!(told("x\ny\n", hinted).contains("line 1 of 2"));
-    assert_eq!(told("x\ny\n", at_end("+z")), "");
+    assert!(shown("x\ny\n", hinted).contains("line 1 of 2"));
+    assert_eq!(shown("x\ny\n", at_end("+z")), "");
 }
 
 #[test]

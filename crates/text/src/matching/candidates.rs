@@ -136,8 +136,8 @@ fn similar_rows(rows: &LineTable<'_>, lines: &[&str]) -> Vec<usize> {
     let mut longest: Vec<(usize, &str)> =
         lines.iter().map(|line| line.trim()).enumerate().collect();
     longest.sort_by_key(|(_, line)| std::cmp::Reverse(line.len()));
-    let told = longest.iter().take(MAX_SPELLING_LINES).filter(|(_, line)| !line.is_empty());
-    let wanted: Vec<(usize, u128)> = told.map(|(at, line)| (*at, byte_pair_mask(line))).collect();
+    let shown = longest.iter().take(MAX_SPELLING_LINES).filter(|(_, line)| !line.is_empty());
+    let wanted: Vec<(usize, u128)> = shown.map(|(at, line)| (*at, byte_pair_mask(line))).collect();
     let masks: Vec<u128> = rows.lines().map(byte_pair_mask).collect();
     let shared = |row: usize, wanted: u128| {
         let mask = masks.get(row).copied().unwrap_or_default();

@@ -215,9 +215,9 @@ fn is_elision(line: &str) -> bool {
 /// ...`.
 pub(super) fn is_placeholder_line(line: &str) -> bool {
     let words = line.trim().trim_start_matches(['/', '#', '*', '<', '!', '-', ' ']);
-    let told = ["existing", "rest of", "unchanged", "same as before"];
+    let shown = ["existing", "rest of", "unchanged", "same as before"];
     ["...", "…"].iter().any(|dots| words.starts_with(dots))
-        && told.iter().any(|word| words.contains(word))
+        && shown.iter().any(|word| words.contains(word))
 }
 
 /// Collapses runs of whitespace to one space, and removes them at line ends.

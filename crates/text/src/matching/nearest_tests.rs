@@ -61,11 +61,11 @@ fn the_text_that_is_shown_can_be_used_as_it_is() {
 #[test]
 fn what_the_old_text_leaves_out_is_shown() {
     let text = "fn a() {\n    one();\n}\n\nfn b() {\n    one();\n    if two() {\n        three();\n    }\n    four();\n}\n\nfn c() {\n}\n";
-    let told = told(text, "fn b() {\n    // ...\n}", "fn b() {}");
-    let nearest = told.nearest.expect("the function");
+    let shown = told(text, "fn b() {\n    // ...\n}", "fn b() {}");
+    let nearest = shown.nearest.expect("the function");
     assert_eq!(nearest.lines, LineSpan { first: 5, last: 11 });
     assert!(text.contains(&nearest.text), "{nearest:?}");
-    assert!(told.notes[0].contains("leaves something out"), "{:?}", told.notes);
+    assert!(shown.notes[0].contains("leaves something out"), "{:?}", shown.notes);
 }
 
 #[test]

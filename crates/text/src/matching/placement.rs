@@ -265,9 +265,9 @@ fn place_insertion(
     let rows = &table.rows;
     let kept = hunk.lines.len().saturating_sub(hunk.optional_blank_lines);
     let added = hunk.lines.get(..kept).unwrap_or_default();
-    let is_told = |own: LineEnding| added.iter().any(|line| line.ending == Some(own));
+    let is_reported = |own: LineEnding| added.iter().any(|line| line.ending == Some(own));
     let mut heeded = vec![LineEnding::Lf, LineEnding::CrLf];
-    heeded.retain(|own| is_told(*own) && rows.may_end_with(own.as_str()));
+    heeded.retain(|own| is_reported(*own) && rows.may_end_with(own.as_str()));
     let terminated = |ending: &str| {
         let own = |line: &HunkLine| line.ending.filter(|own| heeded.contains(own));
         let ending = |line: &HunkLine| match own(line) {

@@ -226,8 +226,8 @@ fn a_line_that_stands_for_others_is_warned_of() {
     let warnings = |old: &str, new: &str| {
         replace_text("a\n# ...\nb\n", &ask(old, new)).expect("there").warnings
     };
-    let told = warnings("b", "b\n// ... existing code ...");
-    assert!(told[0].contains("'// ... existing code ...'"), "{told:?}");
+    let shown = warnings("b", "b\n// ... existing code ...");
+    assert!(shown[0].contains("'// ... existing code ...'"), "{shown:?}");
     assert!(warnings("b", "def f():\n    ...").is_empty(), "dots alone may be meant");
     assert!(warnings("a\n# ...\nb", "c\n# ...\nb").is_empty());
 }

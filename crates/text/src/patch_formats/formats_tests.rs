@@ -377,11 +377,11 @@ fn a_fence_behind_an_introduction_is_no_line_of_the_patch() {
 
 #[test]
 fn an_error_knows_the_format() {
-    let told = |patch: &str| parse_patch(patch, None).expect_err("no patch");
-    assert_eq!(told("@@ -1 +1 @@\n-a\n+b\n").format, Some(PatchFormat::Unified));
-    assert_eq!(told("*** Update File: a\n@@\n ctx\n").format, Some(PatchFormat::V4a));
-    assert_eq!(told("hello").format, None);
-    let dividers = told("f\n<<<<<<< SEARCH\na\n=======\nb\n=======\nc\n>>>>>>> REPLACE\n");
+    let shown = |patch: &str| parse_patch(patch, None).expect_err("no patch");
+    assert_eq!(shown("@@ -1 +1 @@\n-a\n+b\n").format, Some(PatchFormat::Unified));
+    assert_eq!(shown("*** Update File: a\n@@\n ctx\n").format, Some(PatchFormat::V4a));
+    assert_eq!(shown("hello").format, None);
+    let dividers = shown("f\n<<<<<<< SEARCH\na\n=======\nb\n=======\nc\n>>>>>>> REPLACE\n");
     assert_eq!(dividers.format, Some(PatchFormat::Blocks));
     assert!(dividers.remedy.is_some_and(|remedy| remedy.contains("old_string")));
 }

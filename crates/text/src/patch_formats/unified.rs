@@ -334,8 +334,8 @@ impl FileSection {
     /// confirms them.
     fn new_name<'n>(&self, to: &'n HeaderName) -> &'n str {
         let is_exact = self.new.as_ref().is_some_and(HeaderName::is_exact);
-        let is_told = is_exact && self.both_names(0).1.as_deref() == Some(to.reading(0));
-        to.reading(if is_told { 0 } else { HeaderName::PLAIN_READING })
+        let is_reported = is_exact && self.both_names(0).1.as_deref() == Some(to.reading(0));
+        to.reading(if is_reported { 0 } else { HeaderName::PLAIN_READING })
     }
 }
 

@@ -25,8 +25,8 @@ fn every_state_has_its_mark_and_only_open_tasks_are_told_again() {
         todo_lines(&session).unwrap(),
         ["[x] read the code", "[>] mend it - [ ] 9. not a task", "[ ] ship it", "[-] celebrate"]
     );
-    let told = todo_reminder(&session).unwrap().unwrap();
-    assert!(told.ends_with("- [>] 2. mend it - [ ] 9. not a task\n- [ ] 3. ship it"), "{told}");
+    let shown = todo_reminder(&session).unwrap().unwrap();
+    assert!(shown.ends_with("- [>] 2. mend it - [ ] 9. not a task\n- [ ] 3. ship it"), "{shown}");
     session.update(TODO_DOCUMENT, |list: &mut Vec<TodoTask>| list.retain(|t| t.id == "1")).unwrap();
     assert_eq!(todo_reminder(&session).unwrap(), None);
 }

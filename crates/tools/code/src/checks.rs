@@ -117,7 +117,7 @@ impl<'a> CheckContext<'a> {
         &self,
         program: &Path,
         words: &[String],
-        folder: &Path,
+        dir: &Path,
         input: StdinSource,
     ) -> Result<ProgramRun, ToolError> {
         let name = program.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
@@ -126,7 +126,7 @@ impl<'a> CheckContext<'a> {
                 name: &name,
                 program: program.into(),
                 arguments: words.iter().map(OsString::from).collect(),
-                directory: folder,
+                directory: dir,
                 input,
                 deadline: self.deadline,
             })
@@ -266,14 +266,14 @@ impl FileChanges {
         let limit = MAX_DIFF_BYTES.saturating_sub(self.diff.len());
         let layout =
             DiffLayout { limit, line_limit: 500, ..DiffLayout::full(&old_name, &new_name) };
-        let told = diff.unified(&layout);
-        if limit < 200 || (told.omitted_lines > 0 && !self.diff.is_empty()) {
+        let shown = diff.unified(&layout);
+        if limit < 200 || (shown.omitted_lines > 0 && !self.diff.is_empty()) {
             self.unshown += 1;
             return;
         }
-        self.diff.push_str(&told.text);
-        if told.omitted_lines > 0 {
-            self.diff.push_str(&format!("({} more lines)\n", told.omitted_lines));
+        self.diff.push_str(&shown.text);
+        if shown.omitted_lines > 0 {
+            self.diff.push_str(&format!("({} more lines)\n", shown.omitted_lines));
         }
     }
 }

@@ -14,10 +14,10 @@ fn what_a_call_declares_is_where_it_runs() {
         assert_eq!(resolve_paths(&at, path), (target.into(), top.into()), "{path:?}");
     }
     let effects = effects(&at, Some("src"), true);
-    let told: Vec<_> = effects.iter().map(ToString::to_string).collect();
+    let shown: Vec<_> = effects.iter().map(ToString::to_string).collect();
     let expected =
         ["code:execute /w/project", "file:read /w/project/src", "file:write /w/project/src"];
-    assert_eq!(told, expected);
+    assert_eq!(shown, expected);
 }
 
 #[test]

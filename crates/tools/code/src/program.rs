@@ -84,22 +84,23 @@ impl ProgramRun {
     /// Returns what the sandbox blocked, judged by these texts.
     pub(crate) fn sandbox_stops<'a>(
         &self,
-        told: impl IntoIterator<Item = &'a String>,
+        shown: impl IntoIterator<Item = &'a String>,
     ) -> Vec<SandboxStop> {
-        let told: Vec<&str> = told.into_iter().map(String::as_str).collect();
-        self.job.stops(&told.join("\n"), &self.directory)
+        let shown: Vec<&str> = shown.into_iter().map(String::as_str).collect();
+        self.job.stops(&shown.join("\n"), &self.directory)
     }
 
     /// Returns the end of stderr, or of stdout if stderr is empty.
     pub(crate) fn error_excerpt(&self) -> String {
         let said = [&self.stderr, &self.stdout].into_iter().find(|text| !text.trim().is_empty());
         let text = said.map_or("", |text| text.trim());
-        let mut told = tail(text, 1_500).to_owned();
+        let mut shown = tail(text, 1_500).to_owned();
         for stop in self.sandbox_stops([&self.stdout, &self.stderr]) {
             let SandboxStop { what, rule, allow, .. } = stop;
-            told.push_str(&format!("\nBlocked by the sandbox: {what} ({rule}). Allow it: {allow}"));
+            shown
+                .push_str(&format!("\nBlocked by the sandbox: {what} ({rule}). Allow it: {allow}"));
         }
-        told
+        shown
     }
 }
 
@@ -124,9 +125,9 @@ impl<'a> ProgramRunner<'a> {
         if is_here && cx.confinement.as_ref().is_some_and(has_no_cache) {
             // The sandbox hides the user's caches, and some programs fail
             // without one; a per-session cache keeps sessions apart.
-            let folder = jobs.scratch(cx.session.id())?.join("cache");
+            let dir = jobs.scratch(cx.session.id())?.join("cache");
             for (name, inner) in CACHE_VARIABLES {
-                let value = || folder.join(inner).into_os_string();
+                let value = || dir.join(inner).into_os_string();
                 environment.entry(OsString::from(name)).or_insert_with(value);
             }
         }
@@ -202,19 +203,13 @@ impl<'a> ProgramRunner<'a> {
         Ok(ran)
     }
 
-    async fn wait(
-        &self,
-        job: &Job,
-        name: &str,
-        until: Instant,
-        folder: &Path,
-    ) -> Option<ProcessExit> {
+    async fn wait(&self, job: &Job, name: &str, until: Instant, dir: &Path) -> Option<ProcessExit> {
         let mut vouched = None;
         loop {
             let next = until.min(Instant::now() + PROGRESS_INTERVAL);
-            let patience =
+            let timeout =
                 WaitLimits { deadline: Some(next), idle_timeout: None, cancel: &self.cx.cancel };
-            match job.wait(&patience).await {
+            match job.wait(&timeout).await {
                 WaitOutcome::Ended(ended) => {
                     // Descendants left behind would keep writing.
                     if ended.has_descendants {
@@ -229,7 +224,7 @@ impl<'a> ProgramRunner<'a> {
                 _ => {}
             }
             if vouched.is_none() {
-                vouched = Some(self.jobs.guard_record(job, self.cx.session.id(), folder));
+                vouched = Some(self.jobs.guard_record(job, self.cx.session.id(), dir));
             }
             let (lines, _) = job.log().last_lines(1);
             let line = lines.first().map_or("", |line| line.trim());

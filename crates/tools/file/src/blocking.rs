@@ -12,7 +12,7 @@ pub(crate) async fn off_thread<T: Send + 'static>(
     work: impl FnOnce(&ToolContext) -> Result<T, ToolError> + Send + 'static,
 ) -> Result<T, ToolError> {
     let inner = cx.clone();
-    let (tell, told) = oneshot::channel();
+    let (tell, shown) = oneshot::channel();
     let task = tokio::task::spawn_blocking(move || {
         // The call may have been cancelled while waiting for a thread.
         let done = inner.check_cancelled().and_then(|()| work(&inner));
@@ -20,7 +20,7 @@ pub(crate) async fn off_thread<T: Send + 'static>(
         // If the receiver is gone, the call was cancelled.
         let _ = tell.send(done);
     });
-    match cx.run_until_cancelled(told).await? {
+    match cx.run_until_cancelled(shown).await? {
         Ok(answer) => answer,
         Err(_) => match task.await.map_err(JoinError::try_into_panic) {
             Err(Ok(panic)) => std::panic::resume_unwind(panic),

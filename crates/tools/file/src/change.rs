@@ -52,8 +52,8 @@ pub(crate) fn lock_files<'a>(
     let hold = FileAccess::new(cx).lock(paths, wait, &cx.cancel)?;
     // The previous lock holder may have been killed during a change.
     let mut recovered = journals.as_ref().map(|journals| journals.recover()).unwrap_or_default();
-    let folders: Vec<_> = paths.iter().filter_map(|path| path.parent()).collect();
-    let is_here = |file: &PathBuf| file.parent().is_some_and(|folder| folders.contains(&folder));
+    let dirs: Vec<_> = paths.iter().filter_map(|path| path.parent()).collect();
+    let is_here = |file: &PathBuf| file.parent().is_some_and(|dir| dirs.contains(&dir));
     recovered.retain(|change| change.files.iter().any(is_here));
     match recovered.as_slice() {
         [] => Ok(LockedFiles { cx, hold: hold.with_journals(journals) }),
@@ -123,9 +123,10 @@ impl<'a> LockedFiles<'a> {
         let is_permitted = AtomicBool::new(false);
         // Undo also removes directories created for a file, so the reporter
         // must look before they exist.
-        let makes_folders = changes.iter().flat_map(FileChange::paths).any(|path| {
-            path.parent().is_some_and(|folder| std::fs::symlink_metadata(folder).is_err())
-        });
+        let makes_folders = changes
+            .iter()
+            .flat_map(FileChange::paths)
+            .any(|path| path.parent().is_some_and(|dir| std::fs::symlink_metadata(dir).is_err()));
         if makes_folders {
             keep();
         }

@@ -50,11 +50,11 @@ pub(crate) fn read_as(
     cx: &ToolContext,
     path: &Path,
     bytes: Vec<u8>,
-    told: Option<&'static Encoding>,
+    shown: Option<&'static Encoding>,
 ) -> Result<TextDocument, NotTextError> {
-    let Some(told) = told else { return read(cx, path, bytes) };
-    let document = TextDocument::read(bytes, Some(told))?;
-    remember_encoding(cx, path, document.bytes(), true, told);
+    let Some(shown) = shown else { return read(cx, path, bytes) };
+    let document = TextDocument::read(bytes, Some(shown))?;
+    remember_encoding(cx, path, document.bytes(), true, shown);
     Ok(document)
 }
 
@@ -65,12 +65,12 @@ pub(crate) fn remember_encoding(
     path: &Path,
     bytes: &[u8],
     complete: bool,
-    told: &'static Encoding,
+    shown: &'static Encoding,
 ) {
     let hint = || editorconfig_charset(cx, path).map(EditorConfigCharset::encoding);
     let looks = detect_format_with(bytes, complete, hint);
     let looks = ambiguous_encoding(&looks, bytes, hint).unwrap_or(looks.encoding());
-    seen_files::record_encoding(cx, path, (looks != told).then_some(told));
+    seen_files::record_encoding(cx, path, (looks != shown).then_some(shown));
 }
 
 /// Returns the encoding that the session recorded for a file, or that
@@ -141,7 +141,7 @@ fn editorconfig_charset(cx: &ToolContext, path: &Path) -> Option<EditorConfigCha
         return None;
     }
     let configs: Vec<_> =
-        found.iter().map(|(folder, text)| EditorConfigFile { dir: folder, text }).collect();
+        found.iter().map(|(directory, text)| EditorConfigFile { dir: directory, text }).collect();
     // The directories are canonical, so the file's path must be, too.
     let real = files.real_path(path);
     editorconfig::charset_for(&configs, real.as_deref().unwrap_or(path))

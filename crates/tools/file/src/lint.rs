@@ -183,7 +183,7 @@ fn problems_at_byte(text: &str, fault: Option<(usize, String)>) -> Vec<SyntaxPro
 
 /// Whether a `.json` file is conventionally read with comments.
 fn allows_comments(path: &Path, stem: &str) -> bool {
-    let in_folder = |name: &str| path.parent().is_some_and(|folder| folder.ends_with(name));
+    let in_folder = |name: &str| path.parent().is_some_and(|dir| dir.ends_with(name));
     let begins = ["tsconfig", "jsconfig", "devcontainer", ".devcontainer", ".eslintrc", "deno"];
     begins.iter().any(|begin| stem.starts_with(begin)) || in_folder(".vscode")
 }
@@ -191,9 +191,9 @@ fn allows_comments(path: &Path, stem: &str) -> bool {
 fn strict_json(text: &str) -> Option<SyntaxProblem> {
     // Skips values without recursion, so nesting depth does not matter.
     let error = serde_json::from_str::<IgnoredAny>(text).err()?;
-    let told = error.to_string();
+    let shown = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
-    let message = told.strip_suffix(&place).unwrap_or(&told).to_owned();
+    let message = shown.strip_suffix(&place).unwrap_or(&shown).to_owned();
     Some(SyntaxProblem { line: error.line().max(1), column: error.column().max(1), message })
 }
 

@@ -63,7 +63,7 @@ pub(crate) fn explain_missing_near(
     let Ok(files) = FileAccess::new(cx).names_around(known) else {
         return ToolError::not_found(what);
     };
-    let is_near = |(folder, _): &(&Path, &Path)| known.starts_with(folder);
+    let is_near = |(dir, _): &(&Path, &Path)| known.starts_with(dir);
     if path != known && !split_existing(&files, path).as_ref().is_some_and(is_near) {
         return ToolError::not_found(what)
             .with_hint("Check the path; directory_list lists a directory.");
@@ -71,34 +71,31 @@ pub(crate) fn explain_missing_near(
     if let Some(way) = broken_link(&files, path) {
         return ToolError::not_found(format!("{what} (a link {way})")).with_hint(BROKEN_LINK_HINT);
     }
-    let Some((folder, rest)) = split_existing(&files, path) else {
+    let Some((dir, rest)) = split_existing(&files, path) else {
         return ToolError::not_found(what)
             .with_hint("Check the path; directory_list lists a directory.");
     };
-    if let Some(way) = broken_link(&files, folder) {
-        let what = format!("{what} ({} is a link {way})", display_path(folder));
+    if let Some(way) = broken_link(&files, dir) {
+        let what = format!("{what} ({} is a link {way})", display_path(dir));
         return ToolError::not_found(what).with_hint(BROKEN_LINK_HINT);
     }
-    if !is_directory(&files, folder) {
-        return ToolError::not_found(format!(
-            "{what} ({} is not a directory)",
-            display_path(folder)
-        ))
-        .with_hint("It cannot contain files; check the path.");
+    if !is_directory(&files, dir) {
+        return ToolError::not_found(format!("{what} ({} is not a directory)", display_path(dir)))
+            .with_hint("It cannot contain files; check the path.");
     }
     let mut parts = rest.iter();
     let missing = parts.next().unwrap_or_default();
     let below: PathBuf = parts.collect();
     let in_place = below.as_os_str().is_empty();
     let only_folders = wanted == MissingKind::Directory || !in_place;
-    let mut found: Vec<PathBuf> = similar_names(&files, folder, missing, only_folders)
+    let mut found: Vec<PathBuf> = similar_names(&files, dir, missing, only_folders)
         .into_iter()
         .map(|near| match in_place || !exists(&files, &near.join(&below)) {
             true => near,
             false => near.join(&below),
         })
         .collect();
-    for other in same_name_nearby(&files, wanted, path, folder, cx.working_dir.cwd()) {
+    for other in same_name_nearby(&files, wanted, path, dir, cx.working_dir.cwd()) {
         if found.len() < MAX_SUGGESTIONS && !found.contains(&other) {
             found.push(other);
         }
@@ -111,11 +108,8 @@ pub(crate) fn explain_missing_near(
         ToolError::not_found(what)
     } else {
         let gap = missing.to_string_lossy();
-        ToolError::not_found(format!(
-            "{what} ({} exists, but has no '{gap}')",
-            display_path(folder)
-        ))
-        .with("existing_folder", display_path(folder))
+        ToolError::not_found(format!("{what} ({} exists, but has no '{gap}')", display_path(dir)))
+            .with("existing_folder", display_path(dir))
     };
     if found.is_empty() {
         return error.with_hint("Check the path; directory_list lists a directory.");
@@ -143,7 +137,7 @@ fn broken_link(files: &FileAccess<'_>, path: &Path) -> Option<String> {
     let Ok(end) = real_path(path) else {
         return Some(format!("to {shown}, which cannot be resolved"));
     };
-    let direct = path.parent().is_some_and(|folder| folder.join(&first) == end);
+    let direct = path.parent().is_some_and(|dir| dir.join(&first) == end);
     Some(if direct {
         format!("to {shown}, which does not exist")
     } else {
@@ -163,8 +157,8 @@ fn split_existing<'a>(files: &FileAccess<'_>, path: &'a Path) -> Option<(&'a Pat
             Err(_) => break,
         }
     }
-    let folder = deepest?;
-    Some((folder, path.strip_prefix(folder).ok()?))
+    let dir = deepest?;
+    Some((dir, path.strip_prefix(dir).ok()?))
 }
 
 /// Finds the same name in ancestors up to the working directory, or one level
@@ -173,36 +167,36 @@ fn same_name_nearby(
     files: &FileAccess<'_>,
     wanted: MissingKind,
     path: &Path,
-    folder: &Path,
+    dir: &Path,
     cwd: &Path,
 ) -> Vec<PathBuf> {
     let Some(name) = path.file_name() else { return Vec::new() };
-    let entries = files.open_dir(folder).map(|opened| opened.entries());
+    let entries = files.open_dir(dir).map(|opened| opened.entries());
     let entries = entries.into_iter().flatten().flatten().take(MAX_COMPARED_ENTRIES).flatten();
     let below = entries.filter(|entry| entry.kind == FileKind::Directory).take(MAX_CHILD_DIRS);
-    let mut below: Vec<PathBuf> = below.map(|entry| folder.join(entry.name)).collect();
+    let mut below: Vec<PathBuf> = below.map(|entry| dir.join(entry.name)).collect();
     below.sort();
-    let above = folder.ancestors().take(MAX_PARENT_DIRS).take_while(|above| above.starts_with(cwd));
+    let above = dir.ancestors().take(MAX_PARENT_DIRS).take_while(|above| above.starts_with(cwd));
     let above = above.map(Path::to_path_buf);
     let fits = |place: &PathBuf| {
         place != path
             && exists(files, place)
             && is_directory(files, place) == (wanted == MissingKind::Directory)
     };
-    above.chain(below).map(|folder| folder.join(name)).filter(fits).take(MAX_SUGGESTIONS).collect()
+    above.chain(below).map(|dir| dir.join(name)).filter(fits).take(MAX_SUGGESTIONS).collect()
 }
 
 fn similar_names(
     files: &FileAccess<'_>,
-    folder: &Path,
+    dir: &Path,
     missing: &OsStr,
     only_folders: bool,
 ) -> Vec<PathBuf> {
-    let Ok(entries) = files.open_dir(folder).map(|opened| opened.entries()) else {
+    let Ok(entries) = files.open_dir(dir).map(|opened| opened.entries()) else {
         return Vec::new();
     };
     let fits = |entry: &DirEntry| match entry.kind {
-        FileKind::Link if only_folders => is_directory(files, &folder.join(&entry.name)),
+        FileKind::Link if only_folders => is_directory(files, &dir.join(&entry.name)),
         kind => !only_folders || kind == FileKind::Directory,
     };
     let names = entries.into_iter().flatten().take(MAX_COMPARED_ENTRIES).flatten().filter(fits);
@@ -218,7 +212,7 @@ fn similar_names(
     let names = nearest(&missing.to_string_lossy(), names, MAX_SUGGESTIONS);
     names
         .into_iter()
-        .map(|name| folder.join(odd.remove(&name).unwrap_or_else(|| name.into())))
+        .map(|name| dir.join(odd.remove(&name).unwrap_or_else(|| name.into())))
         .collect()
 }
 

@@ -28,10 +28,10 @@ impl OriginalFile {
         cx: &ToolContext,
         path: &Path,
         bytes: Vec<u8>,
-        told: Option<&'static Encoding>,
+        shown: Option<&'static Encoding>,
     ) -> Self {
         let (hash, len) = (OnceLock::new(), bytes.len() as u64);
-        let document = charset::read_as(cx, path, bytes, told).map_err(|rejected| {
+        let document = charset::read_as(cx, path, bytes, shown).map_err(|rejected| {
             let _ = hash.set(FileHash::from_bytes(&rejected.bytes));
             rejected.reason
         });

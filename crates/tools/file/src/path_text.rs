@@ -72,14 +72,14 @@ pub(crate) fn follow_link(path: &Path) -> PathBuf {
 
 /// Formats a path below a directory that the caller wrote as `lead`: in the
 /// same style, or as a URL if it is not UTF-8. `folder` is absolute.
-pub(crate) fn display_below(lead: &str, folder: &Path, relative: &Path) -> String {
+pub(crate) fn display_below(lead: &str, dir: &Path, relative: &Path) -> String {
     let is_here = relative.as_os_str().is_empty();
     match relative.to_str().filter(|_| !lead.starts_with(FILE_SCHEME)) {
         Some(_) if is_here => lead.to_owned(),
         Some(below) if lead.is_empty() => below.to_owned(),
         Some(below) => format!("{}/{below}", lead.trim_end_matches('/')),
-        None if is_here => display_path(folder),
-        None => display_path(&folder.join(relative)),
+        None if is_here => display_path(dir),
+        None => display_path(&dir.join(relative)),
     }
 }
 

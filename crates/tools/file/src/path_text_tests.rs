@@ -40,7 +40,7 @@ proptest! {
 #[test]
 fn below_a_folder_the_callers_way_is_kept() {
     let odd = Path::new(OsStr::from_bytes(b"\xE9"));
-    let folder = Path::new("/t/d");
+    let dir = Path::new("/t/d");
     for (lead, below, shown) in [
         ("", "a/b", "a/b"),
         ("d", "a", "d/a"),
@@ -50,9 +50,9 @@ fn below_a_folder_the_callers_way_is_kept() {
         ("file:///t/d", "a b", "/t/d/a b"),
         ("file:///t/d", "", "/t/d"),
     ] {
-        assert_eq!(display_below(lead, folder, Path::new(below)), shown, "{lead}");
+        assert_eq!(display_below(lead, dir, Path::new(below)), shown, "{lead}");
     }
-    assert_eq!(display_below("d", folder, odd), "file:///t/d/%E9");
+    assert_eq!(display_below("d", dir, odd), "file:///t/d/%E9");
     assert_eq!(display_relative(Path::new("/srv/a"), &at()), "a");
     assert_eq!(display_relative(Path::new("/srv"), &at()), "/srv");
     assert_eq!(display_relative(&Path::new("/srv").join(odd), &at()), "file:///srv/%E9");

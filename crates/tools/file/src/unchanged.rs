@@ -148,12 +148,12 @@ impl TaskReads {
         let known = self.reads.iter().position(|read| read.what == what);
         let last = known.map(|at| self.reads.remove(at));
         let is_same = last.is_some_and(|last| last.version == version && !last.told);
-        let told = is_same && !is_fresh;
-        self.reads.push(ReadRecord { what, version: version.to_owned(), told, page });
+        let shown = is_same && !is_fresh;
+        self.reads.push(ReadRecord { what, version: version.to_owned(), told: shown, page });
         if self.reads.len() > MAX_READS_PER_TASK {
             self.reads.remove(0);
         }
-        told
+        shown
     }
 }
 

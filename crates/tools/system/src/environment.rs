@@ -253,7 +253,7 @@ impl VariableMask {
 
 /// Rejects a PATH without bash.
 pub(crate) fn check_path(value: Option<&str>, now: &str) -> Result<(), ToolError> {
-    let has_shell = |folder: std::path::PathBuf| folder.join("bash").is_file();
+    let has_shell = |dir: std::path::PathBuf| dir.join("bash").is_file();
     if value.is_some_and(|value| env::split_paths(value).any(has_shell)) {
         return Ok(());
     }

@@ -138,7 +138,7 @@ fn bash_program() -> OsString {
         let path = env::var_os("PATH").unwrap_or_default();
         // Fallback if hermes was started with an unusable PATH.
         let usual = ["/usr/local/bin", "/usr/bin", "/bin"].map(PathBuf::from);
-        let found = env::split_paths(&path).chain(usual).map(|folder| folder.join("bash"));
+        let found = env::split_paths(&path).chain(usual).map(|dir| dir.join("bash"));
         let mut found = found.filter(|file| file.is_absolute() && file.is_file());
         found.next().map_or_else(|| "bash".into(), PathBuf::into_os_string)
     });
@@ -221,16 +221,16 @@ impl CommandCompletion {
         let (state, lost) = match self.reported_state(job) {
             ReportedState::State(state) => (Some(*state), None),
             ReportedState::Missing => (None, None),
-            ReportedState::Truncated(folder) => (None, Some(folder)),
+            ReportedState::Truncated(dir) => (None, Some(dir)),
         };
         let mut notes =
             Vec::from_iter(self.missing_path_note(state.as_ref(), job).map(str::to_owned));
-        if let Some(folder) = lost {
+        if let Some(dir) = lost {
             notes.push(format!(
                 "The session's working directory, variables and other shell state are \
                  unchanged: the state after this command could not be saved, because there is \
                  no space in {}.",
-                folder.display()
+                dir.display()
             ));
         }
         let Some(mut after) = state else { return SessionUpdate { directory: None, notes } };
@@ -244,9 +244,9 @@ impl CommandCompletion {
         if gone.is_some() {
             after.set_cwd(gone);
         }
-        let folder = after.cwd().map(Path::to_path_buf);
+        let dir = after.cwd().map(Path::to_path_buf);
         if is_adrift {
-            notes.push(removed_cwd_note(folder.as_deref().unwrap_or_else(|| cx.working_dir.cwd())));
+            notes.push(removed_cwd_note(dir.as_deref().unwrap_or_else(|| cx.working_dir.cwd())));
         }
         if !after.dropped().is_empty() {
             notes.push(format!(
@@ -260,14 +260,14 @@ impl CommandCompletion {
             kept.state.merge(&self.before, &after);
             kept.text = state_as_script(&kept.state);
         });
-        let moved = match &folder {
-            Some(folder) if moves => move_session(folder, cx),
+        let moved = match &dir {
+            Some(dir) if moves => move_session(dir, cx),
             _ => Ok(()),
         };
         if let Err(error) = kept.and(moved) {
             notes.push(format!("The shell state could not be saved: {error}."));
         }
-        SessionUpdate { directory: folder, notes }
+        SessionUpdate { directory: dir, notes }
     }
 
     /// The note for a command that was not found because PATH is unset or
@@ -303,8 +303,8 @@ impl CommandCompletion {
                 report().and_then(|it| state::parse_posix_report(&it, &self.before, &self.base))
             }
             ReportSource::Bash => match report() {
-                Some(told) => state::state_after_cwd_loss(&self.before, &self.command, &told)
-                    .or_else(|| read(&told)),
+                Some(shown) => state::state_after_cwd_loss(&self.before, &self.command, &shown)
+                    .or_else(|| read(&shown)),
                 None => foregone(),
             },
             ReportSource::File(report) => {
@@ -355,15 +355,15 @@ fn list_names(names: &[String]) -> String {
 
 /// The nearest existing ancestor of a removed local directory. `None` if the
 /// directory exists or may exist.
-fn nearest_existing_dir(folder: &Path) -> Option<PathBuf> {
-    let is_gone = |folder: &Path| match std::fs::metadata(folder) {
+fn nearest_existing_dir(dir: &Path) -> Option<PathBuf> {
+    let is_gone = |dir: &Path| match std::fs::metadata(dir) {
         Ok(found) => !found.is_dir(),
         Err(error) => matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),
     };
-    if !is_gone(folder) {
+    if !is_gone(dir) {
         return None;
     }
-    folder.ancestors().find(|above| above.is_dir()).map(Path::to_path_buf)
+    dir.ancestors().find(|above| above.is_dir()).map(Path::to_path_buf)
 }
 
 /// Fails if the session's working directory no longer exists. The command was
@@ -396,40 +396,37 @@ pub(crate) fn leave_removed_cwd(
 }
 
 /// The note for a command whose final working directory no longer exists.
-pub(crate) fn removed_cwd_note(folder: &Path) -> String {
-    format!(
-        "Its working directory no longer exists; the next command runs in {}.",
-        folder.display()
-    )
+pub(crate) fn removed_cwd_note(dir: &Path) -> String {
+    format!("Its working directory no longer exists; the next command runs in {}.", dir.display())
 }
 
 /// Moves the session to the parent of a directory that could not be entered on
 /// the backend.
-pub(crate) fn retreat_to_parent(folder: &Path, cx: &ToolContext) -> Result<(), ToolError> {
-    let Some(above) = folder.parent() else { return Ok(()) };
+pub(crate) fn retreat_to_parent(dir: &Path, cx: &ToolContext) -> Result<(), ToolError> {
+    let Some(above) = dir.parent() else { return Ok(()) };
     move_shell_to(above, cx)?;
-    Err(removed_cwd_error(folder, above))
+    Err(removed_cwd_error(dir, above))
 }
 
-fn move_shell_to(folder: &Path, cx: &ToolContext) -> Result<(), ToolError> {
+fn move_shell_to(dir: &Path, cx: &ToolContext) -> Result<(), ToolError> {
     cx.session.update(SHELL_DOCUMENT, |kept: &mut ShellSnapshot| {
-        kept.state.set_cwd(Some(folder.to_path_buf()));
+        kept.state.set_cwd(Some(dir.to_path_buf()));
     })?;
-    Ok(move_session(folder, cx)?)
+    Ok(move_session(dir, cx)?)
 }
 
-fn move_session(folder: &Path, cx: &ToolContext) -> Result<(), SessionError> {
+fn move_session(dir: &Path, cx: &ToolContext) -> Result<(), SessionError> {
     if cx.session.cwd()?.is_none() {
         cx.session.set_initial_cwd(cx.working_dir.cwd())?;
     }
-    cx.session.set_cwd(Some(folder))
+    cx.session.set_cwd(Some(dir))
 }
 
-fn removed_cwd_error(folder: &Path, above: &Path) -> ToolError {
+fn removed_cwd_error(dir: &Path, above: &Path) -> ToolError {
     let message = format!(
         "The session's working directory {} no longer exists; the command \
         was not run",
-        folder.display()
+        dir.display()
     );
     ToolError::not_found(message).with_hint(format!(
         "The session is in {} now. Run the command again if it should run there.",

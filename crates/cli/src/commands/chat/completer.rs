@@ -56,8 +56,8 @@ impl LineCompleter for ChatCompleter {
 
 /// Returns the files whose path starts with the typed text.
 fn matching_files(typed: &str) -> Vec<CompletionCandidate> {
-    let (folder, begun) = typed.rsplit_once('/').map_or(("", typed), |(f, b)| (f, b));
-    let looked = if typed.starts_with('/') && folder.is_empty() { "/" } else { folder };
+    let (dir, begun) = typed.rsplit_once('/').map_or(("", typed), |(f, b)| (f, b));
+    let looked = if typed.starts_with('/') && dir.is_empty() { "/" } else { dir };
     let looked = if looked.is_empty() { Path::new(".") } else { Path::new(looked) };
     let Ok(entries) = std::fs::read_dir(looked) else { return Vec::new() };
     let mut found: Vec<(String, bool)> = entries
@@ -70,7 +70,7 @@ fn matching_files(typed: &str) -> Vec<CompletionCandidate> {
         })
         .collect();
     found.sort();
-    let prefix = if typed.contains('/') { format!("{folder}/") } else { String::new() };
+    let prefix = if typed.contains('/') { format!("{dir}/") } else { String::new() };
     let candidate = |(name, is_folder): (String, bool)| CompletionCandidate {
         text: format!("@{prefix}{name}{}", if is_folder { "/" } else { " " }),
         note: String::new(),

@@ -329,11 +329,11 @@ impl<'a> ChatSession<'a> {
 
     fn take_notices(&self) -> Option<Vec<ContentPart>> {
         let news = self.ready.notices().drain(&self.agent_session.session, MAX_NOTICES);
-        let told = notices_text(&news)?;
+        let shown = notices_text(&news)?;
         for notice in &news {
             self.screen.note(&call_summary::notice_line(notice));
         }
-        Some(vec![ContentPart::Text { text: told }])
+        Some(vec![ContentPart::Text { text: shown }])
     }
 
     /// Runs one turn. Lines typed meanwhile steer it; commands wait until it
@@ -441,8 +441,8 @@ impl<'a> ChatSession<'a> {
     /// Closes the session; deletes it if it has no messages.
     fn close(&self) {
         let AgentSession { agent, session, store, .. } = &self.agent_session;
-        if let Some(told) = stopped_text(&self.ready.subagents.stop_session(session)) {
-            self.screen.note(&told);
+        if let Some(shown) = stopped_text(&self.ready.subagents.stop_session(session)) {
+            self.screen.note(&shown);
         }
         if agent.conversation().messages().is_empty() {
             let _ = store.delete(session);
@@ -518,8 +518,8 @@ fn start_turn(mut agent: Agent, said: Vec<ContentPart>, budget: AgentBudget) -> 
 /// Stops the turn and its background sub-agents.
 fn stop_turn(ready: &AppServices, screen: &ChatScreen, session: &str) {
     screen.note("Stopping the turn.");
-    if let Some(told) = stopped_text(&ready.subagents.stop_session(session)) {
-        screen.note(&told);
+    if let Some(shown) = stopped_text(&ready.subagents.stop_session(session)) {
+        screen.note(&shown);
     }
 }
 

@@ -103,11 +103,11 @@ pub(crate) async fn run_slash_command(sitting: &mut ChatSession<'_>, order: &str
         "yolo" => toggle_yolo(sitting),
         "stop" => {
             let stopped = sitting.ready.subagents.stop_session(&sitting.agent_session.session);
-            let told = stopped_text(&stopped);
-            sitting.is_halted |= told.is_some();
+            let shown = stopped_text(&stopped);
+            sitting.is_halted |= shown.is_some();
             let settled = sitting.ready.subagents.wait_until_idle(&sitting.agent_session.session);
             let _ = tokio::time::timeout(STOP_TIMEOUT, settled).await;
-            sitting.screen.note(told.as_deref().unwrap_or("Nothing is running."));
+            sitting.screen.note(shown.as_deref().unwrap_or("Nothing is running."));
             Ok(())
         }
         _ => match skills::invocation_message(sitting, order) {
@@ -308,22 +308,22 @@ fn undo_last_turn(sitting: &mut ChatSession<'_>) -> Result<bool, CommandError> {
     let reader = sitting.agent_session.store.reader();
     let info = reader.session(&session)?;
     sitting.agent_session.agent.set_conversation(reader.conversation(&info)?);
-    let mut told = format!("Removed {} messages.", taken.messages);
+    let mut shown = format!("Removed {} messages.", taken.messages);
     let store = checkpoints::open_store(sitting.app)?;
     match plan_file_undo(sitting, &store)? {
         Some(plan) => {
             let restored = store.apply_plan(&plan, false)?;
             for path in &restored.restored {
                 let what = if path.symlink_metadata().is_ok() { "restored" } else { "removed " };
-                told.push_str(&format!("\n{what}  {}", path.display()));
+                shown.push_str(&format!("\n{what}  {}", path.display()));
             }
             for (path, why) in &restored.skipped {
-                told.push_str(&format!("\nskipped   {} ({why})", path.display()));
+                shown.push_str(&format!("\nskipped   {} ({why})", path.display()));
             }
         }
-        None => told.push_str(" No file changes to undo."),
+        None => shown.push_str(" No file changes to undo."),
     }
-    sitting.screen.note(&told);
+    sitting.screen.note(&shown);
     if let Some(text) = taken.user_text {
         sitting.screen.fill(hermes_skills::typed_text(&text).unwrap_or(&text));
     }
@@ -417,10 +417,10 @@ fn set_title(sitting: &ChatSession<'_>, title: &str) -> Result<(), CommandError>
 }
 
 /// Returns an unused file name for a session.
-fn unused_path(folder: &Path, session: &str) -> PathBuf {
+fn unused_path(dir: &Path, session: &str) -> PathBuf {
     let named = |at: u32| match at {
-        1 => folder.join(format!("hermes-{session}.md")),
-        at => folder.join(format!("hermes-{session}-{at}.md")),
+        1 => dir.join(format!("hermes-{session}.md")),
+        at => dir.join(format!("hermes-{session}-{at}.md")),
     };
     (1..1_000).map(named).find(|path| !path.exists()).unwrap_or_else(|| named(1))
 }
@@ -488,8 +488,8 @@ fn toggle_yolo(sitting: &mut ChatSession<'_>) -> Result<(), CommandError> {
         return Ok(());
     }
     sitting.set_mode(AgentMode::Yolo)?;
-    let told = "Automatic approval is on; denied calls stay denied. /yolo switches it off.";
-    sitting.screen.warn(told);
+    let shown = "Automatic approval is on; denied calls stay denied. /yolo switches it off.";
+    sitting.screen.warn(shown);
     Ok(())
 }
 

@@ -53,11 +53,11 @@ impl JobLauncher {
                 format!("Cannot locate the hermes executable: {e}"),
             )
         })?;
-        let folder = jobs.dir().join("work");
-        std::fs::create_dir_all(&folder).map_err(|e| {
-            CommandError::failed(ErrorKind::Internal, format!("{}: {e}", folder.display()))
+        let dir = jobs.dir().join("work");
+        std::fs::create_dir_all(&dir).map_err(|e| {
+            CommandError::failed(ErrorKind::Internal, format!("{}: {e}", dir.display()))
         })?;
-        Ok(Self { program, default_dir: folder })
+        Ok(Self { program, default_dir: dir })
     }
 
     /// Builds an unattended command, without the session and the approval mode
@@ -149,8 +149,8 @@ pub(super) fn run_now(
 ) -> CommandResult {
     let wanted = wanted.to_owned();
     // JSON output is a single object.
-    let told = DaemonOutput { is_printed: !app.json, has_failed: Arc::default() };
-    let run = run_until_signal(app, config, jobs, None, told, move |daemon, bell| {
+    let shown = DaemonOutput { is_printed: !app.json, has_failed: Arc::default() };
+    let run = run_until_signal(app, config, jobs, None, shown, move |daemon, bell| {
         daemon.run_now(&wanted, bell)
     })??;
     if app.json {
@@ -171,7 +171,7 @@ fn run_until_signal<T: Send + 'static>(
     config: &ResolvedConfig,
     jobs: &JobStore,
     parallel: Option<u16>,
-    told: DaemonOutput,
+    shown: DaemonOutput,
     work: impl FnOnce(&CronDaemon<'_>, &WakeSignal) -> T + Send + 'static,
 ) -> Result<T, CommandError> {
     let orders = JobLauncher::new(jobs)?;
@@ -189,9 +189,9 @@ fn run_until_signal<T: Send + 'static>(
         let work = tokio::task::spawn_blocking(move || {
             let tell = |event: &CronEvent<'_>| {
                 if matches!(event, CronEvent::Warning(_)) {
-                    told.has_failed.store(true, Ordering::Relaxed);
+                    shown.has_failed.store(true, Ordering::Relaxed);
                 }
-                if told.is_printed {
+                if shown.is_printed {
                     print_event(terminal, json, event);
                 }
             };

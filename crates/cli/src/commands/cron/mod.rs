@@ -313,8 +313,8 @@ fn report_job(
 ) -> Result<(), CommandError> {
     let running = jobs.has_daemon();
     if app.json {
-        let told = json!({ "schema_version": 1, "job": job, "daemon_running": running });
-        app.terminal.print_line(&told.to_string())?;
+        let shown = json!({ "schema_version": 1, "job": job, "daemon_running": running });
+        app.terminal.print_line(&shown.to_string())?;
         return Ok(());
     }
     let is_removed = what == "is removed";
@@ -346,8 +346,8 @@ fn text_or_stdin(text: String) -> Result<String, CommandError> {
     Ok(input)
 }
 
-fn path_to_string(folder: PathBuf) -> Result<String, CommandError> {
-    folder.into_os_string().into_string().map_err(|_| {
+fn path_to_string(dir: PathBuf) -> Result<String, CommandError> {
+    dir.into_os_string().into_string().map_err(|_| {
         CommandError::usage("The directory's path is not valid UTF-8").hint("Use --cwd DIR.")
     })
 }

@@ -12,10 +12,10 @@ pub(super) fn list(app: &AppContext, jobs: &JobStore) -> Result<(), CommandError
     let (all, others) = jobs.list()?;
     let running = jobs.has_daemon();
     if app.json {
-        let told = json!({
+        let shown = json!({
             "schema_version": 1, "jobs": all, "not_understood": others, "daemon_running": running,
         });
-        app.terminal.print_line(&told.to_string())?;
+        app.terminal.print_line(&shown.to_string())?;
         return Ok(());
     }
     let mut table = TextTable::default();
@@ -52,8 +52,8 @@ pub(super) fn show_job(
     job: &CronJob,
 ) -> Result<(), CommandError> {
     if app.json {
-        let told = json!({ "schema_version": 1, "job": job, "daemon_running": jobs.has_daemon() });
-        app.terminal.print_line(&told.to_string())?;
+        let shown = json!({ "schema_version": 1, "job": job, "daemon_running": jobs.has_daemon() });
+        app.terminal.print_line(&shown.to_string())?;
         return Ok(());
     }
     let heading = app.terminal.paint(OutputStyle::Bold, &one_line(&job.name));

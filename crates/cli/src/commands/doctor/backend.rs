@@ -179,9 +179,9 @@ impl BackendTrial<'_> {
     }
 
     async fn try_files(&self) -> Result<String, ToolError> {
-        let folder = self.place.environment.get(std::ffi::OsStr::new("TMPDIR"));
-        let folder = folder.map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
-        let path = folder.join(format!("hermes-doctor-{}", std::process::id()));
+        let dir = self.place.environment.get(std::ffi::OsStr::new("TMPDIR"));
+        let dir = dir.map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
+        let path = dir.join(format!("hermes-doctor-{}", std::process::id()));
         let began = Instant::now();
         file_transfer::write(&**self.backend, &path, b"hello\n".to_vec(), Some(0o600)).await?;
         let read = file_transfer::read(&**self.backend, &path, 1000).await?;

@@ -220,8 +220,8 @@ impl HttpEndpoint {
         let url = format!("http://{}/mcp", self.bound);
         let file = self.token_file.as_ref().map(|file| file.display().to_string());
         if json {
-            let told = json!({ "schema_version": 1, "url": url, "token_file": file });
-            terminal.print_line(&told.to_string())?;
+            let shown = json!({ "schema_version": 1, "url": url, "token_file": file });
+            terminal.print_line(&shown.to_string())?;
         } else {
             terminal.print_line(&url)?;
         }

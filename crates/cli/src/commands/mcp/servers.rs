@@ -211,10 +211,10 @@ fn warn_about_entry(app: &AppContext, servers: &McpServers, name: &str) {
 pub(super) fn show_trial(app: &AppContext, trial: &ServerTrial) -> Result<(), CommandError> {
     if app.json {
         let mut answer = json!({ "schema_version": 1 });
-        if let (Some(answer), Ok(Value::Object(told))) =
+        if let (Some(answer), Ok(Value::Object(shown))) =
             (answer.as_object_mut(), serde_json::to_value(trial))
         {
-            answer.extend(told);
+            answer.extend(shown);
         }
         app.terminal.print_line(&answer.to_string())?;
         return Ok(());

@@ -21,7 +21,7 @@ pub(crate) fn list(app: &AppContext, options: &ProfileOptions) -> CommandResult 
         let profiles: Vec<Value> = profiles
             .iter()
             .map(|p| {
-                let mut told = json!({
+                let mut shown = json!({
                     "name": p.name,
                     "description": p.description,
                     "file": p.file.as_ref().map(|file| file.display().to_string()),
@@ -29,9 +29,9 @@ pub(crate) fn list(app: &AppContext, options: &ProfileOptions) -> CommandResult 
                     "chosen": p.name == chosen,
                 });
                 if let Err(problem) = sources.profile(&p.name) {
-                    told["problem"] = problem.to_string().into();
+                    shown["problem"] = problem.to_string().into();
                 }
-                told
+                shown
             })
             .collect();
         let all = json!({ "schema_version": 1, "profiles": profiles });
@@ -42,7 +42,7 @@ pub(crate) fn list(app: &AppContext, options: &ProfileOptions) -> CommandResult 
     for profile in profiles {
         let mark = if profile.name == chosen { "*" } else { " " };
         let problem = sources.profile(&profile.name).err();
-        let told = match &problem {
+        let shown = match &problem {
             Some(problem) => (format!("invalid: {problem}"), Some(OutputStyle::Red)),
             None => (profile.description.unwrap_or_default(), None),
         };
@@ -50,7 +50,7 @@ pub(crate) fn list(app: &AppContext, options: &ProfileOptions) -> CommandResult 
         table.push_row([
             (format!("{mark} {}", profile.name), Some(OutputStyle::Bold)),
             (from, Some(OutputStyle::Dim)),
-            told,
+            shown,
         ]);
     }
     app.terminal.print_line(&table.render(&app.terminal))?;

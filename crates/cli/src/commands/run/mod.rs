@@ -114,8 +114,8 @@ pub(crate) fn run(app: &AppContext, args: &RunArgs) -> CommandResult {
                 let json = json.then_some(terminal);
                 let mut ended = run_task(&working, engaged, said, &budget, json).await;
                 // Background sub-agents end with the task; report them.
-                if let Some(told) = stopped_text(&working.subagents.stop_session(&ended.1)) {
-                    watcher.on_event(&AgentEvent::Warning(&told));
+                if let Some(shown) = stopped_text(&working.subagents.stop_session(&ended.1)) {
+                    watcher.on_event(&AgentEvent::Warning(&shown));
                     if ended.0.end.is_done() {
                         ended.0.end =
                             TurnEnd::Broken("background sub-agents were still running".to_owned());

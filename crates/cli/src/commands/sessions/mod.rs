@@ -271,7 +271,7 @@ impl SessionBrowser<'_> {
             } else {
                 HELPER_SOURCES.map(str::to_owned).to_vec()
             },
-            cwd: here.map(|folder| folder.to_string_lossy().into_owned()),
+            cwd: here.map(|dir| dir.to_string_lossy().into_owned()),
             since,
             until,
             ..SessionFilter::default()

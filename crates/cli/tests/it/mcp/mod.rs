@@ -262,9 +262,9 @@ fn lines_that_are_no_messages_are_told_so_and_the_server_goes_on() {
     let mut said = answers(&context, &["mcp", "serve"], &lines);
     let at = said.iter().position(|it| it["id"] == "hello").expect("an answer to the greeting");
     assert!(said.remove(at)["result"].is_object());
-    let mut told: Vec<(Value, Value)> =
+    let mut shown: Vec<(Value, Value)> =
         said.iter().map(|it| (it["id"].clone(), it["error"]["code"].clone())).collect();
-    told.sort_by_key(|(id, code)| (id.as_u64(), code.as_i64()));
+    shown.sort_by_key(|(id, code)| (id.as_u64(), code.as_i64()));
     let wanted = [
         (json!(null), json!(-32700)),
         (json!(null), json!(-32700)),
@@ -281,7 +281,7 @@ fn lines_that_are_no_messages_are_told_so_and_the_server_goes_on() {
         (json!(10), json!(-32601)),
         (json!(11), json!(-32602)),
     ];
-    assert_eq!(told, wanted, "{said:?}");
+    assert_eq!(shown, wanted, "{said:?}");
 }
 
 #[test]
@@ -305,15 +305,15 @@ fn what_is_offered_unasked_is_about_the_code_and_not_about_the_user() {
     assert!(offered.contains(&"read_file") && offered.contains(&"terminal"), "{offered:?}");
     assert!(!offered.contains(&"memory") && !offered.contains(&"session_search"), "{offered:?}");
     for (at, name) in meant.iter().enumerate() {
-        let told = by_id(at + 2);
-        assert_eq!(told["error"]["code"], -32602, "{name}: {told}");
-        let text = told.to_string();
+        let shown = by_id(at + 2);
+        assert_eq!(shown["error"]["code"], -32602, "{name}: {shown}");
+        let text = shown.to_string();
         for hidden in ["memory", "session_search", "tool_search", "tool_call", "tool_describe"] {
             let quoted = format!("'{hidden}'");
             assert!(!text.contains(&quoted), "{name}: {text}");
         }
-        for near in told["error"]["data"]["similar"].as_array().into_iter().flatten() {
-            assert!(offered.contains(&near.as_str().unwrap_or_default()), "{name}: {told}");
+        for near in shown["error"]["data"]["similar"].as_array().into_iter().flatten() {
+            assert!(offered.contains(&near.as_str().unwrap_or_default()), "{name}: {shown}");
         }
     }
     // Who asks for it by name gets it.

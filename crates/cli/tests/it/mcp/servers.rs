@@ -76,10 +76,10 @@ fn page() -> String {
     format!("http://{address}/")
 }
 
-fn git(folder: &Path, args: &[&str]) -> String {
+fn git(dir: &Path, args: &[&str]) -> String {
     let mut command = Command::new("git");
-    command.current_dir(folder).args(["-c", "user.name=T", "-c", "user.email=t@example.org"]);
-    let done = command.args(args).env("HOME", folder).output().expect("git");
+    command.current_dir(dir).args(["-c", "user.name=T", "-c", "user.email=t@example.org"]);
+    let done = command.args(args).env("HOME", dir).output().expect("git");
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     String::from_utf8(done.stdout).expect("text")
 }
@@ -98,17 +98,17 @@ fn runs(word: &Path) -> bool {
 fn the_servers_for_git_and_pages_do_their_work() {
     let Some(venv) = python() else { return };
     let repository = tempfile::tempdir().expect("a folder");
-    let folder = repository.path();
-    git(folder, &["init", "-q", "-b", "main"]);
+    let dir = repository.path();
+    git(dir, &["init", "-q", "-b", "main"]);
     for (name, value) in [("user.name", "T"), ("user.email", "t@example.org")] {
-        git(folder, &["config", name, value]);
+        git(dir, &["config", name, value]);
     }
-    std::fs::write(folder.join("a.txt"), "one\n").expect("a file");
+    std::fs::write(dir.join("a.txt"), "one\n").expect("a file");
     let run = |module: &str, more: &[&str]| {
         let args = ["-m", module].into_iter().chain(more.iter().copied());
         json!({"command": venv.join("bin/python"), "args": args.collect::<Vec<_>>()})
     };
-    let place = folder.display().to_string();
+    let place = dir.display().to_string();
     let context = with_servers(|_| {
         json!({
             "git": run("mcp_server_git", &["--repository", &place]),
@@ -129,8 +129,8 @@ fn the_servers_for_git_and_pages_do_their_work() {
         assert!(answer["status"] == "success", "{answer}");
         assert!(answer.to_string().contains(wanted), "{wanted} of {answer}");
     }
-    assert!(git(folder, &["log", "--format=%s"]).contains("The first"));
-    assert!(!runs(folder), "a server is left running");
+    assert!(git(dir, &["log", "--format=%s"]).contains("The first"));
+    assert!(!runs(dir), "a server is left running");
 }
 
 #[test]

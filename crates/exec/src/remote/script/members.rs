@@ -11,9 +11,9 @@ use crate::tree::JOB_VARIABLE;
 /// sessions and of their descendants; `z`, which prints the state of a process;
 /// and `y`, which reports whether a process reads its terminal, where the other
 /// checks cannot.
-pub(super) fn define_members(mark: &str, folder: &str) -> String {
+pub(super) fn define_members(mark: &str, dir: &str) -> String {
     format!(
-        "if [ -r {folder}/self/stat ]; then {}else {}fi; ",
+        "if [ -r {dir}/self/stat ]; then {}else {}fi; ",
         members_by_mark(mark),
         members_by_parents(mark)
     )
@@ -62,10 +62,10 @@ pub(super) fn record_job(mark: &str) -> String {
     record_job_in(mark, "/proc")
 }
 
-fn record_job_in(mark: &str, folder: &str) -> String {
+fn record_job_in(mark: &str, dir: &str) -> String {
     let file = record_file(mark);
     format!(
-        "[ -r {folder}/self/stat ] || ( umask 077; for f in ${{TMPDIR:-/tmp}}/hermes-job-*; do \
+        "[ -r {dir}/self/stat ] || ( umask 077; for f in ${{TMPDIR:-/tmp}}/hermes-job-*; do \
          [ -O \"$f\" ] && read -r p q <\"$f\" && ! kill -0 $p 2>/dev/null && rm -f \"$f\"; done; \
          r=$(exec sh -c 'ps -o ppid= -p $PPID'); r=$((r)); g=$(ps -o pgid= -p $r); g=$((g)); \
          o=$(ps -A -o pid= -o pgid= | while read -r p h; do \

@@ -56,15 +56,15 @@ impl BaselineStore {
     /// Writes the baseline. If that fails, the next run compares file times, as
     /// the first run does.
     pub(super) fn write(&self, root: &SyncRoot, seen: &SyncBaseline) {
-        let (Some(file), Some(folder)) = (self.baseline_path(root), &self.directory) else {
+        let (Some(file), Some(dir)) = (self.baseline_path(root), &self.directory) else {
             return;
         };
         if *seen == self.read(root) {
             return;
         }
         let write = || {
-            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-            let mut fresh = tempfile::NamedTempFile::new_in(folder)?;
+            DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+            let mut fresh = tempfile::NamedTempFile::new_in(dir)?;
             fresh.write_all(&serde_json::to_vec(seen)?)?;
             fresh.persist(&file)?;
             std::io::Result::Ok(())
@@ -82,6 +82,6 @@ impl BaselineStore {
             hasher.update(&(part.len() as u64).to_le_bytes()).update(part);
         }
         let name = format!("{}.json", &hasher.finalize().to_hex()[..24]);
-        self.directory.as_ref().map(|folder| folder.join(name))
+        self.directory.as_ref().map(|dir| dir.join(name))
     }
 }

@@ -179,14 +179,14 @@ impl ArchiveExtractor<'_> {
     ) -> io::Result<()> {
         let below = relative.join(&b'/');
         let name = self.root.remote_name(&below);
-        let Some(folder) = self.ensure_parent_dir(relative)? else {
+        let Some(dir) = self.ensure_parent_dir(relative)? else {
             return self.report_refused(&name, "a symlink or file here blocks its path");
         };
         let path = match relative.last() {
-            Some(last) => folder.join(std::ffi::OsStr::from_bytes(last)),
+            Some(last) => dir.join(std::ffi::OsStr::from_bytes(last)),
             None => self.root.local.clone(),
         };
-        let mut taken = tempfile::NamedTempFile::new_in(&folder)?;
+        let mut taken = tempfile::NamedTempFile::new_in(&dir)?;
         io::copy(from, taken.as_file_mut())?;
         taken.as_file_mut().rewind()?;
         let (there, _) = FileChecksum::from_reader(taken.as_file_mut())?;
@@ -240,23 +240,23 @@ impl ArchiveExtractor<'_> {
         };
         // The declared directory itself may be a symlink: the user chose it.
         DirBuilder::new().recursive(true).create(&self.root.local)?;
-        let mut folder = self.root.local.clone();
+        let mut dir = self.root.local.clone();
         for (at, part) in inner.iter().enumerate() {
-            folder.push(std::ffi::OsStr::from_bytes(part));
-            match fs::symlink_metadata(&folder) {
+            dir.push(std::ffi::OsStr::from_bytes(part));
+            match fs::symlink_metadata(&dir) {
                 Ok(facts) if facts.is_dir() => {}
                 Ok(_) => return Ok(None),
                 Err(_) => {
-                    fs::create_dir(&folder)?;
+                    fs::create_dir(&dir)?;
                     // Recorded as present on both sides, so it is not sent
                     // back.
                     let name =
                         self.root.remote_name(&inner.get(..=at).unwrap_or_default().join(&b'/'));
-                    self.fetched.known.insert(name, super::SyncedFile::directory(folder.clone()));
+                    self.fetched.known.insert(name, super::SyncedFile::directory(dir.clone()));
                 }
             }
         }
-        Ok(Some(folder))
+        Ok(Some(dir))
     }
 
     fn report_refused(&mut self, name: &[u8], why: &str) -> io::Result<()> {

@@ -60,7 +60,7 @@ pub(super) fn pack(changes: &[RemoteChange]) -> Result<Option<File>, ToolError> 
     let failed = |error: io::Error| ToolError::io("Cannot pack the files to be sent", &error);
     let mut archive = tar::Builder::new(tempfile::tempfile().map_err(failed)?);
     let mut script = SCRIPT_FUNCTIONS.as_bytes().to_vec();
-    let mut folder = Vec::new();
+    let mut dir = Vec::new();
     for (at, change) in changes.iter().enumerate() {
         let expected = change.expected.map(cksum_text).unwrap_or_else(|| "-".to_owned());
         let name = quote_remote_path(&change.name);
@@ -77,9 +77,9 @@ pub(super) fn pack(changes: &[RemoteChange]) -> Result<Option<File>, ToolError> 
             }
             ChangeAction::Put(entry, sum) => {
                 let parent = parent_path(&change.name);
-                if parent != folder {
+                if parent != dir {
                     push_line(&mut script, &[&b"p "[..], &quote_remote_path(parent)]);
-                    folder = parent.to_vec();
+                    dir = parent.to_vec();
                 }
                 match &entry.kind {
                     EntryKind::Directory => {}

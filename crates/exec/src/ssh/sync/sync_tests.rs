@@ -16,9 +16,9 @@ struct Scene {
 
 impl Scene {
     fn new() -> Self {
-        let folder = || tempfile::tempdir().unwrap();
+        let dir = || tempfile::tempdir().unwrap();
         let last = baseline::SyncBaseline::default();
-        Self { here: folder(), there: folder(), known: KnownFiles::new(), last }
+        Self { here: dir(), there: dir(), known: KnownFiles::new(), last }
     }
 
     fn root(&self) -> SyncRoot {
@@ -275,8 +275,8 @@ fn folders_come_and_go_as_well() {
     fs::create_dir(here.join("used")).unwrap();
     scene.push();
     fs::write(scene.there("used/theirs"), "x").unwrap();
-    for folder in ["refs/heads", "refs", "turns", "used"] {
-        fs::remove_dir(here.join(folder)).unwrap();
+    for dir in ["refs/heads", "refs", "turns", "used"] {
+        fs::remove_dir(here.join(dir)).unwrap();
     }
     scene.write("turns", "into a file");
     assert_eq!(scene.push(), (4, vec![]));
@@ -355,10 +355,10 @@ fn of_what_was_never_fetched_the_older_one_is_replaced_if_it_was_left_alone() {
 
 #[test]
 fn what_was_fetched_is_remembered_for_each_declaration() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let settings = |host: &str| SshSettings {
         host: host.into(),
-        storage: Some(folder.path().join("ssh")),
+        storage: Some(dir.path().join("ssh")),
         ..SshSettings::default()
     };
     let root = |remote: &str| {

@@ -69,8 +69,8 @@ pub(super) async fn whoever_waits_can_be_called_away(scene: Arc<Scene>) {
     let number = scene.number();
     let job = scene.start(scene.sh(&format!("sleep {number}"))).await;
     let cancel = CancellationToken::new();
-    let patience = WaitLimits { deadline: None, idle_timeout: None, cancel: &cancel };
-    let (pause, ()) = tokio::join!(job.wait(&patience), async {
+    let timeout = WaitLimits { deadline: None, idle_timeout: None, cancel: &cancel };
+    let (pause, ()) = tokio::join!(job.wait(&timeout), async {
         tokio::time::sleep(Duration::from_millis(300)).await;
         cancel.cancel();
     });

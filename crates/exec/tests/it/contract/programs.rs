@@ -41,9 +41,9 @@ pub(super) async fn an_end_by_a_signal_is_told(scene: Arc<Scene>) {
 
 pub(super) async fn it_begins_in_its_folder(scene: Arc<Scene>) {
     let outcome = scene.run(scene.sh("pwd; mkdir 'a b\n\"c'")).await;
-    assert_eq!(outcome.text().trim_end(), scene.folder.to_str().unwrap());
+    assert_eq!(outcome.text().trim_end(), scene.dir.to_str().unwrap());
     let mut order = scene.sh("pwd");
-    order.directory = scene.folder.join("a b\n\"c");
+    order.directory = scene.dir.join("a b\n\"c");
     let expected = format!("{}\n", order.directory.display());
     assert_eq!(scene.run(order).await.text(), expected);
 }
@@ -115,7 +115,7 @@ pub(super) async fn much_to_say_arrives(scene: Arc<Scene>) {
 
 pub(super) async fn a_missing_folder_is_told(scene: Arc<Scene>) {
     let mut order = scene.sh("echo ran");
-    order.directory = scene.folder.join("no such folder");
+    order.directory = scene.dir.join("no such folder");
     is_told(&scene, order, "ran").await;
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct Scene {
     pub(crate) backend: Arc<dyn ExecBackend>,
     pub(crate) place: Arc<HostFacts>,
     /// A folder there that is ours.
-    pub(crate) folder: PathBuf,
+    pub(crate) dir: PathBuf,
     /// A folder here for what does not fit into memory.
     spill: tempfile::TempDir,
     next: AtomicU64,
@@ -47,7 +47,7 @@ impl Scene {
         let place = backend.open().await.expect("the place opens");
         let mut scene = Self {
             backend,
-            folder: "/".into(),
+            dir: "/".into(),
             place,
             spill: tempfile::tempdir().unwrap(),
             next: AtomicU64::new(0),
@@ -56,8 +56,8 @@ impl Scene {
         assert_eq!(made.exit, ProcessExit::Code(0), "{}", made.text());
         // News of the place may come with it.
         let text = made.text();
-        let folder = text.lines().find(|line| line.starts_with('/'));
-        scene.folder = PathBuf::from(folder.unwrap());
+        let dir = text.lines().find(|line| line.starts_with('/'));
+        scene.dir = PathBuf::from(dir.unwrap());
         scene
     }
 
@@ -77,7 +77,7 @@ impl Scene {
             program: program.into(),
             arguments: arguments.iter().map(OsString::from).collect(),
             environment: self.place.environment.clone(),
-            directory: self.folder.clone(),
+            directory: self.dir.clone(),
             input: StdinSource::Empty,
             output: StdioMode::Merged,
             confinement: None,
@@ -185,7 +185,7 @@ impl Scene {
              if [ $f != /proc/$$ ] && tr '\\0' '\\n' <$f/environ 2>/dev/null | \
              grep -q '^HERMES_JOB=.*{ours}'; \
              then tr '\\0' ' ' <$f/cmdline; echo; fi; done 2>/dev/null",
-            self.folder.display()
+            self.dir.display()
         );
         let mut order = self.sh(&look);
         order.directory = "/".into();

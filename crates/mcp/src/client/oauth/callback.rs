@@ -51,9 +51,9 @@ impl CallbackListener {
                 tokio::time::sleep(std::time::Duration::from_millis(20)).await;
                 continue;
             };
-            let patience = std::time::Duration::from_secs(5);
+            let timeout = std::time::Duration::from_secs(5);
             if let Ok(Ok(Some(target))) =
-                tokio::time::timeout(patience, serve_redirect(stream, state.as_deref())).await
+                tokio::time::timeout(timeout, serve_redirect(stream, state.as_deref())).await
             {
                 return target;
             }

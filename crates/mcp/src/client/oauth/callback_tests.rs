@@ -29,10 +29,10 @@ async fn only_the_answer_ends_the_wait() {
 
 #[test]
 fn a_refusal_is_read() {
-    let told = authorization_error(
+    let shown = authorization_error(
         "http://h/callback?error=access_denied&error_description=not+you&state=y",
     );
-    assert_eq!(told.as_deref(), Some("access_denied: not you"));
+    assert_eq!(shown.as_deref(), Some("access_denied: not you"));
     assert_eq!(authorization_error("http://h/callback?code=a&state=y"), None);
     assert!(is_matching_redirect("/callback?error=access_denied&state=y", Some("y")));
     assert!(!is_matching_redirect("/callback?error=access_denied", Some("y")));

@@ -49,8 +49,8 @@ pub trait LoginPrompter: Send + Sync {
 }
 
 /// Removes a stored login.
-pub fn logout(folder: &Path, server: &str) {
-    TokenStore::remove(folder, server);
+pub fn logout(dir: &Path, server: &str) {
+    TokenStore::remove(dir, server);
 }
 
 /// Returns an HTTP client with a token. Fails at once without a login, since no
@@ -160,9 +160,9 @@ pub(crate) async fn login(
     manager.set_credential_store(store.clone());
 
     let session = AuthorizationSession::new(manager, request).await.map_err(|it| wrong(it.1))?;
-    let patience = settings.timeout.unwrap_or(LOGIN_TIMEOUT);
+    let timeout = settings.timeout.unwrap_or(LOGIN_TIMEOUT);
     let answered = wait_for_redirect(session.get_authorization_url(), &redirect, callback, visitor);
-    let answered = tokio::time::timeout(patience, answered).await.map_err(|_| {
+    let answered = tokio::time::timeout(timeout, answered).await.map_err(|_| {
         ToolError::new(ErrorKind::Timeout, format!("The login to '{name}' timed out"))
     })?;
     let Some(answer) = answered else { return Err(ToolError::cancelled()) };

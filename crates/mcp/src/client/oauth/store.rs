@@ -124,13 +124,13 @@ fn file_stem(server: &str) -> String {
 }
 
 impl TokenStore {
-    pub(super) fn new(folder: &Path, server: &str, resource: &str) -> Self {
-        let (folder, resource) = (folder.to_owned(), resource.to_owned());
-        Self { dir: folder, name: file_stem(server), resource, draft: None }
+    pub(super) fn new(directory: &Path, server: &str, resource: &str) -> Self {
+        let (directory, resource) = (directory.to_owned(), resource.to_owned());
+        Self { dir: directory, name: file_stem(server), resource, draft: None }
     }
 
-    pub(super) fn remove(folder: &Path, server: &str) {
-        let store = Self::new(folder, server, "");
+    pub(super) fn remove(dir: &Path, server: &str) {
+        let store = Self::new(dir, server, "");
         for ending in ["json", "client.json", "meta.json", "lock"] {
             let _ = std::fs::remove_file(store.file(ending));
         }

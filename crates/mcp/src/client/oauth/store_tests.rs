@@ -16,8 +16,8 @@ fn credentials() -> StoredCredentials {
 
 #[tokio::test]
 async fn what_is_kept_comes_back_and_is_nobody_elses() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = TokenStore::new(&folder.path().join("t"), "my server", "https://h/mcp");
+    let dir = tempfile::tempdir().unwrap();
+    let store = TokenStore::new(&dir.path().join("t"), "my server", "https://h/mcp");
     assert!(store.load().await.unwrap().is_none());
     store.save(credentials()).await.unwrap();
     let back = store.load().await.unwrap().unwrap();
@@ -25,20 +25,20 @@ async fn what_is_kept_comes_back_and_is_nobody_elses() {
     for (path, mode) in
         [("t", 0o700), ("t/my_server.json", 0o600), ("t/my_server.client.json", 0o600)]
     {
-        let found = std::fs::metadata(folder.path().join(path)).unwrap().permissions().mode();
+        let found = std::fs::metadata(dir.path().join(path)).unwrap().permissions().mode();
         assert_eq!(found & 0o777, mode, "{path}");
     }
     // Another server of that name gets nothing.
-    let other = TokenStore::new(&folder.path().join("t"), "my server", "https://evil/mcp");
+    let other = TokenStore::new(&dir.path().join("t"), "my server", "https://evil/mcp");
     assert!(other.load().await.unwrap().is_none());
     assert!(other.registration().is_none() && other.token().unwrap().is_none());
 }
 
 #[tokio::test]
 async fn files_of_hermes_agent_are_read() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let write = |name: &str, value: Value| {
-        std::fs::write(folder.path().join(name), value.to_string()).unwrap();
+        std::fs::write(dir.path().join(name), value.to_string()).unwrap();
     };
     write(
         "s.json",
@@ -53,7 +53,7 @@ async fn files_of_hermes_agent_are_read() {
             "client_id": "c", "redirect_uris": ["http://127.0.0.1:4000/callback"], "client_name": "H"
         }),
     );
-    let store = TokenStore::new(folder.path(), "s", "https://h");
+    let store = TokenStore::new(dir.path(), "s", "https://h");
     let back = store.load().await.unwrap().unwrap();
     assert_eq!((back.client_id.as_str(), back.token_received_at), ("c", Some(1000)));
     assert_eq!(back.granted_scopes, ["p", "q"]);
@@ -67,13 +67,13 @@ async fn files_of_hermes_agent_are_read() {
 
 #[test]
 fn a_token_that_has_just_come_is_good_however_short_it_lives() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let write = |name: &str, value: Value| {
-        std::fs::write(folder.path().join(name), value.to_string()).unwrap();
+        std::fs::write(dir.path().join(name), value.to_string()).unwrap();
     };
     write("s.client.json", json!({"client_id": "c"}));
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
-    let store = TokenStore::new(folder.path(), "s", "https://h");
+    let store = TokenStore::new(dir.path(), "s", "https://h");
     let is_stale = |lasting: u64, left: u64| {
         let times = json!({"access_token": "a", "expires_in": lasting, "expires_at": now + left});
         write("s.json", times);
@@ -87,8 +87,8 @@ fn a_token_that_has_just_come_is_good_however_short_it_lives() {
 
 #[tokio::test]
 async fn a_rejected_token_is_forgotten_and_the_registration_kept() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = TokenStore::new(folder.path(), "s", "https://h");
+    let dir = tempfile::tempdir().unwrap();
+    let store = TokenStore::new(dir.path(), "s", "https://h");
     store.save(credentials()).await.unwrap();
     let mut older = credentials();
     older.token_received_at = Some(5);
@@ -102,8 +102,8 @@ async fn a_rejected_token_is_forgotten_and_the_registration_kept() {
 
 #[tokio::test]
 async fn one_refreshes_at_a_time() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = TokenStore::new(folder.path(), "s", "https://h");
+    let dir = tempfile::tempdir().unwrap();
+    let store = TokenStore::new(dir.path(), "s", "https://h");
     let held = store.lock().await.unwrap();
     let other = store.clone();
     let mut waiting = tokio::spawn(async move { other.lock().await.is_ok() });
@@ -115,8 +115,8 @@ async fn one_refreshes_at_a_time() {
 
 #[tokio::test]
 async fn what_a_server_wants_is_kept_until_the_next_login() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = TokenStore::new(folder.path(), "s", "https://h");
+    let dir = tempfile::tempdir().unwrap();
+    let store = TokenStore::new(dir.path(), "s", "https://h");
     let client = json!({"client_id": "me", "client_secret": "p", "scope": "x y"});
     let client = client.as_object().unwrap();
     let login = store.with_draft(client.clone(), &["x".to_owned()]);

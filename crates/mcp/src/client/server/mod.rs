@@ -111,7 +111,7 @@ impl SupervisedServer {
             match &settings.roots {
                 RootsMode::Workspace => shared.roots.clone(),
                 RootsMode::Disabled => Vec::new(),
-                RootsMode::Explicit(folders) => folders.clone(),
+                RootsMode::Explicit(dirs) => dirs.clone(),
             },
         );
         Arc::new(Self {
@@ -223,8 +223,8 @@ impl SupervisedServer {
 
     /// Registers the cached tools. Returns whether there are any.
     pub(crate) fn publish_cached(self: &Arc<Self>) -> bool {
-        let folder = &self.shared.catalogues;
-        let Some(kept) = ServerCatalogue::load(folder, &self.name, &self.settings.raw_entry) else {
+        let dir = &self.shared.catalogues;
+        let Some(kept) = ServerCatalogue::load(dir, &self.name, &self.settings.raw_entry) else {
             return false;
         };
         self.publish(&Arc::new(kept));
@@ -306,7 +306,7 @@ impl SupervisedServer {
             )
             .with_hint("Continue without it for now."));
         }
-        let patience = self.settings.connect_timeout + Duration::from_secs(10);
+        let timeout = self.settings.connect_timeout + Duration::from_secs(10);
         let waiting = async {
             let mut is_asked = false;
             loop {
@@ -329,10 +329,10 @@ impl SupervisedServer {
                 }
             }
         };
-        tokio::time::timeout(patience, waiting).await.unwrap_or_else(|_| {
+        tokio::time::timeout(timeout, waiting).await.unwrap_or_else(|_| {
             Err(ToolError::new(
                 ErrorKind::Timeout,
-                format!("The MCP server '{}' was not ready within {patience:?}", self.name),
+                format!("The MCP server '{}' was not ready within {timeout:?}", self.name),
             ))
         })
     }
@@ -486,9 +486,9 @@ impl SupervisedServer {
         connection: &McpConnection,
     ) -> Result<(), McpRequestError> {
         let catalogue = ServerCatalogue::fetch(connection, self.settings.connect_timeout).await?;
-        let folder = &self.shared.catalogues;
+        let dir = &self.shared.catalogues;
         // Without the cache, the next start is only slower.
-        let _ = catalogue.save(folder, &self.name, &self.settings.raw_entry);
+        let _ = catalogue.save(dir, &self.name, &self.settings.raw_entry);
         self.publish(&Arc::new(catalogue));
         Ok(())
     }
@@ -540,10 +540,10 @@ impl SupervisedServer {
     }
 
     async fn is_alive(&self, connection: &McpConnection) -> bool {
-        let patience = RequestTimeouts { idle: LIVENESS_TIMEOUT, total: LIVENESS_TIMEOUT };
+        let timeout = RequestTimeouts { idle: LIVENESS_TIMEOUT, total: LIVENESS_TIMEOUT };
         let request = super::subscriptions::liveness_request(connection.era());
         // A server that refuses is alive.
-        match connection.request(request, patience, None).await {
+        match connection.request(request, timeout, None).await {
             Ok(_) => true,
             Err(fault) => !fault.is_connection_failure(),
         }

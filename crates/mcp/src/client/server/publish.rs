@@ -207,8 +207,8 @@ impl SupervisedServer {
         if !self.settings.pin {
             return (vec![PinStatus::Trusted; definitions.len()], ToolPins::default());
         }
-        let folder = &self.shared.pins;
-        let mut pins = match ToolPins::load(folder, &self.name) {
+        let dir = &self.shared.pins;
+        let mut pins = match ToolPins::load(dir, &self.name) {
             Ok(pins) => pins.unwrap_or_default(),
             Err(error) => {
                 problems.push(format!("Cannot read the pinned tools: {error}"));
@@ -218,7 +218,7 @@ impl SupervisedServer {
         };
         let suspicious = |tool: &Value| !describe_tool(&self.name, tool).findings.is_empty();
         let (standings, has_news) = pins.check_tools(&self.identity(), definitions, suspicious);
-        if has_news && let Err(error) = pins.save(folder, &self.name) {
+        if has_news && let Err(error) = pins.save(dir, &self.name) {
             problems.push(format!("Cannot save the pinned tools: {error}"));
         }
         (standings, pins)

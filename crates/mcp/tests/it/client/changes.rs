@@ -95,8 +95,8 @@ async fn a_tool_that_is_added_is_news_and_held_back_if_it_gives_orders() {
     // A name that a shell would read is not put into a command.
     let hint = held["hint"].as_str().unwrap();
     assert!(hint.contains(&format!("hermes mcp accept odd {suspect}`")), "{hint}");
-    let told = world.engine.snapshot().get(suspect).unwrap().spec().description.to_string();
-    assert!(told.contains("nobody has looked at yet"), "{told}");
+    let shown = world.engine.snapshot().get(suspect).unwrap().spec().description.to_string();
+    assert!(shown.contains("nobody has looked at yet"), "{shown}");
     assert_eq!(servers.accept_tools("odd", Some(suspect)).unwrap(), 1);
     assert_eq!(world.call(suspect, json!({})).await, json!({"result": "I am x; rm"}));
     assert_eq!(servers.accept_tools("odd", None).unwrap(), 1);

@@ -36,8 +36,8 @@ async fn content_of_an_unknown_kind_does_not_lose_the_rest() {
     let world = World::new();
     let servers = world.ready(&json!({"odd": odd(&[])})).await;
     let answer = world.call("mcp__odd__hologram", json!({})).await;
-    let told = answer["result"].as_str().unwrap_or_else(|| panic!("{answer}"));
-    assert!(told.contains("hologram") && told.ends_with("\nrest"), "{told}");
+    let shown = answer["result"].as_str().unwrap_or_else(|| panic!("{answer}"));
+    assert!(shown.contains("hologram") && shown.ends_with("\nrest"), "{shown}");
     servers.stop().await;
 }
 
@@ -353,11 +353,11 @@ async fn a_server_that_was_only_slow_to_start_is_not_taken_for_an_old_one() {
     assert_eq!(servers.status()[0].protocol.as_deref(), Some("2025-11-25"));
     assert_eq!(world.call("mcp__odd__echo", json!({"text": "hi"})).await, json!({"result": "hi"}));
     servers.stop().await;
-    let (mut kept, mut folders) = (String::new(), vec![world.path("cache")]);
-    while let Some(folder) = folders.pop() {
-        for file in std::fs::read_dir(folder).unwrap().flatten() {
+    let (mut kept, mut dirs) = (String::new(), vec![world.path("cache")]);
+    while let Some(dir) = dirs.pop() {
+        for file in std::fs::read_dir(dir).unwrap().flatten() {
             match file.path().is_dir() {
-                true => folders.push(file.path()),
+                true => dirs.push(file.path()),
                 false => kept += &std::fs::read_to_string(file.path()).unwrap_or_default(),
             }
         }

@@ -141,11 +141,11 @@ async fn a_call_that_was_not_taken_is_not_in_doubt_and_does_not_speak_against_th
         let world = World::new();
         let servers = world.ready(&json!({"d": {"url": declining(status)}})).await;
         for _ in 0..4 {
-            let told = world.call("mcp__d__do", json!({})).await;
-            assert_eq!(told["kind"], kind, "{told}");
-            assert!(told["error"].as_str().unwrap().contains(status), "{told}");
-            assert_eq!(told["effect_disposition"], "none", "{told}");
-            assert_eq!(told["retry_after"], "7", "{told}");
+            let shown = world.call("mcp__d__do", json!({})).await;
+            assert_eq!(shown["kind"], kind, "{shown}");
+            assert!(shown["error"].as_str().unwrap().contains(status), "{shown}");
+            assert_eq!(shown["effect_disposition"], "none", "{shown}");
+            assert_eq!(shown["retry_after"], "7", "{shown}");
         }
         servers.stop().await;
     }
@@ -156,12 +156,12 @@ async fn a_call_that_broke_down_at_the_server_is_in_doubt() {
     for status in ["500 Internal Server Error", "502 Bad Gateway", "503 Service Unavailable"] {
         let world = World::new();
         let servers = world.ready(&json!({"d": {"url": declining(status)}})).await;
-        let told = world.call("mcp__d__do", json!({})).await;
-        assert_eq!(told["effect_disposition"], "unknown", "{told}");
-        assert_eq!(told["kind"], "network", "{told}");
+        let shown = world.call("mcp__d__do", json!({})).await;
+        assert_eq!(shown["effect_disposition"], "unknown", "{shown}");
+        assert_eq!(shown["kind"], "network", "{shown}");
         // It may say why.
-        let text = told["error"].as_str().unwrap();
-        assert!(text.contains(status) && text.contains("no, thank you"), "{told}");
+        let text = shown["error"].as_str().unwrap();
+        assert!(text.contains(status) && text.contains("no, thank you"), "{shown}");
         servers.stop().await;
     }
 }

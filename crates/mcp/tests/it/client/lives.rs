@@ -104,10 +104,10 @@ async fn what_a_crash_has_left_is_ended_at_the_next_start() {
     };
     leftovers.record(&entry).unwrap();
     // A stranger that has got the number of another is left alone.
-    let mut stranger = Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap();
+    let mut outsider = Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap();
     let other = hermes_exec::job_records::JobRecord {
         id: "mcp-y-1-2".into(),
-        pid: stranger.id(),
+        pid: outsider.id(),
         started: 7,
         ..entry
     };
@@ -118,9 +118,9 @@ async fn what_a_crash_has_left_is_ended_at_the_next_start() {
     world.start(&json!({})).stop().await;
     assert!(!is_running(&pid.to_string()));
     ended.await.unwrap().unwrap();
-    assert!(is_running(&stranger.id().to_string()));
-    stranger.kill().unwrap();
-    stranger.wait().unwrap();
+    assert!(is_running(&outsider.id().to_string()));
+    outsider.kill().unwrap();
+    outsider.wait().unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -171,14 +171,14 @@ async fn a_call_that_is_cancelled_is_told_to_the_server() {
     cancel.cancel();
     let answer = content(&running.await.unwrap());
     assert_eq!(answer["kind"], "cancelled", "{answer}");
-    let mut told = String::new();
+    let mut shown = String::new();
     for _ in 0..100 {
-        told = text_of(&world, "mcp__odd__cancelled").await;
-        if told != "[]" {
+        shown = text_of(&world, "mcp__odd__cancelled").await;
+        if shown != "[]" {
             break;
         }
     }
-    assert_ne!(told, "[]");
+    assert_ne!(shown, "[]");
     servers.stop().await;
 }
 
@@ -187,9 +187,9 @@ async fn a_call_that_is_cancelled_is_told_to_the_server() {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "run by another test"]
 async fn hold() {
-    let Some(folder) = std::env::var_os("HERMES_TEST_HOLD") else { return };
+    let Some(dir) = std::env::var_os("HERMES_TEST_HOLD") else { return };
     let mut world = World::new();
-    world.home = tempfile::tempdir_in(folder).unwrap();
+    world.home = tempfile::tempdir_in(dir).unwrap();
     let _servers = world.start(&json!({"odd": odd(&["hang"])}));
     std::future::pending::<()>().await;
 }
@@ -200,16 +200,16 @@ async fn a_server_dies_with_us_however_we_die() {
         println!("skipped: no setpriv (Debian: util-linux)");
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let mut other = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "client::lives::hold", "--ignored"])
-        .env("HERMES_TEST_HOLD", folder.path())
+        .env("HERMES_TEST_HOLD", dir.path())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
     let note = || {
-        let home = std::fs::read_dir(folder.path()).ok()?.next()?.ok()?.path();
+        let home = std::fs::read_dir(dir.path()).ok()?.next()?.ok()?.path();
         let file = std::fs::read_dir(home.join("state/mcp/running")).ok()?.next()?.ok()?.path();
         let note: Value = serde_json::from_slice(&std::fs::read(file).ok()?).ok()?;
         note["entry"]["pid"].as_u64().map(|pid| pid.to_string())

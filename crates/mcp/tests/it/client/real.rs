@@ -12,16 +12,16 @@ async fn the_servers_for_files_and_memory_do_their_work() {
     let mut world = World::new();
     // The server for files would take these for all that it may touch.
     world.roots = vec![world.path("elsewhere")];
-    let folder = world.path("files");
-    std::fs::create_dir(&folder).unwrap();
-    std::fs::write(folder.join("a.txt"), "hello from a file").unwrap();
+    let dir = world.path("files");
+    std::fs::create_dir(&dir).unwrap();
+    std::fs::write(dir.join("a.txt"), "hello from a file").unwrap();
     let servers = world
         .ready(&json!({
-            "files": {"command": "node", "args": [files, folder]},
+            "files": {"command": "node", "args": [files, dir]},
             "memory": {"command": "node", "args": [memory], "env": {"MEMORY_FILE_PATH": world.path("m.json")}},
         }))
         .await;
-    let path = folder.join("a.txt");
+    let path = dir.join("a.txt");
     let read = world.call("mcp__files__read_text_file", json!({"path": path})).await;
     assert!(read.to_string().contains("hello from a file"), "{read}");
     let outside = world.call("mcp__files__read_text_file", json!({"path": "/etc/passwd"})).await;

@@ -11,8 +11,8 @@ use super::guarded::{Guarded, prepare};
 use super::{World, with};
 
 /// Makes a certificate for a name, signed by another or by itself.
-fn certify(folder: &Path, name: &str, signer: Option<&str>) -> bool {
-    let file = |name: &str, ending: &str| folder.join(format!("{name}.{ending}"));
+fn certify(dir: &Path, name: &str, signer: Option<&str>) -> bool {
+    let file = |name: &str, ending: &str| dir.join(format!("{name}.{ending}"));
     let mut command = Command::new("openssl");
     command
         .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"])
@@ -45,10 +45,10 @@ impl LoginPrompter for Browser {
 async fn a_server_with_certificates_of_its_own_is_used() {
     prepare();
     let world = World::new();
-    let folder = world.home.path();
+    let dir = world.home.path();
     let made = [("ca", None), ("server", Some("ca")), ("client", Some("ca"))]
         .into_iter()
-        .all(|(name, signer)| certify(folder, name, signer));
+        .all(|(name, signer)| certify(dir, name, signer));
     if !made {
         println!("skipped: no openssl 3");
         return;

@@ -41,20 +41,20 @@ async fn examples_work_where_there_are_ports() {
 async fn run_examples(tool: &Arc<dyn DynTool>) -> usize {
     let spec = tool.spec();
     for example in &spec.examples {
-        let folder = tempfile::tempdir().expect("a folder");
-        let memory = MemoryStore::new(folder.path().join("memories"), MemoryLimits::default());
+        let dir = tempfile::tempdir().expect("a folder");
+        let memory = MemoryStore::new(dir.path().join("memories"), MemoryLimits::default());
         let ports = Ports::new()
             .with(Arc::new(memory))
-            .with(Arc::new(JobStore::for_home(folder.path())))
+            .with(Arc::new(JobStore::for_home(dir.path())))
             .with::<dyn UserPrompter>(Arc::new(Obliging));
         let engine = Engine::builder()
-            .spill_to(folder.path().join("spill"))
+            .spill_to(dir.path().join("spill"))
             .ports(ports)
             .tools(vec![Arc::clone(tool)])
             .build()
             .expect("one tool fits");
         let call = ToolCall::from_text("example", spec.name.clone(), example.arguments.clone());
-        let result = engine.call(call, &Caller::new(folder.path())).await;
+        let result = engine.call(call, &Caller::new(dir.path())).await;
         engine.shutdown().await;
         assert!(result.is_success(), "{}: {}: {}", spec.name, example.title, result.content);
         if let Some(gives) = &example.expected {
@@ -73,13 +73,13 @@ async fn targets_of_messages_are_the_users_own_words() {
         "phone": {"kind": "ntfy", "topic": "mine"},
     });
     let targets = MessageTargets::from_settings(&described, Arc::new(|_| None)).expect("targets");
-    let folder = tempfile::tempdir().expect("a folder");
+    let dir = tempfile::tempdir().expect("a folder");
     let engine = Engine::builder()
-        .spill_to(folder.path().join("spill"))
+        .spill_to(dir.path().join("spill"))
         .tools(vec![hermes_tools_agent::send_message(targets)])
         .build()
         .expect("one tool fits");
-    let caller = Caller::new(folder.path());
+    let caller = Caller::new(dir.path());
     let dry = r#"{"target":"phone","message":"see you at the harbour","dry_run":true}"#;
     for arguments in [r#"{"action":"list"}"#, dry] {
         let call = ToolCall::from_text("list", "send_message", arguments);

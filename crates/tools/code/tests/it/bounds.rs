@@ -41,10 +41,9 @@ async fn a_call_whose_time_is_up_ends_all_that_it_started() {
 async fn held(tool: &str, arguments: Value, project: &Project) -> Result<Value, ToolError> {
     let tools = hermes_tools_code::tools();
     let tool = tools.into_iter().find(|one| one.spec().name == tool).unwrap();
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let mut cx = ToolContext::bare(project.path());
-    cx.ports =
-        Arc::new(Ports::new().with(Arc::new(JobRegistry::local(folder.path().join("jobs")))));
+    cx.ports = Arc::new(Ports::new().with(Arc::new(JobRegistry::local(dir.path().join("jobs")))));
     cx.confinement = Some(Arc::new(Confinement {
         read: vec!["/".into()],
         write: vec![project.path().into()],

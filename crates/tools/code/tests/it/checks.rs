@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 pub(crate) struct Project {
-    folder: TempDir,
+    dir: TempDir,
     jobs: TempDir,
     engine: Engine,
     caller: Caller,
@@ -27,7 +27,7 @@ impl Project {
 
     /// One whose programs run there.
     pub(crate) fn on(backend: Arc<dyn ExecBackend>, files: &[(&str, &str)]) -> Self {
-        let (folder, jobs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (dir, jobs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let port = Arc::new(JobRegistry::new(backend, jobs.path().join("jobs")));
         let engine = Engine::builder()
             .ports(Ports::new().with(port))
@@ -35,8 +35,8 @@ impl Project {
             .spill_to(jobs.path().join("spill"))
             .build()
             .unwrap();
-        let caller = Caller::new(folder.path());
-        let project = Self { folder, jobs, engine, caller };
+        let caller = Caller::new(dir.path());
+        let project = Self { dir, jobs, engine, caller };
         for (name, text) in files {
             project.write(name, text);
         }
@@ -61,7 +61,7 @@ impl Project {
     }
 
     pub(crate) fn path(&self) -> &Path {
-        self.folder.path()
+        self.dir.path()
     }
 
     pub(crate) fn write(&self, name: &str, text: &str) {
@@ -114,7 +114,7 @@ fn component(variable: &str) -> Option<PathBuf> {
 /// Whether a program is installed; says so if it is not.
 pub(crate) fn has(program: &str) -> bool {
     let path = env::var_os("PATH").unwrap_or_default();
-    let found = env::split_paths(&path).any(|folder| folder.join(program).is_file());
+    let found = env::split_paths(&path).any(|dir| dir.join(program).is_file());
     if !found {
         eprintln!("skipped: {program} is not installed");
     }
@@ -176,13 +176,13 @@ async fn a_tool_that_is_missing_is_named_with_the_command_that_installs_it() {
 }
 
 /// The ids that a program has written into the file `pids`, once it has.
-pub(crate) async fn pids(folder: &Path) -> Vec<u32> {
+pub(crate) async fn pids(dir: &Path) -> Vec<u32> {
     let begin = Instant::now();
-    while !folder.join("pids").exists() {
+    while !dir.join("pids").exists() {
         assert!(begin.elapsed() < Duration::from_secs(60), "the program does not begin");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    let text = fs::read_to_string(folder.join("pids")).unwrap();
+    let text = fs::read_to_string(dir.join("pids")).unwrap();
     text.split(' ').map(|pid| pid.parse().unwrap()).collect()
 }
 

@@ -266,12 +266,12 @@ async fn breakpoints_are_changed_and_outlive_a_restart() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_program_that_does_not_stop_is_paused_and_ended_with_the_engine() {
     let Some(project) = python(&[("loop.py", ENDLESS)]) else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let jobs = Arc::new(JobRegistry::local(folder.path().join("jobs")));
+    let dir = tempfile::tempdir().unwrap();
+    let jobs = Arc::new(JobRegistry::local(dir.path().join("jobs")));
     let engine = Engine::builder()
         .ports(Ports::new().with(Arc::clone(&jobs)))
         .tools(hermes_tools_code::tools())
-        .spill_to(folder.path().join("spill"))
+        .spill_to(dir.path().join("spill"))
         .build()
         .unwrap();
     let caller = Caller::new(project.path());
@@ -397,16 +397,16 @@ impl Held {
     fn at(project: &Project) -> Self {
         let tools = hermes_tools_code::tools();
         let tool = tools.into_iter().find(|one| one.spec().name == "code_debug").unwrap();
-        let folder = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir().unwrap();
         let mut cx = ToolContext::bare(project.path());
         cx.ports =
-            Arc::new(Ports::new().with(Arc::new(JobRegistry::local(folder.path().join("jobs")))));
+            Arc::new(Ports::new().with(Arc::new(JobRegistry::local(dir.path().join("jobs")))));
         cx.confinement = Some(Arc::new(Confinement {
             read: vec!["/".into()],
             write: vec![project.path().into()],
             ..Confinement::default()
         }));
-        Self { tool, cx, _jobs: folder }
+        Self { tool, cx, _jobs: dir }
     }
 
     async fn call(&self, args: Value) -> Result<Value, ToolError> {

@@ -43,8 +43,8 @@ async fn a_long_error_is_told_with_its_name_and_begin() {
     let line = desk.run(code).await;
     let shown = text(&line["output"]);
     assert!(shown.ends_with("zzz\nlast line\n") && shown.len() > 9_000, "{}", shown.len());
-    let folder = desk.run("import os; print(os.environ['PWD'] == os.getcwd())").await;
-    assert_eq!(folder["output"], "True\n", "{folder}");
+    let dir = desk.run("import os; print(os.environ['PWD'] == os.getcwd())").await;
+    assert_eq!(dir["output"], "True\n", "{dir}");
     desk.close().await;
 }
 

@@ -213,8 +213,8 @@ async fn clippy_mends_what_it_is_sure_of() {
     let project = Project::of(&[MANIFEST, ("src/lib.rs", code)]);
     let answer = project.call("code_lint", json!({ "fix": true })).await;
     assert_eq!(answer["fixed"], 1, "{answer:#}");
-    let mended = project.read("src/lib.rs");
-    assert!(mended.starts_with("pub fn a() -> i32 {\r\n    1\r\n}\r\n"), "{mended:?}");
+    let repaired = project.read("src/lib.rs");
+    assert!(repaired.starts_with("pub fn a() -> i32 {\r\n    1\r\n}\r\n"), "{repaired:?}");
     assert!(answer["diff"].as_str().unwrap().contains("return 1;"), "{answer:#}");
     assert_eq!(answer["files_changed"][0]["file"], "src/lib.rs", "{answer:#}");
     let lines = answer["findings"].as_array().unwrap();

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 struct Bench {
-    folder: TempDir,
+    dir: TempDir,
     _jobs: TempDir,
     engine: Engine,
     caller: Caller,
@@ -20,7 +20,7 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
-        let (folder, jobs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (dir, jobs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let port = Arc::new(JobRegistry::local(jobs.path().join("jobs")));
         let engine = Engine::builder()
             .ports(Ports::new().with(port))
@@ -28,8 +28,8 @@ impl Bench {
             .spill_to(jobs.path().join("spill"))
             .build()
             .unwrap();
-        let caller = Caller::new(folder.path());
-        Self { folder, _jobs: jobs, engine, caller }
+        let caller = Caller::new(dir.path());
+        Self { dir, _jobs: jobs, engine, caller }
     }
 
     async fn result(&self, arguments: Value) -> ToolResult {
@@ -95,9 +95,9 @@ async fn what_makes_no_sense_is_refused() {
 async fn another_session_of_hermes_has_its_own_interpreters() {
     let bench = Bench::new();
     bench.call(json!({ "code": "x = 5" })).await;
-    let stranger = Caller::new(bench.folder.path());
+    let outsider = Caller::new(bench.dir.path());
     let call = ToolCall::new("2", "repl", json!({ "code": "'x' in globals()" }));
-    let result = bench.engine.call(call, &stranger).await;
+    let result = bench.engine.call(call, &outsider).await;
     assert!(result.content.contains(r#""value":"False""#), "{}", result.content);
     bench.engine.shutdown().await;
 }
@@ -108,7 +108,7 @@ async fn a_database_is_a_file_of_the_project() {
     let code = "CREATE TABLE t (x); INSERT INTO t VALUES (1), (2); SELECT x FROM t";
     let answer = bench.call(json!({ "language": "sql", "code": code, "db": "a.db" })).await;
     assert_eq!((&answer["status"], &answer["rows"]), (&json!("ok"), &json!(2)), "{answer}");
-    assert!(bench.folder.path().join("a.db").is_file());
+    assert!(bench.dir.path().join("a.db").is_file());
     bench.engine.shutdown().await;
 }
 
@@ -133,7 +133,7 @@ async fn a_cancelled_call_stops_its_code_and_the_end_of_hermes_all() {
     let other = Arc::clone(&bench);
     let code = "open('begun', 'w').close()\nimport time; time.sleep(600)";
     let call = tokio::spawn(async move { other.call(json!({ "code": code })).await });
-    while !bench.folder.path().join("begun").exists() {
+    while !bench.dir.path().join("begun").exists() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     bench.caller.cancel.cancel();
@@ -171,8 +171,8 @@ async fn what_bash_is_told_is_a_command() {
     let commands = async |arguments: Value| {
         let call = ToolCall::new("1", "repl", arguments);
         let effects = bench.engine.preview(call, &bench.caller).await.unwrap().effects;
-        let told = effects.iter().map(ToString::to_string);
-        told.filter(|effect| effect.starts_with("terminal:execute")).collect::<Vec<_>>()
+        let shown = effects.iter().map(ToString::to_string);
+        shown.filter(|effect| effect.starts_with("terminal:execute")).collect::<Vec<_>>()
     };
     let long = format!("{}rm -rf zz", "# nothing\n".repeat(20_000));
     for code in ["rm -rf /", long.as_str()] {

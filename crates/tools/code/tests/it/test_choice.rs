@@ -54,8 +54,8 @@ async fn what_failed_in_a_file_is_run_again() {
     let some = call(json!({ "path": "tests/test_other.py", "failed_only": true })).await;
     assert_eq!(counts(&some), ("failed", [0, 1, 0]), "{some:#}");
     project.write("tests/test_other.py", "def test_other():\n    pass\n");
-    let mended = call(json!({ "path": "tests/test_other.py" })).await;
-    assert_eq!(counts(&mended), ("passed", [1, 0, 0]), "{mended:#}");
+    let repaired = call(json!({ "path": "tests/test_other.py" })).await;
+    assert_eq!(counts(&repaired), ("passed", [1, 0, 0]), "{repaired:#}");
     let rest = call(json!({ "failed_only": true })).await;
     assert_eq!(counts(&rest), ("failed", [0, 1, 0]), "the other is not forgotten: {rest:#}");
     let none = call(json!({ "path": "tests/test_other.py", "failed_only": true })).await;

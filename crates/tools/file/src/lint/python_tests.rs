@@ -57,9 +57,9 @@ fn what_is_python_is_not_told() {
 #[test]
 fn what_is_nested_without_end_is_not_told() {
     for part in ["f'{", "f'{x:{", "f'{(", "["] {
-        let told = told(&part.repeat(200_000));
-        let is_unknown = told.contains("beyond this check");
-        assert!(is_unknown || told.ends_with("was never closed"), "{told}");
+        let shown = told(&part.repeat(200_000));
+        let is_unknown = shown.contains("beyond this check");
+        assert!(is_unknown || shown.ends_with("was never closed"), "{shown}");
     }
 }
 
@@ -121,13 +121,14 @@ fn statements_that_are_none_are_told() {
 fn is_odd(path: &Path) -> bool {
     let name = path.to_string_lossy();
     let odd = ["/lib2to3/", "/bad", "/tokenizedata/", "/test/"];
-    let told = ["grammar", "patma", "coroutines", "type_params", "fstring", "unpack", "named_expr"];
-    let is_language = told.iter().any(|part| name.contains(&format!("/test/test_{part}")));
+    let shown =
+        ["grammar", "patma", "coroutines", "type_params", "fstring", "unpack", "named_expr"];
+    let is_language = shown.iter().any(|part| name.contains(&format!("/test/test_{part}")));
     !is_language && odd.iter().any(|part| name.contains(part))
 }
 
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+fn collect(dir: &Path, files: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
         let path = entry.path();
         match path.extension() {
             _ if path.is_symlink() || path.ends_with("site-packages") => {}
@@ -142,12 +143,12 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
 fn library() -> Option<PathBuf> {
     let versions = std::fs::read_dir("/root/.pyenv/versions").into_iter().flatten().flatten();
     let kept = versions.map(|version| version.path().join("lib"));
-    let folders = kept.chain([PathBuf::from("/usr/lib")]).flat_map(std::fs::read_dir).flatten();
+    let dirs = kept.chain([PathBuf::from("/usr/lib")]).flat_map(std::fs::read_dir).flatten();
     let minor = |path: &PathBuf| {
         let name = path.file_name()?.to_str()?;
         name.strip_prefix("python3.")?.parse::<u32>().ok().filter(|_| path.join("ast.py").is_file())
     };
-    folders.flatten().map(|entry| entry.path()).max_by_key(minor).filter(|it| minor(it).is_some())
+    dirs.flatten().map(|entry| entry.path()).max_by_key(minor).filter(|it| minor(it).is_some())
 }
 
 #[test]

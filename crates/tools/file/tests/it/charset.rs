@@ -118,9 +118,9 @@ async fn a_guess_about_a_large_file_is_said_to_be_one() {
     let read = place.call("read_file", json!({"path": "large.txt", "limit": 1})).await;
     assert_eq!(read["content"], "1|été à la plage");
     assert!(read["note"].as_str().unwrap().contains("guess"), "{read}");
-    let told = json!({"path": "large.txt", "limit": 1, "encoding": "latin1"});
-    let told = place.call("read_file", told).await;
-    assert!(!told.to_string().contains("guess"), "{told}");
+    let shown = json!({"path": "large.txt", "limit": 1, "encoding": "latin1"});
+    let shown = place.call("read_file", shown).await;
+    assert!(!shown.to_string().contains("guess"), "{shown}");
 }
 
 #[tokio::test]
@@ -226,10 +226,10 @@ async fn an_encoding_that_was_named_holds_for_what_is_ascii_so_far() {
         place.write("g.txt", text);
         let mut arguments = first.1;
         arguments["path"] = json!("g.txt");
-        let told = caller.call(first.0, arguments).await;
-        assert!(told.get("error").is_none(), "{told}");
+        let shown = caller.call(first.0, arguments).await;
+        assert!(shown.get("error").is_none(), "{shown}");
         let done = caller.call(then.0, then.1.clone()).await;
-        assert_eq!(fs::read(caller.path("g.txt")).unwrap(), bytes, "{told}: {done}");
+        assert_eq!(fs::read(caller.path("g.txt")).unwrap(), bytes, "{shown}: {done}");
         assert!(done.get("error").is_none(), "{done}");
         assert!(
             caller.call("read_file", json!({"path": "g.txt"})).await["content"]

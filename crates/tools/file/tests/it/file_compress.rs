@@ -290,19 +290,19 @@ async fn names_that_are_no_text_have_an_address() {
     let odd = std::ffi::OsStr::from_bytes(b"caf\xE9");
     fs::create_dir(place.path().join(odd)).unwrap();
     fs::write(place.path().join(odd).join("x"), "x").unwrap();
-    let folder = format!("file://{}/caf%E9", place.path().display());
-    let archive = format!("{folder}/a.tar");
+    let dir = format!("file://{}/caf%E9", place.path().display());
+    let archive = format!("{dir}/a.tar");
     let made =
-        compress(&place, json!({"action": "create", "archive": archive, "paths": [folder]})).await;
+        compress(&place, json!({"action": "create", "archive": archive, "paths": [dir]})).await;
     assert_eq!((&made["files"], &made["archive"]), (&json!(1), &json!(archive)), "{made}");
     let listed = compress(&place, json!({"action": "list", "archive": archive})).await;
     let shown = listed["entries"][1]["path"].as_str().unwrap();
     assert!(shown.starts_with("file:///") && shown.ends_with("/a/caf%E9/x"), "{listed}");
-    let seven = json!({"action": "create", "archive": "a.7z", "paths": [folder, "plain"]});
+    let seven = json!({"action": "create", "archive": "a.7z", "paths": [dir, "plain"]});
     place.write("plain", "x");
     let seven = compress(&place, seven).await;
     let shown = seven["skipped"][1]["path"].as_str().unwrap();
-    assert_eq!(shown, format!("{folder}/a.tar"), "{seven}");
+    assert_eq!(shown, format!("{dir}/a.tar"), "{seven}");
     let out =
         compress(&place, json!({"action": "extract", "archive": archive, "target": "out"})).await;
     let shown = out["paths"][0].as_str().unwrap();
@@ -456,8 +456,8 @@ async fn a_bomb_is_refused_by_the_limit_that_it_breaks() {
         let made = json!({"action": "create", "archive": archive, "paths": ["zeros"]});
         let made = place.call("file_compress", made).await;
         assert_eq!(made["files"], 1, "{archive}: {made}");
-        let told = made["ratio"].as_f64().unwrap();
-        assert!(told > 100.0, "{archive}: {made}");
+        let shown = made["ratio"].as_f64().unwrap();
+        assert!(shown > 100.0, "{archive}: {made}");
         let unpack = |more: Value| {
             let mut arguments = json!({"action": "extract", "archive": archive, "target": "out"});
             arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -473,7 +473,7 @@ async fn a_bomb_is_refused_by_the_limit_that_it_breaks() {
         assert!(total["hint"].as_str().unwrap().contains("max_bytes (now 1000)"), "{total}");
         assert!(!place.path().join("out").exists(), "{archive}: nothing is left");
         // What is told is what is asked for, but for the padding of a tar.
-        let done = unpack(json!({"max_ratio": told.ceil() as u64 + 10})).await;
+        let done = unpack(json!({"max_ratio": shown.ceil() as u64 + 10})).await;
         assert_eq!(done["bytes"], 12 << 20, "{archive}: {done}");
         std::fs::remove_dir_all(place.path().join("out")).unwrap();
     }
@@ -489,8 +489,8 @@ async fn bits_that_are_dropped_are_told_in_a_line() {
     }
     let made = json!({"action": "create", "archive": "a.tar", "paths": ["a", "b", "c"]});
     let made = compress(&place, made).await;
-    let told = made["not_kept"][0].as_str().unwrap();
-    assert!(told.contains("set-user-ID") && told.ends_with(": a and 2 others"), "{made}");
+    let shown = made["not_kept"][0].as_str().unwrap();
+    assert!(shown.contains("set-user-ID") && shown.ends_with(": a and 2 others"), "{made}");
 }
 
 #[tokio::test]
@@ -544,10 +544,10 @@ async fn what_looks_like_a_bomb_is_listed_with_what_it_takes() {
     let made = compress(&place, create).await;
     let listed = compress(&place, json!({"action": "list", "archive": "a.tar.gz"})).await;
     assert_eq!(listed["total"], 1, "{listed}");
-    let told = listed["hint"].as_str().unwrap();
-    assert_eq!(made["hint"], told);
+    let shown = listed["hint"].as_str().unwrap();
+    assert_eq!(made["hint"], shown);
     let ratio: u64 =
-        told.split_once("max_ratio=").unwrap().1.trim_end_matches('.').parse().unwrap();
+        shown.split_once("max_ratio=").unwrap().1.trim_end_matches('.').parse().unwrap();
     let extract = |ratio: Option<u64>| {
         let target = json!({"action": "extract", "archive": "a.tar.gz", "target": "out", "max_ratio": ratio});
         compress(&place, target)

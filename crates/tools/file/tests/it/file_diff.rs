@@ -135,8 +135,8 @@ async fn encodings_are_read_and_named() {
         "The text is the same, the bytes are not. Encodings differ: utf-16le, utf-8."
     );
     place.write("old.txt", b"na\xEFve\n");
-    let told = json!({"path": "old.txt", "content": "naïve\n", "encoding": "latin1"});
-    assert_eq!(place.call("file_diff", told).await["identical"], true);
+    let shown = json!({"path": "old.txt", "content": "naïve\n", "encoding": "latin1"});
+    assert_eq!(place.call("file_diff", shown).await["identical"], true);
 }
 
 #[tokio::test]
@@ -459,11 +459,11 @@ async fn closed_places_are_neither_named_nor_entered() {
         let grants = hermes_core::Grants::allow_all().with_exceptions(std::sync::Arc::new(closed));
         let answer =
             place.call_within(grants, "file_diff", json!({"path": old, "other_path": new})).await;
-        let told = answer.to_string();
-        assert!(!told.contains("ssh") && !told.contains("pem"), "{told}");
-        assert_eq!(answer["files"].as_array().unwrap().len(), 1, "{told}");
+        let shown = answer.to_string();
+        assert!(!shown.contains("ssh") && !shown.contains("pem"), "{shown}");
+        assert_eq!(answer["files"].as_array().unwrap().len(), 1, "{shown}");
         let note = answer["note"].as_str().unwrap();
-        assert!(note.contains("2 protected entries"), "{told}");
+        assert!(note.contains("2 protected entries"), "{shown}");
     }
 }
 
@@ -487,8 +487,8 @@ async fn a_carriage_return_at_the_very_end_is_no_line_feed() {
     let place = Place::new();
     place.write("old", "x\r");
     place.write("new", "x\r\n");
-    let told = place.call("file_diff", json!({"path": "old", "other_path": "new"})).await;
-    assert!(diff(&told).ends_with("-x\r\n\\ No newline at end of file\n+x\r\n"), "{told}");
+    let shown = place.call("file_diff", json!({"path": "old", "other_path": "new"})).await;
+    assert!(diff(&shown).ends_with("-x\r\n\\ No newline at end of file\n+x\r\n"), "{shown}");
     let edit = json!({"path": "old", "old_string": "x", "new_string": "y"});
     let done = place.call("patch", edit).await;
     let none = "\\ No newline at end of file\n";
@@ -505,14 +505,14 @@ async fn a_diff_of_lines_that_end_with_carriage_returns_can_be_applied() {
     let place = Place::new();
     place.write("a.txt", "a\rb");
     place.write("b.txt", "\u{c}\n");
-    let told = place.call("file_diff", json!({"path": "a.txt", "other_path": "b.txt"})).await;
+    let shown = place.call("file_diff", json!({"path": "a.txt", "other_path": "b.txt"})).await;
     let none = "\\ No newline at end of file\n";
-    assert!(diff(&told).ends_with(&format!("@@ -1 +1 @@\n-a\rb\n{none}+\u{c}\n")), "{told}");
-    assert!(told["note"].as_str().unwrap().contains("a.txt ends its lines with CR"), "{told}");
+    assert!(diff(&shown).ends_with(&format!("@@ -1 +1 @@\n-a\rb\n{none}+\u{c}\n")), "{shown}");
+    assert!(shown["note"].as_str().unwrap().contains("a.txt ends its lines with CR"), "{shown}");
     place.write("b.txt", "a\rc");
     let words = json!({"path": "a.txt", "other_path": "b.txt", "format": "words"});
-    let told = place.call("file_diff", words).await;
-    assert!(diff(&told).contains("@@ -1,2 +1,2 @@"), "{told}");
+    let shown = place.call("file_diff", words).await;
+    assert!(diff(&shown).contains("@@ -1,2 +1,2 @@"), "{shown}");
 }
 
 #[tokio::test]
@@ -520,6 +520,10 @@ async fn a_folder_has_no_size_of_its_own() {
     let place = Place::new();
     place.write("a/x", "1\n");
     place.write("b/x", "2\n");
-    let told = place.call("file_diff", json!({"path": "a", "other_path": "b"})).await;
-    assert_eq!((&told["old"]["kind"], told["old"].get("size")), (&json!("folder"), None), "{told}");
+    let shown = place.call("file_diff", json!({"path": "a", "other_path": "b"})).await;
+    assert_eq!(
+        (&shown["old"]["kind"], shown["old"].get("size")),
+        (&json!("folder"), None),
+        "{shown}"
+    );
 }

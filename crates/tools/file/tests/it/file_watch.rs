@@ -82,13 +82,13 @@ async fn what_comes_and_goes_while_one_waits_is_told() {
         [(json!(["delete"]), &["delete wd/y"][..]), (json!([]), &["create wd/y", "delete wd/y"])]
     {
         let cursor = watch.mark(json!({})).await;
-        let folder = watch.place.path().join("wd");
+        let dir = watch.place.path().join("wd");
         let waiting =
             tokio::spawn(watch.call(json!({"since": cursor, "events": asked, "timeout": 20})));
         // The watch is there from the mark on, so that nothing has to be waited for.
         for name in ["x.log", "y"] {
-            fs::write(folder.join(name), "").unwrap();
-            fs::remove_file(folder.join(name)).unwrap();
+            fs::write(dir.join(name), "").unwrap();
+            fs::remove_file(dir.join(name)).unwrap();
         }
         assert_eq!(events(&waiting.await.unwrap()), expected);
     }
@@ -165,9 +165,9 @@ async fn folders_made_in_a_hurry_lose_none_of_their_files() {
     let mut made = 0;
     let call = watch.call(json!({"timeout": 300, "debounce": 50, "patterns": ["leaf"]}));
     let answer = meanwhile(call, |round| {
-        let folder = place.join(format!("d{round}/e/f"));
-        fs::create_dir_all(&folder).unwrap();
-        fs::write(folder.join("leaf"), "x").unwrap();
+        let dir = place.join(format!("d{round}/e/f"));
+        fs::create_dir_all(&dir).unwrap();
+        fs::write(dir.join("leaf"), "x").unwrap();
         made = round + 1;
     })
     .await;
@@ -410,8 +410,8 @@ async fn cursors_belong_to_their_watch() {
     assert_eq!(other["kind"], "invalid_arguments", "{other}");
     let unknown = watch.call(json!({"since": "w99", "timeout": 0})).await;
     assert_eq!(unknown["kind"], "not_found");
-    let stranger = Watch::new().call(json!({"since": cursor, "timeout": 0})).await;
-    assert_eq!(stranger["kind"], "not_found");
+    let outsider = Watch::new().call(json!({"since": cursor, "timeout": 0})).await;
+    assert_eq!(outsider["kind"], "not_found");
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 pub(crate) struct Place {
-    folder: TempDir,
+    dir: TempDir,
 }
 
 pub(crate) fn tool(name: &str) -> Arc<dyn DynTool> {
@@ -18,11 +18,11 @@ pub(crate) fn tool(name: &str) -> Arc<dyn DynTool> {
 
 impl Place {
     pub(crate) fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap() }
+        Self { dir: tempfile::tempdir().unwrap() }
     }
 
     pub(crate) fn path(&self) -> &Path {
-        self.folder.path()
+        self.dir.path()
     }
 
     pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {

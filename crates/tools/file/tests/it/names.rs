@@ -12,9 +12,9 @@ use crate::harness::Place;
 /// A place with one file whose name and folder are not UTF-8.
 fn odd() -> (Place, PathBuf) {
     let place = Place::new();
-    let folder = place.path().join(OsStr::from_bytes(b"d\xE9 1"));
-    fs::create_dir(&folder).unwrap();
-    let file = folder.join(OsStr::from_bytes(b"caf\xE9\n%41.txt"));
+    let dir = place.path().join(OsStr::from_bytes(b"d\xE9 1"));
+    fs::create_dir(&dir).unwrap();
+    let file = dir.join(OsStr::from_bytes(b"caf\xE9\n%41.txt"));
     fs::write(&file, "one\ntwo\n").unwrap();
     (place, file)
 }
@@ -56,12 +56,12 @@ async fn what_search_files_finds_can_be_read() {
 async fn search_files_looks_where_directory_list_says() {
     let (place, _) = odd();
     let listed = place.call("directory_list", json!({})).await;
-    let folder = listed["entries"][0]["path"].clone();
-    assert!(folder.as_str().unwrap().starts_with("file:///"), "{listed}");
-    let found = place.call("search_files", json!({"pattern": "two", "path": folder})).await;
+    let dir = listed["entries"][0]["path"].clone();
+    assert!(dir.as_str().unwrap().starts_with("file:///"), "{listed}");
+    let found = place.call("search_files", json!({"pattern": "two", "path": dir})).await;
     assert_eq!(found["matches"][0]["path"], address(&place), "{found}");
-    let within = place.call("directory_list", json!({"path": folder})).await;
-    assert_eq!((&within["path"], &within["total"]), (&folder, &json!(1)));
+    let within = place.call("directory_list", json!({"path": dir})).await;
+    assert_eq!((&within["path"], &within["total"]), (&dir, &json!(1)));
     let file = within["entries"][0]["path"].clone();
     assert_eq!(content(&place, &file).await, "1|one\n2|two");
     let in_file = place.call("search_files", json!({"pattern": "two", "path": file})).await;
@@ -88,8 +88,8 @@ async fn folders_that_write_file_makes_are_told_in_a_way_that_leads_there() {
     let (place, _) = odd();
     let path = format!("file://{}/n%FF/x", place.path().display());
     let written = place.call("write_file", json!({"path": path, "content": "x\n"})).await;
-    let folder = written["dirs_created"][0].clone();
-    let listed = place.call("directory_list", json!({"path": folder})).await;
+    let dir = written["dirs_created"][0].clone();
+    let listed = place.call("directory_list", json!({"path": dir})).await;
     assert_eq!(listed["entries"][0]["path"], "x", "{written} {listed}");
 }
 
@@ -100,9 +100,9 @@ async fn what_file_diff_names_can_be_compared_by_itself() {
     fs::create_dir(&other).unwrap();
     fs::write(other.join(file.file_name().unwrap()), "one\n2\n").unwrap();
     let old = format!("file://{}/d%E9%201", place.path().display());
-    let folders = place.call("file_diff", json!({"path": old, "other_path": "other"})).await;
-    let new = folders["files"][0]["path"].clone();
-    assert!(new.as_str().unwrap().ends_with("/other/caf%E9%0A%2541.txt"), "{folders}");
+    let dirs = place.call("file_diff", json!({"path": old, "other_path": "other"})).await;
+    let new = dirs["files"][0]["path"].clone();
+    assert!(new.as_str().unwrap().ends_with("/other/caf%E9%0A%2541.txt"), "{dirs}");
     let arguments = json!({"path": address(&place), "other_path": new});
     let files = place.call("file_diff", arguments).await;
     assert_eq!((&files["added_lines"], &files["removed_lines"]), (&json!(1), &json!(1)));
@@ -139,9 +139,9 @@ async fn what_search_files_finds_can_be_patched() {
 async fn what_directory_list_shows_can_be_packed_and_unpacked() {
     let (place, _) = odd();
     let listed = place.call("directory_list", json!({})).await;
-    let folder = listed["entries"][0]["path"].clone();
+    let dir = listed["entries"][0]["path"].clone();
     let archive = format!("file://{}/n%FF.tar", place.path().display());
-    let arguments = json!({"action": "create", "archive": archive, "paths": [folder]});
+    let arguments = json!({"action": "create", "archive": archive, "paths": [dir]});
     let packed = place.call("file_compress", arguments).await;
     assert_eq!(packed["archive"], archive, "{packed}");
     let arguments = json!({"action": "extract", "archive": archive, "target": "out"});

@@ -209,8 +209,8 @@ async fn lines_that_stay_without_their_space_are_told() {
     let hunk = "@@\n    fn b() {\n-        c\n+        d\n    }\n";
     let answer = apply(&place, &format!("*** Update File: f\n{hunk}")).await;
     assert!(answer["hint"].as_str().unwrap().contains("one more space"), "{answer}");
-    let mended = hunk.replace("\n    ", "\n     ");
-    let answer = apply(&place, &format!("*** Update File: f\n{mended}")).await;
+    let repaired = hunk.replace("\n    ", "\n     ");
+    let answer = apply(&place, &format!("*** Update File: f\n{repaired}")).await;
     assert_eq!(answer["success"], true, "{answer}");
 }
 

@@ -249,9 +249,9 @@ async fn a_cancelled_call_stops() {
 async fn folders_and_missing_files_are_explained() {
     let place = Place::new();
     place.write("src/main.rs", "fn main() {}\n");
-    let folder = place.call("read_file", json!({"path": "src"})).await;
-    assert_eq!(folder["kind"], "invalid_arguments");
-    assert!(folder["hint"].as_str().unwrap().contains("directory_list"));
+    let dir = place.call("read_file", json!({"path": "src"})).await;
+    assert_eq!(dir["kind"], "invalid_arguments");
+    assert!(dir["hint"].as_str().unwrap().contains("directory_list"));
     let missing = place.call("read_file", json!({"path": "src/Main.rs"})).await;
     assert_eq!(
         (&missing["kind"], &missing["similar_files"]),

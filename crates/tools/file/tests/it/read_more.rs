@@ -294,13 +294,13 @@ async fn what_was_counted_is_known_to_the_next_call_of_the_session() {
 async fn odd_names_are_read() {
     let place = Place::new();
     let deep = "d".repeat(200);
-    let folders: Vec<&str> = std::iter::repeat_n(deep.as_str(), 15).collect();
+    let dirs: Vec<&str> = std::iter::repeat_n(deep.as_str(), 15).collect();
     for name in [
         "with space.txt",
         "new\nline",
         "tab\tand \"quotes\"",
         "ünï",
-        &format!("{}/x", folders.join("/")),
+        &format!("{}/x", dirs.join("/")),
     ] {
         place.write(name, "here\n");
         let result = place.call("read_file", json!({"path": name})).await;

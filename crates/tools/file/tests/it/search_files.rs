@@ -122,8 +122,8 @@ async fn a_page_keeps_to_its_room() {
     let page: Value = serde_json::from_str(output.content()).unwrap();
     let text = page["matches_text"].as_str().unwrap();
     assert!(text.len() <= 1000, "{}", text.len());
-    let told = text.lines().filter(|line| line.starts_with("  ")).count();
-    assert_eq!((&page["next_offset"], &page["truncated"]), (&json!(told), &json!(true)));
+    let shown = text.lines().filter(|line| line.starts_with("  ")).count();
+    assert_eq!((&page["next_offset"], &page["truncated"]), (&json!(shown), &json!(true)));
 }
 
 #[tokio::test]
@@ -207,8 +207,8 @@ async fn names_are_exact_and_globs_have_folders() {
     let absolute = format!("{}/src/*.py", place.path().to_string_lossy());
     let result = place.call("search_files", json!({"pattern": absolute, "target": "files"})).await;
     assert_eq!(files(&result), ["src/config.py"]);
-    let folders = json!({"pattern": "src/", "target": "files"});
-    let result = place.call("search_files", folders).await;
+    let dirs = json!({"pattern": "src/", "target": "files"});
+    let result = place.call("search_files", dirs).await;
     assert_eq!((files(&result), &result["files"][0]["type"]), (vec!["src"], &json!("dir")));
 }
 
@@ -247,8 +247,8 @@ async fn rough_names_are_found_with_their_letters() {
     assert_eq!(files(&result), ["src/tools/a.rs"]);
     let letters: Vec<char> = "src/tools/a.rs".chars().collect();
     let positions = result["files"][0]["positions"].as_array().unwrap();
-    let told: String = positions.iter().map(|at| letters[at.as_u64().unwrap() as usize]).collect();
-    assert_eq!(told, "tolsa", "{result}");
+    let shown: String = positions.iter().map(|at| letters[at.as_u64().unwrap() as usize]).collect();
+    assert_eq!(shown, "tolsa", "{result}");
     assert!(result["files"][0]["score"].as_u64().unwrap() > 0);
 }
 
@@ -485,8 +485,8 @@ fn every_number_says_how_small_it_may_be() {
         let parameters = tool.parameters();
         for (name, property) in parameters["properties"].as_object().unwrap() {
             let is_count = property["format"].as_str().is_some_and(|f| f.starts_with("uint"));
-            let is_told = property["minimum"].is_u64();
-            assert!(!is_count || is_told, "{}: {name}: {property}", tool.spec().name);
+            let is_reported = property["minimum"].is_u64();
+            assert!(!is_count || is_reported, "{}: {name}: {property}", tool.spec().name);
         }
     }
 }

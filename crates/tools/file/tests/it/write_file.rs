@@ -18,15 +18,15 @@ use crate::harness::{Place, holds, tool};
 
 /// Somebody who calls, and is remembered.
 pub(crate) struct Caller {
-    folder: PathBuf,
+    dir: PathBuf,
     session: Session,
     task: &'static str,
 }
 
 impl Caller {
     pub(crate) fn new(place: &Place) -> Self {
-        let folder = fs::canonicalize(place.path()).unwrap();
-        Self { folder, session: Session::in_memory(), task: "main" }
+        let dir = fs::canonicalize(place.path()).unwrap();
+        Self { dir, session: Session::in_memory(), task: "main" }
     }
 
     /// One whose session is kept there.
@@ -35,7 +35,7 @@ impl Caller {
     }
 
     pub(crate) fn task(&self, task: &'static str) -> Self {
-        Self { folder: self.folder.clone(), session: self.session.clone(), task }
+        Self { dir: self.dir.clone(), session: self.session.clone(), task }
     }
 
     pub(crate) async fn call(&self, name: &str, arguments: Value) -> Value {
@@ -49,7 +49,7 @@ impl Caller {
         cancel: CancellationToken,
     ) -> Value {
         let call = tool(name).bind(&arguments).unwrap();
-        let mut cx = ToolContext::bare(&self.folder);
+        let mut cx = ToolContext::bare(&self.dir);
         cx.session = self.session.clone();
         cx.task_id = Arc::from(self.task);
         cx.cancel = cancel;
@@ -64,7 +64,7 @@ impl Caller {
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
+        self.dir.join(name)
     }
 
     pub(crate) fn text(&self, name: &str) -> String {
@@ -491,7 +491,7 @@ async fn names_of_every_kind() {
     assert_holds(&caller.write("odd", "newer\n").await, json!({"bytes_written": 6}));
     assert_eq!(fs::read_to_string(&odd).unwrap(), "newer\n");
     let shown = caller.write("odd", "newest\n").await["resolved_path"].clone();
-    let address = format!("file://{}/%FF%FEname", caller.folder.display());
+    let address = format!("file://{}/%FF%FEname", caller.dir.display());
     assert_eq!(shown, json!(address), "the file behind the link");
     let done = caller.write(&address, "last\n").await;
     assert_holds(&done, json!({"created": false, "resolved_path": address}));
@@ -509,8 +509,8 @@ async fn the_file_keeps_what_it_is() {
     fs::hard_link(&script, place.path().join("other")).unwrap();
     let caller = Caller::new(&place);
     let done = caller.write("run.sh", "#!/bin/bash\n").await;
-    let told = done["not_kept"][0].as_str().unwrap();
-    assert!(told.contains("other name") && told.contains("old content"), "{done}");
+    let shown = done["not_kept"][0].as_str().unwrap();
+    assert!(shown.contains("other name") && shown.contains("old content"), "{done}");
     assert_eq!(fs::metadata(&script).unwrap().mode() & 0o777, 0o755);
     assert_eq!(caller.text("other"), "#!/bin/sh\n");
     fs::set_permissions(&script, fs::Permissions::from_mode(0o444)).unwrap();
@@ -574,14 +574,14 @@ const LINES: usize = 25;
 
 /// Adds lines to a file, each with the hash of the version that it read.
 async fn add_lines(file: &Path, who: &str) {
-    let folder = file.parent().unwrap();
+    let dir = file.parent().unwrap();
     for number in 0..LINES {
         loop {
             let old = fs::read(file).unwrap();
             let content = format!("{}{who} {number}\n", String::from_utf8(old.clone()).unwrap());
             let arguments = json!({"path": file, "content": content, "expected_hash": hash(&old)});
             let call = tool("write_file").bind(&arguments).unwrap();
-            match call.run(ToolContext::bare(folder)).await {
+            match call.run(ToolContext::bare(dir)).await {
                 Ok(_) => break,
                 Err(error) => assert_eq!(error.kind().name(), "conflict", "{error}"),
             }

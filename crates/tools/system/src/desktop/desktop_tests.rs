@@ -86,13 +86,13 @@ pub(crate) fn all_installed(programs: &[&str]) -> bool {
 
 /// A folder for PATH that has just these programs.
 pub(crate) fn path_of(programs: &[&str]) -> TempDir {
-    let folder = TempDir::new().unwrap();
+    let dir = TempDir::new().unwrap();
     let here = DesktopEnv::default();
     for program in programs {
         let real = here.find_program(program).or_else(|| here.find_program("true")).unwrap();
-        symlink(real, folder.path().join(program)).unwrap();
+        symlink(real, dir.path().join(program)).unwrap();
     }
-    folder
+    dir
 }
 
 #[test]
@@ -105,12 +105,12 @@ fn only_what_a_desktop_needs_is_passed_on() {
 
 #[test]
 fn programs_are_found_in_absolute_folders_only() {
-    let folder = path_of(&["xclip"]);
-    fs::write(folder.path().join("xsel"), "not executable").unwrap();
-    fs::create_dir(folder.path().join("tmux")).unwrap();
-    let path = format!("relative:.::{}", folder.path().display());
+    let dir = path_of(&["xclip"]);
+    fs::write(dir.path().join("xsel"), "not executable").unwrap();
+    fs::create_dir(dir.path().join("tmux")).unwrap();
+    let path = format!("relative:.::{}", dir.path().display());
     let desktop = desktop(&[("PATH", &path)]);
-    assert_eq!(desktop.find_program("xclip"), Some(folder.path().join("xclip")));
+    assert_eq!(desktop.find_program("xclip"), Some(dir.path().join("xclip")));
     assert_eq!(desktop.find_program("xsel"), None);
     assert_eq!(desktop.find_program("tmux"), None);
     let relative = super::tests::desktop(&[("PATH", "src:.")]);
@@ -119,10 +119,10 @@ fn programs_are_found_in_absolute_folders_only() {
 
 #[test]
 fn a_bus_is_there_if_it_is_named_or_at_its_usual_place() {
-    let folder = TempDir::new().unwrap();
-    let runtime = folder.path().to_str().unwrap();
+    let dir = TempDir::new().unwrap();
+    let runtime = dir.path().to_str().unwrap();
     assert!(!desktop(&[("XDG_RUNTIME_DIR", runtime)]).has_session_bus());
-    fs::write(folder.path().join("bus"), "").unwrap();
+    fs::write(dir.path().join("bus"), "").unwrap();
     assert!(desktop(&[("XDG_RUNTIME_DIR", runtime)]).has_session_bus());
     assert!(desktop(&[("DBUS_SESSION_BUS_ADDRESS", "unix:path=/x")]).has_session_bus());
     assert!(!desktop(&[("DISPLAY", ":7")]).has_session_bus());

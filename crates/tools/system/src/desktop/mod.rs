@@ -63,8 +63,8 @@ impl DesktopEnv {
     /// directory is not trusted.
     pub(crate) fn find_program(&self, program: &str) -> Option<PathBuf> {
         env::split_paths(self.variable("PATH")?)
-            .filter(|folder| folder.is_absolute())
-            .map(|folder| folder.join(program))
+            .filter(|dir| dir.is_absolute())
+            .map(|dir| dir.join(program))
             .find(|path| is_executable(path))
     }
 

@@ -44,8 +44,8 @@ async fn what_stays_in_the_background_is_not_waited_for() {
 
 #[tokio::test]
 async fn a_program_that_does_not_end_is_ended() {
-    let folder = TempDir::new().unwrap();
-    let file = folder.path().join("pid");
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("pid");
     let script = format!("echo $$ >'{0}.new'; mv '{0}.new' '{0}'; exec sleep 300", file.display());
     for cancelled in [false, true] {
         let _ = fs::remove_file(&file);

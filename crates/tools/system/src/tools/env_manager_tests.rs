@@ -9,15 +9,15 @@ use tempfile::TempDir;
 use super::*;
 
 struct Place {
-    folder: TempDir,
+    dir: TempDir,
     cx: ToolContext,
 }
 
 impl Place {
     fn new() -> Self {
-        let folder = TempDir::new().unwrap();
-        let cx = ToolContext::bare(folder.path());
-        Self { folder, cx }
+        let dir = TempDir::new().unwrap();
+        let cx = ToolContext::bare(dir.path());
+        Self { dir, cx }
     }
 
     async fn call(&self, arguments: Value) -> Result<Value, ToolError> {
@@ -92,7 +92,7 @@ async fn a_secret_is_kept_but_not_shown() {
 async fn what_holds_a_secret_is_one() {
     let place = Place::new();
     let file = "MY_PASSWORD=hunter2hunter2\nOTHER=\"${MY_PASSWORD}!\"\n";
-    fs::write(place.folder.path().join("x.env"), file).unwrap();
+    fs::write(place.dir.path().join("x.env"), file).unwrap();
     place.call(json!({"action": "load", "path": "x.env"})).await.unwrap();
     let get = place.call(json!({"action": "get", "name": "OTHER"})).await.unwrap();
     assert_eq!((&get["value"], &get["masked"]), (&json!("[masked, 15 characters]"), &json!(true)));
@@ -115,7 +115,7 @@ async fn what_programs_do_not_get_is_told_and_not_referred_to() {
     let get = place.call(json!({"action": "get", "name": "PATH"})).await.unwrap();
     assert!(get.get("withheld").is_none());
 
-    fs::write(place.folder.path().join("x.env"), format!("A=[${name}]\nB=$PATH\n")).unwrap();
+    fs::write(place.dir.path().join("x.env"), format!("A=[${name}]\nB=$PATH\n")).unwrap();
     let loaded = place.call(json!({"action": "load", "path": "x.env"})).await.unwrap();
     assert_eq!(loaded["unresolved"], json!([name]));
     let kept = place.cx.session.env_overrides().unwrap();
@@ -131,7 +131,7 @@ async fn a_search_path_must_lead_to_a_shell() {
     assert_eq!(error.kind(), ErrorKind::InvalidArguments);
     assert!(error.hint().contains(&std::env::var("PATH").unwrap()), "{}", error.hint());
     let now = std::env::var("PATH").unwrap();
-    let longer = format!("{}:{now}", place.folder.path().display());
+    let longer = format!("{}:{now}", place.dir.path().display());
     assert_eq!(place.call(set(&longer)).await.unwrap()["value"], longer.as_str());
     let unset = json!({"action": "unset", "name": "PATH"});
     assert_eq!(place.call(unset.clone()).await.unwrap()["was_set"], true);
@@ -141,7 +141,7 @@ async fn a_search_path_must_lead_to_a_shell() {
     place.call(set(&now)).await.unwrap();
     let files = [("a.env", "PATH=/nowhere\nmy.key=1\nA=1\n"), ("b.env", "PATH=$PATH:/more\n")];
     for (name, text) in files {
-        fs::write(place.folder.path().join(name), text).unwrap();
+        fs::write(place.dir.path().join(name), text).unwrap();
     }
     let loaded = place.call(json!({"action": "load", "path": "a.env"})).await.unwrap();
     assert_eq!(loaded["loaded"], json!(["A"]));
@@ -184,7 +184,7 @@ async fn a_list_can_be_filtered_and_shortens_long_values() {
 async fn a_file_is_loaded_as_a_whole_or_not_at_all() {
     let place = Place::new();
     fs::write(
-        place.folder.path().join(".env"),
+        place.dir.path().join(".env"),
         "A=1\nLD_PRELOAD=/x.so\nHERMES_HOME=/tmp\nB_TOKEN='t'\nA=2\n\
          CURL_HOME=.\nhttp_proxy=http://127.0.0.1:1\n",
     )
@@ -196,7 +196,7 @@ async fn a_file_is_loaded_as_a_whole_or_not_at_all() {
     let diff = place.call(json!({"action": "diff"})).await.unwrap();
     assert_eq!(diff["set"], json!({"A": "2", "B_TOKEN": "[masked, 1 characters]"}));
 
-    fs::write(place.folder.path().join("bad.env"), "C=3\nhunter2\n").unwrap();
+    fs::write(place.dir.path().join("bad.env"), "C=3\nhunter2\n").unwrap();
     let error = place.fails(json!({"action": "load", "path": "bad.env"})).await;
     assert_eq!(error.kind(), ErrorKind::InvalidArguments);
     assert!(error.message().contains("line 2") && !error.to_json().contains("hunter2"));
@@ -206,8 +206,8 @@ async fn a_file_is_loaded_as_a_whole_or_not_at_all() {
 #[tokio::test]
 async fn what_is_no_text_file_is_not_loaded() {
     let place = Place::new();
-    fs::write(place.folder.path().join("binary"), b"A=\xff\xfe").unwrap();
-    fs::write(place.folder.path().join("huge"), vec![b'#'; 1024 * 1024 + 1]).unwrap();
+    fs::write(place.dir.path().join("binary"), b"A=\xff\xfe").unwrap();
+    fs::write(place.dir.path().join("huge"), vec![b'#'; 1024 * 1024 + 1]).unwrap();
     for (path, kind) in [
         ("none", ErrorKind::NotFound),
         (".", ErrorKind::InvalidArguments),

@@ -39,9 +39,9 @@ async fn shown(screen: &Screen, awaited: &str) -> String {
 #[tokio::test]
 async fn the_daemon_shows_the_words_as_they_are() {
     let Some(screen) = Screen::start(&["notify-send"]) else { return };
-    let folder = TempDir::new().unwrap();
+    let dir = TempDir::new().unwrap();
     let say =
-        async |arguments: Value| call(silent(screen.desktop()), &folder, arguments).await.unwrap();
+        async |arguments: Value| call(silent(screen.desktop()), &dir, arguments).await.unwrap();
     let answer = say(json!({
         "title": "--help; $(id) `id`",
         "message": "C:\\new\\table, a < b && <b>c</b>\nline \"2\" &amp;",
@@ -63,10 +63,10 @@ async fn the_daemon_shows_the_words_as_they_are() {
         assert!(text.contains(&part), "{part} is not in {text}");
     }
 
-    fs::write(folder.path().join("my icon.png"), "x").unwrap();
+    fs::write(dir.path().join("my icon.png"), "x").unwrap();
     say(json!({"message": "- plain", "icon": "./my icon.png", "urgency": "low"})).await;
     let text = shown(&screen, "body: '- plain'").await;
-    let real = folder.path().canonicalize().unwrap().join("my icon.png");
+    let real = dir.path().canonicalize().unwrap().join("my icon.png");
     for part in
         ["summary: 'hermes'", "urgency: LOW", &format!("icon: '{}'", real.to_str().unwrap())]
     {
@@ -79,11 +79,11 @@ async fn a_bus_that_nobody_answers_on_is_an_error_with_the_cause() {
     if !all_installed(&["notify-send"]) {
         return;
     }
-    let folder = TempDir::new().unwrap();
+    let dir = TempDir::new().unwrap();
     let path = std::env::var("PATH").unwrap();
-    let address = format!("unix:path={}/none", folder.path().display());
+    let address = format!("unix:path={}/none", dir.path().display());
     let desktop = desktop(&[("PATH", &path), ("DBUS_SESSION_BUS_ADDRESS", &address)]);
-    let error = call(silent(desktop), &folder, json!({"message": "x"})).await.unwrap_err();
+    let error = call(silent(desktop), &dir, json!({"message": "x"})).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert!(error.message().starts_with("notify-send failed: "), "{error}");
     assert!(error.hint().contains("notification daemon"));
@@ -92,8 +92,8 @@ async fn a_bus_that_nobody_answers_on_is_an_error_with_the_cause() {
 #[cfg(not(target_os = "macos"))]
 #[tokio::test]
 async fn without_any_way_the_reason_is_told() {
-    let folder = TempDir::new().unwrap();
-    let error = call(silent(desktop(&[])), &folder, json!({"message": "x"})).await.unwrap_err();
+    let dir = TempDir::new().unwrap();
+    let error = call(silent(desktop(&[])), &dir, json!({"message": "x"})).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert!(error.message().contains("DBUS_SESSION_BUS_ADDRESS is not set"));
 
@@ -111,10 +111,10 @@ async fn without_any_way_the_reason_is_told() {
 #[tokio::test]
 #[ignore = "needs a terminal"]
 async fn rings() {
-    let folder = TempDir::new().unwrap();
+    let dir = TempDir::new().unwrap();
     let tool = Notification { desktop: desktop(&[]), ..Notification::default() };
     let arguments = json!({"message": "x", "urgency": "low"});
-    eprintln!("{}", call(tool, &folder, arguments).await.unwrap());
+    eprintln!("{}", call(tool, &dir, arguments).await.unwrap());
 }
 
 #[cfg(not(target_os = "macos"))]
@@ -141,7 +141,7 @@ fn without_a_desktop_the_bell_of_the_terminal_rings() {
 
 #[tokio::test]
 async fn what_cannot_be_shown_is_refused() {
-    let folder = TempDir::new().unwrap();
+    let dir = TempDir::new().unwrap();
     for arguments in [
         json!({}),
         json!({"message": "  "}),
@@ -151,11 +151,11 @@ async fn what_cannot_be_shown_is_refused() {
         json!({"message": "x", "urgency": "urgent"}),
         json!({"message": "x", "timeout": -1}),
     ] {
-        let error = call(silent(desktop(&[])), &folder, arguments.clone()).await.unwrap_err();
+        let error = call(silent(desktop(&[])), &dir, arguments.clone()).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArguments, "{arguments}");
     }
     let missing = json!({"message": "x", "icon": "./none.png"});
-    let error = call(silent(desktop(&[])), &folder, missing).await.unwrap_err();
+    let error = call(silent(desktop(&[])), &dir, missing).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
 }
 

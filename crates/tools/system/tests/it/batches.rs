@@ -29,13 +29,13 @@ impl Desk {
     /// Named pipes, and somebody who gives each its own name, one after the
     /// other: whoever reads one waits until those before it have been read.
     fn pipes(&self, names: [&str; 2]) -> Giver {
-        let made = Command::new("mkfifo").args(names).current_dir(self.folder.path()).status();
+        let made = Command::new("mkfifo").args(names).current_dir(self.dir.path()).status();
         assert!(made.unwrap().success());
         let script = "for name; do echo $name > $name; done";
         let giver = Command::new("sh")
             .args(["-c", script, "sh"])
             .args(names)
-            .current_dir(self.folder.path())
+            .current_dir(self.dir.path())
             .spawn();
         Giver(giver.unwrap())
     }
@@ -71,7 +71,7 @@ async fn commands_that_change_something_keep_their_order() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_changes_the_shell_counts_for_what_comes_after() {
     let desk = Desk::new();
-    std::fs::create_dir(desk.folder.path().join("sub")).unwrap();
+    std::fs::create_dir(desk.dir.path().join("sub")).unwrap();
     let outputs = desk
         .outputs(&["echo [$A]", "sleep 0.3; A=1", "echo [$A]", "cd sub", "basename $PWD", "ls"])
         .await;

@@ -41,7 +41,7 @@ async fn examples_of_the_desktop() {
 fn every_example_works_on_a_desktop() {
     for program in ["xclip", "notify-send"] {
         let path = env::var_os("PATH").unwrap_or_default();
-        if !env::split_paths(&path).any(|folder| folder.join(program).is_file()) {
+        if !env::split_paths(&path).any(|dir| dir.join(program).is_file()) {
             eprintln!("skipped: {program} is not installed");
             return;
         }

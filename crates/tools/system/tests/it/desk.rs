@@ -18,7 +18,7 @@ use tempfile::TempDir;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Desk {
-    pub(crate) folder: TempDir,
+    pub(crate) dir: TempDir,
     pub(crate) engine: Engine,
     pub(crate) caller: Caller,
     pub(crate) notices: Arc<NoticeQueue>,
@@ -41,8 +41,8 @@ impl Desk {
     }
 
     pub(crate) fn with(desired: Desired) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let place = desired.jobs.unwrap_or_else(|| folder.path().join(".jobs"));
+        let dir = tempfile::tempdir().unwrap();
+        let place = desired.jobs.unwrap_or_else(|| dir.path().join(".jobs"));
         let backend = desired.backend.unwrap_or_else(|| Arc::new(LocalBackend::default()));
         let jobs = Arc::new(JobRegistry::new(backend, place));
         let notices = Arc::new(NoticeQueue::new());
@@ -54,16 +54,16 @@ impl Desk {
         let mut engine = Engine::builder()
             .ports(ports)
             .tools(hermes_tools_system::tools())
-            .spill_to(folder.path().join(".spill"));
+            .spill_to(dir.path().join(".spill"));
         if let Some(confinement) = desired.confinement {
             engine = engine.policy(Arc::new(Held(Arc::new(confinement))));
         }
-        let caller = Caller::new(folder.path());
-        Self { engine: engine.build().unwrap(), caller, notices, folder }
+        let caller = Caller::new(dir.path());
+        Self { engine: engine.build().unwrap(), caller, notices, dir }
     }
 
     pub(crate) fn path(&self) -> &Path {
-        self.folder.path()
+        self.dir.path()
     }
 
     pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Value {
@@ -101,14 +101,14 @@ impl Desk {
 
     /// Takes notices until there are so many.
     pub(crate) async fn told(&self, count: usize) -> Vec<Value> {
-        let mut told = Vec::new();
+        let mut shown = Vec::new();
         let begin = Instant::now();
-        while told.len() < count && begin.elapsed() < PATIENCE {
+        while shown.len() < count && begin.elapsed() < PATIENCE {
             let session = self.caller.session.id();
-            told.extend(self.notices.drain(session, 99).into_iter().map(|it| json!(it)));
+            shown.extend(self.notices.drain(session, 99).into_iter().map(|it| json!(it)));
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        told
+        shown
     }
 }
 

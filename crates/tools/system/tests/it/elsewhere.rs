@@ -32,12 +32,12 @@ async fn the_state_of_a_command_that_was_ended_is_kept() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_program_may_take_away_the_folder_of_the_session() {
     let (desk, there) = (desk(LoopbackTransport::default()), tempfile::tempdir().unwrap());
-    let folder = there.path().canonicalize().unwrap();
-    desk.run(&format!("mkdir {0}/gg && cd {0}/gg", folder.display())).await;
+    let dir = there.path().canonicalize().unwrap();
+    desk.run(&format!("mkdir {0}/gg && cd {0}/gg", dir.display())).await;
     let answer = desk.run("rm -r ../gg").await;
-    assert_eq!(answer["cwd"], folder.display().to_string(), "{answer}");
+    assert_eq!(answer["cwd"], dir.display().to_string(), "{answer}");
     assert!(answer["note"].as_str().unwrap().contains("is gone"), "{answer}");
-    assert_eq!(desk.output("pwd").await, format!("{}\n", folder.display()));
+    assert_eq!(desk.output("pwd").await, format!("{}\n", dir.display()));
     desk.engine.shutdown().await;
 }
 
@@ -152,7 +152,7 @@ async fn files_that_are_waited_for_or_loaded_are_where_commands_run() {
     std::fs::write(there.path().join("ready"), "").unwrap();
     let woke = desk.call("sleep", json!({ "until_file": "/behind/ready", "seconds": 60 })).await;
     assert_eq!(woke["woke"], "file", "{woke}");
-    let here = desk.folder.path().join("here");
+    let here = desk.dir.path().join("here");
     std::fs::write(&here, "").unwrap();
     let gone = json!({ "until_file": here, "file_state": "gone", "seconds": 60 });
     let woke = desk.call("sleep", gone).await;

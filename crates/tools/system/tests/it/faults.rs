@@ -108,14 +108,14 @@ async fn what_a_detached_command_has_sent_away_stays() {
     let pid = number(&file).await;
     desk.engine.shutdown().await;
     assert!(is_running(pid), "it was detached on purpose");
-    let (id, folder) = (answer["session_id"].as_str().unwrap(), &answer["output_file"]);
+    let (id, dir) = (answer["session_id"].as_str().unwrap(), &answer["output_file"]);
     let jobs = hermes_exec::JobRegistry::local(desk.path().join(".jobs"));
     let entries = jobs.records().unwrap().running();
     let entry = entries.iter().find(|entry| entry.id == id).expect("it is written down");
     assert!(jobs.terminate_orphan(entry));
     eventually("it is gone", || !is_running(pid)).await;
-    let folder = std::path::Path::new(folder.as_str().unwrap()).parent().unwrap();
-    std::fs::remove_dir_all(folder).unwrap();
+    let dir = std::path::Path::new(dir.as_str().unwrap()).parent().unwrap();
+    std::fs::remove_dir_all(dir).unwrap();
 }
 
 fn is_running(pid: u32) -> bool {
@@ -260,16 +260,16 @@ async fn a_fork_bomb_is_ended() {
 /// Needs a machine that lets us mount; elsewhere no disk is small enough.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_disk_loses_the_middle_and_says_so() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let run = |program: &str, arguments: &[&str]| {
-        let done = Command::new(program).args(arguments).arg(folder.path()).output();
+        let done = Command::new(program).args(arguments).arg(dir.path()).output();
         done.is_ok_and(|output| output.status.success())
     };
     if !run("mount", &["-t", "tmpfs", "-o", "size=2m", "tmpfs"]) {
         eprintln!("skipped: nothing can be mounted here");
         return;
     }
-    let jobs = Some(folder.path().join("jobs"));
+    let jobs = Some(dir.path().join("jobs"));
     let desk = Desk::with(Desired { jobs, ..Desired::default() });
     let answer = desk.run("seq 1 2000000; echo the end").await;
     let goes_on = desk.run("echo still here").await;

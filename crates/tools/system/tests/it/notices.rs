@@ -13,7 +13,7 @@ async fn the_end_of_a_process_is_told() {
     let answer = desk.call("terminal", arguments).await;
     assert_eq!(answer["notify_on_complete"], true, "{answer}");
     assert!(answer.get("notify_unsupported").is_none(), "{answer}");
-    let told = desk.told(1).await;
+    let shown = desk.told(1).await;
     let expected = json!({
         "session_id": answer["session_id"],
         "command": command,
@@ -22,7 +22,7 @@ async fn the_end_of_a_process_is_told() {
         "exit_code": 2,
         "output": "built\n",
     });
-    assert_eq!(told, [expected]);
+    assert_eq!(shown, [expected]);
     desk.engine.shutdown().await;
 }
 
@@ -37,9 +37,9 @@ async fn lines_that_are_waited_for_are_told() {
     });
     let answer = desk.call("terminal", arguments).await;
     assert_eq!(answer["watch_patterns"], json!(["listening on", "never"]), "{answer}");
-    let told = desk.told(1).await;
-    assert_eq!(told[0]["event"], "matched");
-    assert_eq!(told[0]["lines"], json!(["listening on 8080"]));
+    let shown = desk.told(1).await;
+    assert_eq!(shown[0]["event"], "matched");
+    assert_eq!(shown[0]["lines"], json!(["listening on 8080"]));
     let killed = desk.process("kill", &answer["session_id"]).await;
     assert_eq!(killed["status"], "killed");
     desk.engine.shutdown().await;

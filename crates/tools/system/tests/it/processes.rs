@@ -56,13 +56,13 @@ async fn a_chatty_command_is_not_ended() {
 /// closes anything.
 #[tokio::test(flavor = "multi_thread")]
 async fn who_drops_the_tools_leaves_no_folder_and_no_process() {
-    let folders = || {
+    let dirs = || {
         let prefix = format!("hermes-jobs-{}-", std::process::id());
         let entries = std::fs::read_dir(std::env::temp_dir()).unwrap().flatten();
         entries.filter(|it| it.file_name().to_string_lossy().starts_with(&prefix)).count()
     };
-    let folder = tempfile::tempdir().unwrap();
-    let caller = Caller::new(folder.path());
+    let dir = tempfile::tempdir().unwrap();
+    let caller = Caller::new(dir.path());
     let engine = Engine::builder().tools(hermes_tools_system::tools()).build().unwrap();
     let call = async |tool: &str, arguments: Value| {
         let result = engine.call(ToolCall::new("1", tool, arguments), &caller).await;
@@ -70,16 +70,16 @@ async fn who_drops_the_tools_leaves_no_folder_and_no_process() {
     };
     let listed = call("process", json!({ "action": "list" })).await;
     assert_eq!(listed["processes"], json!([]), "{listed}");
-    assert_eq!(folders(), 0, "nothing was run");
+    assert_eq!(dirs(), 0, "nothing was run");
     let started = call("terminal", json!({ "command": "sleep 600", "background": true })).await;
     let id = started["session_id"].clone();
     let long = call("terminal", json!({ "command": "seq 1 100000" })).await;
     let file = long["output_file"].as_str().unwrap().to_owned();
-    assert!(std::path::Path::new(&file).exists() && folders() == 1);
+    assert!(std::path::Path::new(&file).exists() && dirs() == 1);
     let polled = call("process", json!({ "action": "poll", "session_id": id })).await;
     assert_eq!(polled["status"], "running", "{polled}");
     drop(engine);
-    eventually("all of it is gone", || folders() == 0 && processes_of(&id) == 0).await;
+    eventually("all of it is gone", || dirs() == 0 && processes_of(&id) == 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -429,10 +429,10 @@ async fn nobody_is_asked_about_what_is_typed_into_a_shell_that_has_ended() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_written_down_is_not_detached() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     // As on a disk that is full.
-    std::fs::write(folder.path().join("running"), "").unwrap();
-    let desk = Desk::with(Desired { jobs: Some(folder.path().into()), ..Desired::default() });
+    std::fs::write(dir.path().join("running"), "").unwrap();
+    let desk = Desk::with(Desired { jobs: Some(dir.path().into()), ..Desired::default() });
     let arguments = json!({ "command": "echo out; sleep 600", "detach": true });
     let answer = desk.call("terminal", arguments).await;
     assert!(answer.get("detached").is_none(), "{answer}");

@@ -145,8 +145,8 @@ async fn what_a_crash_has_left_elsewhere_is_told_and_can_be_ended() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_command_of_a_tool_leaves_is_known_as_the_tools_own() {
-    let folder = tempfile::tempdir().unwrap();
-    let jobs = Arc::new(JobRegistry::local(folder.path().join("jobs")));
+    let dir = tempfile::tempdir().unwrap();
+    let jobs = Arc::new(JobRegistry::local(dir.path().join("jobs")));
     let ender = Arc::clone(&jobs);
     let script = ProbeTool::new("script").on_run(move |_, cx| {
         let jobs = Arc::clone(&ender);
@@ -167,10 +167,10 @@ async fn what_a_command_of_a_tool_leaves_is_known_as_the_tools_own() {
     let engine = Engine::builder()
         .ports(Ports::new().with(jobs))
         .tools(tools)
-        .spill_to(folder.path().join("spill"))
+        .spill_to(dir.path().join("spill"))
         .build()
         .unwrap();
-    let caller = Caller::new(folder.path());
+    let caller = Caller::new(dir.path());
     let answer = engine.call(ToolCall::new("a", "script", json!({})), &caller).await;
     assert!(answer.content.contains("sleep 604 & echo begun"), "{}", answer.content);
     engine.shutdown().await;

@@ -47,8 +47,8 @@ async fn a_password_is_asked_for_once_and_nobody_sees_it() {
     let id = desk.start("sleep 1; sudo echo four").await;
     let ended = desk.process("wait", &id).await;
     assert_eq!((&ended["output"], &ended["exit_code"]), (&json!("four\n"), &json!(0)), "{ended}");
-    let told = desk.run("sudo sh -c '$SUDO_ASKPASS' || true; echo 'open sesame'").await;
-    assert!(!told["output"].as_str().unwrap().contains("sesame"), "{told}");
+    let shown = desk.run("sudo sh -c '$SUDO_ASKPASS' || true; echo 'open sesame'").await;
+    assert!(!shown["output"].as_str().unwrap().contains("sesame"), "{shown}");
     desk.engine.shutdown().await;
 }
 

@@ -450,13 +450,13 @@ async fn a_character_that_is_cut_by_an_answer_is_whole_in_the_next() {
     assert_eq!((&asked["status"], &asked["output"]), (&json!("awaiting_input"), &json!("a")));
     let log = desk.call("process", json!({ "action": "log", "session_id": id })).await;
     assert_eq!(log["output"], "a", "{log}");
-    for told in ["\u{65e5}b", "red\n"] {
+    for shown in ["\u{65e5}b", "red\n"] {
         let data = json!({ "action": "submit", "session_id": id, "data": "", "timeout": 30 });
         let mut answer = desk.call("process", data).await;
         while answer["output"] == "" {
             answer = desk.call("process", json!({ "action": "poll", "session_id": id })).await;
         }
-        assert_eq!(answer["output"], told, "{answer}");
+        assert_eq!(answer["output"], shown, "{answer}");
     }
     // Of an order that is cut, nothing is seen either.
     let command = "printf '\\033[3'; read x; printf '1mred\\033[0m end\\n'";

@@ -17,7 +17,7 @@ async fn a_command_that_ends_wakes_with_its_exit_code() {
     let early = desk.call("sleep", json!({"until_process": id, "seconds": 0.05})).await;
     assert_eq!(early["woke"], "elapsed", "{early}");
     assert_eq!(early["reason"], format!("{} still runs", id.as_str().unwrap()));
-    std::fs::write(desk.folder.path().join("go"), "").unwrap();
+    std::fs::write(desk.dir.path().join("go"), "").unwrap();
     let answer = desk.call("sleep", json!({"until_process": id})).await;
     assert_eq!((&answer["woke"], &answer["exit_code"]), (&json!("process"), &json!(3)), "{answer}");
     let again = desk.call("sleep", json!({"until_process": id})).await;
@@ -34,7 +34,7 @@ async fn text_that_a_command_writes_wakes() {
     let wait = |text: &str, seconds: f64| json!({"until_process": id, "until_output": text, "seconds": seconds});
     let early = desk.call("sleep", wait("on port 80", 0.3)).await;
     assert_eq!(early["woke"], "elapsed", "{early}");
-    std::fs::write(desk.folder.path().join("go"), "").unwrap();
+    std::fs::write(desk.dir.path().join("go"), "").unwrap();
     let answer = desk.call("sleep", wait("on port 80", 60.0)).await;
     assert_eq!(answer["woke"], "output", "{answer}");
     assert!(answer["line"].as_str().unwrap().starts_with("Listening on port 80"), "{answer}");
@@ -65,7 +65,7 @@ async fn commands_see_what_the_session_has_set() {
     let desk = Desk::new();
     let text =
         "export GREETING='hello there'\nWHOLE=\"$GREETING\n  and more\"\nexport MY_TOKEN=abc\n";
-    std::fs::write(desk.folder.path().join("x.env"), text).unwrap();
+    std::fs::write(desk.dir.path().join("x.env"), text).unwrap();
     desk.call("env_manager", json!({"action": "load", "path": "x.env"})).await;
     desk.call("env_manager", json!({"action": "set", "name": "MORE", "value": "a 'b' $c"})).await;
     let seen =
@@ -73,7 +73,7 @@ async fn commands_see_what_the_session_has_set() {
     assert_eq!(seen.trim_end(), "hello there|hello there\n  and more|a 'b' $c|3|");
     desk.call("env_manager", json!({"action": "unset", "name": "MORE"})).await;
     assert_eq!(desk.output("echo \"[${MORE-none}]\"").await, "[none]\n");
-    let path = desk.folder.path().join("bin");
+    let path = desk.dir.path().join("bin");
     std::fs::create_dir(&path).unwrap();
     let now = std::env::var("PATH").unwrap();
     let longer = format!("{}:{now}", path.display());

@@ -14,10 +14,10 @@ struct Home(PathBuf);
 
 impl Home {
     fn new(name: &str) -> Self {
-        let folder =
+        let dir =
             std::env::temp_dir().join(format!("hermes-search-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&folder);
-        Self(folder)
+        let _ = std::fs::remove_dir_all(&dir);
+        Self(dir)
     }
 
     fn history(&self) -> Arc<HomeHistory> {

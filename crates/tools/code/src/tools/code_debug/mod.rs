@@ -143,12 +143,12 @@ impl Tool for CodeDebug {
         if args.action == DebugAction::List {
             return Vec::new();
         }
-        let folder = start::working_dir(args, at);
+        let dir = start::working_dir(args, at);
         let mut effects = vec![
-            Effect::path(Scope::CODE_EXECUTE, &folder),
-            Effect::path(Scope::FILE_READ, &folder),
+            Effect::path(Scope::CODE_EXECUTE, &dir),
+            Effect::path(Scope::FILE_READ, &dir),
         ];
-        if let Some(file) = start::program_file(args, at).filter(|file| !file.starts_with(&folder))
+        if let Some(file) = start::program_file(args, at).filter(|file| !file.starts_with(&dir))
         {
             effects.push(Effect::path(Scope::FILE_READ, file));
         }
@@ -159,9 +159,9 @@ impl Tool for CodeDebug {
         if args.action == DebugAction::List {
             return Ok(report::list(&self.sessions.owned_by(cx.session.id()), cx));
         }
-        let folder = start::working_dir(&args, &cx.working_dir);
-        cx.check_grant(&Scope::CODE_EXECUTE, &Resource::Path(folder.clone()))?;
-        cx.check_grant(&Scope::FILE_READ, &Resource::Path(folder))?;
+        let dir = start::working_dir(&args, &cx.working_dir);
+        cx.check_grant(&Scope::CODE_EXECUTE, &Resource::Path(dir.clone()))?;
+        cx.check_grant(&Scope::FILE_READ, &Resource::Path(dir))?;
         let until = deadline(args.timeout, cx);
         match args.action {
             DebugAction::Run => {
@@ -204,13 +204,13 @@ impl CodeDebug {
         self.sessions.add(Arc::clone(&session));
         // The session is registered now.
         drop(place);
-        let told = self.wait_for_stop(&session, until, args, cx).await;
-        if told.as_ref().is_err_and(|_| cx.cancel.is_cancelled()) {
+        let shown = self.wait_for_stop(&session, until, args, cx).await;
+        if shown.as_ref().is_err_and(|_| cx.cancel.is_cancelled()) {
             // The caller never received the session id.
             self.sessions.remove(&session);
             session.end().await;
         }
-        told
+        shown
     }
 
     async fn perform_action(
@@ -358,11 +358,11 @@ async fn clear_breakpoints(
     if args.breakpoints.is_empty() {
         return session.retain_breakpoints(|_| false).await;
     }
-    let folder = WorkingDir::new(&session.launch.cwd, cx.working_dir.home().map(PathBuf::from));
+    let dir = WorkingDir::new(&session.launch.cwd, cx.working_dir.home().map(PathBuf::from));
     let named: Vec<_> = args
         .breakpoints
         .iter()
-        .map(|one| (one.file.as_ref().map(|file| folder.resolve(file)), one))
+        .map(|one| (one.file.as_ref().map(|file| dir.resolve(file)), one))
         .collect();
     session
         .retain_breakpoints(|known| {

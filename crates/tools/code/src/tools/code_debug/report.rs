@@ -360,8 +360,8 @@ impl<'a> DebugReport<'a> {
 
     /// Notes the breakpoints that the debugger moved off lines without code.
     fn moved_note(&self) -> String {
-        let told = self.session.breakpoints().into_iter().filter(|one| one.verified);
-        let moved = told.filter_map(|one| {
+        let shown = self.session.breakpoints().into_iter().filter(|one| one.verified);
+        let moved = shown.filter_map(|one| {
             let (asked, line) = (one.asked_line?, one.line?);
             Some(format!("Breakpoint {}: line {asked} has no code, moved to {line}.", one.id))
         });

@@ -35,8 +35,8 @@ fn python_module(program: &str) -> Option<&str> {
     name.starts_with(char::is_whitespace).then(|| name.trim())
 }
 
-fn resolve(file: &str, folder: &Path, at: &WorkingDir) -> PathBuf {
-    WorkingDir::new(folder, at.home().map(PathBuf::from)).resolve(file)
+fn resolve(file: &str, dir: &Path, at: &WorkingDir) -> PathBuf {
+    WorkingDir::new(dir, at.home().map(PathBuf::from)).resolve(file)
 }
 
 /// A program about to be launched.
@@ -53,11 +53,11 @@ impl PendingLaunch {
     /// Prepares the launch for a call.
     pub(super) async fn from_args(args: &Args, cx: &ToolContext) -> Result<Self, ToolError> {
         let target = target(args, cx)?;
-        let folder = working_dir(args, &cx.working_dir);
+        let dir = working_dir(args, &cx.working_dir);
         if let Some(file) = target.file() {
             cx.check_grant(&Scope::FILE_READ, &Resource::Path(file.to_owned()))?;
         }
-        let wanted = breakpoint_requests(&args.breakpoints, &folder, cx)?;
+        let wanted = breakpoint_requests(&args.breakpoints, &dir, cx)?;
         let jobs = JobRegistry::from_context(cx);
         let around = ShellEnv::for_call(&jobs, StdioMode::Separate, cx, own_env).await?;
         let mut environment = around.environment();
@@ -75,7 +75,7 @@ impl PendingLaunch {
         let launch = LaunchConfig {
             target,
             arguments: args.args.clone().unwrap_or_default(),
-            cwd: folder,
+            cwd: dir,
             environment,
             stop_on,
             stop_on_entry: names("entry"),
@@ -115,8 +115,8 @@ impl PendingLaunch {
         }
         let around = (&launch.environment, confinement.clone());
         let files = breakpoint_files(&wanted);
-        let (program, folder) = (launch.target.file(), &launch.cwd);
-        let found = detect_debugger(jobs.backend(), kind, program, folder, &files, around).await?;
+        let (program, dir) = (launch.target.file(), &launch.cwd);
+        let found = detect_debugger(jobs.backend(), kind, program, dir, &files, around).await?;
         if found.adapter.is_native() {
             if is_test_target(&launch.target) {
                 return Err(ToolError::invalid(
@@ -202,7 +202,7 @@ fn canonical_stop_word(word: &str) -> String {
 /// Parses the requested breakpoints.
 pub(super) fn breakpoint_requests(
     places: &[BreakpointArgs],
-    folder: &Path,
+    dir: &Path,
     cx: &ToolContext,
 ) -> Result<Vec<BreakpointRequest>, ToolError> {
     if places.len() > MAX_BREAKPOINTS {
@@ -210,7 +210,7 @@ pub(super) fn breakpoint_requests(
     }
     let wanted = places.iter().map(|place| match (&place.file, place.line, &place.function) {
         (Some(file), Some(line @ 1..), None) => Ok(BreakpointRequest::Line {
-            file: resolve(file, folder, &cx.working_dir),
+            file: resolve(file, dir, &cx.working_dir),
             line,
             condition: place.condition.clone(),
             hit_count: place.hit,

@@ -61,10 +61,10 @@ impl LintResults {
         let mut look = run_linter(desk, choice, &mut run).await?;
         if let (LintOutcome::Found(before, _), true, Some(words)) = (&look, fix, choice.fix_args())
         {
-            let mended = self.apply_fixes(desk, choice, before, &words).await?;
+            let repaired = self.apply_fixes(desk, choice, before, &words).await?;
             let was = before.len();
             look = self::run_linter(desk, choice, &mut run).await?;
-            if let (LintOutcome::Found(after, _), true) = (&look, mended) {
+            if let (LintOutcome::Found(after, _), true) = (&look, repaired) {
                 self.fixed += was.saturating_sub(after.len());
             }
         } else if let (LintOutcome::Found(found, edits), true) = (&look, fix)

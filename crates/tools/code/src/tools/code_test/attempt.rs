@@ -82,11 +82,11 @@ impl TestAttempt<'_> {
         let reporting = self.choice.report_args(words.clone(), &report.display().to_string());
         let began =
             ReportingCommand { program: self.program, words: &reporting, report_file: report };
-        let (ran, told) = began.run(self.context, self.choice).await?;
+        let (ran, shown) = began.run(self.context, self.choice).await?;
         if checks::is_not_installed(&ran) {
             return Err(checks::not_installed_error(self.choice.runner.name, &self.choice.install));
         }
-        let said = CheckOutput { stdout: &ran.stdout, stderr: &ran.stderr, report: &told };
+        let said = CheckOutput { stdout: &ran.stdout, stderr: &ran.stderr, report: &shown };
         let results = self.choice.parse(&said, ran.exit_code());
         let results = results.map(|results| self.choice.retain_requested(wish, results));
         let is_like = |results: &TestResults| {

@@ -62,9 +62,9 @@ impl<'a> FailureMemory<'a> {
     /// Returns a hint when no run is known: other projects may have been run.
     fn other_projects_hint(&self, failed: &FailedTests) -> String {
         let others = failed.iter().filter(|(_, ids)| !ids.is_empty());
-        let folders = others.filter_map(|(key, _)| Some(key.rsplit_once(' ')?.0));
+        let dirs = others.filter_map(|(key, _)| Some(key.rsplit_once(' ')?.0));
         let shown: BTreeSet<String> =
-            folders.map(|folder| self.context.display_path(folder.as_ref())).collect();
+            dirs.map(|dir| self.context.display_path(dir.as_ref())).collect();
         if shown.is_empty() {
             return "Run all tests first, without failed_only.".to_owned();
         }

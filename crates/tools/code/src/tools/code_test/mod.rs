@@ -180,8 +180,8 @@ impl Tool for CodeTest {
         memory.record_results(&results, is_whole && done.ran.exit.is_some())?;
         let unmet = choice.missing_tests(&asked, &results);
         let command = desk.command_line(&program, &done.words);
-        let told = TestRunReport { results, not_run: unmet, ran: &done.ran, args: &args, notes };
-        Ok(told.answer(&choice, &desk, command))
+        let shown = TestRunReport { results, not_run: unmet, ran: &done.ran, args: &args, notes };
+        Ok(shown.answer(&choice, &desk, command))
     }
 }
 
@@ -262,9 +262,9 @@ impl TestRunReport<'_> {
             .unwrap_or_else(|| format!("{}\n{}", ran.stdout.trim(), ran.stderr.trim()));
         let mut blocked = Vec::new();
         if status != TestRunStatus::Passed {
-            let told =
+            let reported =
                 failures.iter().flat_map(|case| [&case.message, &case.traceback, &case.output]);
-            blocked = ran.sandbox_stops(told.chain([&printed]));
+            blocked = ran.sandbox_stops(reported.chain([&printed]));
         }
         if !blocked.is_empty() {
             status = TestRunStatus::Blocked;
@@ -344,7 +344,7 @@ impl TestRunReport<'_> {
 /// that give more detail when run directly.
 fn project_notes(choice: &ChosenRunner, desk: &CheckContext<'_>) -> Vec<String> {
     const MAX_LISTED_PROJECTS: usize = 8;
-    let told = |all: &[(PathBuf, &str)]| {
+    let shown = |all: &[(PathBuf, &str)]| {
         let named = all.iter().take(MAX_LISTED_PROJECTS);
         let named = named.map(|(path, name)| format!("{} ({name})", desk.display_path(path)));
         let more = match all.len().saturating_sub(MAX_LISTED_PROJECTS) {
@@ -353,10 +353,10 @@ fn project_notes(choice: &ChosenRunner, desk: &CheckContext<'_>) -> Vec<String> 
         };
         (!all.is_empty()).then(|| format!("{}{more}", named.collect::<Vec<_>>().join(", ")))
     };
-    let left = told(&choice.left_out)
-        .map(|told| format!("Not run: the tests of {told}; give one as 'path'."));
-    let inner = told(&choice.delegated)
-        .map(|told| format!("For more detail on one project, give it as 'path': {told}."));
+    let left = shown(&choice.left_out)
+        .map(|shown| format!("Not run: the tests of {shown}; give one as 'path'."));
+    let inner = shown(&choice.delegated)
+        .map(|shown| format!("For more detail on one project, give it as 'path': {shown}."));
     left.into_iter().chain(inner).collect()
 }
 

@@ -60,8 +60,8 @@ impl ReportingCommand<'_> {
         }
         let mut ran = ran?;
         let cut = ran.stdout.rfind(&format!("\n{marker}\n"));
-        let told = cut.map(|at| ran.stdout.split_off(at)).unwrap_or_default();
-        let told = told.trim_start().strip_prefix(&marker).unwrap_or_default().to_owned();
-        Ok((ran, if cut.is_some() { told } else { rest }))
+        let shown = cut.map(|at| ran.stdout.split_off(at)).unwrap_or_default();
+        let shown = shown.trim_start().strip_prefix(&marker).unwrap_or_default().to_owned();
+        Ok((ran, if cut.is_some() { shown } else { rest }))
     }
 }

@@ -12,8 +12,8 @@ use crate::checks::{Project, has};
 /// An executable made of this, if there is a debugger and a compiler.
 fn built(project: &Project, compiler: &str, words: &[&str]) -> bool {
     let path = env::var_os("PATH").unwrap_or_default();
-    let names = |folder: PathBuf| {
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = |dir: PathBuf| {
+        let entries = fs::read_dir(dir).into_iter().flatten().flatten();
         entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect::<Vec<_>>()
     };
     let is_debugger =

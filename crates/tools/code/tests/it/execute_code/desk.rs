@@ -22,7 +22,7 @@ use tokio::sync::Barrier;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) struct Desk {
-    folder: TempDir,
+    dir: TempDir,
     jobs: TempDir,
     pub(super) engine: Engine,
     pub(super) caller: Caller,
@@ -61,7 +61,7 @@ impl Desk {
     }
 
     pub(super) fn with(desired: Desired) -> Self {
-        let (folder, jobs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (dir, jobs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let backend = desired.backend.unwrap_or_else(|| Arc::new(LocalBackend::default()));
         let forever = Arc::new(AtomicUsize::new(0));
         let ports = Ports::new()
@@ -81,12 +81,12 @@ impl Desk {
         if let Some(policy) = desired.policy {
             engine = engine.policy(policy);
         }
-        let caller = Caller::new(folder.path());
-        Self { engine: engine.build().unwrap(), caller, folder, jobs, forever }
+        let caller = Caller::new(dir.path());
+        Self { engine: engine.build().unwrap(), caller, dir, jobs, forever }
     }
 
     pub(super) fn path(&self) -> &Path {
-        self.folder.path()
+        self.dir.path()
     }
 
     pub(super) fn write(&self, name: &str, text: &str) {
@@ -259,11 +259,11 @@ pub(super) async fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 /// How many processes work in a folder.
-pub(super) fn alive(folder: &Path) -> usize {
-    let folder = folder.canonicalize().unwrap_or_default();
+pub(super) fn alive(dir: &Path) -> usize {
+    let dir = dir.canonicalize().unwrap_or_default();
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let places = entries.filter_map(|entry| std::fs::read_link(entry.path().join("cwd")).ok());
-    places.filter(|place| *place == folder).count()
+    places.filter(|place| *place == dir).count()
 }
 
 /// Whether a program is installed; says so if it is not.

@@ -102,8 +102,8 @@ impl SortableEntry {
             size_at_least: self.is_partial,
             modified: if with_time { self.modified.and_then(to_rfc3339) } else { None },
             target: if self.kind == ListedKind::Symlink {
-                let folder = place.join(self.path.parent().unwrap_or(Path::new("")));
-                target().map(|target| display_below("", &folder, &target))
+                let dir = place.join(self.path.parent().unwrap_or(Path::new("")));
+                target().map(|target| display_below("", &dir, &target))
             } else {
                 None
             },

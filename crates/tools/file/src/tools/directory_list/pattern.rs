@@ -17,19 +17,19 @@ pub(super) struct ListingPattern {
 
 impl ListingPattern {
     /// Parses a pattern; it may start with the path of `folder`.
-    pub(super) fn new(written: &str, folder: &Path) -> Result<Self, ToolError> {
+    pub(super) fn new(written: &str, dir: &Path) -> Result<Self, ToolError> {
         let (leaves_out, glob) = match written.strip_prefix('!') {
             Some(rest) => (true, rest),
             None => (false, written),
         };
-        let below = folder.to_str().and_then(|folder| glob.strip_prefix(folder));
+        let below = dir.to_str().and_then(|dir| glob.strip_prefix(dir));
         let glob = below.filter(|below| below.starts_with('/')).unwrap_or(glob);
         if leaves_out && glob.is_empty() {
             return Err(ToolError::invalid("'!' must be followed by a pattern")
                 .with_hint("Name what to exclude, such as !*.min.js."));
         }
         let (glob, only_folders) = match glob.strip_suffix('/') {
-            Some(folders) => (folders, true),
+            Some(dirs) => (dirs, true),
             None => (glob, false),
         };
         let glob = PathGlob::new(if glob.is_empty() { "*" } else { glob }, false)?;

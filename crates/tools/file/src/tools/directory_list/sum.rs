@@ -39,7 +39,7 @@ impl<'a> SizeCounter<'a> {
     /// directories.
     pub(super) fn sum(
         &mut self,
-        folder: OpenDir,
+        dir: OpenDir,
         real: &Path,
         rules: Option<&DirIgnoreRules>,
     ) -> Result<DirectorySize, ToolError> {
@@ -49,9 +49,9 @@ impl<'a> SizeCounter<'a> {
         while let Some(UnsummedDir { relative, rules }) = left.pop() {
             self.guide.cx.check_cancelled()?;
             let opened = if relative.as_os_str().is_empty() {
-                folder.try_clone()
+                dir.try_clone()
             } else {
-                folder.open_dir(&relative)
+                dir.open_dir(&relative)
             };
             let Ok(here) = opened else {
                 sum.is_partial = true;
@@ -92,9 +92,9 @@ impl<'a> SizeCounter<'a> {
     }
 
     /// Lists the readable entries of a directory, within the entry limit.
-    fn list(&mut self, folder: &OpenDir, sum: &mut DirectorySize) -> Vec<DirEntry> {
+    fn list(&mut self, dir: &OpenDir, sum: &mut DirectorySize) -> Vec<DirEntry> {
         let mut found = Vec::new();
-        let Ok(entries) = folder.entries() else {
+        let Ok(entries) = dir.entries() else {
             sum.is_partial = true;
             return found;
         };
@@ -113,13 +113,13 @@ impl<'a> SizeCounter<'a> {
 /// Returns the ignore rules that apply in a directory.
 fn rules_within(
     above: Option<&DirIgnoreRules>,
-    folder: &OpenDir,
+    dir: &OpenDir,
     place: &Path,
     entries: &[DirEntry],
 ) -> Option<DirIgnoreRules> {
     above.map(|above| {
         let mut marks = IgnoreMarkers::default();
         entries.iter().for_each(|entry| marks.note(entry.name.as_bytes()));
-        above.for_dir(place, marks, |name| folder.open(name))
+        above.for_dir(place, marks, |name| dir.open(name))
     })
 }

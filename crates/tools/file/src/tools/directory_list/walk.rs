@@ -70,7 +70,7 @@ pub(super) struct WalkOptions<'a> {
 /// A directory being walked, and its remaining entries.
 struct ListingLevel {
     relative: PathBuf,
-    folder: OpenDir,
+    dir: OpenDir,
     left: IntoIter<DirEntry>,
     rules: Option<DirIgnoreRules>,
 }
@@ -169,8 +169,8 @@ impl WalkResult {
     ) {
         let Some(above) = levels.last() else { return };
         let rules = above.rules.clone();
-        match above.folder.open_dir(Path::new(&entry.name)) {
-            Ok(folder) => self.enter(levels, guide, folder, relative, rules.as_ref()),
+        match above.dir.open_dir(Path::new(&entry.name)) {
+            Ok(dir) => self.enter(levels, guide, dir, relative, rules.as_ref()),
             Err(_) => self.add_unreadable(&relative),
         }
     }
@@ -179,11 +179,11 @@ impl WalkResult {
         &mut self,
         levels: &mut Vec<ListingLevel>,
         guide: &WalkOptions<'_>,
-        folder: OpenDir,
+        dir: OpenDir,
         relative: PathBuf,
         above: Option<&DirIgnoreRules>,
     ) {
-        let Ok(entries) = folder.entries() else { return self.add_unreadable(&relative) };
+        let Ok(entries) = dir.entries() else { return self.add_unreadable(&relative) };
         let mut left = Vec::new();
         let mut marks = IgnoreMarkers::default();
         for entry in entries {
@@ -201,8 +201,8 @@ impl WalkResult {
         // Makes the result of a walk that stops early deterministic.
         left.sort_by(|a, b| a.name.cmp(&b.name));
         let place = guide.place.join(&relative);
-        let rules = above.map(|above| above.for_dir(&place, marks, |name| folder.open(name)));
-        levels.push(ListingLevel { relative, folder, left: left.into_iter(), rules });
+        let rules = above.map(|above| above.for_dir(&place, marks, |name| dir.open(name)));
+        levels.push(ListingLevel { relative, dir, left: left.into_iter(), rules });
     }
 
     fn add_unreadable(&mut self, relative: &Path) {
@@ -258,15 +258,15 @@ fn with_details(
     is_open: bool,
     summing: &mut SizeCounter<'_>,
 ) -> Result<SortableEntry, ToolError> {
-    let facts = || level.folder.metadata(Path::new(&entry.name)).ok();
+    let facts = || level.dir.metadata(Path::new(&entry.name)).ok();
     let wants_facts = entry.kind == FileKind::File || guide.args.sort == ListingSort::Modified;
     let found = if wants_facts { found.with_facts(facts()) } else { found };
     if !guide.args.folder_sizes || !is_open {
         return Ok(found);
     }
     let real = guide.place.join(level.relative.join(&entry.name));
-    Ok(match level.folder.open_dir(Path::new(&entry.name)) {
-        Ok(folder) => found.with_sum(summing.sum(folder, &real, level.rules.as_ref())?),
+    Ok(match level.dir.open_dir(Path::new(&entry.name)) {
+        Ok(dir) => found.with_sum(summing.sum(dir, &real, level.rules.as_ref())?),
         Err(_) => found,
     })
 }

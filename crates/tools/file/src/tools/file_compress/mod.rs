@@ -483,12 +483,12 @@ fn create_error(
     }
     // The call may not read the archive's directory, but it may read the
     // sources.
-    let Some(folder) = archive.parent() else { return error };
+    let Some(dir) = archive.parent() else { return error };
     let shared = |source: &&PackSource| {
-        source.path.iter().zip(folder).take_while(|(one, other)| one == other).count()
+        source.path.iter().zip(dir).take_while(|(one, other)| one == other).count()
     };
     match sources.iter().max_by_key(shared) {
-        Some(source) => explain_missing_near(MissingKind::Directory, folder, &source.path, cx),
+        Some(source) => explain_missing_near(MissingKind::Directory, dir, &source.path, cx),
         None => error,
     }
 }

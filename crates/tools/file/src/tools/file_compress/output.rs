@@ -126,7 +126,7 @@ impl Output {
     ) -> Self {
         let mut output = Self::new(archive, format, made.bytes, made.packed);
         output.files = made.files;
-        output.folders = made.folders;
+        output.folders = made.dirs;
         output.links = made.links;
         let word =
             |name: &Path| name.to_str().map_or_else(|| display_path(&place(name)), str::to_owned);
@@ -152,7 +152,7 @@ impl Output {
         let mut output = Self::new(archive, out.format, out.bytes, out.packed);
         output.target = Some(display_path(target));
         output.files = out.files;
-        output.folders = out.folders;
+        output.folders = out.dirs;
         output.links = out.links;
         output.replaced = out.replaced;
         let word = |name: &Path| display_name(target, name);
@@ -174,7 +174,7 @@ impl Output {
     ) -> Self {
         let mut output = Self::new(archive, listing.format, listing.bytes, listing.packed);
         output.files = listing.files;
-        output.folders = listing.folders;
+        output.folders = listing.dirs;
         output.encrypted = listing.encrypted;
         output.total = listing.total;
         let end = offset.saturating_add(listing.members.len() as u64);

@@ -95,13 +95,13 @@ impl ComparedDir {
     pub(super) fn read_side(
         &self,
         relative: &Path,
-        told: Option<&'static Encoding>,
+        shown: Option<&'static Encoding>,
         cx: &ToolContext,
     ) -> io::Result<DiffSide> {
         let place = self.place.join(relative);
         let mut file = self.open_file(relative)?;
         let size = file.metadata()?.len();
-        DiffSide::from_reader(self.display_path(relative), &mut file, size, told, &place, cx)
+        DiffSide::from_reader(self.display_path(relative), &mut file, size, shown, &place, cx)
     }
 }
 

@@ -250,11 +250,11 @@ fn diff(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
 }
 
 fn subject(args: &Args, cx: &ToolContext) -> Result<DiffSubject, ToolError> {
-    let told = args.encoding()?;
+    let shown = args.encoding()?;
     for path in [&args.path, &args.other_path].into_iter().flatten() {
         FileAccess::new(cx).check_trailing_slash(path, &resolve(&cx.working_dir, path))?;
     }
-    let read = |path: &String| DiffSide::read(path, &resolve(&cx.working_dir, path), told, cx);
+    let read = |path: &String| DiffSide::read(path, &resolve(&cx.working_dir, path), shown, cx);
     let pair = |old: DiffSide, new: DiffSide| Ok(DiffSubject::Pair(Box::new((old, new))));
     match (&args.path, &args.old_content, &args.other_path, &args.content, &args.checkpoint) {
         (Some(old), None, Some(new), None, None) => match as_directories(old, new, cx)? {
@@ -271,7 +271,7 @@ fn subject(args: &Args, cx: &ToolContext) -> Result<DiffSubject, ToolError> {
             pair(DiffSide::from_text("old_content", old), DiffSide::from_text("content", new))
         }
         (Some(path), None, None, None, Some(checkpoint)) => {
-            let (old, new) = checkpoint_sides(checkpoint, path, told, cx)?;
+            let (old, new) = checkpoint_sides(checkpoint, path, shown, cx)?;
             pair(old, new)
         }
         _ => Err(ToolError::invalid("The arguments do not name one old and one new side").with_hint(
@@ -315,7 +315,7 @@ fn entry_kind(path: &Path, cx: &ToolContext) -> Result<FileKind, ToolError> {
 fn checkpoint_sides(
     checkpoint: &str,
     path: &str,
-    told: Option<&'static Encoding>,
+    shown: Option<&'static Encoding>,
     cx: &ToolContext,
 ) -> Result<(DiffSide, DiffSide), ToolError> {
     let place = resolve(&cx.working_dir, path);
@@ -333,12 +333,12 @@ fn checkpoint_sides(
     let name = format!("{path}@{checkpoint}");
     let old = match snapshots.file_content(checkpoint, &real)? {
         Some(bytes) => {
-            DiffSide::from_bytes(name, bytes, told, || charset::known_encoding(cx, &place))
+            DiffSide::from_bytes(name, bytes, shown, || charset::known_encoding(cx, &place))
         }
         None => DiffSide::absent(name),
     };
     let new = if exists {
-        DiffSide::read(path, &place, told, cx)?
+        DiffSide::read(path, &place, shown, cx)?
     } else {
         DiffSide::absent(path.to_owned())
     };

@@ -26,7 +26,7 @@ impl TreeComparison<'_> {
         mut self,
         shown: usize,
         request: &DiffRequest,
-        told: Option<&'static Encoding>,
+        reported: Option<&'static Encoding>,
     ) -> Result<Output, ToolError> {
         let mut text = String::new();
         let (mut added, mut removed, mut counted) = (0, 0, 0_u64);
@@ -42,7 +42,7 @@ impl TreeComparison<'_> {
                 true => self.compare_lines(
                     difference,
                     request,
-                    told,
+                    reported,
                     share.min(request.room - text.len()),
                 ),
                 false => {
@@ -102,13 +102,13 @@ impl TreeComparison<'_> {
         &self,
         difference: &EntryDifference,
         request: &DiffRequest,
-        told: Option<&'static Encoding>,
+        shown: Option<&'static Encoding>,
         room: usize,
     ) -> Option<(PairComparison, u64)> {
         let side = |at: usize| -> Option<DiffSide> {
             let half = self.dirs.get(at)?;
             match difference.kinds.get(at)? {
-                Some(_) => half.read_side(&difference.relative, told, self.cx).ok(),
+                Some(_) => half.read_side(&difference.relative, shown, self.cx).ok(),
                 None => Some(DiffSide::absent("/dev/null".to_owned())),
             }
         };

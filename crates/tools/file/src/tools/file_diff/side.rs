@@ -66,12 +66,12 @@ impl DiffSide {
     pub(super) fn read(
         name: &str,
         path: &Path,
-        told: Option<&'static Encoding>,
+        shown: Option<&'static Encoding>,
         cx: &ToolContext,
     ) -> Result<Self, ToolError> {
         let mut source = SeekableFile::open(path, cx)?;
         let size = source.len();
-        let side = Self::from_reader(name.to_owned(), &mut source, size, told, path, cx);
+        let side = Self::from_reader(name.to_owned(), &mut source, size, shown, path, cx);
         side.map_err(|error| SeekableFile::read_error(path, cx, &error))
     }
 
@@ -80,7 +80,7 @@ impl DiffSide {
         name: String,
         source: &mut impl Read,
         size: u64,
-        told: Option<&'static Encoding>,
+        shown: Option<&'static Encoding>,
         place: &Path,
         cx: &ToolContext,
     ) -> io::Result<Self> {
@@ -96,7 +96,7 @@ impl DiffSide {
         // Do not follow a file that keeps growing.
         let mut source = source.take(MAX_COMPARED_BYTES + 1);
         read_blocks(&mut source, cx, |block| bytes.extend_from_slice(block))?;
-        Ok(Self::from_bytes(name, bytes, told, || charset::known_encoding(cx, place)))
+        Ok(Self::from_bytes(name, bytes, shown, || charset::known_encoding(cx, place)))
     }
 
     /// Creates a side from bytes, in the given encoding or, if none is given
@@ -104,12 +104,12 @@ impl DiffSide {
     pub(super) fn from_bytes(
         name: String,
         bytes: Vec<u8>,
-        told: Option<&'static Encoding>,
+        shown: Option<&'static Encoding>,
         hint: impl FnOnce() -> Option<&'static Encoding>,
     ) -> Self {
         let (size, hash) = (bytes.len() as u64, blake3::hash(&bytes));
         let kind = BinaryKind::detect(&bytes);
-        let document = match told {
+        let document = match shown {
             Some(encoding) => TextDocument::read(bytes, Some(encoding)).ok(),
             None if BinaryKind::detect_certain(&bytes).is_some() => None,
             None => TextDocument::read_with(bytes, hint).ok(),

@@ -73,7 +73,7 @@ pub(super) fn compare(
         ComparedDir::open(name(&args.path), old, args.gitignore, cx)?,
         ComparedDir::open(name(&args.other_path), new, args.gitignore, cx)?,
     ];
-    let told = args.encoding()?;
+    let reported = args.encoding()?;
     let mut walk = TreeComparison {
         dirs: halves,
         cx,
@@ -88,19 +88,19 @@ pub(super) fn compare(
     walk.run(args.gitignore)?;
     walk.differences.sort_by(|a, b| a.relative.cmp(&b.relative));
     let shown = usize::try_from(args.limit.clamp(1, MAX_ENTRIES)).unwrap_or(usize::MAX);
-    walk.describe(shown, request, told)
+    walk.describe(shown, request, reported)
 }
 
 impl TreeComparison<'_> {
     fn run(&mut self, gitignore: bool) -> Result<(), ToolError> {
         let rules = [0, 1].map(|at| self.dirs.get(at).map(|half| half.above.clone()));
         let mut open = vec![PendingDirPair { relative: PathBuf::new(), rules, is_reported: false }];
-        while let Some(folder) = open.pop() {
-            let Some(PairedListing { names, rules }) = self.list(&folder)? else { continue };
+        while let Some(dir) = open.pop() {
+            let Some(PairedListing { names, rules }) = self.list(&dir)? else { continue };
             let is_empty = names.is_empty();
             for (name, kinds) in names {
                 self.check_progress()?;
-                let relative = folder.relative.join(&name);
+                let relative = dir.relative.join(&name);
                 if self.is_denied(&relative) {
                     self.denied += 1;
                     continue;
@@ -128,9 +128,9 @@ impl TreeComparison<'_> {
                 }
                 self.classify(relative, kinds);
             }
-            let is_single = folder.rules.iter().filter(|rules| rules.is_some()).count() == 1;
-            if is_empty && is_single && !folder.is_reported {
-                self.add_empty_dir(folder);
+            let is_single = dir.rules.iter().filter(|rules| rules.is_some()).count() == 1;
+            if is_empty && is_single && !dir.is_reported {
+                self.add_empty_dir(dir);
             }
         }
         Ok(())
@@ -149,9 +149,9 @@ impl TreeComparison<'_> {
         let mut listing = PairedListing::default();
         for (at, half) in self.dirs.iter().enumerate() {
             let Some(Some(above)) = open.rules.get(at) else { continue };
-            let read = half.open_dir(&open.relative).and_then(|folder| {
+            let read = half.open_dir(&open.relative).and_then(|dir| {
                 let mut marks = IgnoreMarkers::default();
-                for entry in folder.entries()? {
+                for entry in dir.entries()? {
                     let entry = entry?;
                     marks.note(entry.name.as_encoded_bytes());
                     let kinds = listing.names.entry(entry.name).or_insert([None, None]);
@@ -162,7 +162,7 @@ impl TreeComparison<'_> {
                 let place = half.place.join(&open.relative);
                 Ok(above
                     .as_ref()
-                    .map(|above| above.for_dir(&place, marks, |name| folder.open(name))))
+                    .map(|above| above.for_dir(&place, marks, |name| dir.open(name))))
             });
             match read {
                 Ok(rules) => {
@@ -224,11 +224,11 @@ impl TreeComparison<'_> {
     }
 
     /// Reports an empty directory that exists on one side only.
-    fn add_empty_dir(&mut self, folder: PendingDirPair) {
-        let kinds = folder.rules.map(|rules| rules.map(|_| FileKind::Directory));
+    fn add_empty_dir(&mut self, dir: PendingDirPair) {
+        let kinds = dir.rules.map(|rules| rules.map(|_| FileKind::Directory));
         let status = if kinds[0].is_none() { DiffStatus::Added } else { DiffStatus::Removed };
         self.count(status);
-        self.differences.push(EntryDifference { relative: folder.relative, status, kinds });
+        self.differences.push(EntryDifference { relative: dir.relative, status, kinds });
     }
 
     fn count(&mut self, status: DiffStatus) {

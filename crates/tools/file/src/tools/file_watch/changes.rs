@@ -196,12 +196,12 @@ fn pair_renames(
         let Some(candidates) = by_identity.get_mut(&now.identity) else { continue };
         let fits = |from: &&Path| {
             gone.get(from).is_some_and(|old| {
-                let told = hints.renamed.contains(&((*from).to_path_buf(), to.to_path_buf()));
+                let shown = hints.renamed.contains(&((*from).to_path_buf(), to.to_path_buf()));
                 let alike = || match now.kind {
                     EntryType::Directory => is_same_dir((from, old), (to, &now), gone, come),
                     _ => old.size == now.size && old.modified == now.modified,
                 };
-                old.kind == now.kind && (told || alike())
+                old.kind == now.kind && (shown || alike())
             })
         };
         let Some(at) = candidates.iter().rposition(fits) else { continue };
@@ -223,7 +223,7 @@ fn pair_renames(
 
 /// Drops renames implied by the rename of their directory.
 fn drop_implied(found: Vec<WatchChange>) -> Vec<WatchChange> {
-    let folders: BTreeSet<(PathBuf, PathBuf)> = found
+    let dirs: BTreeSet<(PathBuf, PathBuf)> = found
         .iter()
         .filter(|change| change.stamp().kind == EntryType::Directory)
         .filter_map(|change| Some((change.from.clone()?, change.path.clone())))
@@ -234,7 +234,7 @@ fn drop_implied(found: Vec<WatchChange>) -> Vec<WatchChange> {
         let mut names = from.iter().rev().zip(change.path.iter().rev());
         above
             .take_while(|_| names.next().is_some_and(|(old, new)| old == new))
-            .any(|(old, new)| folders.contains(&(old.to_path_buf(), new.to_path_buf())))
+            .any(|(old, new)| dirs.contains(&(old.to_path_buf(), new.to_path_buf())))
     };
     found.into_iter().filter(|change| !is_implied(change)).collect()
 }

@@ -149,13 +149,13 @@ fn what_is_reverted_is_found_again() {
 
 #[test]
 fn a_new_folder_with_the_number_of_an_old_one_is_no_renaming() {
-    let folder = |path: &str, born: Option<i128>, time| {
+    let dir = |path: &str, born: Option<i128>, time| {
         (PathBuf::from(path), EntryStamp { born, ..stamp(Directory, 2, time) })
     };
     let file = |path: &str, ino| (PathBuf::from(path), stamp(File, ino, 0));
     for (before, now) in [(Some(10), Some(20)), (None, None), (Some(10), None)] {
-        let old = TreeSnapshot::from([folder("/r/d", before, 10), file("/r/d/x", 3)]);
-        let new = TreeSnapshot::from([folder("/r/e", now, 20), file("/r/e/y", 4)]);
+        let old = TreeSnapshot::from([dir("/r/d", before, 10), file("/r/d/x", 3)]);
+        let new = TreeSnapshot::from([dir("/r/e", now, 20), file("/r/e/y", 4)]);
         let found = compare(&old, &new, &ChangeHints::default(), &request(&[]));
         assert_eq!(
             told(&found),
@@ -170,8 +170,8 @@ fn a_new_folder_with_the_number_of_an_old_one_is_no_renaming() {
     }
     // It is the same folder, although something has come into it.
     for (before, now, child) in [(Some(10), Some(10), 4), (None, None, 3)] {
-        let old = TreeSnapshot::from([folder("/r/d", before, 10), file("/r/d/x", 3)]);
-        let new = TreeSnapshot::from([folder("/r/e", now, 20), file("/r/e/x", child)]);
+        let old = TreeSnapshot::from([dir("/r/d", before, 10), file("/r/d/x", 3)]);
+        let new = TreeSnapshot::from([dir("/r/e", now, 20), file("/r/e/x", child)]);
         let found = compare(&old, &new, &ChangeHints::default(), &request(&[]));
         assert!(told(&found).contains(&(Rename, "/r/e", Some("/r/d"))), "{found:?}");
     }

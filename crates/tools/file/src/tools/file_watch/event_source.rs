@@ -70,8 +70,8 @@ pub(super) struct EventSource {
 impl EventSource {
     pub(super) fn new(names: Vec<(PathBuf, PathBuf)>) -> Self {
         let shared = Arc::new(SharedHints::default());
-        let told = Arc::clone(&shared);
-        let handler = move |event: notify::Result<notify::Event>| told.on_event(event);
+        let shown = Arc::clone(&shared);
+        let handler = move |event: notify::Result<notify::Event>| shown.on_event(event);
         // Without a watcher, the tree is polled.
         let watcher = notify::recommended_watcher(handler).ok();
         Self { watcher, shared, watched: HashSet::new(), names }

@@ -230,11 +230,11 @@ impl Tool for FileWatch {
             })
             .await?;
         }
-        let mut told =
+        let mut shown =
             off_thread(cx, move |cx| answer(&request, lookout, found, while_away, cx)).await?;
-        told.timed_out = told.total == 0 && args.timeout > 0;
+        shown.timed_out = shown.total == 0 && args.timeout > 0;
         parked::drop_expired_later();
-        Ok(told)
+        Ok(shown)
     }
 }
 
@@ -264,12 +264,12 @@ async fn debounce(
     end: Instant,
     cx: &ToolContext,
 ) -> Result<(), ToolError> {
-    let patience = (Instant::now() + quiet * MAX_DEBOUNCE_ROUNDS).min(end);
+    let timeout = (Instant::now() + quiet * MAX_DEBOUNCE_ROUNDS).min(end);
     loop {
         let still = Instant::now() + quiet;
-        let until = still.min(patience);
+        let until = still.min(timeout);
         let stirred = cx.run_until_cancelled(lookout.wait_for_event(until)).await?;
-        if !stirred || Instant::now() >= patience {
+        if !stirred || Instant::now() >= timeout {
             return Ok(());
         }
     }

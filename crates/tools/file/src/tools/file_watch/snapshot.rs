@@ -125,7 +125,7 @@ struct WatchLevel {
     path: PathBuf,
     /// Canonical path.
     place: PathBuf,
-    folder: OpenDir,
+    dir: OpenDir,
     left: std::vec::IntoIter<DirEntry>,
     rules: Option<DirIgnoreRules>,
 }
@@ -185,7 +185,7 @@ impl<'a> TreeScanner<'a> {
         (self.enter)(&real, (facts.identity.dev, facts.identity.ino));
         self.found.state.insert(root.to_path_buf(), EntryStamp::from_dir_facts(&facts, &real));
         match files.open_dir(root) {
-            Ok(folder) => self.walk(&files, root, &real, folder),
+            Ok(dir) => self.walk(&files, root, &real, dir),
             // The directory was deleted during the scan.
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 self.found.state.remove(root);
@@ -231,7 +231,7 @@ impl<'a> TreeScanner<'a> {
             }
             let name = Path::new(&entry.name);
             // Deleted since it was listed: the next scan reports it.
-            let Ok(facts) = level.folder.metadata(name) else { continue };
+            let Ok(facts) = level.dir.metadata(name) else { continue };
             let path = level.path.join(&entry.name);
             let stamp = match facts.kind {
                 FileKind::Directory => EntryStamp::from_dir_facts(&facts, &place),
@@ -247,9 +247,9 @@ impl<'a> TreeScanner<'a> {
                 }
                 (self.enter)(&place, (facts.identity.dev, facts.identity.ino));
                 let rules = level.rules.clone();
-                let opened = level.folder.open_dir(name);
+                let opened = level.dir.open_dir(name);
                 let entered =
-                    opened.and_then(|folder| WatchLevel::enter(&path, place, folder, rules));
+                    opened.and_then(|dir| WatchLevel::enter(&path, place, dir, rules));
                 match entered {
                     Ok(below) => {
                         self.add_transient(&below);
@@ -292,16 +292,16 @@ impl WatchLevel {
     fn enter(
         path: &Path,
         place: PathBuf,
-        folder: OpenDir,
+        dir: OpenDir,
         above: Option<DirIgnoreRules>,
     ) -> io::Result<Self> {
-        let left: Vec<DirEntry> = folder.entries()?.flatten().collect();
+        let left: Vec<DirEntry> = dir.entries()?.flatten().collect();
         let rules = above.map(|above| {
             let mut marks = IgnoreMarkers::default();
             left.iter().for_each(|entry| marks.note(entry.name.as_encoded_bytes()));
-            above.for_dir(&place, marks, |name| folder.open(name))
+            above.for_dir(&place, marks, |name| dir.open(name))
         });
-        Ok(Self { path: path.to_path_buf(), place, folder, left: left.into_iter(), rules })
+        Ok(Self { path: path.to_path_buf(), place, dir, left: left.into_iter(), rules })
     }
 
     fn is_ignored(&self, name: &OsStr, is_folder: bool, place: &Path) -> bool {

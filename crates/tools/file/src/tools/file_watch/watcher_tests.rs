@@ -19,28 +19,28 @@ fn request(root: &std::path::Path) -> Arc<WatchRequest> {
 
 #[tokio::test]
 async fn without_the_systems_word_one_looks_again() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let cx = ToolContext::bare(folder.path());
-    let mut lookout = TreeWatcher::start(request(folder.path()), &cx).expect("a look");
+    let dir = tempfile::tempdir().expect("a folder");
+    let cx = ToolContext::bare(dir.path());
+    let mut lookout = TreeWatcher::start(request(dir.path()), &cx).expect("a look");
     assert_eq!(lookout.backend_name(), "inotify");
     lookout.sensor.give_up();
     assert_eq!(lookout.backend_name(), "polling");
-    fs::write(folder.path().join("a"), "x").expect("written");
+    fs::write(dir.path().join("a"), "x").expect("written");
     assert!(lookout.wait(Instant::now() + Duration::from_secs(60)).await);
     let found = lookout.poll(&cx).expect("a look");
-    let told: Vec<_> = found.iter().map(|change| change.event).collect();
-    assert_eq!(told, [WatchEvent::Create]);
+    let shown: Vec<_> = found.iter().map(|change| change.event).collect();
+    assert_eq!(shown, [WatchEvent::Create]);
 }
 
 #[tokio::test]
 async fn a_queue_that_ran_over_is_a_reason_to_look() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let cx = ToolContext::bare(folder.path());
-    let mut lookout = TreeWatcher::start(request(folder.path()), &cx).expect("a look");
+    let dir = tempfile::tempdir().expect("a folder");
+    let cx = ToolContext::bare(dir.path());
+    let mut lookout = TreeWatcher::start(request(dir.path()), &cx).expect("a look");
     // Nothing is said of the single files, only that something was lost.
     lookout.sensor.give_up();
     for number in 0..50 {
-        fs::write(folder.path().join(number.to_string()), "").expect("written");
+        fs::write(dir.path().join(number.to_string()), "").expect("written");
     }
     lookout.sensor.overflow();
     assert!(lookout.sensor.wait_for_event(Instant::now() + Duration::from_secs(60)).await);

@@ -171,8 +171,8 @@ fn patch(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
     }
     let held = lock_files(cx, &paths.iter().map(PathBuf::as_path).collect::<Vec<&Path>>())?;
     nesting::refuse_nested(&plan, cx).map_err(|error| error.with("changed", ATOMIC_NOTE))?;
-    let told = args.encoding.as_deref().map(charset::parse_encoding).transpose()?;
-    let mut desk = PatchWorkspace::new(cx, &held, told.map(|(encoding, _)| encoding), plan.format);
+    let shown = args.encoding.as_deref().map(charset::parse_encoding).transpose()?;
+    let mut desk = PatchWorkspace::new(cx, &held, shown.map(|(encoding, _)| encoding), plan.format);
     if let (Some(expected), Some(path)) = (&expected, sources.first()) {
         desk.expect(path, expected)?;
     }
@@ -204,7 +204,7 @@ fn patch(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
     let held = held.with_programs(outcome.programs.clone());
     let (done, (), output) =
         held.commit(&outcome.changes, || Ok(()), |hashes| Ok(describe(hashes)))?;
-    if let Some((encoding, _)) = told {
+    if let Some((encoding, _)) = shown {
         outcome.remember_encoding(cx, encoding);
     }
     cache_versions(mem::take(&mut outcome.changes), &done);

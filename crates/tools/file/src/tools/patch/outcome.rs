@@ -120,12 +120,12 @@ impl PatchOutcome {
     }
 
     /// Records the encoding given by the caller for the written files.
-    pub(super) fn remember_encoding(&self, cx: &ToolContext, told: &'static Encoding) {
+    pub(super) fn remember_encoding(&self, cx: &ToolContext, shown: &'static Encoding) {
         for change in &self.changes {
             if let FileChange::Write { path, bytes, .. }
             | FileChange::Move { to: path, bytes: Some(bytes), .. } = change
             {
-                charset::remember_encoding(cx, path, bytes, true, told);
+                charset::remember_encoding(cx, path, bytes, true, shown);
             }
         }
     }

@@ -53,12 +53,12 @@ pub(super) fn mismatch(
         }
         ReplaceError::NotFound => {
             let wanted = WantedText { old: request.old, new: request.new };
-            let mut told = explain_mismatch(text, &wanted);
+            let mut reported = explain_mismatch(text, &wanted);
             let relaxed = relaxed_match(text, request);
             if let Some((lines, _)) = &relaxed {
-                told.nearest = Some(show_exactly(text, request.old, *lines));
+                reported.nearest = Some(show_exactly(text, request.old, *lines));
             }
-            let error = not_found(format!("old_string was not found in {shown}"), text, &told);
+            let error = not_found(format!("old_string was not found in {shown}"), text, &reported);
             match relaxed {
                 Some((_, hint)) => error.with_hint(hint),
                 None => error,
@@ -126,17 +126,17 @@ pub(super) fn hunk_mismatch(
         HunkError::NotFound => {
             let old = hunk.map(PatchHunk::old_text).unwrap_or_default();
             let new = hunk.map(PatchHunk::new_text).unwrap_or_default();
-            let mut told = explain_mismatch(text, &WantedText { old: &old, new: &new });
+            let mut shown = explain_mismatch(text, &WantedText { old: &old, new: &new });
             if hunk.is_some_and(|hunk| lacks_context_marks(text, hunk)) {
-                told.notes = vec![UNMARKED_CONTEXT_HINT.to_owned()];
+                shown.notes = vec![UNMARKED_CONTEXT_HINT.to_owned()];
             }
             if let Some(lines) = hunk.and_then(|hunk| match_before_end(text, hunk)) {
-                told.notes = vec![format!(
+                shown.notes = vec![format!(
                     "It matches at {lines}, but `\\ No newline at end of file` says that the \
                         file ends there: omit that line if it does not."
                 )];
             }
-            not_found(format!("{name} fits nowhere"), text, &told)
+            not_found(format!("{name} fits nowhere"), text, &shown)
         }
         HunkError::Ambiguous { strategy, places, more } => ambiguous(
             format!("{name} matches {} places", count_text(places.len(), *more)),
@@ -157,9 +157,9 @@ pub(super) fn hunk_mismatch(
         ))
         .with_hint(format_hints::anchor_hint(format)),
         HunkError::HintNotFound { hint } => {
-            let told = explain_mismatch(text, &WantedText { old: hint, new: "" });
+            let shown = explain_mismatch(text, &WantedText { old: hint, new: "" });
             let what = format!("{name} adds lines after '{hint}', which is not in the file");
-            not_found(what, text, &told)
+            not_found(what, text, &shown)
         }
         HunkError::HintAmbiguous { hint, places } => ambiguous(
             format!("{name} adds lines after '{hint}', which is in several places"),
@@ -223,14 +223,14 @@ fn to_value(of: &impl Serialize) -> Value {
 }
 
 /// Reports text that was not found, with the nearest match.
-fn not_found(what: String, text: &str, told: &MismatchExplanation) -> ToolError {
-    let mut said = told.notes.clone();
-    if let Some(lines) = told.already_applied {
+fn not_found(what: String, text: &str, shown: &MismatchExplanation) -> ToolError {
+    let mut said = shown.notes.clone();
+    if let Some(lines) = shown.already_applied {
         let note = format!("The new text is already present ({lines}): the change seems to be \
             applied.");
         said.insert(0, note);
     }
-    match &told.nearest {
+    match &shown.nearest {
         Some(nearest) => {
             let is_clear = nearest.times == 1 && !nearest.is_cut && nearest.others.is_empty();
             if said.is_empty() || !is_clear {
@@ -238,14 +238,14 @@ fn not_found(what: String, text: &str, told: &MismatchExplanation) -> ToolError 
             }
         }
         None if !said.is_empty() => {}
-        None if told.too_large => said.push(TOO_LARGE_HINT.to_owned()),
+        None if shown.too_large => said.push(TOO_LARGE_HINT.to_owned()),
         None => said.push(NO_SIMILAR_HINT.to_owned()),
     }
     let mut error = ToolError::not_found(what).with_hint(said.join(" "));
-    if told.already_applied.is_some() {
+    if shown.already_applied.is_some() {
         error = error.with("already_applied", true);
     }
-    if let Some(nearest) = &told.nearest {
+    if let Some(nearest) = &shown.nearest {
         error = error.with(
             "nearest",
             json!({

@@ -181,8 +181,8 @@ impl Output {
     /// Adds what is known once the changes are written.
     pub(super) fn with_written(mut self, done: &[AppliedChange]) -> Self {
         self.verified = Some(true);
-        let folders = done.iter().flat_map(|done| &done.created_dirs);
-        self.dirs_created = folders.map(|folder| display_path(folder)).collect();
+        let dirs = done.iter().flat_map(|done| &done.created_dirs);
+        self.dirs_created = dirs.map(|dir| display_path(dir)).collect();
         self.not_kept = done.iter().flat_map(|done| done.not_kept.clone()).collect();
         self
     }

@@ -71,13 +71,13 @@ impl<'a> PatchWorkspace<'a> {
     pub(super) fn new(
         cx: &'a ToolContext,
         held: &'a LockedFiles<'a>,
-        told: Option<&'static Encoding>,
+        shown: Option<&'static Encoding>,
         format: Option<PatchFormat>,
     ) -> Self {
         Self {
             cx,
             locked: held,
-            encoding: told,
+            encoding: shown,
             format,
             originals: HashMap::new(),
             pending: HashMap::new(),

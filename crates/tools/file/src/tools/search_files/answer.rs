@@ -148,21 +148,21 @@ impl AnswerBuilder<'_> {
         match self.args.output_mode {
             SearchOutputMode::Content => self.matches(found),
             SearchOutputMode::FilesOnly => {
-                let (paths, told, found) =
+                let (paths, shown, found) =
                     self.take_fitting(found, |hits| (self.shown.path(&hits.path), 4));
                 let files = paths.into_iter().map(FileRow::Path).collect();
-                Output { files: Some(files), ..self.base_output(&found, told) }
+                Output { files: Some(files), ..self.base_output(&found, shown) }
             }
             SearchOutputMode::Count => {
-                let (counts, told, found) = self
+                let (counts, shown, found) = self
                     .take_fitting(found, |hits| ((self.shown.path(&hits.path), hits.count), 12));
                 let mut output = Output {
                     counts: Some(MatchCounts(counts)),
                     total_count: matches,
                     total_files: Some(found.total),
-                    ..self.base_output(&found, told)
+                    ..self.base_output(&found, shown)
                 };
-                if counts_matches && told > 0 {
+                if counts_matches && shown > 0 {
                     output.add_hint("Counts are matches, not lines: a match may span several \
                         lines.");
                 }
@@ -185,7 +185,7 @@ impl AnswerBuilder<'_> {
         let has_context = |m: &LineMatch| !m.before.is_empty() || !m.after.is_empty();
         let gaps = hits.iter().flat_map(|hits| &hits.matches).any(has_context);
         let mut text = String::new();
-        let mut told = 0;
+        let mut shown = 0;
         'all: for file in &hits {
             let start = text.len();
             grouped::write_heading(&mut text, &self.shown.path(&file.path));
@@ -193,17 +193,17 @@ impl AnswerBuilder<'_> {
             for (index, found) in file.matches.iter().enumerate() {
                 let before = text.len();
                 grouped::write_match(&mut text, found, &mut last, gaps);
-                if text.len() as u64 > self.room && told > 0 {
+                if text.len() as u64 > self.room && shown > 0 {
                     text.truncate(if index == 0 { start } else { before });
                     break 'all;
                 }
-                told += 1;
+                shown += 1;
             }
         }
         Output {
             matches_format: Some("file path, then its lines: `N: match`, `N- context`"),
             matches_text: Some(text),
-            ..self.base_output(&found, told)
+            ..self.base_output(&found, shown)
         }
     }
 
@@ -227,14 +227,14 @@ impl AnswerBuilder<'_> {
     }
 
     pub(super) fn name_matches(&self, found: ResultPage<FoundEntry>) -> Output {
-        let (files, told, found) =
+        let (files, shown, found) =
             self.take_fitting(found, |named| (self.file_details(named), ENTRY_OVERHEAD_CHARS));
         let files = files.into_iter().map(|full| FileRow::Full(Box::new(full))).collect();
-        Output { files: Some(files), ..self.base_output(&found, told) }
+        Output { files: Some(files), ..self.base_output(&found, shown) }
     }
 
     pub(super) fn fuzzy_matches(&self, found: ResultPage<FuzzyHit>) -> Output {
-        let (files, told, found) = self.take_fitting(found, |near| {
+        let (files, shown, found) = self.take_fitting(found, |near| {
             // In a URL the character positions differ.
             let lead = self.shown.lead_chars(&near.entry.path);
             let positions = lead.map_or_else(Vec::new, |lead| {
@@ -248,7 +248,7 @@ impl AnswerBuilder<'_> {
             (full, ENTRY_OVERHEAD_CHARS + 4 * near.positions.len() as u64)
         });
         let files = files.into_iter().map(|full| FileRow::Full(Box::new(full))).collect();
-        Output { files: Some(files), ..self.base_output(&found, told) }
+        Output { files: Some(files), ..self.base_output(&found, shown) }
     }
 
     fn file_details(&self, named: &FoundEntry) -> FileDetails {
@@ -271,25 +271,25 @@ impl AnswerBuilder<'_> {
         tell: impl Fn(&T) -> (R, u64),
     ) -> (Vec<R>, u64, ResultPage<T>) {
         let mut room = self.room;
-        let mut told = Vec::new();
+        let mut shown = Vec::new();
         for item in std::mem::take(&mut found.items) {
             let (one, cost) = tell(&item);
             let cost = cost + one.chars();
-            if cost > room && !told.is_empty() {
+            if cost > room && !shown.is_empty() {
                 break;
             }
             room = room.saturating_sub(cost);
-            told.push(one);
+            shown.push(one);
         }
-        let number = told.len() as u64;
-        (told, number, found)
+        let number = shown.len() as u64;
+        (shown, number, found)
     }
 
     /// Everything but the results. `told` is the number of results returned.
-    fn base_output<T>(&self, found: &ResultPage<T>, told: u64) -> Output {
-        let next = self.args.offset.saturating_add(told);
-        let is_cut = told > 0 && found.total > next;
-        let has_more = is_cut || (found.has_more && found.early_stop.is_none() && told > 0);
+    fn base_output<T>(&self, found: &ResultPage<T>, shown: u64) -> Output {
+        let next = self.args.offset.saturating_add(shown);
+        let is_cut = shown > 0 && found.total > next;
+        let has_more = is_cut || (found.has_more && found.early_stop.is_none() && shown > 0);
         Output {
             total_count: found.total,
             total_is_exact: found.is_exact,
@@ -298,7 +298,7 @@ impl AnswerBuilder<'_> {
             limit_reason: (found.early_stop == Some(EarlyStop::TimedOut))
                 .then_some("search_timeout"),
             skipped: self.skipped_counts(&found.skipped),
-            hint: self.hint(found, told, has_more),
+            hint: self.hint(found, shown, has_more),
             ..Output::default()
         }
     }
@@ -312,7 +312,7 @@ impl AnswerBuilder<'_> {
         Some(SkippedCounts { unreadable, too_large, special, binary, protected, paths })
     }
 
-    fn hint<T>(&self, found: &ResultPage<T>, told: u64, has_more: bool) -> Option<String> {
+    fn hint<T>(&self, found: &ResultPage<T>, shown: u64, has_more: bool) -> Option<String> {
         let args = self.args;
         if found.early_stop == Some(EarlyStop::TimedOut) {
             let looked = found.files_visited;
@@ -321,7 +321,7 @@ impl AnswerBuilder<'_> {
             ));
         }
         if has_more {
-            let next = args.offset.saturating_add(told);
+            let next = args.offset.saturating_add(shown);
             let of = if found.is_exact { "" } else { "at least " };
             return Some(format!(
                 "Results {} to {next} of {of}{}; offset={next} continues, a narrower pattern \
@@ -331,7 +331,7 @@ impl AnswerBuilder<'_> {
             ));
         }
         if found.total > 0 {
-            let is_behind = told == 0;
+            let is_behind = shown == 0;
             return is_behind.then(|| format!("There are only {} results.", found.total));
         }
         Some(self.no_match_hint(found))

@@ -133,7 +133,7 @@ impl SearchCall<'_> {
         };
         // As in gitignore rules, a trailing slash matches directories.
         let (glob, wanted) = match glob.strip_suffix('/') {
-            Some(folders) => (folders, EntryKinds::Dirs),
+            Some(dirs) => (dirs, EntryKinds::Dirs),
             None => (glob, EntryKinds::Files),
         };
         let names = NameQuery {

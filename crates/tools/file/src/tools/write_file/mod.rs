@@ -274,7 +274,7 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolEr
         done.into_iter().next()
     {
         output.files_modified = vec![display_path(&place)];
-        output.dirs_created = made_folders.iter().map(|folder| display_path(folder)).collect();
+        output.dirs_created = made_folders.iter().map(|dir| display_path(dir)).collect();
         output.not_kept = lost;
     }
     Ok(output)

@@ -12,8 +12,8 @@ fn way(
     programs: &[&str],
     variables: &[(&str, &str)],
 ) -> Result<BackendChoice, ClipboardUnavailable> {
-    let folder = path_of(programs);
-    let mut all = vec![("PATH", folder.path().to_str().unwrap())];
+    let dir = path_of(programs);
+    let mut all = vec![("PATH", dir.path().to_str().unwrap())];
     all.extend(variables);
     BackendChoice::detect(&desktop(&all))
 }

@@ -13,16 +13,16 @@ use super::*;
 use crate::desktop::tests::{Screen, all_installed, desktop, path_of};
 
 struct Place {
-    folder: TempDir,
+    dir: TempDir,
     desktop: DesktopEnv,
     cx: ToolContext,
 }
 
 impl Place {
     fn on(desktop: DesktopEnv) -> Self {
-        let folder = TempDir::new().unwrap();
-        let cx = ToolContext::bare(folder.path());
-        Self { folder, desktop, cx }
+        let dir = TempDir::new().unwrap();
+        let cx = ToolContext::bare(dir.path());
+        Self { dir, desktop, cx }
     }
 
     async fn call(&self, arguments: Value) -> Result<Value, ToolError> {
@@ -74,8 +74,8 @@ async fn carries_text(place: &Place, backend: &str, lines: usize) {
 
     let saved = place.call(json!({"action": "read", "path": "out/all.txt"})).await.unwrap();
     assert_eq!(saved["bytes"], long.len());
-    assert!(fs::read_to_string(place.folder.path().join("out/all.txt")).unwrap() == long);
-    fs::write(place.folder.path().join("in.txt"), "from a file").unwrap();
+    assert!(fs::read_to_string(place.dir.path().join("out/all.txt")).unwrap() == long);
+    fs::write(place.dir.path().join("in.txt"), "from a file").unwrap();
     place.call(json!({"action": "write", "path": "in.txt"})).await.unwrap();
     assert_eq!(place.read().await, "from a file");
 }
@@ -118,19 +118,19 @@ async fn images_go_through_files() {
     assert_eq!((error.kind(), error.message()), (ErrorKind::NotFound, "The clipboard is empty"));
 
     let bytes = picture();
-    fs::write(place.folder.path().join("in.png"), &bytes).unwrap();
+    fs::write(place.dir.path().join("in.png"), &bytes).unwrap();
     let written = place.call(json!({"action": "write", "path": "in.png"})).await.unwrap();
     assert_eq!((&written["format"], &written["width"]), (&json!("image"), &json!(3)));
     let read = json!({"action": "read", "path": "pictures/my copy.png"});
     let saved = place.call(read).await.unwrap();
     assert_eq!((&saved["width"], &saved["height"]), (&json!(3), &json!(2)));
-    assert!(fs::read(place.folder.path().join("pictures/my copy.png")).unwrap() == bytes);
+    assert!(fs::read(place.dir.path().join("pictures/my copy.png")).unwrap() == bytes);
 
     let error = place.fails(json!({"action": "read"})).await;
     assert_eq!(error.kind(), ErrorKind::NotFound);
     assert_eq!(error.message(), "The clipboard holds no text, but image/png");
 
-    fs::write(place.folder.path().join("fake.png"), "GIF89a").unwrap();
+    fs::write(place.dir.path().join("fake.png"), "GIF89a").unwrap();
     let error = place.fails(json!({"action": "write", "path": "fake.png"})).await;
     assert_eq!(error.kind(), ErrorKind::InvalidArguments);
     place.call(json!({"action": "write", "text": "words"})).await.unwrap();
@@ -242,8 +242,8 @@ async fn tmux_is_used_where_there_is_no_display_and_says_so() {
     if !all_installed(&["tmux"]) {
         return;
     }
-    let folder = TempDir::new().unwrap();
-    let socket = folder.path().join("tmux");
+    let dir = TempDir::new().unwrap();
+    let socket = dir.path().join("tmux");
     let tmux = |arguments: &[&str]| {
         let mut command = Command::new("tmux");
         command.arg("-S").arg(&socket).args(["-f", "/dev/null"]).args(arguments);
@@ -329,10 +329,10 @@ async fn wl_clipboard_carries_text_and_images() {
     let primary = json!({"action": "read", "selection": "primary"});
     assert_eq!(place.call(primary).await.unwrap()["text"], "marked");
     let bytes = picture();
-    fs::write(place.folder.path().join("in.png"), &bytes).unwrap();
+    fs::write(place.dir.path().join("in.png"), &bytes).unwrap();
     place.call(json!({"action": "write", "path": "in.png"})).await.unwrap();
     place.call(json!({"action": "read", "path": "out.png"})).await.unwrap();
-    assert!(fs::read(place.folder.path().join("out.png")).unwrap() == bytes);
+    assert!(fs::read(place.dir.path().join("out.png")).unwrap() == bytes);
     let error = place.fails(json!({"action": "read"})).await;
     assert_eq!(error.message(), "The clipboard holds no text, but image/png");
     place.call(json!({"action": "clear"})).await.unwrap();

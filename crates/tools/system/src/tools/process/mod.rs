@@ -366,7 +366,7 @@ fn log_page(args: &Args, listed: &JobHandle) -> Output {
         Some(first) => first.max(1),
     };
     let (lines, total) = log.page(first, count);
-    let told = log.len();
+    let shown = log.len();
     drop(log);
     let last = first + lines.len() as u64;
     let mut output = Output::for_job(listed);
@@ -374,7 +374,7 @@ fn log_page(args: &Args, listed: &JobHandle) -> Output {
     output.showing = (!lines.is_empty()).then(|| format!("lines {first}-{}", last - 1));
     output.output = Some(lines.join("\n"));
     if last > total {
-        listed.mark_read(told);
+        listed.mark_read(shown);
     }
     output
 }

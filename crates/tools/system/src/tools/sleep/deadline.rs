@@ -44,9 +44,9 @@ impl SleepDeadline {
             (Some(seconds), None) => sleep_duration(seconds)?,
             (None, Some(at)) => time_until(at),
             (None, None) if has_condition => {
-                let patience = cx.remaining().map(|left| left.saturating_sub(PROGRESS_INTERVAL));
-                patience.map_or(DEFAULT_CONDITION_TIMEOUT, |patience| {
-                    patience.min(DEFAULT_CONDITION_TIMEOUT)
+                let timeout = cx.remaining().map(|left| left.saturating_sub(PROGRESS_INTERVAL));
+                timeout.map_or(DEFAULT_CONDITION_TIMEOUT, |timeout| {
+                    timeout.min(DEFAULT_CONDITION_TIMEOUT)
                 })
             }
             (None, None) => {

@@ -21,14 +21,14 @@ async fn call(cx: &ToolContext, arguments: Value) -> Result<Value, ToolError> {
     Ok(serde_json::from_str(output.content()).unwrap())
 }
 
-fn context(folder: &TempDir) -> ToolContext {
-    ToolContext::bare(folder.path())
+fn context(dir: &TempDir) -> ToolContext {
+    ToolContext::bare(dir.path())
 }
 
 #[tokio::test]
 async fn a_wait_ends_by_itself() {
-    let folder = TempDir::new().unwrap();
-    let answer = call(&context(&folder), json!({"seconds": 0.02})).await.unwrap();
+    let dir = TempDir::new().unwrap();
+    let answer = call(&context(&dir), json!({"seconds": 0.02})).await.unwrap();
     assert_eq!(answer["woke"], "elapsed");
     assert!(answer["slept_seconds"].as_f64().unwrap() >= 0.02);
     assert!(answer.get("reason").is_none());
@@ -36,30 +36,30 @@ async fn a_wait_ends_by_itself() {
 
 #[tokio::test]
 async fn a_time_that_has_passed_wakes_at_once() {
-    let folder = TempDir::new().unwrap();
-    let answer = call(&context(&folder), json!({"until": "2001-01-01T00:00:00Z"})).await.unwrap();
+    let dir = TempDir::new().unwrap();
+    let answer = call(&context(&dir), json!({"until": "2001-01-01T00:00:00Z"})).await.unwrap();
     assert_eq!(answer["woke"], "elapsed");
 }
 
 #[tokio::test]
 async fn a_time_to_come_is_waited_for() {
-    let folder = TempDir::new().unwrap();
+    let dir = TempDir::new().unwrap();
     let at = Timestamp::now() + Duration::from_millis(40);
-    let answer = call(&context(&folder), json!({"until": at.to_string()})).await.unwrap();
+    let answer = call(&context(&dir), json!({"until": at.to_string()})).await.unwrap();
     assert_eq!(answer["woke"], "elapsed");
     assert!(Timestamp::now() >= at);
 }
 
 #[tokio::test]
 async fn a_cancelled_wait_ends_now() {
-    let folder = TempDir::new().unwrap();
+    let dir = TempDir::new().unwrap();
     for arguments in [
         json!({"seconds": 3600}),
         json!({"until_file": "never"}),
         json!({"until_port": "1"}),
         json!({"until_process": "1"}),
     ] {
-        let cx = context(&folder);
+        let cx = context(&dir);
         let cancel = cx.cancel.clone();
         let wait = tokio::spawn(async move { call(&cx, arguments).await });
         tokio::time::sleep(Duration::from_millis(10)).await;
@@ -81,9 +81,9 @@ impl ProgressSink for Bell {
 }
 
 /// Starts a wait, and makes the change once it has begun.
-async fn waited(folder: &TempDir, arguments: Value, change: impl FnOnce()) -> Value {
+async fn waited(dir: &TempDir, arguments: Value, change: impl FnOnce()) -> Value {
     let (sender, begun) = tokio::sync::oneshot::channel();
-    let mut cx = context(folder);
+    let mut cx = context(dir);
     cx.progress = Some(Arc::new(Bell(Mutex::new(Some(sender)))));
     let wait = tokio::spawn(async move { call(&cx, arguments).await.unwrap() });
     begun.await.unwrap();
@@ -97,28 +97,28 @@ fn told(answer: &Value) -> (&str, &str) {
 
 #[tokio::test]
 async fn a_file_that_appears_changes_or_goes_wakes() {
-    let folder = TempDir::new().unwrap();
-    let flag = folder.path().join("flag");
+    let dir = TempDir::new().unwrap();
+    let flag = dir.path().join("flag");
     let watch = |state: &str| json!({"until_file": "flag", "file_state": state});
     let write = |text: &'static str| {
         let flag = flag.clone();
         move || fs::write(flag, text).unwrap()
     };
-    let appeared = waited(&folder, json!({"until_file": "flag"}), write("1")).await;
+    let appeared = waited(&dir, json!({"until_file": "flag"}), write("1")).await;
     assert_eq!(told(&appeared), ("file", "flag appeared"));
-    let changed = waited(&folder, watch("changed"), write("22")).await;
+    let changed = waited(&dir, watch("changed"), write("22")).await;
     assert_eq!(told(&changed), ("file", "flag changed"));
-    let gone = waited(&folder, watch("gone"), || fs::remove_file(&flag).unwrap()).await;
+    let gone = waited(&dir, watch("gone"), || fs::remove_file(&flag).unwrap()).await;
     assert_eq!(told(&gone), ("file", "flag was removed"));
-    let appeared = waited(&folder, watch("changed"), write("1")).await;
+    let appeared = waited(&dir, watch("changed"), write("1")).await;
     assert_eq!(told(&appeared), ("file", "flag appeared"));
 }
 
 #[tokio::test]
 async fn what_is_so_already_wakes_at_once() {
-    let folder = TempDir::new().unwrap();
-    fs::write(folder.path().join("flag"), "1").unwrap();
-    let cx = context(&folder);
+    let dir = TempDir::new().unwrap();
+    fs::write(dir.path().join("flag"), "1").unwrap();
+    let cx = context(&dir);
     let there = call(&cx, json!({"until_file": "flag"})).await.unwrap();
     assert_eq!(told(&there), ("file", "flag is there"));
     let gone = call(&cx, json!({"until_file": "none", "file_state": "gone"})).await.unwrap();
@@ -138,9 +138,9 @@ async fn what_is_so_already_wakes_at_once() {
 
 #[tokio::test]
 async fn what_stays_as_it_is_does_not_wake() {
-    let folder = TempDir::new().unwrap();
-    fs::write(folder.path().join("flag"), "1").unwrap();
-    let cx = context(&folder);
+    let dir = TempDir::new().unwrap();
+    fs::write(dir.path().join("flag"), "1").unwrap();
+    let cx = context(&dir);
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     for (arguments, reason) in [
         (json!({"until_file": "flag", "file_state": "changed"}), "flag is unchanged"),
@@ -161,31 +161,31 @@ async fn what_stays_as_it_is_does_not_wake() {
 
 #[tokio::test]
 async fn a_port_that_opens_wakes() {
-    let folder = TempDir::new().unwrap();
+    let dir = TempDir::new().unwrap();
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let mut listener = None;
     let arguments = json!({"until_port": address.to_string(), "until_file": "never"});
     let open = || listener = Some(TcpListener::bind(address).unwrap());
-    let answer = waited(&folder, arguments, open).await;
+    let answer = waited(&dir, arguments, open).await;
     assert_eq!(told(&answer), ("port", format!("{address} accepts connections").as_str()));
 }
 
 #[tokio::test]
 async fn a_process_that_ends_wakes_also_before_it_is_reaped() {
-    let folder = TempDir::new().unwrap();
+    let dir = TempDir::new().unwrap();
     let mut child = Command::new("sleep").arg("600").spawn().unwrap();
     let pid = child.id();
     let arguments = json!({"until_process": pid.to_string()});
-    let answer = waited(&folder, arguments, || child.kill().unwrap()).await;
+    let answer = waited(&dir, arguments, || child.kill().unwrap()).await;
     assert_eq!(told(&answer), ("process", format!("process {pid} has ended").as_str()));
     child.wait().unwrap();
 }
 
 #[tokio::test]
 async fn progress_says_how_far_it_is() {
-    let folder = TempDir::new().unwrap();
+    let dir = TempDir::new().unwrap();
     let (sender, begun) = tokio::sync::oneshot::channel();
-    let mut cx = context(&folder);
+    let mut cx = context(&dir);
     cx.progress = Some(Arc::new(Bell(Mutex::new(Some(sender)))));
     call(&cx, json!({"seconds": 0.02})).await.unwrap();
     let progress = begun.await.unwrap();
@@ -195,8 +195,8 @@ async fn progress_says_how_far_it_is() {
 
 #[tokio::test]
 async fn what_cannot_be_waited_for_is_refused() {
-    let folder = TempDir::new().unwrap();
-    let cx = context(&folder);
+    let dir = TempDir::new().unwrap();
+    let cx = context(&dir);
     let kind = async |arguments: Value| call(&cx, arguments).await.unwrap_err().kind();
     for arguments in [
         json!({}),
@@ -227,8 +227,8 @@ async fn what_cannot_be_waited_for_is_refused() {
 
 #[tokio::test]
 async fn a_wait_beyond_the_deadline_is_refused_at_once() {
-    let folder = TempDir::new().unwrap();
-    let mut cx = context(&folder);
+    let dir = TempDir::new().unwrap();
+    let mut cx = context(&dir);
     cx.deadline = Some(Instant::now() + Duration::from_secs(10));
     let error = call(&cx, json!({"seconds": 600})).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Limit);
@@ -279,15 +279,15 @@ fn the_schema_bounds_the_seconds() {
 
 #[tokio::test]
 async fn a_leftover_on_another_host_is_not_looked_up_in_the_local_process_table() {
-    let folder = TempDir::new().unwrap();
-    let jobs = folder.path().join("jobs");
-    let mut cx = context(&folder);
+    let dir = TempDir::new().unwrap();
+    let jobs = dir.path().join("jobs");
+    let mut cx = context(&dir);
     let left = JobRecord {
         id: "proc_remote".to_owned(),
         pid: 0,
         started: 0,
         command: "sleep 60".to_owned(),
-        cwd: folder.path().to_path_buf(),
+        cwd: dir.path().to_path_buf(),
         session: cx.session.id().to_owned(),
         owner_pid: u32::MAX,
         owner_started: 0,

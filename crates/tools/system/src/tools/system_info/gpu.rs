@@ -101,8 +101,8 @@ fn parse_row(line: &str) -> Option<GpuReport> {
 /// Returns the non-NVIDIA cards. Values that a driver does not report are
 /// omitted.
 fn driver_gpus(root: &Path) -> Vec<GpuReport> {
-    let folder = root.join("sys/class/drm");
-    let mut cards: Vec<String> = fs::read_dir(&folder)
+    let dir = root.join("sys/class/drm");
+    let mut cards: Vec<String> = fs::read_dir(&dir)
         .into_iter()
         .flatten()
         .flatten()
@@ -112,7 +112,7 @@ fn driver_gpus(root: &Path) -> Vec<GpuReport> {
         .collect();
     cards.sort();
     let card = |name: &String| {
-        let device = folder.join(name).join("device");
+        let device = dir.join(name).join("device");
         let text = |file: &str| {
             let text = fs::read_to_string(device.join(file)).ok()?;
             Some(text.trim().to_owned()).filter(|text| !text.is_empty())

@@ -11,11 +11,11 @@ use crate::desktop::tests::desktop;
 
 /// A stand-in for the program that says what a real one would.
 fn program(script: &str) -> TempDir {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join(NVIDIA_PROGRAM);
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join(NVIDIA_PROGRAM);
     fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    folder
+    dir
 }
 
 async fn found(root: &Path, programs: &TempDir) -> GpuSurvey {

@@ -54,9 +54,9 @@ impl CgroupLimits {
                 let (names, path) = line.split_once(':')?.1.split_once(':')?;
                 names.split(',').any(|name| name == controller).then_some((names, path))
             })?;
-            let folder = [controller, names].map(|name| mounted.join(name));
-            let folder = folder.into_iter().find(|folder| folder.is_dir())?;
-            Some(CgroupPath::locate(&folder, path))
+            let dir = [controller, names].map(|name| mounted.join(name));
+            let dir = dir.into_iter().find(|dir| dir.is_dir())?;
+            Some(CgroupPath::locate(&dir, path))
         };
         Self::from_v1(group)
     }
@@ -72,8 +72,8 @@ impl CgroupLimits {
             memory: group.tightest_bound("memory.max", "memory.current"),
             swap: group.tightest_bound("memory.swap.max", "memory.swap.current"),
             pids: group.tightest_bound("pids.max", "pids.current"),
-            cpus: group.minimum(|folder| {
-                let text = read_trimmed(&folder.join("cpu.max"))?;
+            cpus: group.minimum(|dir| {
+                let text = read_trimmed(&dir.join("cpu.max"))?;
                 let (quota, period) = text.split_once(' ')?;
                 cpu_share(quota, period)
             }),
@@ -94,9 +94,9 @@ impl CgroupLimits {
             swap: None,
             pids: pids.and_then(|group| group.tightest_bound("pids.max", "pids.current")),
             cpus: cpu.and_then(|group| {
-                group.minimum(|folder| {
-                    let quota = read_trimmed(&folder.join("cpu.cfs_quota_us"))?;
-                    cpu_share(&quota, &read_trimmed(&folder.join("cpu.cfs_period_us"))?)
+                group.minimum(|dir| {
+                    let quota = read_trimmed(&dir.join("cpu.cfs_quota_us"))?;
+                    cpu_share(&quota, &read_trimmed(&dir.join("cpu.cfs_period_us"))?)
                 })
             }),
             cpuset: cpuset.and_then(|group| group.first_text("cpuset.cpus")),
@@ -116,29 +116,29 @@ impl CgroupPath {
         let inner: PathBuf = parts.iter().collect();
         let is_foreign = parts.contains(&"..") || !mounted.join(&inner).is_dir();
         let depth = if is_foreign { 0 } else { parts.len().min(MAX_CGROUP_DEPTH) };
-        let folders = (0..=depth)
+        let dirs = (0..=depth)
             .rev()
             .map(|depth| mounted.join(parts.iter().take(depth).collect::<PathBuf>()));
-        Self(folders.collect())
+        Self(dirs.collect())
     }
 
     fn tightest_bound(&self, limit: &str, used: &str) -> Option<LimitUsage> {
-        let bounds = self.0.iter().filter_map(|folder| {
-            let limit: u64 = read_trimmed(&folder.join(limit))?.parse().ok()?;
-            let used = read_trimmed(&folder.join(used))?.parse().unwrap_or_default();
+        let bounds = self.0.iter().filter_map(|dir| {
+            let limit: u64 = read_trimmed(&dir.join(limit))?.parse().ok()?;
+            let used = read_trimmed(&dir.join(used))?.parse().unwrap_or_default();
             (limit < UNLIMITED_THRESHOLD).then_some(LimitUsage { limit, used })
         });
         bounds.min_by_key(|bound| bound.limit)
     }
 
     fn minimum(&self, read: impl Fn(&Path) -> Option<f64>) -> Option<f64> {
-        self.0.iter().filter_map(|folder| read(folder)).min_by(f64::total_cmp)
+        self.0.iter().filter_map(|dir| read(dir)).min_by(f64::total_cmp)
     }
 
     fn first_text(&self, name: &str) -> Option<String> {
         self.0
             .iter()
-            .find_map(|folder| read_trimmed(&folder.join(name)))
+            .find_map(|dir| read_trimmed(&dir.join(name)))
             .filter(|text| !text.is_empty())
     }
 }

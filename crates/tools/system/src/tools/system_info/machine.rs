@@ -192,9 +192,9 @@ fn chip_sensors(chip: &Path) -> Vec<TemperatureSensor> {
     sorted_entries(chip).into_iter().filter_map(sensor).collect()
 }
 
-fn thermal_zone(folder: &Path) -> Option<TemperatureSensor> {
-    let celsius = read_celsius(folder.join("temp"))?;
-    Some(TemperatureSensor { name: read_trimmed(folder.join("type"))?, celsius, critical: None })
+fn thermal_zone(dir: &Path) -> Option<TemperatureSensor> {
+    let celsius = read_celsius(dir.join("temp"))?;
+    Some(TemperatureSensor { name: read_trimmed(dir.join("type"))?, celsius, critical: None })
 }
 
 /// Reads a temperature in millidegrees. An implausible value means that the

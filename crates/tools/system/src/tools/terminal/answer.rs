@@ -81,7 +81,7 @@ pub(crate) struct Output {
 impl Output {
     /// Describes the current state of a job, with up to `shown` bytes of each
     /// output stream.
-    pub(super) fn from_job(job: &Job, separate: bool, folder: &Path, shown: usize) -> Self {
+    pub(super) fn from_job(job: &Job, separate: bool, dir: &Path, shown: usize) -> Self {
         let mut log = job.log();
         let summary = log.summary(shown);
         let apart = |source| separate.then(|| log.stream_summary(source, shown).text);
@@ -94,7 +94,7 @@ impl Output {
             stderr,
             output: summary.text,
             output_file,
-            cwd: folder.display().to_string(),
+            cwd: dir.display().to_string(),
             sandbox: job.containment_summary(),
             ..Self::default()
         };
@@ -131,7 +131,7 @@ impl Output {
         let written = [Some(&output.output), output.stderr.as_ref(), output.screen.as_ref()];
         let written: Vec<&str> = written.into_iter().flatten().map(String::as_str).collect();
         output.ports = job.ports();
-        output.blocked = job.stops(&written.join("\n"), folder);
+        output.blocked = job.stops(&written.join("\n"), dir);
         output
     }
 
@@ -169,11 +169,11 @@ impl Output {
     }
 
     /// Whether a remote shell could not change to the directory.
-    pub(super) fn is_missing_directory(&self, folder: &Path, job: &Job) -> bool {
+    pub(super) fn is_missing_directory(&self, dir: &Path, job: &Job) -> bool {
         self.exit_code == Some(126)
             && job.report().is_none()
             && self.output.contains("cd")
-            && self.output.contains(&*folder.to_string_lossy())
+            && self.output.contains(&*dir.to_string_lossy())
     }
 
     /// Appends a sentence to the note.
@@ -219,10 +219,10 @@ fn is_reported_by_bash(signal: i32, output: &str) -> bool {
         _ => return false,
     };
     let last = output.trim_end().lines().next_back().unwrap_or_default();
-    let told = last.split_once(": line ").and_then(|(_, told)| told.split_once(": "));
-    let told = told.map_or("", |(_, told)| told.trim_start());
-    let after = told.trim_start_matches(|letter: char| letter.is_ascii_digit());
-    after.len() < told.len() && after.trim_start().starts_with(words)
+    let shown = last.split_once(": line ").and_then(|(_, shown)| shown.split_once(": "));
+    let shown = shown.map_or("", |(_, shown)| shown.trim_start());
+    let after = shown.trim_start_matches(|letter: char| letter.is_ascii_digit());
+    after.len() < shown.len() && after.trim_start().starts_with(words)
 }
 
 #[cfg(test)]

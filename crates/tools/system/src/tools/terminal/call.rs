@@ -160,17 +160,17 @@ impl TerminalCall<'_> {
     async fn wait(&self, limits: &CommandLimits) -> WaitOutcome {
         let until = limits.background_at.unwrap_or(limits.end);
         let brief = until.min(Instant::now() + CRASH_RECORD_DELAY);
-        let patience = |until| WaitLimits {
+        let timeout = |until| WaitLimits {
             deadline: Some(until),
             idle_timeout: limits.silence,
             cancel: &self.cx.cancel,
         };
-        let pause = self.job.wait(&patience(brief)).await;
+        let pause = self.job.wait(&timeout(brief)).await;
         if pause != WaitOutcome::Deadline || brief == until {
             return pause;
         }
         let _vouched = self.jobs.guard_record(&self.job, self.cx.session.id(), &self.directory);
-        self.job.wait(&patience(until)).await
+        self.job.wait(&timeout(until)).await
     }
 
     /// Leaves the command running in the background.
@@ -209,8 +209,8 @@ impl TerminalCall<'_> {
         self.attach_monitor(&listed, &mut heard);
         // Report a command that fails to start at once.
         let until = Some(Instant::now() + EARLY_EXIT_WINDOW);
-        let patience = WaitLimits { deadline: until, idle_timeout: None, cancel: &self.cx.cancel };
-        self.job.wait(&patience).await;
+        let timeout = WaitLimits { deadline: until, idle_timeout: None, cancel: &self.cx.cancel };
+        self.job.wait(&timeout).await;
         let has_ended = self.job.ended().is_some();
         let above = match self.args.workdir {
             None if has_ended => shell::leave_removed_cwd(self.jobs, self.cx)?,
@@ -321,14 +321,14 @@ impl TerminalCall<'_> {
 
     /// Describes the job with as much output as a result can hold. Texts count
     /// at their JSON-encoded size, and each stream has its share.
-    fn sized_output(&self, folder: &Path) -> Output {
+    fn sized_output(&self, dir: &Path) -> Output {
         let bounds = self.cx.ports.get::<OutputLimits>().map(|it| *it).unwrap_or_default();
         let number = |most: u64| usize::try_from(most).unwrap_or(usize::MAX);
         let room =
             number(bounds.answer_chars).saturating_sub(MAX_METADATA_CHARS).max(MAX_METADATA_CHARS);
         let mut shown = number(bounds.command_bytes);
         loop {
-            let mut output = Output::from_job(&self.job, self.args.separate, folder, shown);
+            let mut output = Output::from_job(&self.job, self.args.separate, dir, shown);
             let texts = output.output_texts().map(|text| Value::from(text.as_str()).to_string());
             let size: usize = texts.map(|text| text.chars().count()).sum();
             if size <= room || shown <= MIN_OUTPUT_BYTES {
@@ -341,8 +341,8 @@ impl TerminalCall<'_> {
         }
     }
 
-    fn describe(&self, folder: &Path) -> Output {
-        let mut output = self.sized_output(folder);
+    fn describe(&self, dir: &Path) -> Output {
+        let mut output = self.sized_output(dir);
         if output.output_file.is_some() && !self.jobs.backend().is_local() {
             output.add_note(
                 "output_file is on the machine that runs hermes: file tools can read it, \

@@ -16,10 +16,10 @@ pub(super) struct DiskWarning(Mutex<Option<Instant>>);
 impl DiskWarning {
     /// Returns a warning if a disk that holds one of these directories is
     /// nearly full.
-    pub(super) fn warning_for(&self, folders: &[&Path]) -> Option<String> {
-        self.warning_for_rooms(folders.iter().filter_map(|folder| {
-            let there = folder.ancestors().find(|folder| folder.exists())?;
-            Some((*folder, DiskSpace::for_path(there).ok()?))
+    pub(super) fn warning_for(&self, dirs: &[&Path]) -> Option<String> {
+        self.warning_for_rooms(dirs.iter().filter_map(|dir| {
+            let there = dir.ancestors().find(|dir| dir.exists())?;
+            Some((*dir, DiskSpace::for_path(there).ok()?))
         }))
     }
 
@@ -31,11 +31,11 @@ impl DiskWarning {
         if last.is_some_and(|last| last.elapsed() < WARNING_INTERVAL) {
             return None;
         }
-        let (folder, room) = rooms.find(|(_, room)| room.is_nearly_full())?;
+        let (dir, room) = rooms.find(|(_, room)| room.is_nearly_full())?;
         *last = Some(Instant::now());
         Some(format!(
             "The disk of {} is {} % full, {} MB are left.",
-            folder.display(),
+            dir.display(),
             room.used_percent(),
             room.free >> 20
         ))

@@ -126,8 +126,8 @@ impl Tool for Terminal {
     fn effects(&self, args: &Args, at: &WorkingDir) -> Vec<Effect> {
         let mut effects =
             vec![Effect { scope: Scope::TERMINAL_EXECUTE, resource: resource(args, at) }];
-        if let Some(folder) = &args.workdir {
-            effects.push(Effect::path(Scope::FILE_READ, at.resolve(folder)));
+        if let Some(dir) = &args.workdir {
+            effects.push(Effect::path(Scope::FILE_READ, at.resolve(dir)));
         }
         effects
     }
@@ -157,7 +157,7 @@ impl Terminal {
         let jobs = JobRegistry::from_context(cx);
         let _ = self.jobs.set(Arc::clone(&jobs));
         let directory = match &args.workdir {
-            Some(folder) => existing_workdir(cx.working_dir.resolve(folder), &jobs)?,
+            Some(dir) => existing_workdir(cx.working_dir.resolve(dir), &jobs)?,
             None => {
                 shell::require_cwd(&jobs, cx)?;
                 cx.working_dir.cwd().to_path_buf()
@@ -190,7 +190,7 @@ impl Terminal {
             // A command that does not read its input has not failed.
             tokio::spawn(async move { job.write(text.as_bytes()).await });
         }
-        let folder = directory.clone();
+        let dir = directory.clone();
         let is_background = args.background || args.detach;
         let session = fresh.unwrap_or_else(|| cx.working_dir.cwd().to_path_buf());
         let call = TerminalCall {
@@ -205,7 +205,7 @@ impl Terminal {
         };
         let mut output =
             if is_background { call.background().await? } else { call.foreground(after).await? };
-        if let Some(warning) = self.disk_warning.warning_for(&[&folder, jobs.directory()]) {
+        if let Some(warning) = self.disk_warning.warning_for(&[&dir, jobs.directory()]) {
             output.add_note(warning);
         }
         Ok(output)
@@ -254,20 +254,20 @@ fn reset_shell(args: &Args, cx: &ToolContext) -> Result<PathBuf, ToolError> {
 
 /// Returns the working directory if it exists. On a remote backend the shell
 /// finds out.
-fn existing_workdir(folder: PathBuf, jobs: &JobRegistry) -> Result<PathBuf, ToolError> {
-    let missing = |why: &str| workdir_not_found(&folder, why);
-    match std::fs::metadata(&folder) {
-        _ if !jobs.backend().is_local() => Ok(folder),
+fn existing_workdir(dir: PathBuf, jobs: &JobRegistry) -> Result<PathBuf, ToolError> {
+    let missing = |why: &str| workdir_not_found(&dir, why);
+    match std::fs::metadata(&dir) {
+        _ if !jobs.backend().is_local() => Ok(dir),
         Ok(found) if !found.is_dir() => Err(missing("not a directory")),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             Err(missing("no such directory"))
         }
-        _ => Ok(folder),
+        _ => Ok(dir),
     }
 }
 
-fn workdir_not_found(folder: &Path, why: &str) -> ToolError {
-    ToolError::not_found(format!("workdir {}: {why}; nothing was run", folder.display()))
+fn workdir_not_found(dir: &Path, why: &str) -> ToolError {
+    ToolError::not_found(format!("workdir {}: {why}; nothing was run", dir.display()))
         .with_hint("Give an existing directory.")
 }
 
@@ -278,19 +278,19 @@ fn resource(args: &Args, at: &WorkingDir) -> Resource {
     }
     Resource::Script(Box::new(ShellScript {
         text: args.command.clone(),
-        cwd: args.workdir.as_deref().map(|folder| at.resolve(folder)),
+        cwd: args.workdir.as_deref().map(|dir| at.resolve(dir)),
         stdin: args.stdin.clone(),
         fresh_shell: false,
     }))
 }
 
 fn empty_command_answer(fresh: Option<&Path>) -> Result<Output, ToolError> {
-    let Some(folder) = fresh else {
+    let Some(dir) = fresh else {
         return Err(ToolError::invalid("'command' is empty"));
     };
     let mut output = Output::default();
     output.exit_code = Some(0);
-    output.cwd = folder.display().to_string();
+    output.cwd = dir.display().to_string();
     output.add_note("The shell was reset: directory, variables, functions, aliases.");
     Ok(output)
 }
