@@ -64,7 +64,7 @@ fn a_lone_word_is_told_where_it_may_belong() {
     let schema = json!({ "properties": { "path": {} }, "required": ["path"] });
     let parameters = ToolParameters { schema: &schema, aliases: Vec::new() };
     let error = read_arguments(&["notes.txt".to_owned()], &parameters).expect_err("refused");
-    assert_eq!(error.hint.as_deref(), Some("Write path=notes.txt, or one JSON object in quotes."));
+    assert_eq!(error.hint.as_deref(), Some("Pass path=notes.txt, or one quoted JSON object."));
 }
 
 #[test]

@@ -193,9 +193,9 @@ pub(crate) fn describe(value: &Value) -> String {
         Value::Number(number) => format!("the number {number}"),
         Value::String(text) if text.chars().count() > 40 => {
             let start: String = text.chars().take(37).collect();
-            format!("the text {start:?}…")
+            format!("the string {start:?}…")
         }
-        Value::String(text) => format!("the text {text:?}"),
+        Value::String(text) => format!("the string {text:?}"),
         Value::Array(_) => "a list".to_owned(),
         Value::Object(_) => "a mapping".to_owned(),
     }

@@ -93,7 +93,7 @@ fn a_key_given_twice_names_both_places() {
     config.yaml:3:1: the key `toolsets` is given twice
      3 | "toolsets": [b]
        | ^^^^^^^^^^
-    first given at config.yaml:1:1
+    first defined at config.yaml:1:1
     hint: keep one of the two
     "#);
     assert_eq!(at(&complaint("a: {b: 1, c: 2, b: 3}\n")), (1, 17));

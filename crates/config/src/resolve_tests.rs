@@ -70,7 +70,7 @@ fn every_key_changes_the_settings() {
             SettingKind::Count { .. } => json!(9),
             SettingKind::Percent | SettingKind::Number => json!(33.5),
             SettingKind::Switch => json!("off"),
-            // Two names of one setting.
+            // Two names for the same setting.
             SettingKind::Choice(words) if key.name == "terminal.env_type" => json!(words[2]),
             SettingKind::Choice(words) => json!(words[1]),
             SettingKind::Text | SettingKind::Model => json!("strict"),
@@ -130,7 +130,7 @@ fn a_wrong_value_is_located_and_explained() {
     let text = "toolsets: hermes-cli\ntool_output:\n  max_lines: \"10\"\n  max_bytes: 0\nagent: 5\ntools: {tool_search: {threshold_pct: 101}}\n";
     let all: Vec<String> = faults(text).iter().map(ToString::to_string).collect();
     insta::assert_snapshot!(all.join("\n\n"), @r#"
-    config.yaml:1:1: `toolsets` must be a list of texts, not the text "hermes-cli"
+    config.yaml:1:1: `toolsets` must be a list of strings, not the string "hermes-cli"
      1 | toolsets: hermes-cli
        | ^^^^^^^^^^^^^^^^^^^^
     hint: write `toolsets: [hermes-cli]`
@@ -145,7 +145,7 @@ fn a_wrong_value_is_located_and_explained() {
        |   ^^^^^^^^^^^^
     hint: remove the key to get the default, 50000
 
-    config.yaml:3:3: `tool_output.max_lines` must be a whole number of at least 1, not the text "10"
+    config.yaml:3:3: `tool_output.max_lines` must be a whole number of at least 1, not the string "10"
      3 |   max_lines: "10"
        |   ^^^^^^^^^^^^^^^
     hint: write it without quotes: `max_lines: 10`
@@ -191,7 +191,7 @@ fn memory_messages_and_schedules_are_known() {
     let hints: Vec<_> = config(text).warnings.iter().map(|w| w.0.hint.clone().unwrap()).collect();
     let hint = |name: &str| format!("did you mean `{name}`?");
     assert_eq!(hints, [hint("memory_char_limit"), hint("targets"), hint("max_parallel_jobs")]);
-    // What stands below the user's own names is not for this table.
+    // Keys below user-chosen names are not in this table.
     let targets = "messaging: {targets: {phone: {kind: ntfy, topik: x}}}\n";
     let config = config(targets);
     assert_eq!(

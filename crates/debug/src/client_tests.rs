@@ -6,7 +6,7 @@ use crate::breakpoints::BreakpointTable;
 
 const LONG: Duration = Duration::from_secs(20);
 
-/// The other side of a line.
+/// The other end of a connection.
 struct Other {
     from: UnixStream,
     to: UnixStream,
@@ -27,7 +27,7 @@ impl Other {
     }
 
     fn say(&mut self, message: &Value) {
-        self.to.write_all(&encode(message)).expect("somebody listens");
+        self.to.write_all(&encode(message)).expect("a reader");
     }
 }
 
@@ -96,7 +96,11 @@ async fn silence_and_hanging_up_are_told_apart() {
 #[tokio::test(flavor = "multi_thread")]
 async fn one_that_does_not_speak_the_protocol_is_left() {
     let (_client, shared, mut other) = pair();
-    other.to.write_all(&[b'x'; 10_000]).expect("somebody listens");
+    other.to.write_all(&[b'x'; 10_000]).expect("a reader");
     shared.wait_until(|state| state.is_disconnected.then_some(())).await;
-    assert!(shared.lock().adapter_stderr().contains("does not speak"), "{:?}", shared.lock());
+    assert!(
+        shared.lock().adapter_stderr().contains("not a Debug Adapter Protocol message"),
+        "{:?}",
+        shared.lock()
+    );
 }

@@ -6,7 +6,7 @@ use super::*;
 fn panics_are_errors() {
     let result: Result<(), _> =
         run_with_timeout(Duration::from_secs(60), |_| panic!("odd {}", "font"));
-    assert_eq!(result, Err(DocumentError::Damaged("a reader gave up on it (odd font)".to_owned())));
+    assert_eq!(result, Err(DocumentError::Damaged("its parser crashed (odd font)".to_owned())));
 }
 
 #[test]

@@ -132,7 +132,7 @@ fn the_same_seed_draws_the_same_and_another_may_not() {
 fn frequencies_match_the_chances() {
     for name in ["science", "mixed_tasks", "terminal_tasks_light", "browser_tasks"] {
         let distribution = find(name).unwrap();
-        // What is forced when nothing comes up adds to the likeliest only.
+        // The fallback for an empty sample adds only to the likeliest toolset.
         let none: f64 =
             distribution.shares.iter().map(|s| 1.0 - f64::from(s.percent) / 100.0).product();
         let mut forced = none;
@@ -192,7 +192,7 @@ fn what_is_not_valid_is_passed_over_without_shifting_the_rest() {
 #[test]
 fn an_unknown_distribution_is_an_error_that_suggests() {
     let error = sample("reserch", 1, any).unwrap_err();
-    assert_eq!(error.to_string(), "there is no distribution `reserch`; did you mean `research`?");
+    assert_eq!(error.to_string(), "unknown distribution `reserch`; did you mean `research`?");
 }
 
 #[test]

@@ -14,7 +14,7 @@ fn parse(spilled: &SpilledResult) -> Value {
 
 fn names(dir: &Path) -> Vec<String> {
     fs::read_dir(dir)
-        .expect("folder")
+        .expect("directory")
         .map(|entry| entry.expect("entry").file_name().to_string_lossy().into_owned())
         .collect()
 }
@@ -53,7 +53,7 @@ fn characters_count_not_bytes() {
 
 #[test]
 fn a_result_without_one_long_text_is_saved_as_json() {
-    let dir = tempfile::tempdir().expect("folder");
+    let dir = tempfile::tempdir().expect("directory");
     let spill = SpillStore::new(dir.path().join("new"));
     let list: Vec<Value> = (0..2_000).map(|i| json!({ "n": i })).collect();
     let content = json!({ "list": list }).to_string();
@@ -68,7 +68,7 @@ fn a_result_without_one_long_text_is_saved_as_json() {
 
 #[test]
 fn short_fields_stay_fields() {
-    let dir = tempfile::tempdir().expect("folder");
+    let dir = tempfile::tempdir().expect("directory");
     let list: Vec<Value> = (0..2_000).map(|i| json!({ "n": i })).collect();
     let content = json!({
         "exit_code": 3, "failures": list, "status": "failed", "counts": { "passed": 7 },
@@ -86,7 +86,7 @@ fn short_fields_stay_fields() {
 
 #[test]
 fn many_short_fields_do_not_break_the_limit() {
-    let dir = tempfile::tempdir().expect("folder");
+    let dir = tempfile::tempdir().expect("directory");
     let fields: Map<String, Value> =
         (0..5_000).map(|n| (format!("field{n}"), json!("some text"))).collect();
     let content = Value::Object(fields).to_string();
@@ -97,7 +97,7 @@ fn many_short_fields_do_not_break_the_limit() {
 
 #[test]
 fn one_long_text_is_saved_as_it_is() {
-    let dir = tempfile::tempdir().expect("folder");
+    let dir = tempfile::tempdir().expect("directory");
     let text = "line\n".repeat(10_000);
     let content = json!({ "a/b": [{ "text": text }], "code": 3 }).to_string();
     let spilled = SpillStore::new(dir.path()).spill("id", &content, LIMIT);
@@ -111,7 +111,7 @@ fn one_long_text_is_saved_as_it_is() {
 
 #[test]
 fn a_second_large_text_does_not_break_the_limit() {
-    let dir = tempfile::tempdir().expect("folder");
+    let dir = tempfile::tempdir().expect("directory");
     let whole = json!({ "stdout": "o".repeat(700_000), "stderr": "e".repeat(290_000) });
     let spilled = SpillStore::new(dir.path()).spill("id", &whole.to_string(), 100_000);
     assert!(!exceeds(&spilled.content, 100_000), "{}", spilled.content.len());
@@ -124,7 +124,7 @@ fn a_second_large_text_does_not_break_the_limit() {
 
 #[test]
 fn a_key_or_an_escape_does_not_break_the_limit() {
-    let dir = tempfile::tempdir().expect("folder");
+    let dir = tempfile::tempdir().expect("directory");
     let spill = SpillStore::new(dir.path());
     let key = json!({ "k".repeat(9_000): "t".repeat(90_000) }).to_string();
     let bells = json!({ "text": "\u{7}".repeat(90_000) }).to_string();
@@ -140,7 +140,7 @@ fn a_key_or_an_escape_does_not_break_the_limit() {
 
 #[test]
 fn what_cannot_be_parsed_is_saved_as_it_is() {
-    let dir = tempfile::tempdir().expect("folder");
+    let dir = tempfile::tempdir().expect("directory");
     let spill = SpillStore::new(dir.path());
     let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
     for content in [deep, "no JSON ".repeat(5_000)] {
@@ -163,7 +163,7 @@ fn indentation_does_not_multiply_a_result() {
 
 #[test]
 fn files_have_safe_and_different_names() {
-    let dir = tempfile::tempdir().expect("folder");
+    let dir = tempfile::tempdir().expect("directory");
     let spill = SpillStore::new(dir.path());
     let text = json!({ "t": "x".repeat(9_000) }).to_string();
     let mut seen = std::collections::HashSet::new();
@@ -179,7 +179,7 @@ fn files_have_safe_and_different_names() {
 
 #[test]
 fn only_we_can_read_what_is_saved() {
-    let dir = tempfile::tempdir().expect("folder");
+    let dir = tempfile::tempdir().expect("directory");
     let below = dir.path().join("a/b");
     let path = SpillStore::new(&below).save("id", "txt", "x").expect("saved");
     let mode = |path: &Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
@@ -188,14 +188,14 @@ fn only_we_can_read_what_is_saved() {
 
 #[test]
 fn a_folder_that_others_control_is_not_used() {
-    let outer = tempfile::tempdir().expect("folder");
+    let outer = tempfile::tempdir().expect("directory");
     let (real, link) = (outer.path().join("real"), outer.path().join("link"));
     fs::create_dir(&real).expect("made");
     symlink(&real, &link).expect("linked");
     let slash = PathBuf::from(format!("{}/", link.display()));
     for dir in [&link, &slash] {
         let error = SpillStore::new(dir).save("id", "txt", "x").expect_err("a link");
-        assert!(error.to_string().contains("a link or a file"), "{error}");
+        assert!(error.to_string().contains("a symlink or a file"), "{error}");
     }
     for mode in [0o770, 0o707, 0o777, 0o1777] {
         fs::set_permissions(&real, fs::Permissions::from_mode(mode)).expect("opened");
@@ -213,8 +213,8 @@ fn a_folder_that_others_control_is_not_used() {
 
 #[test]
 fn a_folder_of_another_user_is_not_used() {
-    let dir = tempfile::tempdir().expect("folder");
-    // Only the superuser can give a folder away; for others there is nothing
+    let dir = tempfile::tempdir().expect("directory");
+    // Only root can change the owner of a directory; for others there is nothing
     // to test, since they cannot write into one that is not theirs.
     if std::os::unix::fs::chown(dir.path(), Some(12_345), None).is_err() {
         return;
@@ -236,7 +236,7 @@ fn the_ends_are_cut_at_lines() {
 
 #[test]
 fn only_old_files_of_our_own_are_swept() {
-    let dir = tempfile::tempdir().expect("folder");
+    let dir = tempfile::tempdir().expect("directory");
     let named = |name: &str| dir.path().join(name);
     let (old, new) = (named("hermes-result-old"), named("hermes-result-new"));
     let (foreign, subfolder) = (named("thesis.txt"), named("hermes-result-folder"));
@@ -269,7 +269,7 @@ fn sweeps_are_an_hour_apart() {
 
 #[test]
 fn saving_sweeps() {
-    let dir = tempfile::tempdir().expect("folder");
+    let dir = tempfile::tempdir().expect("directory");
     let old = dir.path().join("hermes-result-old");
     fs::write(&old, "x").expect("written");
     let long_ago = SystemTime::now() - 2 * SPILL_LIFETIME;

@@ -8,7 +8,7 @@ use crate::backend::ShellKind;
 use crate::command_spec::{StdinSource, StdioMode};
 use crate::remote::{RemoteBackend, Transport, TransportIo, TransportProcess};
 
-/// A place that opens when it is told to, or never.
+/// A backend that opens on request, or never.
 #[derive(Debug, Default)]
 struct Slow {
     begun: AtomicUsize,
@@ -55,7 +55,7 @@ fn place(fails: bool) -> (Arc<Slow>, LazyBackend) {
     (Arc::clone(&slow), LazyBackend::new(Arc::new(slow)))
 }
 
-/// Begins to wait for the place, and goes away.
+/// Starts to wait for the backend, then is dropped.
 async fn glance(place: &LazyBackend) {
     tokio::select! {
         biased;
@@ -91,13 +91,13 @@ async fn a_call_that_did_not_know_the_place_is_to_be_made_again() {
     assert!(place.has_ready_callback());
     slow.open.notify_one();
     let error = place.open().await.unwrap_err();
-    assert!(error.hint().contains("again"), "{error}");
+    assert!(error.hint().contains("Repeat the call"), "{error}");
     assert_eq!(shown.try_recv().unwrap(), std::path::Path::new("/there"));
     slow.open.notify_one();
     place.open().await.unwrap();
 }
 
-/// A way whose carrier never answers.
+/// A transport that never responds.
 #[derive(Debug)]
 struct Deaf(u32);
 
@@ -129,7 +129,7 @@ impl Transport for Deaf {
     }
 }
 
-/// Processes whose command line has this word.
+/// Processes whose command line contains this word.
 #[cfg(target_os = "linux")]
 fn with(word: &str) -> usize {
     let all = std::fs::read_dir("/proc").unwrap().flatten();

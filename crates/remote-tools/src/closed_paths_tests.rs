@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 
-/// Closes what has `shut` in its name, and counts how often it is asked.
+/// Denies paths with `shut` in their name, and counts the queries.
 #[derive(Default)]
 struct Rules {
     asked: AtomicUsize,
@@ -36,7 +36,7 @@ fn a_tree_is_asked_about_once() {
     let rules = Arc::new(Rules::default());
     let closed = closed(&rules, "/home/there", (Path::new("/named"), &tree));
     for dir in 0..5 {
-        // Who walks meets the folder first.
+        // A walk reaches the directory first.
         assert!(!closed.denies(&Scope::FILE_READ, &tree.join(dir.to_string())));
         for file in 0..20 {
             assert!(!closed.denies(&Scope::FILE_READ, &tree.join(format!("{dir}/{file}"))));

@@ -45,10 +45,10 @@ fn links_may_stay_in_the_working_folder_and_nowhere_else() {
     assert_eq!(error.details()["leads_to"], *out.join("file").to_string_lossy());
     // What the rules would not allow by its own name.
     assert!(read(&work.join("hidden")).is_err());
-    // Something new, through a link to a folder.
+    // A new file, through a symlink to a directory.
     symlink(&out, work.join("folder")).unwrap();
     assert!(real(&work, Scope::FILE_WRITE, &work.join("folder/new")).is_err());
-    // A working folder that is itself behind a link.
+    // A working directory that is itself behind a symlink.
     let named = world.join("other");
     assert_eq!(real(&named, Scope::FILE_READ, &named.join("file")).unwrap(), work.join("file"));
     // The link itself is removed.

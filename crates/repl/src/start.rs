@@ -80,7 +80,7 @@ impl InterpreterLauncher<'_> {
         // The SQL driver reports problems with its database file this way.
         if let (Some(said), Some(file)) = (why.strip_prefix("hermes-database: "), &self.database) {
             let message = format!("Cannot open the database {}: {said}", file.display());
-            let is_absent = said.starts_with("there is no folder");
+            let is_absent = said.starts_with("there is no directory");
             let error =
                 if is_absent { ToolError::not_found(message) } else { ToolError::invalid(message) };
             return error.with_hint(

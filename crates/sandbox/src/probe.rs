@@ -2,7 +2,7 @@
 
 use std::ffi::CString;
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
@@ -16,6 +16,7 @@ use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
 
 use crate::raw::attempt::{ProbeAttempt, SharedMemory};
 use crate::raw::child;
+use crate::redacted_copy::redacted_text;
 use crate::{ProbeOutcome, ProbeResult, Sandbox, explain_spawn_error};
 
 /// Flag of an attempt's result. The child reports it as its spawn error, above
@@ -119,7 +120,13 @@ fn probe_files(sandbox: &Sandbox, confinement: &Confinement, scratch: &Path) -> 
             continue;
         }
         let text = format!("read hidden {}", path.display());
-        probes.push(try_path(text, ProbeOutcome::Blocked, ProbeAttempt::Read, path));
+        let mut tried = try_path(text, ProbeOutcome::Blocked, ProbeAttempt::Read, path);
+        let is_redacted = confinement.redacted.contains(path);
+        if tried.got == ProbeOutcome::Permitted && is_redacted && shows_redacted(sandbox, path) {
+            tried.got = ProbeOutcome::Blocked;
+            tried.detail = "shown without its credentials".to_owned();
+        }
+        probes.push(tried);
     }
     let kept = [&confinement.read_only, &confinement.frozen_nested, &confinement.masked_missing];
     for path in kept.into_iter().flatten() {
@@ -148,10 +155,20 @@ fn probe_files(sandbox: &Sandbox, confinement: &Confinement, scratch: &Path) -> 
     probes
 }
 
+/// Whether a child sees exactly the redacted text of a file.
+fn shows_redacted(sandbox: &Sandbox, path: &Path) -> bool {
+    let (Ok(text), Ok(name)) = (redacted_text(path), CString::new(path.as_os_str().as_bytes()))
+    else {
+        return false;
+    };
+    matches!(attempt_errno(sandbox, ProbeAttempt::Compare(name, text.into_bytes())), Ok(0))
+}
+
 /// Directory of POSIX shared memory.
 const SHARED_MEMORY_DIR: &str = "/dev/shm";
 
-/// write to protected {}
+/// Resources of a program outside of the sandbox, which children must not
+/// reach.
 struct OutsideProgram {
     directory: PathBuf,
     socket: PathBuf,
@@ -317,12 +334,7 @@ fn run_attempt(
     wanted: ProbeOutcome,
     attempt: ProbeAttempt,
 ) -> ProbeResult {
-    let result = if sandbox.is_bubblewrap() {
-        run_with_shell(sandbox, &attempt)
-    } else {
-        run_in_child(sandbox, attempt)
-    };
-    match result {
+    match attempt_errno(sandbox, attempt) {
         Ok(0) => {
             ProbeResult { what, wanted, got: ProbeOutcome::Permitted, detail: "done".to_owned() }
         }
@@ -331,6 +343,15 @@ fn run_attempt(
             ProbeResult { what, wanted, got: ProbeOutcome::Blocked, detail }
         }
         Err(error) => untried(what, wanted, &error),
+    }
+}
+
+/// Makes the attempt in the sandbox and returns zero or its errno.
+fn attempt_errno(sandbox: &Sandbox, attempt: ProbeAttempt) -> io::Result<i32> {
+    if sandbox.is_bubblewrap() {
+        run_with_shell(sandbox, &attempt)
+    } else {
+        run_in_child(sandbox, attempt)
     }
 }
 
@@ -360,6 +381,7 @@ fn run_with_shell(sandbox: &Sandbox, attempt: &ProbeAttempt) -> io::Result<i32> 
         ProbeAttempt::Read(path) => {
             ("if [ -d \"$0\" ]; then ls -A \"$0\" | grep -q .; else : < \"$0\"; fi", path)
         }
+        ProbeAttempt::Compare(path, _) => ("[ \"$(cat)\" = \"$(cat \"$0\")\" ]", path),
         ProbeAttempt::Write(path) => (": >> \"$0\"", path),
         ProbeAttempt::Create(path) => ("set -C; : > \"$0\"", path),
         ProbeAttempt::Chmod(path) => ("chmod 640 \"$0\"", path),
@@ -368,7 +390,12 @@ fn run_with_shell(sandbox: &Sandbox, attempt: &ProbeAttempt) -> io::Result<i32> 
     let mut command = Command::new("/bin/sh");
     command.current_dir("/");
     command.arg("-c").arg(script).arg(std::ffi::OsStr::from_bytes(path.as_bytes()));
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let status = sandbox.spawn(&mut command)?.wait()?;
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = sandbox.spawn(&mut command)?;
+    if let (Some(mut input), ProbeAttempt::Compare(_, wanted)) = (child.stdin.take(), attempt) {
+        // A child that reads nothing reports the difference by its status.
+        input.write_all(wanted).ok();
+    }
+    let status = child.wait()?;
     Ok(if status.success() { 0 } else { libc::EACCES })
 }

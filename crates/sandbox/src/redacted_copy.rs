@@ -24,17 +24,22 @@ const CREDENTIAL_ELEMENTS: &[&str] =
 /// How many names of temporary files to try.
 const MAX_NAME_ATTEMPTS: usize = 100;
 
-/// Writes a copy of a file without its credentials, and returns the path of the
-/// copy. Fails if the file is too large.
-pub(crate) fn redacted_copy(file: &Path) -> io::Result<PathBuf> {
+/// Returns the text of a file without its credentials. Fails if the file is too
+/// large.
+pub(crate) fn redacted_text(file: &Path) -> io::Result<String> {
     let mut text = String::new();
     fs::File::open(file)?.take(MAX_FILE_BYTES + 1).read_to_string(&mut text)?;
     if text.len() as u64 > MAX_FILE_BYTES {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
     let is_xml = file.extension().is_some_and(|extension| extension == "xml");
-    let clean =
-        if is_xml { strip_credential_elements(&text) } else { strip_credential_lines(&text) };
+    Ok(if is_xml { strip_credential_elements(&text) } else { strip_credential_lines(&text) })
+}
+
+/// Writes a copy of a file without its credentials, and returns the path of the
+/// copy. Fails if the file is too large.
+pub(crate) fn redacted_copy(file: &Path) -> io::Result<PathBuf> {
+    let clean = redacted_text(file)?;
     let dir = private_dir()?.join("redacted");
     fs::create_dir_all(&dir)?;
     let name = file.iter().map(|part| part.to_string_lossy()).collect::<Vec<_>>().join("_");

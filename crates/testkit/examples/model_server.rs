@@ -4,9 +4,9 @@
 //! model_server SCRIPT.json [--port PORT] [--log FILE]
 //! ```
 //!
-//! It prints its base address and plays the script until it is ended. A script
-//! that is only a list is the list of its scenes. With `--log`, every request is
-//! written to the file, one a line.
+//! It prints its base URL and serves the script until it is killed. A script
+//! that is a list is the list of its scenes. With `--log`, every request is
+//! written to the file, one per line.
 
 use std::error::Error;
 use std::io::Write as _;

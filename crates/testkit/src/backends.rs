@@ -1,4 +1,4 @@
-//! Places that are reached like other hosts, and are this machine.
+//! Backends that act like remote hosts but run on this machine.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -11,12 +11,12 @@ use hermes_exec::{
     Transport, TransportIo, TransportProcess,
 };
 
-/// The way to a shell of this machine.
+/// A transport to a shell of this machine.
 #[derive(Debug, Clone, Default)]
 pub struct LoopbackTransport {
-    /// The home there; else the one here.
+    /// The remote home; by default, the local one.
     pub home: Option<OsString>,
-    /// What its login shell prints before all else.
+    /// Text that the login shell prints first.
     pub banner: &'static str,
 }
 
@@ -60,8 +60,8 @@ impl Transport for LoopbackTransport {
     }
 }
 
-/// This machine, as if it were another: its files are reached by programs
-/// alone, and little of the environment is there.
+/// This machine as a remote host: its files are accessible only through
+/// programs, and most environment variables are unset.
 #[derive(Debug, Default)]
 pub struct FakeRemoteBackend(LocalBackend);
 
@@ -95,8 +95,8 @@ impl ExecBackend for FakeRemoteBackend {
     }
 }
 
-/// This machine, but for `/behind`, which is a folder that has another name
-/// here, and for all other files, which are not there.
+/// This machine, but only with the files below `/behind`, a directory that has
+/// another path locally.
 #[derive(Debug)]
 pub struct PathMappedBackend {
     local: LocalBackend,
@@ -104,7 +104,7 @@ pub struct PathMappedBackend {
 }
 
 impl PathMappedBackend {
-    /// With this folder as `/behind`.
+    /// Uses this directory as `/behind`.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self { local: LocalBackend::default(), dir: dir.into() }
     }

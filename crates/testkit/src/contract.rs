@@ -1,4 +1,4 @@
-//! What every tool must keep, as functions that any tool can be put through.
+//! The contract of tools, as functions that check any tool.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use hermes_core::{DynTool, ErrorKind, Grants, ToolCall, ToolContext};
 use hermes_engine::{Caller, Engine, is_valid_tool_name};
 use serde_json::Value;
 
-/// Checks what the tool says of itself. Panics with what is wrong.
+/// Checks the specification of the tool. Panics with the problem.
 pub fn check_spec(tool: &Arc<dyn DynTool>) {
     let spec = tool.spec();
     let name = &spec.name;
@@ -50,12 +50,12 @@ pub fn check_spec(tool: &Arc<dyn DynTool>) {
     }
 }
 
-/// Runs the tool's examples through a whole engine, each in a folder of its
-/// own. Panics with what went wrong.
+/// Runs the tool's examples through a whole engine, each in a separate
+/// directory. Panics with the problem.
 pub async fn check_examples(tool: &Arc<dyn DynTool>) {
     let spec = tool.spec();
     for example in &spec.examples {
-        let dir = tempfile::tempdir().expect("a temporary folder");
+        let dir = tempfile::tempdir().expect("a temporary directory");
         for (path, content) in &example.files {
             write_file(&dir.path().join(&**path), content);
         }
@@ -87,13 +87,12 @@ pub async fn check_examples(tool: &Arc<dyn DynTool>) {
     }
 }
 
-/// Runs the tool's examples with every effect withheld: a call that declares
-/// effects must find all its doors closed, and must do nothing. Panics if one
-/// gets through.
+/// Runs the tool's examples with every effect denied: a call that declares
+/// effects must fail and change nothing. Panics if one succeeds.
 pub async fn check_declared_effects(tool: &Arc<dyn DynTool>) {
     let spec = tool.spec();
     for example in &spec.examples {
-        let dir = tempfile::tempdir().expect("a temporary folder");
+        let dir = tempfile::tempdir().expect("a temporary directory");
         for (path, content) in &example.files {
             write_file(&dir.path().join(&**path), content);
         }
@@ -116,7 +115,7 @@ pub async fn check_declared_effects(tool: &Arc<dyn DynTool>) {
     }
 }
 
-/// Every file below a folder, with its content.
+/// Every file below a directory, with its content.
 fn snapshot_files(dir: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
     let mut found = Vec::new();
     let mut open = vec![dir.to_owned()];
@@ -137,12 +136,12 @@ fn snapshot_files(dir: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
 
 fn write_file(path: &Path, content: &str) {
     if let Some(parent) = path.parent() {
-        std::fs::create_dir_all(parent).expect("a folder for the example");
+        std::fs::create_dir_all(parent).expect("a directory for the example");
     }
     std::fs::write(path, content).expect("a file for the example");
 }
 
-/// Whether `got` has all that `wanted` has: objects by part, all else exactly.
+/// Whether `got` contains `wanted`: objects partially, other values exactly.
 pub fn contains(got: &Value, wanted: &Value) -> bool {
     match (got, wanted) {
         (Value::Object(got), Value::Object(wanted)) => {

@@ -1,5 +1,5 @@
-//! What is fuzzed, as plain functions: the fuzz targets call them, and a test
-//! runs them over the corpus.
+//! The fuzzed properties as plain functions: the fuzz targets call them, and a
+//! test runs them over the corpus.
 
 use std::path::Path;
 
@@ -44,12 +44,12 @@ pub fn frames(data: &[u8]) {
     }
 }
 
-/// A line without the carriage return of its break.
+/// A line without its trailing carriage return.
 fn without_carriage_return(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// Repairs any text; what is valid JSON must come through as it is.
+/// Repairs any text; valid JSON must not change.
 pub fn repair(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let repaired = parse_arguments(text);
@@ -70,9 +70,9 @@ pub fn repair(data: &[u8]) {
     }
 }
 
-/// Judges any text as a command. Nothing is too odd for an answer, what is
-/// denied stays denied in company, and no rule or saved answer that allows
-/// more lifts a denial. The text's first line is the rule, the rest the command.
+/// Judges any text as a command. Every input gets a verdict, a denied command
+/// stays denied as part of a longer one, and no additional allow rule or saved
+/// approval lifts a denial. The first line is the rule, the rest the command.
 pub fn commands(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let (rule, command) = text.split_once('\n').unwrap_or(("*", &text));
@@ -88,7 +88,7 @@ struct PermissionPair {
 
 impl PermissionPair {
     fn new() -> Self {
-        let dir = tempfile::tempdir().expect("a temporary folder");
+        let dir = tempfile::tempdir().expect("a temporary directory");
         let plain = Self::permissions(dir.path(), "").expect("the built-in profiles");
         Self { dir, plain }
     }
@@ -148,7 +148,7 @@ impl PermissionPair {
 }
 
 /// Coerces any arguments to any schema: a schema on the first line, arguments
-/// on the rest. What validates must not change, and no change goes unreported.
+/// on the rest. Valid arguments must not change, and every change is reported.
 pub fn coercion(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let Some((schema, arguments)) = text.split_once('\n') else { return };
@@ -179,7 +179,7 @@ pub fn coercion(data: &[u8]) {
     }
 }
 
-/// Equal but for the spelling of whole numbers: `3.0` and `3`.
+/// Equal except for the notation of integers: `3.0` and `3`.
 fn equal_up_to_number_form(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),

@@ -1,4 +1,4 @@
-//! Conversations that are shortened.
+//! Conversation compaction.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ fn answer(text: &str) -> ChatMessage {
     ChatMessage::Assistant(ModelReply { text: text.to_owned(), ..ModelReply::default() })
 }
 
-/// A conversation of so many turns, each answered at this length.
+/// A conversation with `turns` turns, each answered with text of this length.
 fn past(turns: usize, length: usize) -> Vec<ChatMessage> {
     let turn =
         |at: usize| [ChatMessage::user(format!("question {at}")), answer(&"w ".repeat(length / 2))];
@@ -112,7 +112,7 @@ async fn an_answer_that_fills_the_window_alone_is_shortened_too() {
 #[tokio::test]
 async fn a_server_that_finds_it_too_long_is_asked_again_with_less() {
     let acts = vec![too_long(), Act::Says(text("Summed up.")), Act::Says(text("Here."))];
-    // Far less than the window that the model is said to have.
+    // Far below the configured context window of the model.
     let mut scene = Scene::with(Scripted::following(acts, Some(200_000)), past(6, 8_000));
     let outcome = scene.agent.run_turn(said("go on"), &plenty()).await;
     assert_eq!((outcome.end, outcome.text.as_str()), (TurnEnd::Done, "Here."));
@@ -158,7 +158,7 @@ async fn a_summary_that_says_nothing_loses_nothing() {
     let kept = scene.agent.conversation().messages()[0].text();
     assert!(kept.contains("question 0"), "{kept}");
     let seen = scene.eyes.0.lock();
-    assert!(seen.iter().any(|line| line.contains("did not sum up")), "{seen:?}");
+    assert!(seen.iter().any(|line| line.contains("did not summarize")), "{seen:?}");
 }
 
 #[tokio::test]
@@ -176,14 +176,14 @@ async fn a_summary_can_be_stopped() {
     assert_eq!(scene.agent.conversation().messages(), past(3, 10_000));
 }
 
-/// Lines that can be told from one another.
+/// Distinguishable lines.
 fn report(lines: usize) -> String {
     (0..lines).map(|at| format!("line {at:06} of the report\n")).collect()
 }
 
 #[tokio::test]
 async fn what_fits_is_sent_whole_however_long() {
-    // 4/5 of the window, which is more than a conversation may fill.
+    // 4/5 of the window, more than a conversation may fill before it is compacted.
     let long = report(5_000);
     let window = long.len() as u64 / 4 / 4 * 5;
     let list = Act::Says(calls(&[("1", "directory_list", r#"{"path":"."}"#)]));
@@ -250,7 +250,7 @@ async fn a_summary_that_fails_does_not_end_the_task() {
     let mut scene = Scene::with(Scripted::following(acts, Some(4_000)), past(6, 8_000));
     let outcome = scene.agent.run_turn(said("go on"), &plenty()).await;
     assert_eq!((outcome.end, outcome.text.as_str()), (TurnEnd::Done, "Here."));
-    // Somebody who wants it shorter can wait until it can be summed up.
+    // An explicit compaction can wait until the model can summarize.
     let down = Act::Fails(ModelError::new(ModelErrorKind::Server, "boom"));
     let mut scene = Scene::with(Scripted::following(vec![down], Some(4_000)), past(6, 8_000));
     assert!(matches!(scene.agent.compact(&plenty()).await, Err(TurnEnd::ModelError(_))));

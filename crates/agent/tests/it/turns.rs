@@ -17,7 +17,7 @@ fn plenty() -> AgentBudget {
     AgentBudget::new(BudgetLimits::default())
 }
 
-/// Roles, in short.
+/// The roles, abbreviated.
 fn shape(messages: &[ChatMessage]) -> String {
     let short = |message: &ChatMessage| match message {
         ChatMessage::System { .. } => 's',
@@ -45,7 +45,7 @@ async fn calls_are_made_and_the_model_goes_on() {
     assert_eq!(asked[0].messages[..2], asked[1].messages[..2], "the beginning stays");
     let mut seen = scene.eyes.0.lock().clone();
     assert_eq!(seen.pop().as_deref(), Some("text Done."));
-    // They run side by side.
+    // They run in parallel.
     seen.sort();
     assert_eq!(seen, ["call read_file", "call write_file", "result false", "result true"]);
 }
@@ -110,7 +110,7 @@ async fn a_summary_that_comes_as_a_call_is_asked_for_without_tools() {
     let asked = scene.model.asked.lock().clone();
     assert_eq!(asked.iter().map(|it| it.tools.len()).collect::<Vec<_>>(), [1, 1, 0]);
     assert_eq!(shape(&scene.book.0.lock()), "uata", "the call was not made");
-    // If that does not help, it is told.
+    // If that does not help, the error is reported.
     let mut scene = Scene::new(vec![list(), list(), list()]);
     let outcome = scene.agent.run_turn(said("go"), &budget()).await;
     assert!(matches!(outcome.end, TurnEnd::Budget(_)));
@@ -144,7 +144,7 @@ async fn the_model_reads_its_calls_as_they_were_taken() {
         [
             ("write_file", r#"{"path":"a.txt","content":"x"}"#),
             ("write_file", r#"{"path":"b.txt","content":"x"}"#),
-            // What was right stays as it was written.
+            // Valid calls are kept verbatim.
             ("write_file", r#"{ "path": "c.txt", "content": "x" }"#),
             ("write_file", "no arguments at all"),
             ("no_such_thing_at_all", "{'path': 'e.txt'}"),
@@ -258,7 +258,7 @@ async fn what_is_said_meanwhile_comes_with_the_next_result() {
     scene.agent.interrupt().queue_input(said("in French, please"));
     scene.agent.run_turn(said("go"), &plenty()).await;
     let asked = scene.model.asked.lock();
-    // In their own voice: no result can sound like that.
+    // As user messages: no tool result can imitate that.
     assert_eq!(asked[1].messages.last(), Some(&ChatMessage::user("in French, please")));
 }
 
@@ -279,7 +279,7 @@ async fn pictures_that_come_meanwhile_reach_the_model_with_what_is_said() {
     scene.agent.run_turn(said("go"), &plenty()).await;
     let heard = scene.model.asked.lock()[1].messages.last().cloned();
     assert_eq!(heard, Some(ChatMessage::User { content: both.clone() }));
-    // And with the next turn, if it came too late for this one.
+    // In the next turn, if it came too late for this one.
     let interrupt = scene.agent.interrupt();
     let stop = async {
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -294,7 +294,7 @@ async fn pictures_that_come_meanwhile_reach_the_model_with_what_is_said() {
     assert!(content.contains(&image), "{content:?}");
 }
 
-/// Looks around, for so many dollars and tokens.
+/// A reply that calls a tool, with this cost and input tokens.
 fn look(cost: f64, input: u64) -> Act {
     let mut events = calls(&[("", "directory_list", r#"{"path":"."}"#)]);
     events.insert(
@@ -422,7 +422,7 @@ async fn a_call_that_its_server_cannot_read_is_asked_for_again() {
     let TurnEnd::Broken(why) = scene.agent.run_turn(said("go"), &plenty()).await.end else {
         panic!("it goes on");
     };
-    assert!(why.contains("cannot read"), "{why}");
+    assert!(why.contains("cannot parse"), "{why}");
 }
 
 #[tokio::test]
@@ -443,7 +443,7 @@ async fn a_model_that_goes_in_circles_is_halted_with_a_last_word() {
     let outcome = scene.agent.run_turn(said("go"), &plenty()).await;
     assert!(matches!(outcome.end, TurnEnd::Halted(_)), "{:?}", outcome.end);
     assert_eq!((outcome.text.as_str(), outcome.requests), ("There is nothing to read.", 9));
-    assert!(outcome.end.reason().unwrap().contains("circles"));
+    assert!(outcome.end.reason().unwrap().contains("Stopped a loop"));
     assert_eq!(scene.model.asked.lock()[8].choice, ToolChoice::None);
 }
 

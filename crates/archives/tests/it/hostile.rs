@@ -1,4 +1,4 @@
-//! Archives that want out, or too much, or are broken.
+//! Archives that escape the target, exceed the limits or are broken.
 
 use std::fs;
 use std::io::Write;
@@ -10,10 +10,10 @@ use hermes_core::ErrorKind;
 
 use crate::harness::Place;
 
-/// An entry made by hand: name, type, target of a link, content.
+/// A hand-made entry: name, type, link target, content.
 type Entry<'a> = (&'a [u8], u8, &'a str, &'a [u8]);
 
-/// A tar of such entries.
+/// A tar archive of these entries.
 fn tar(entries: &[Entry<'_>]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (name, kind, target, content) in entries {
@@ -43,7 +43,7 @@ const HARD: u8 = b'1';
 const SOFT: u8 = b'2';
 const FOLDER: u8 = b'5';
 
-/// A place with a file that must stay as it is, beside the target.
+/// A directory with a file next to the target that must not change.
 fn place() -> Place {
     let place = Place::new();
     place.write("victim", "untouched");
@@ -237,7 +237,7 @@ fn nobody_runs_as_somebody_else() {
 #[test]
 fn nobody_runs_as_somebody_else_from_a_zip_or_a_seven() {
     let place = place();
-    // Something before the archive, as in one that unpacks itself.
+    // Data before the archive, as in a self-extracting one.
     place.python(
         "
 import io, zipfile
@@ -330,11 +330,11 @@ fn two_entries_of_one_name_and_of_different_kinds_are_refused() {
         let refused = place.unpack("a.tar", "out").expect_err("twice");
         assert_eq!(refused.kind(), ErrorKind::Denied, "{refused}");
         let is_mixed = entries.iter().any(|(name, ..)| *name == b"x/y");
-        assert_eq!(refused.message().contains("a file and a folder"), is_mixed, "{refused}");
+        assert_eq!(refused.message().contains("a file and a directory"), is_mixed, "{refused}");
         assert_untouched(&place, &["a.tar", "victim"]);
     }
     let place = place();
-    // Twins that differ in case are two files here.
+    // Names that differ only in case are two files here.
     place.write("b.tar", tar(&[(b"readme", FILE, "", b"1"), (b"README", FILE, "", b"2")]));
     assert_eq!(place.unpack("b.tar", "twins").unwrap().files, 2);
 }
@@ -349,7 +349,7 @@ fn a_repository_that_is_there_is_not_written_into() {
         .expect_err("hooks");
     assert_eq!(refused.details()["rule"], "repository");
     assert!(!fs::exists(place.at("out/.git/hooks")).unwrap());
-    // A repository that comes as a whole is somebody's backup.
+    // A whole repository in an archive is a backup.
     place.unpack("a.tar", "new").unwrap();
 }
 
@@ -457,7 +457,7 @@ fn broken_archives_are_told_and_leave_nothing() {
         let whole = fs::read(place.at(archive)).unwrap();
         for cut in [whole.len() / 2, whole.len() - 1030.min(whole.len() / 3)] {
             if format == hermes_archives::ArchiveFormat::Tar && cut > whole.len() / 2 {
-                // Only the padding is cut off; where entries end has its own test.
+                // Only the padding is cut off; a cut between entries has its own test.
                 continue;
             }
             fs::write(place.at(archive), &whole[..cut]).unwrap();
@@ -469,7 +469,7 @@ fn broken_archives_are_told_and_leave_nothing() {
             );
             assert_untouched(&place, &[archive, "in", "victim"]);
         }
-        // A byte of the content changed: whatever has a checksum notices.
+        // A changed content byte is detected by formats with a checksum.
         if format != hermes_archives::ArchiveFormat::Tar {
             let mut changed = whole.clone();
             let at = whole.len() / 2;
@@ -497,7 +497,7 @@ struct.pack_into('<I', data, 22, 10)
 open('a.zip', 'wb').write(data)
 ",
     );
-    // However it is read, no more than was packed comes out, or an error.
+    // Any reading yields at most the packed content, or an error.
     match place.unpack_with("a.zip", "out", |u| u.limits.bytes = 100_000) {
         Ok(out) => assert!(out.bytes <= 100_000),
         Err(error) => assert_ne!(error.kind(), ErrorKind::Internal, "{error}"),
@@ -568,11 +568,11 @@ fn a_tar_that_is_cut_between_two_entries_is_damaged() {
         for refused in [place.unpack("a.tar", "out").err(), place.list("a.tar").err()] {
             let refused = refused.expect("cut");
             assert_eq!(refused.details()["damaged"], true, "{refused}");
-            assert!(refused.message().contains("end is missing"), "{refused}");
+            assert!(refused.message().contains("end-of-archive marker is missing"), "{refused}");
         }
         assert_untouched(&place, &["a.tar", "victim"]);
     }
-    // One block of zeros is enough.
+    // One zero block is enough.
     place.write("a.tar", &whole[..2048 + 512]);
     assert_eq!(place.unpack("a.tar", "out").unwrap().files, 2);
     assert_eq!(place.list("a.tar").unwrap().files, 2);

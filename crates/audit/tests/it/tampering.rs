@@ -1,4 +1,4 @@
-//! Whatever is done to a log is found, with file and line.
+//! Any tampering with a log is found, with file and line.
 
 use std::fs;
 
@@ -53,7 +53,7 @@ fn added_and_swapped_lines_are_out_of_order() {
     let mut lines = whole.clone();
     lines.insert(4, whole[1].clone());
     dir.write_lines(&lines);
-    assert_eq!(faults(&dir.report()), [(LOG, 5, "entry 2 stands after entry 4")]);
+    assert_eq!(faults(&dir.report()), [(LOG, 5, "entry 2 follows entry 4")]);
 
     let mut lines = whole.clone();
     lines.swap(1, 2);
@@ -61,7 +61,7 @@ fn added_and_swapped_lines_are_out_of_order() {
     let report = dir.report();
     assert_eq!(
         faults(&report),
-        [(LOG, 2, "entry 2 is missing before this line"), (LOG, 3, "entry 2 stands after entry 3"),]
+        [(LOG, 2, "entry 2 is missing before this line"), (LOG, 3, "entry 2 follows entry 3"),]
     );
 
     let mut lines = whole;
@@ -92,7 +92,7 @@ fn a_cut_tail_is_found_and_stays_found() {
     let what = "the log ends at entry 3, but entry 5 was written";
     assert_eq!(faults(&report), [(LOG, 3, what)]);
 
-    // Whoever writes next does not cover it up.
+    // The next writer does not cover it up.
     dir.add(2, &LogOptions::default());
     let report = dir.report();
     assert_eq!(faults(&report), [(LOG, 4, "entries 4 to 5 are missing before this line")]);
@@ -136,7 +136,7 @@ fn a_folder_that_is_gone_is_missed_also_when_another_was_begun() {
     let report = dir.report();
     assert_eq!((report.faults.len(), report.entries), (1, 2), "{report}");
     assert!(report.faults[0].what.starts_with(gone), "{report}");
-    // Whoever has done that takes the anchor away.
+    // A user who deleted the log deliberately removes the anchor as well.
     fs::remove_file(dir.path().with_extension("anchor")).unwrap();
     dir.add(1, &LogOptions::default());
     assert_clean(&dir.report(), 3);
@@ -241,12 +241,12 @@ fn a_torn_line_is_noted_and_the_log_goes_on() {
     assert_clean(&report, 6);
     assert_eq!((report.notes.len(), report.notes[0].line), (1, 4), "{report}");
 
-    // What is torn is guarded like the rest.
+    // A torn line is covered by the chain like the rest.
     let mut lines = dir.lines();
     lines[3].push('x');
     dir.write_lines(&lines);
     assert_eq!(faults(&dir.report()), [(LOG, 4, "it is not an entry")]);
-    // And no entry can be hidden behind it.
+    // No entry can be hidden after it.
     let mut lines = dir.lines();
     lines[3].pop();
     lines.remove(2);

@@ -1,4 +1,4 @@
-//! A batch that is interrupted anywhere goes on without repeats and gaps.
+//! A batch interrupted at any point resumes without repeats or gaps.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ fn every_prompt_is_written_down_once_and_in_order() {
         .map(|turn| turn["from"].as_str().unwrap())
         .collect();
     assert_eq!(speakers, ["system", "human", "gpt", "tool", "gpt"]);
-    // Toolsets differ between prompts, and are those that the worker was given.
+    // Toolsets differ between prompts and match those given to the worker.
     let drawn: std::collections::BTreeSet<String> =
         rows.iter().map(|row| row["toolsets_used"].to_string()).collect();
     assert!(drawn.len() > 1, "{drawn:?}");
@@ -114,7 +114,7 @@ fn batches_are_not_mixed() {
     other.resume = true;
     other.plan.seed = 8;
     let error = work(other, &parrot).unwrap_err().to_string();
-    assert_eq!(error, "The batch was begun with seed 7, not 8");
+    assert_eq!(error, "The batch was started with seed 7, not 8");
     let mut nothing = place.batch(&prompts(2));
     nothing.toolsets.clear();
     assert!(matches!(work(nothing, &parrot), Err(BatchError::NoToolset(_))));
@@ -209,7 +209,7 @@ proptest! {
             let bytes = std::fs::read(file).unwrap();
             let cut = at.index(bytes.len() + 1);
             std::fs::write(file, &bytes[..cut]).unwrap();
-            // Files that were not begun yet.
+            // Files that were not started yet.
             for file in files.iter().rev().take(gone.min(files.len() - 1)) {
                 std::fs::remove_file(file).unwrap();
             }

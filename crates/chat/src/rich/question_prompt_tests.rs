@@ -52,7 +52,7 @@ fn a_key_that_nothing_follows_answers() {
     assert_eq!(asking.on_key(KeyPress::ctrl('c'), now, None), KeyResult::Interrupted);
 }
 
-/// Types a line like a person, and says what became of it.
+/// Types a line key by key and returns the result.
 fn typed(line: &str) -> (KeyResult, QuestionPrompt) {
     let (mut asking, mut now) = asking(approval());
     for c in line.chars() {
@@ -80,8 +80,8 @@ fn no_letter_of_a_word_answers() {
         let (reply, mut asking) = typed(line);
         assert_eq!(reply, KeyResult::Consumed, "{line:?}");
         let rows: String = asking.live_area(80).rows.iter().map(StyledRow::text).collect();
-        assert!(rows.contains(&format!("“{line}” is no answer here")), "{rows}");
-        // Neither does one more Enter.
+        assert!(rows.contains(&format!("“{line}” is not a valid answer")), "{rows}");
+        // Another Enter does not answer either.
         let later = Instant::now() + Duration::from_secs(60);
         assert_eq!(
             asking.on_key(key(KeyCode::Enter), later, None),
@@ -110,7 +110,7 @@ fn whoever_is_typing_does_not_answer() {
         asking.on_key(key(KeyCode::Char('y')), later, Some(just_before)),
         KeyResult::Unhandled
     );
-    // It has only just appeared.
+    // The question has only just appeared.
     let shown = asking.shown_since.unwrap();
     assert_eq!(asking.on_key(key(KeyCode::Char('y')), shown, None), KeyResult::Unhandled);
     let paused = later + Duration::from_secs(1);

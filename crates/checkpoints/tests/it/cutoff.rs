@@ -1,4 +1,4 @@
-//! Commands that were killed: what they left is found by what was kept before.
+//! Killed commands: their changes are found by comparison with the saved tree.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use hermes_core::ErrorKind;
 
 use crate::bench::{Bench, Call};
 
-/// What the checkpoint of a turn names, relative to the working folder.
+/// The paths in the checkpoint of a turn, relative to the working directory.
 fn named(bench: &Bench, at: usize) -> Vec<String> {
     let all = bench.store.checkpoints(&bench.work()).unwrap();
     let changes = all[at].changes();
@@ -35,7 +35,7 @@ fn what_a_killed_command_left_is_undone_by_force_and_nothing_older_is() {
 
     let error = bench.undo(1).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
-    assert!(error.message().contains("changed: the turn was cut off"), "{error}");
+    assert!(error.message().contains("changed: the turn was interrupted"), "{error}");
     assert_eq!(bench.picture(), after);
 
     bench.force_undo(1).unwrap();

@@ -1,4 +1,4 @@
-//! How much is kept, and for how long.
+//! How much is saved, and for how long.
 
 use std::fs;
 use std::path::Path;
@@ -79,7 +79,7 @@ fn a_damaged_content_is_found_before_anything_is_changed() {
     for _ in 0..2 {
         let error = bench.undo(1).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict);
-        assert!(error.message().contains("/b: what was kept of it is gone or damaged"), "{error}");
+        assert!(error.message().contains("/b: its saved content is gone or damaged"), "{error}");
         assert_eq!(bench.read("a").as_deref(), Some("new"), "nothing is changed");
     }
     let plan =
@@ -137,7 +137,7 @@ fn what_somebody_made_too_large_since_is_named_as_lost() {
     bench.write("a", "more than ten bytes");
     let error = bench.undo(1).unwrap_err();
     assert!(
-        error.message().contains("changed since, and what is there now would be lost"),
+        error.message().contains("changed since, and its current content would be lost"),
         "{error}"
     );
     let plan =
@@ -227,7 +227,7 @@ fn what_is_too_old_goes() {
 fn more_than_there_is_room_for_goes_the_oldest_first() {
     let mut bench = Bench::new();
     for n in 0..8_u32 {
-        // Noise, which does not shrink.
+        // Random data, which does not compress.
         let noise: Vec<u8> = (0..500_u32)
             .map(|i| {
                 (i.wrapping_mul(2_654_435_761).wrapping_add(n * 97).rotate_left(n) >> 13) as u8
@@ -243,7 +243,7 @@ fn more_than_there_is_room_for_goes_the_oldest_first() {
     assert_eq!(bench.store.all().unwrap().pop().unwrap().id(), newest);
 }
 
-/// Bytes of all files below a folder.
+/// The bytes of all files below a directory.
 fn weight(dir: &Path) -> u64 {
     let inside = fs::read_dir(dir).unwrap().flatten();
     let weigh = |entry: fs::DirEntry| match entry.metadata().unwrap() {
@@ -263,7 +263,7 @@ fn logs_count_and_no_more_is_kept_than_was_said_though_nobody_prunes() {
     };
     write(&bench, "old");
     for turn in 0..6 {
-        // Each in a process of its own.
+        // Each in its own process.
         bench.reopen(limits);
         bench.command(|| write(&bench, &turn.to_string()));
         let usage = bench.store.usage().unwrap();
@@ -296,7 +296,7 @@ fn a_snapshot_after_clearing_away_is_whole_again() {
     bench.write("a.txt", "old");
     std::thread::sleep(Duration::from_millis(80));
     bench.command(|| {});
-    // Everything is forgotten, contents too.
+    // Everything is deleted, including the contents.
     bench.reopen(CheckpointLimits {
         max_age: Duration::ZERO,
         total_bytes: 1,
@@ -318,7 +318,7 @@ fn a_tree_that_is_too_large_is_kept_in_part_and_nothing_is_guessed() {
     }
     let id = bench.command(|| (0..10).for_each(|n| bench.write(&format!("f{n}"), "new")));
     assert!(bench.store.find(&id.unwrap()).unwrap().is_partial());
-    assert!(bench.keeper.problem().unwrap().contains("more than 5 files and folders"));
+    assert!(bench.keeper.problem().unwrap().contains("more than 5 files and directories"));
     bench.undo(1).unwrap();
     let old = (0..10).filter(|n| bench.read(&format!("f{n}")).unwrap() == "old").count();
     assert_eq!(old, 5);

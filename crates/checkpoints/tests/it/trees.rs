@@ -1,4 +1,4 @@
-//! Commands that may change anything below the working folder.
+//! Commands that may change anything below the working directory.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -62,13 +62,13 @@ fn an_untouched_tree_is_not_read_again() {
     for n in 0..50 {
         bench.write(&format!("f{n}"), n.to_string());
     }
-    // Times are coarse; what was just written is read again.
+    // Timestamps are coarse; recently written files are read again.
     std::thread::sleep(std::time::Duration::from_millis(80));
     bench.command(|| {});
     let inode = || fs::metadata(bench.store.root().join("objects")).unwrap().ino();
     let first = (bench.store.usage().unwrap(), inode());
     bench.reopen(hermes_checkpoints::CheckpointLimits::default());
-    // A file that cannot be read any more was not read.
+    // An unchanged access time means that the file was not read.
     let atimes = |bench: &Bench| -> Vec<i64> {
         (0..50).map(|n| fs::metadata(bench.path(format!("f{n}"))).unwrap().atime_nsec()).collect()
     };
@@ -99,7 +99,7 @@ fn a_command_that_changes_what_is_ignored_makes_no_file_vanish() {
     bench.ignoring("secret/\n");
     bench.write("secret/old.txt", "was there");
     bench.write("data/x.txt", "x");
-    // Older than the command, beyond what times can tell.
+    // Older than the command by more than the timestamp resolution.
     std::thread::sleep(std::time::Duration::from_millis(80));
     bench.command(|| bench.write(".gitignore", "data/\n"));
     bench.undo(1).unwrap();
@@ -180,7 +180,7 @@ fn a_home_folder_is_not_kept_as_a_whole() {
     let change = anything(&workplace, &target, &cancel);
     assert_eq!(bench.keeper.before_call(&change).unwrap_err().kind(), ErrorKind::Limit);
     assert!(bench.keeper.problem().unwrap().contains("cannot be undone"));
-    // What a call names is kept there, too.
+    // Paths that a call declares are saved there, too.
     bench.write("named.txt", "old");
     let places = [bench.path("named.txt")];
     let naming = PendingChange { paths: &places, turn: "naming", ..change };
@@ -206,7 +206,7 @@ fn what_was_moved_from_where_nothing_is_kept_is_not_taken_away() {
     if fs::metadata(bench.path("kept.txt")).unwrap().created().is_err() {
         return;
     }
-    // Older than the command, beyond what times can tell.
+    // Older than the command by more than the timestamp resolution.
     std::thread::sleep(std::time::Duration::from_millis(80));
     bench.command(|| {
         fs::rename(bench.path(".git"), bench.path("bak.git")).unwrap();
@@ -244,11 +244,11 @@ fn a_call_without_time_left_is_not_kept_waiting() {
     let change = PendingChange { turn: "late", deadline: Some(Instant::now()), ..change };
     bench.keeper.before_call(&change).unwrap();
     bench.keeper.after_call(&change).unwrap();
-    assert!(bench.keeper.problem().unwrap().contains("not all are kept"));
+    assert!(bench.keeper.problem().unwrap().contains("not all of it is saved"));
 }
 
-/// Makes folders, each in the one before, until no path leads to the last,
-/// and does something there.
+/// Creates nested directories until the path of the last is too long,
+/// and runs `act` there.
 fn far_below(bench: &Bench, act: impl FnOnce(&rustix::fd::OwnedFd)) {
     use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
     let flags = OFlags::RDONLY | OFlags::DIRECTORY;
@@ -261,7 +261,7 @@ fn far_below(bench: &Bench, act: impl FnOnce(&rustix::fd::OwnedFd)) {
     act(&here);
 }
 
-/// Writes a file in a folder that no path leads to.
+/// Writes a file in a directory whose path is too long.
 fn put(dir: &rustix::fd::OwnedFd, name: &str, text: &str) {
     use rustix::fs::{Mode, OFlags, openat};
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
@@ -281,7 +281,7 @@ fn a_change_where_no_path_leads_is_told_and_not_said_to_be_undone() {
     assert!(shown.contains("its path is too long"), "{shown}");
     let error = bench.undo(1).unwrap_err();
     assert!(error.message().contains("its path is too long"), "{error}");
-    // What else the command changed comes back by force, and the rest is named.
+    // Other changes of the command are undone by force, and the rest is reported.
     bench.command(|| {
         bench.write("near", "new");
         far_below(&bench, |here| put(here, "made", "new"));

@@ -17,7 +17,7 @@ fn a_run_that_was_cut_off_says_how_far_it_came() {
     assert_eq!(ids[3], "tests/test_a.py::test_w[x y]");
     let hung = results.cases.last().unwrap();
     assert_eq!((hung.id.as_str(), hung.outcome), ("tests/test_a.py::test_h", TestOutcome::Error));
-    assert!(hung.message.starts_with("The time was up"), "{}", hung.message);
+    assert!(hung.message.starts_with("Timed out"), "{}", hung.message);
     assert_eq!(read_of("nothing of it\n", "", 1), None);
 }
 

@@ -233,7 +233,7 @@ fn list_table(
             what.push_str(&format!(", {unkept} not kept"));
         }
         if lost_count(manifest) > 0 {
-            what.push_str(&format!(", {} deleted and not kept", lost_count(manifest)));
+            what.push_str(&format!(", {} deleted without a copy", lost_count(manifest)));
         }
         if manifest.is_cut_off() {
             what.push_str(", cut off");

@@ -1,5 +1,5 @@
-//! Calls that somebody must be asked about: at a terminal, with nobody there,
-//! and when questions are switched off.
+//! Calls that require approval: at a terminal, without a terminal, and with
+//! approvals turned off.
 
 use std::process::Command;
 
@@ -27,12 +27,12 @@ fn asking() -> TestContext {
     context
 }
 
-/// The task list that the session keeps.
+/// The stored task list of the session.
 fn kept(context: &TestContext, session: &str) -> Value {
     context.run(["call", "todo", "--session", session]).succeeds().json()["todos"].clone()
 }
 
-/// The token of a call that was held back.
+/// The token of a call that awaits approval.
 fn held_back(run: Run) -> String {
     let error = run.exits(3).error("approval_required");
     let token = error.value["token"].as_str().expect("a token").to_owned();
@@ -40,8 +40,8 @@ fn held_back(run: Run) -> String {
     token
 }
 
-/// The command on a terminal, its standard output in a file; none if there
-/// is no program to make a terminal.
+/// The command on a terminal, with its standard output in a file; `None` if no
+/// program can create a terminal.
 pub(crate) fn terminal(context: &TestContext, args: &[&str]) -> Option<Command> {
     let line = format!("stty cols 200 rows 40; exec \"$HERMES\" {} >answer", quoted(args));
     let mut command = context.script(&line)?;
@@ -49,7 +49,7 @@ pub(crate) fn terminal(context: &TestContext, args: &[&str]) -> Option<Command> 
     Some(command)
 }
 
-/// What a person sees of a command whose answer is on the terminal, too.
+/// Terminal output of a command that prints its answer there as well.
 pub(crate) fn on_screen(context: &TestContext, words: &str) -> Option<Run> {
     let line = format!("stty cols 250 rows 40; exec \"$HERMES\" {words}");
     let mut command = context.script(&line)?;
@@ -59,7 +59,7 @@ pub(crate) fn on_screen(context: &TestContext, words: &str) -> Option<Run> {
     Some(run)
 }
 
-/// What a person saw, and what the command answered.
+/// The terminal output, and the answer of the command.
 pub(crate) struct Talk {
     pub(crate) run: Run,
     pub(crate) answer: String,
@@ -71,12 +71,12 @@ impl Talk {
     }
 }
 
-/// A person types that.
+/// Types this text at the terminal.
 pub(crate) fn talk(context: &TestContext, args: &[&str], typed: &str) -> Option<Talk> {
     Some(talk_by(context, terminal(context, args)?, typed))
 }
 
-/// The same for a command that writes its answer to that file by itself.
+/// The same for a command that writes its answer to the file itself.
 pub(crate) fn talk_by(context: &TestContext, command: Command, typed: &str) -> Talk {
     let mut run = context.finish(command, typed.as_bytes());
     run.stdout = run.stdout.replace("\r\n", "\n");
@@ -124,7 +124,7 @@ fn an_approval_is_for_no_other_call() {
     let token = held_back(context.run(args));
     context.run(["permissions", "approve", &token]).succeeds();
     let elsewhere = context.work().join("elsewhere");
-    std::fs::create_dir(&elsewhere).expect("a folder");
+    std::fs::create_dir(&elsewhere).expect("a directory");
     let elsewhere = elsewhere.to_str().expect("UTF-8");
     let merged =
         format!("{},\"merge\":true}}", r#"{"todos":[{"id":"a","content":"x","status":"pending"}]"#);
@@ -261,7 +261,7 @@ fn a_call_can_be_judged_with_what_its_session_was_told() {
     let other = ["permissions", "explain", "read_file", "path=notes.txt", "--session", "s"];
     context.run(other).exits(3);
     let run = context.run(check.into_iter().chain(["--session", "t"])).exits(1);
-    assert!(run.stderr.contains("Nothing is kept of a session 't'"), "{}", run.stderr);
+    assert!(run.stderr.contains("No stored session named 't'"), "{}", run.stderr);
     assert!(!context.home().join("session-state/t.json").exists());
 }
 
@@ -339,7 +339,7 @@ fn a_refusal_can_say_what_to_do_instead() {
     assert_eq!(talk.run.code, 3, "{}", talk.run.stdout);
     let answer = talk.json();
     assert_eq!(answer["kind"], "denied");
-    // As it was written: a name in small letters may be another file.
+    // The spelling is kept: a lowercase name may be another file.
     assert_eq!(answer["error"], "The user refused: Use Notes.md instead");
 }
 
@@ -350,7 +350,7 @@ fn silence_is_no_consent() {
     let Some(command) = terminal(&context, &["call", "todo", CHANGE, "--session", "s"]) else {
         return;
     };
-    // Standard input stays open, and nobody types.
+    // Standard input stays open without input.
     let run = Stream::start(&context, command).wait();
     assert_eq!(run.code, 3, "{}", run.stdout);
     let answer = std::fs::read_to_string(context.work().join("answer")).expect("an answer");
@@ -445,7 +445,7 @@ fn an_approved_path_cannot_be_made_to_lead_elsewhere() {
 fn a_rule_for_a_folder_does_not_reach_out_of_it() {
     let context = asking();
     for dir in ["docs", "docs2"] {
-        std::fs::create_dir(context.work().join(dir)).expect("a folder");
+        std::fs::create_dir(context.work().join(dir)).expect("a directory");
         context.file(&format!("{dir}/a.txt"), "one\n");
     }
     context.file("docs/b.txt", "two\n");

@@ -1,4 +1,4 @@
-//! `hermes audit`: what was recorded, found again, and whether it is whole.
+//! `hermes audit`: queries of the log, and verification of its integrity.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use crate::context::{Stream, TestContext, assert_fields};
 
 const CHANGE: &str = r#"todos:=[{"id":"a","content":"x","status":"pending"}]"#;
 
-/// Profiles under which some calls are denied and some are asked about.
+/// Profiles that deny some calls and require approval for others.
 const PROFILES: &str = "profiles:
   mine:
     extends: default
@@ -16,7 +16,7 @@ const PROFILES: &str = "profiles:
     deny: [env:write]
 ";
 
-/// Five calls: two allowed, one asked about, one denied, one that failed.
+/// Five calls: two allowed, one that requires approval, one denied, one failed.
 fn recorded() -> TestContext {
     let context = TestContext::new();
     std::fs::write(context.home().join("hermes_permissions.yaml"), PROFILES).expect("profiles");
@@ -35,7 +35,7 @@ fn log(context: &TestContext) -> PathBuf {
     context.home().join("logs/audit/audit.jsonl")
 }
 
-/// The lines of the log, changed.
+/// Changes the lines of the log.
 fn rewrite(context: &TestContext, change: impl FnOnce(&mut Vec<String>)) {
     let text = std::fs::read_to_string(log(context)).expect("the log");
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
@@ -146,7 +146,7 @@ fn calls_are_found_by_every_filter() {
     assert_eq!(found(&context, &["-n", "1"]), ["read_file"], "the newest");
     assert_eq!(found(&context, &["--tool", "nothing"]).len(), 0);
     let run = context.run(["audit", "query", "--tool", "nothing"]).succeeds();
-    assert!(run.stderr.contains("No entry"), "{}", run.stderr);
+    assert!(run.stderr.contains("No matching entries"), "{}", run.stderr);
     let run = context.run(["audit", "query", "--since", "soon", "--json"]).exits(2);
     assert!(run.error("invalid_arguments").hint.contains("2h"));
 }
@@ -162,7 +162,7 @@ fn a_whole_log_is_found_whole() {
     assert_eq!((&report["clean"], &report["entries"]), (&json!(true), &json!(5)));
 }
 
-/// The report after damage: it is seen, in words and in JSON.
+/// Asserts that damage is reported, as text and as JSON.
 #[track_caller]
 fn faulty(context: &TestContext) -> Value {
     let run = context.run(["audit", "verify"]).exits(1);
@@ -339,7 +339,7 @@ fn in_audit_mode_a_denied_call_goes_through_and_is_recorded() {
     assert!(run.stderr.contains("enforce or audit"), "{}", run.stderr);
 }
 
-/// What `suggest` proposes, as YAML.
+/// Output of `suggest`, as YAML.
 fn proposed(context: &TestContext, profile: &str) -> Option<String> {
     let args = ["permissions", "suggest", "--json", "--profile", profile];
     let answer = context.run(args).succeeds().json();
@@ -426,7 +426,7 @@ fn with_nothing_to_propose_that_is_said() {
     let context = recorded();
     let run = context.run(["permissions", "suggest"]).succeeds();
     assert_eq!(run.stdout, "");
-    assert!(run.stderr.contains("Nothing was asked about"), "{}", run.stderr);
+    assert!(run.stderr.contains("Nothing to suggest"), "{}", run.stderr);
     context.run(["permissions", "suggest", "--since", "soon"]).exits(2);
 }
 
@@ -446,7 +446,7 @@ fn a_word_that_no_entry_has_is_an_error() {
     let context = recorded();
     for filter in ["--verdict", "--status"] {
         let run = context.run(["audit", "query", filter, "nonsense"]).exits(2);
-        assert!(run.stderr.contains("It is one of"), "{}", run.stderr);
+        assert!(run.stderr.contains("Possible values: "), "{}", run.stderr);
     }
     context.run(["audit", "query", "--verdict", "deny", "--status", "denied"]).succeeds();
 }

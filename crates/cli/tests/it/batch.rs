@@ -1,4 +1,4 @@
-//! `hermes batch` against a model server that plays a script.
+//! `hermes batch` with a scripted model server.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -68,7 +68,7 @@ fn each_prompt_is_a_conversation_of_its_own() {
     assert_eq!(rows[0]["tool_stats"]["write_file"]["success"], 1);
     assert_eq!(said(&rows[1], 2), "<think>\n\n</think>\nHello.");
     assert_eq!(rows[1]["metadata"]["model"], "scripted");
-    // The file is in the folder of its prompt, and the other left none.
+    // The file is in the directory of its prompt; the other prompt created none.
     let dirs = std::fs::read_dir(context.work().join("out/work")).unwrap();
     let dirs: Vec<_> = dirs.map(|entry| entry.unwrap().path()).collect();
     let [dir] = &dirs[..] else { panic!("{dirs:?}") };
@@ -188,7 +188,7 @@ fn what_is_left_out_is_told_with_the_reason() {
     let summary = context.run(RUN).succeeds().json()["summary"].clone();
     assert_eq!(
         summary["left_out_why"],
-        json!([{"prompt_index": 0, "why": "it calls 'launch_rocket', which is no tool"}]),
+        json!([{"prompt_index": 0, "why": "it calls 'launch_rocket', which is not a known tool"}]),
         "{summary}"
     );
 }

@@ -1,4 +1,4 @@
-//! `hermes call`: how arguments are given, what comes back, how it ends.
+//! `hermes call`: arguments, results and exit codes.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ fn a_json_object_gives_one_line_of_json_and_nothing_else() {
     assert_snapshot!(run.transcript(), @r#"
     exit 0
     --- stdout
-    {"content":"1|one\n2|two","path":"[WORK]/notes.txt","total_lines":3,"file_size":14,"truncated":true,"truncated_by":"lines","next_offset":3,"hash":"10e1a16f0805bd71","hint":"Lines 1-2 of 3; go on with offset=3."}
+    {"content":"1|one\n2|two","path":"[WORK]/notes.txt","total_lines":3,"file_size":14,"truncated":true,"truncated_by":"lines","next_offset":3,"hash":"10e1a16f0805bd71","hint":"Lines 1-2 of 3; continue with offset=3."}
     --- stderr
     "#);
 }
@@ -148,7 +148,7 @@ fn cut_off_json_never_runs_a_tool_that_changes_something() {
     let run = context
         .run(["call", "todo", "--session", "s", r#"{"todos":[{"id":"1","content":"half"#])
         .exits(1);
-    assert!(run.error("invalid_arguments").message.contains("cut off"));
+    assert!(run.error("invalid_arguments").message.contains("truncated"));
     let list = context.run(["call", "todo", "--session", "s"]).succeeds().json();
     assert_eq!(list["todos"], json!([]));
 }
@@ -160,10 +160,10 @@ fn a_lone_word_is_told_where_it_may_belong() {
     assert_snapshot!(run.transcript(), @r#"
     exit 2
     --- stdout
-    {"error":"'notes.txt' is neither a key=value pair nor a JSON object","kind":"invalid_arguments","hint":"Write path=notes.txt, or one JSON object in quotes."}
+    {"error":"'notes.txt' is neither a key=value pair nor a JSON object","kind":"invalid_arguments","hint":"Pass path=notes.txt, or one quoted JSON object."}
     --- stderr
     error: 'notes.txt' is neither a key=value pair nor a JSON object
-    hint: Write path=notes.txt, or one JSON object in quotes.
+    hint: Pass path=notes.txt, or one quoted JSON object.
     "#);
 }
 
@@ -210,7 +210,7 @@ fn what_cannot_work_here_ends_with_four() {
 #[test]
 fn the_session_and_the_folder_are_options() {
     let context = TestContext::new();
-    std::fs::create_dir(context.work().join("sub")).expect("a folder");
+    std::fs::create_dir(context.work().join("sub")).expect("a directory");
     context.file("sub/here.txt", "found\n");
     let run = context.run(["call", "-C", "sub", "read_file", "path=here.txt"]).succeeds();
     assert_eq!(run.json()["content"], "1|found");
@@ -221,7 +221,7 @@ fn the_session_and_the_folder_are_options() {
 #[test]
 fn a_call_that_does_not_end_in_time_is_an_error() {
     let context = TestContext::new();
-    // The load of a processor takes two looks, a fifth of a second apart.
+    // The CPU load requires two samples, a fifth of a second apart.
     let run = context.run(["call", "system_info", "sections=cpu", "--timeout", "0.05"]).exits(1);
     let error = run.error("timeout");
     assert!(error.message.starts_with("system_info did not finish"), "{error:?}");
@@ -230,9 +230,12 @@ fn a_call_that_does_not_end_in_time_is_an_error() {
 #[test]
 fn a_timeout_must_be_a_sensible_number() {
     let context = TestContext::new();
-    for (value, why) in
-        [("0", "more than 0"), ("nan", "more than 0"), ("soon", "not a number"), ("1e9", "at most")]
-    {
+    for (value, why) in [
+        ("0", "greater than 0"),
+        ("nan", "greater than 0"),
+        ("soon", "not a number"),
+        ("1e9", "at most"),
+    ] {
         let run = context.run(["call", "todo", "--timeout", value]).exits(2);
         assert!(run.stderr.contains(why), "{value}: {}", run.stderr);
         assert_eq!(run.stdout, "");

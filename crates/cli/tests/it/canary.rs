@@ -1,5 +1,5 @@
-//! Values that must never be seen are planted wherever they may turn up, and
-//! every byte that comes out or stays behind is searched for them.
+//! Secret values are planted wherever they may leak from, and all output and
+//! all files left behind are searched for them.
 
 use std::fmt::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -9,18 +9,18 @@ use serde_json::{Value, json};
 
 use crate::context::{Run, TestContext};
 
-/// In a variable of the environment with a telling name.
+/// In an environment variable whose name suggests a secret.
 const VARIABLE: &str = "qT7vXw2LzR9mKb4NpJ6cHs8D";
 /// In the home's `.env`.
 const DOTENV: &str = "Ye3Gk8WnUa5ZtQ1xMf7BrV2L";
 /// In the vault.
 const VAULT: &str = "hN5pSd9CjX4yTu6EwK2gRb8F";
-/// One that no encoding leaves as it is.
+/// A value that every encoding changes.
 const AWKWARD: &str = "w\"K/7 x&Z\\9+é<Qm5>t%J3?vL=8nR";
 
 const ALL: [&str; 4] = [VARIABLE, DOTENV, VAULT, AWKWARD];
 
-/// Everything is allowed; and one profile that asks about everything.
+/// A profile that allows everything, and one that requires approval for it.
 const PROFILES: &str = "profiles:
   open:
     allow: [\"*\"]
@@ -50,7 +50,7 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// As in an address: everything but letters, digits and `-._~`.
+/// Percent encoding: everything but letters, digits and `-._~`.
 fn percent(value: &str) -> String {
     value.bytes().fold(String::new(), |mut text, byte| {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
@@ -86,13 +86,13 @@ fn forms(value: &str) -> Vec<String> {
     forms
 }
 
-/// A value in the middle of something that was encoded as a whole.
+/// A value inside a text that is encoded as a whole.
 fn within(value: &str) -> Vec<String> {
     ["a", "ab", "abc"].map(|lead| base64(format!("{lead}{value}!").as_bytes())).to_vec()
 }
 
-/// What must not be found: the forms, and of what was encoded as a whole the
-/// letters that only the value decides.
+/// Strings that must not be found: the forms, and of a text encoded as a whole
+/// the characters that depend on the value alone.
 fn needles(value: &str) -> Vec<String> {
     let mut needles = forms(value);
     needles.extend(within(value).into_iter().map(|text| text[4..text.len() - 4].to_owned()));
@@ -103,7 +103,7 @@ fn contains(bytes: &[u8], needle: &str) -> bool {
     bytes.windows(needle.len()).any(|part| part == needle.as_bytes())
 }
 
-/// What was found, and where.
+/// Leaks found, and where.
 #[derive(Default)]
 struct Search {
     found: Vec<String>,
@@ -126,7 +126,7 @@ impl Search {
         self.look(&format!("standard error of {shown:?}"), run.stderr.as_bytes());
     }
 
-    /// What these command lines say, with `--json` and without.
+    /// Searches the output of these command lines, with `--json` and without.
     fn all(&mut self, context: &TestContext, lines: &[Vec<String>], input: &str) {
         for line in lines {
             for json in [false, true] {
@@ -139,7 +139,7 @@ impl Search {
         }
     }
 
-    /// Every file below the folder, and its name.
+    /// Searches every file below the directory, and its name.
     fn files(&mut self, dir: &Path) {
         for path in files(dir) {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -162,7 +162,7 @@ fn files(dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut dirs = vec![dir.to_owned()];
     while let Some(dir) = dirs.pop() {
-        for entry in std::fs::read_dir(dir).expect("a folder").flatten() {
+        for entry in std::fs::read_dir(dir).expect("a directory").flatten() {
             let kind = entry.file_type().expect("a kind");
             if kind.is_dir() { dirs.push(entry.path()) } else { found.push(entry.path()) }
         }
@@ -188,7 +188,7 @@ fn planted() -> TestContext {
     }
     context.file("leak.txt", &leak);
     context.file("plain.txt", "one\n");
-    std::fs::create_dir(context.work().join("names")).expect("a folder");
+    std::fs::create_dir(context.work().join("names")).expect("a directory");
     for value in [VARIABLE, DOTENV, VAULT] {
         context.file(&format!("names/{value}.txt"), "one\n");
         context.file(&format!("{value}.txt"), "one\n");
@@ -203,7 +203,7 @@ fn run(context: &TestContext, args: &[&str], input: &str) -> Run {
     context.finish(command, input.as_bytes())
 }
 
-/// Runs every command line, and searches what it says and what it leaves.
+/// Runs every command line, and searches its output and the files it leaves.
 #[track_caller]
 fn nothing_leaks(context: &TestContext, lines: &[Vec<String>], input: &str) {
     let mut search = Search::default();
@@ -478,7 +478,7 @@ fn a_watched_call_keeps_secrets() {
 fn a_result_that_is_put_aside_keeps_secrets() {
     let context = planted();
     context.settings("model:\n  context_length: 1000\n");
-    std::fs::create_dir(context.work().join("many")).expect("a folder");
+    std::fs::create_dir(context.work().join("many")).expect("a directory");
     for number in 0..300 {
         let value = [VARIABLE, DOTENV, VAULT][number % 3];
         context.file(&format!("many/{number:03}-{value}-{}", hex(value.as_bytes())), "");
@@ -496,7 +496,7 @@ fn a_result_that_is_put_aside_keeps_secrets() {
 #[test]
 fn a_text_that_is_cut_does_not_end_within_a_secret() {
     let context = planted();
-    // Lines are cut at some length; wherever that is, a value is across it.
+    // Lines are truncated at some length; a value spans every possible one.
     let mut text = String::new();
     for lead in (0..24).step_by(6) {
         let _ = writeln!(text, "{}{}", " ".repeat(lead), VARIABLE.repeat(400));
@@ -555,8 +555,8 @@ fn a_variable_of_a_session_keeps_secrets() {
         line(&["call", "--session", "s", "env_manager", "action=get", "name=TARGET"]),
         line(&["call", "--session", "s", "env_manager", "action=list"]),
     ];
-    // The variable is handed to programs, so it stands in the session's own
-    // file, which is for its owner's eyes.
+    // Programs receive the variable, so it is in the session's own file, which
+    // only the owner may read.
     let mut search = Search::default();
     search.all(&context, &lines, "");
     let state = context.home().join("session-state/s.json");
@@ -573,7 +573,7 @@ fn questions_at_a_terminal_keep_secrets() {
     let mut search = Search::default();
     for (value, typed) in [(VARIABLE, "d\n"), (VAULT, "a\n"), (DOTENV, "s\n")] {
         let dir = context.work().join(format!("in-{value}"));
-        std::fs::create_dir(&dir).expect("a folder");
+        std::fs::create_dir(&dir).expect("a directory");
         std::fs::write(dir.join("a.txt"), "one\n").expect("a file");
         let path = format!("path=in-{value}/a.txt");
         let args = ["call", "--profile", "asks", "--session", "s", "read_file", &path];

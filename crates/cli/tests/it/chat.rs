@@ -1,5 +1,5 @@
-//! The conversation in a real terminal (tmux) and in a pipe, against a model
-//! server that plays a script.
+//! The chat in a real terminal (tmux) and in a pipe, with a scripted model
+//! server.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ pub(crate) struct Tmux {
 }
 
 impl Tmux {
-    /// The chat in a terminal; none if there is no tmux.
+    /// Starts the chat in a terminal; `None` without tmux.
     #[expect(clippy::print_stdout, reason = "a skipped test says why")]
     pub(crate) fn start(context: &TestContext, arguments: &str) -> Option<Self> {
         if !Command::new("tmux").arg("-V").output().is_ok_and(|output| output.status.success()) {
@@ -56,12 +56,12 @@ impl Tmux {
         self.keys(&["Enter"]);
     }
 
-    /// What stands on the screen and above it.
+    /// Content of the screen and of its scrollback.
     fn screen(&self) -> String {
         self.run(&["capture-pane", "-p", "-t", "0", "-S", "-200"])
     }
 
-    /// Waits until this is seen.
+    /// Waits until this text is on the screen.
     pub(crate) fn sees(&self, text: &str) {
         let until = Instant::now() + Duration::from_secs(40);
         while !self.screen().contains(text) {
@@ -111,7 +111,7 @@ fn a_conversation_in_a_terminal() {
     ]);
     let context = with_model(&server);
     let Some(tmux) = Tmux::start(&context, "") else { return };
-    tmux.sees("/help shows the commands");
+    tmux.sees("/help lists the commands");
     tmux.line("greet me");
     tmux.sees("• two");
     let seen = tmux.screen();
@@ -121,11 +121,11 @@ fn a_conversation_in_a_terminal() {
     tmux.line("publish it");
     tmux.sees("May terminal run?");
     tmux.sees("git push --force");
-    // What is typed as a question comes up is not taken for its answer.
+    // Input typed just when a question appears is not its answer.
     std::thread::sleep(Duration::from_millis(800));
-    // No word is taken for the first letter of it that is a key.
+    // A word does not count as its first letter, even if that is a key.
     tmux.line("oh no, stop");
-    tmux.sees("“oh no, stop” is no answer here");
+    tmux.sees("“oh no, stop” is not a valid answer");
     tmux.line("no");
     tmux.sees("May terminal run? → deny");
     tmux.sees("Then I leave it alone.");
@@ -134,15 +134,15 @@ fn a_conversation_in_a_terminal() {
     tmux.sees("sleep 30");
     tmux.run(&["resize-window", "-t", "0", "-x", "60", "-y", "30"]);
     tmux.line("do it quicker");
-    tmux.sees("The model hears this");
+    tmux.sees("The model receives this");
     tmux.keys(&["C-c"]);
     tmux.sees("I have heard you and stopped.");
 
     tmux.line("/cost");
-    tmux.sees("answered");
+    tmux.sees("of them cached");
     tmux.keys(&["C-d"]);
     tmux.sees("ended with 0");
-    assert!(tmux.screen().contains("--resume"), "it says how to go on");
+    assert!(tmux.screen().contains("--resume"), "it says how to resume");
     drop(tmux);
     let listed = context.run(["sessions", "list", "--json"]).succeeds().json();
     let id = listed["sessions"][0]["id"].as_str().expect("a session").to_owned();
@@ -163,7 +163,7 @@ fn a_conversation_in_a_terminal() {
     tmux.line("and now");
     tmux.sees("Now we go on.");
     let asked = server.model_requests().pop().expect("it was asked");
-    assert!(asked.to_string().contains("greet me"), "the conversation goes on");
+    assert!(asked.to_string().contains("greet me"), "the conversation continues");
 }
 
 #[test]
@@ -177,13 +177,13 @@ fn what_was_stopped_does_not_begin_again_by_itself() {
     ]);
     let context = with_model(&server);
     let Some(tmux) = Tmux::start(&context, "") else { return };
-    tmux.sees("/help shows the commands");
+    tmux.sees("/help lists the commands");
     tmux.line("hand it on");
     tmux.sees("It is handed on.");
     tmux.line("/stop");
-    tmux.sees("is stopped (deleg_1: Think for long)");
+    tmux.sees("running in the background (deleg_1: Think for long)");
     tmux.line("what now");
-    // The model is told what came meanwhile with what the person says next.
+    // The model receives the notice with the next user message.
     tmux.sees("deleg_1 has ended (interrupted, exit code 130)");
     tmux.sees("Nothing more.");
     let asked: Vec<String> = server.model_requests().iter().map(ToString::to_string).collect();
@@ -292,7 +292,10 @@ fn what_earlier_sittings_cost_is_counted() {
     assert!(shown.contains("$0.6250"), "with its sub-agents: {shown}");
     let run = context.feed(["chat", "--resume", "last"], "/cost\nand now\n/cost\n").succeeds();
     let reported = format!("{}{}", run.stdout, run.stderr);
-    assert!(reported.contains("$0.6250 (") && reported.contains("earlier sittings"), "{reported}");
+    assert!(
+        reported.contains("$0.6250 (") && reported.contains("before this session was resumed"),
+        "{reported}"
+    );
     assert!(reported.contains("$1.1250"), "{reported}");
     let shown = context.run(["sessions", "show", "last", "--json"]).succeeds().json();
     assert_eq!(shown["session"]["usage"]["cost"], 1.0);
@@ -308,7 +311,7 @@ fn a_picture_pasted_while_a_turn_runs_reaches_the_model() {
     let context = with_model(&server);
     let picture = context.file("cat.png", [0x89, b'P', b'N', b'G', 13, 10, 26, 10]);
     let Some(tmux) = Tmux::start(&context, "") else { return };
-    tmux.sees("/help shows the commands");
+    tmux.sees("/help lists the commands");
     tmux.line("wait for it");
     tmux.sees("until");
     tmux.run(&["send-keys", "-t", "0", "-l", "like this: "]);
@@ -316,7 +319,7 @@ fn a_picture_pasted_while_a_turn_runs_reaches_the_model() {
     tmux.run(&["paste-buffer", "-p", "-t", "0"]);
     tmux.sees("[picture cat.png]");
     tmux.keys(&["Enter"]);
-    tmux.sees("The model hears this");
+    tmux.sees("The model receives this");
     context.file("go", "");
     tmux.sees("I see it.");
     let asked = server.model_requests().pop().expect("it was asked");
@@ -342,7 +345,7 @@ fn a_question_stays_readable_until_it_is_answered() {
     let context = with_model(&server);
     let Some(tmux) = Tmux::start(&context, "run publish it") else { return };
     tmux.sees("[d]eny?");
-    // Calls that run for as long as that are shown to be running.
+    // Longer than it takes for a running call to be shown.
     let until = Instant::now() + Duration::from_millis(1_300);
     while Instant::now() < until {
         assert!(tmux.screen().contains("[d]eny?"), "{}", tmux.screen());
@@ -362,14 +365,14 @@ fn an_order_given_during_a_turn_is_not_told_to_the_model() {
     ]);
     let context = with_model(&server);
     let Some(tmux) = Tmux::start(&context, "") else { return };
-    tmux.sees("/help shows the commands");
+    tmux.sees("/help lists the commands");
     tmux.line("wait for it");
     tmux.sees("until");
     tmux.line("/cost");
-    tmux.sees("/cost comes after this turn");
+    tmux.sees("/cost runs after this turn");
     context.file("go", "");
     tmux.sees("All done.");
-    tmux.sees("answered");
+    tmux.sees("of them cached");
     assert!(server.model_requests().iter().all(|asked| !asked.to_string().contains("/cost")));
 }
 
@@ -390,13 +393,10 @@ fn several_turns_are_taken_back_at_once() {
     let shown = format!("{}{}", run.stdout, run.stderr);
     assert!(!context.work().join("note.txt").exists(), "{shown}");
     assert!(shown.contains("removed ") && !shown.contains("restored"), "{shown}");
-    assert!(
-        shown.contains("takes a number of turns") && shown.contains("There is no plan"),
-        "{shown}"
-    );
+    assert!(shown.contains("takes a number of turns") && shown.contains("No plan yet"), "{shown}");
     let asked = server.model_requests().pop().expect("it was asked");
     let said = asked["messages"].as_array().expect("messages");
-    assert_eq!(said.len(), 2, "only what the model is told first is before it: {said:?}");
+    assert_eq!(said.len(), 2, "only the system prompt precedes it: {said:?}");
     assert_eq!(said[1]["content"], "what now");
 }
 
@@ -406,7 +406,9 @@ fn where_nothing_was_said_there_is_nothing_to_save_shorten_or_pay() {
     let context = with_model(&server);
     let run = context.feed(["chat"], "/cost\n/compact\n/save talk.md\n").exits(2);
     let shown = format!("{}{}", run.stdout, run.stderr);
-    for part in ["nothing yet", "short already", "Nothing to save: the conversation is empty"] {
+    for part in
+        ["nothing yet", "too short to compact", "Nothing to save: the conversation is empty"]
+    {
         assert!(shown.contains(part), "{shown}");
     }
     assert!(!context.work().join("talk.md").exists());
@@ -427,11 +429,11 @@ fn a_skill_is_completed_called_for_and_taken_back_as_it_was_typed() {
     let server = ModelServer::start(vec![ScriptedReply::says("Good day, world.")]);
     let context = with_model(&server);
     let dir = context.home().join("skills/greet-people");
-    std::fs::create_dir_all(&dir).expect("a folder");
+    std::fs::create_dir_all(&dir).expect("a directory");
     let text = "---\nname: greet-people\ndescription: Greets them.\n---\nSay good day.\n";
     std::fs::write(dir.join("SKILL.md"), text).expect("a skill");
     let Some(tmux) = Tmux::start(&context, "") else { return };
-    tmux.sees("/help shows the commands");
+    tmux.sees("/help lists the commands");
     tmux.run(&["send-keys", "-t", "0", "-l", "/gre"]);
     tmux.sees("Greets them.");
     tmux.keys(&["Tab"]);
@@ -444,8 +446,8 @@ fn a_skill_is_completed_called_for_and_taken_back_as_it_was_typed() {
         "{asked}"
     );
     tmux.line("/undo");
-    tmux.sees("messages are taken back");
-    // It is in the line again, as it was typed.
+    tmux.sees("Removed 2 messages");
+    // The input line contains it again, as typed.
     let until = Instant::now() + Duration::from_secs(40);
     while tmux.screen().matches("❯ /greet-people the world").count() < 2 {
         assert!(Instant::now() < until, "{}", tmux.screen());
@@ -467,7 +469,7 @@ fn options_of_a_conversation_need_no_command() {
     let context = with_model(&server);
     context.feed(["-m", "another"], "first\n").succeeds();
     assert_eq!(server.model_requests()[0]["model"], "another");
-    // What is wrong is told of what was written.
+    // The error is about the command line as written.
     let run = context.run(["tools", "list", "-m", "another"]).exits(2);
     assert!(run.stderr.contains("tools list"), "{}", run.stderr);
     context.run(["--nonesuch"]).exits(2);

@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::context::TestContext;
 
-/// A context in which `write_file` has changed one file and made another.
+/// A context in which `write_file` has changed one file and created another.
 fn changed() -> TestContext {
     let context = TestContext::new();
     context.file("a.txt", "one\n");
@@ -34,7 +34,7 @@ fn every_call_is_a_turn_that_can_be_undone_and_redone() {
     assert_eq!(undone["action"], "undo");
     assert_eq!(undone["preview"], false);
     assert_eq!(read(&context, "new/b.txt"), None);
-    assert!(!context.work().join("new").exists(), "the folder was made by the call");
+    assert!(!context.work().join("new").exists(), "the call created the directory");
     context.run(["undo"]).succeeds();
     assert_eq!(read(&context, "a.txt").as_deref(), Some("one\n"));
     let nothing = context.run(["undo", "--json"]).exits(1).json();
@@ -140,7 +140,7 @@ fn status_tells_all_that_is_on_the_disk() {
     assert_eq!(bytes("bytes"), bytes("object_bytes") + bytes("log_bytes"));
     assert!(bytes("log_bytes") > bytes("object_bytes"), "{status}");
     let shown = context.run(["checkpoints", "status"]).succeeds().stdout;
-    assert!(shown.contains(" contents, ") && shown.contains(" in logs"), "{shown}");
+    assert!(shown.contains(" objects, ") && shown.contains(" in logs"), "{shown}");
 }
 
 #[test]
@@ -175,16 +175,16 @@ fn nothing_is_kept_where_it_is_switched_off() {
 fn undo_from_a_folder_below_is_about_the_folder_above_and_says_so() {
     let context = changed();
     let seen = context.run(["undo", "-C", "new", "--preview", "--json"]).succeeds();
-    assert!(seen.stderr.contains("(the folder above)"), "{}", seen.stderr);
-    let workspace = context.work().canonicalize().expect("the folder");
+    assert!(seen.stderr.contains("(a parent directory)"), "{}", seen.stderr);
+    let workspace = context.work().canonicalize().expect("the directory");
     assert_eq!(seen.json()["workspace"].as_str(), workspace.to_str());
     let own = context.run(["undo", "--preview"]).succeeds();
-    assert!(!own.stderr.contains("the folder above"), "{}", own.stderr);
-    // One that has checkpoints of its own is its own workspace.
+    assert!(!own.stderr.contains("a parent directory"), "{}", own.stderr);
+    // A directory with its own checkpoints is its own workspace.
     let call = r#"{"path":"c.txt","content":"3\n"}"#;
     context.run(["call", "-C", "new", "write_file", call]).succeeds();
     let undone = context.run(["undo", "-C", "new"]).succeeds();
-    assert!(!undone.stderr.contains("the folder above"), "{}", undone.stderr);
+    assert!(!undone.stderr.contains("a parent directory"), "{}", undone.stderr);
     assert_eq!(read(&context, "new/c.txt"), None);
     context.run(["undo", "-C", "new"]).exits(1);
     assert_eq!(read(&context, "new/b.txt").as_deref(), Some("made\n"));
@@ -194,7 +194,7 @@ fn undo_from_a_folder_below_is_about_the_folder_above_and_says_so() {
 #[test]
 fn what_an_extraction_replaces_is_brought_back_although_git_ignores_it() {
     let context = TestContext::new();
-    fs::create_dir(context.work().join(".git")).expect("a folder");
+    fs::create_dir(context.work().join(".git")).expect("a directory");
     context.file(".gitignore", "*.log\n");
     context.file("a.log", "new");
     context.file("b.log", "made");
@@ -314,7 +314,7 @@ fn a_damaged_content_is_named_and_force_does_the_rest() {
         assert_eq!(read(&context, "b.txt"), None, "nothing is done by half");
     }
     let forced = context.run(["undo", "--force"]).exits(1);
-    assert!(forced.stderr.contains("a.txt was left as it is"), "{}", forced.stderr);
+    assert!(forced.stderr.contains("a.txt was left unchanged"), "{}", forced.stderr);
     assert_eq!(read(&context, "b.txt").as_deref(), Some("old b\n"));
 }
 
@@ -347,18 +347,18 @@ fn what_force_cannot_keep_is_named_as_lost_for_good() {
     assert_eq!(seen["steps"][0]["lost_for_good"], true);
     let forced = context.run(["undo", "--force"]).succeeds();
     let shown = &forced.stderr;
-    assert!(shown.contains("What was in a.txt is lost for good"), "{shown}");
-    assert!(shown.contains("cannot be taken back") && !shown.contains("hermes redo"), "{shown}");
+    assert!(shown.contains("The contents of a.txt are lost"), "{shown}");
+    assert!(shown.contains("cannot be reverted") && !shown.contains("hermes redo"), "{shown}");
     assert_eq!(read(&context, "a.txt").as_deref(), Some("old\n"));
     let undone = context.run(["undo"]).succeeds();
-    assert!(undone.stderr.contains("`hermes redo` takes it back"), "{}", undone.stderr);
+    assert!(undone.stderr.contains("Run `hermes redo` to revert this"), "{}", undone.stderr);
 
     write(&context, "small.txt", "1\n");
     context.run(["call", "--session", "t", "read_file", "path=a.txt"]).succeeds();
     context.feed(["exec", "--session", "t"], call.to_string()).succeeds();
     let forced = context.run(["undo", "2", "--force"]).succeeds();
     let shown = &forced.stderr;
-    assert!(shown.contains("`hermes redo --force` takes the rest back"), "{shown}");
+    assert!(shown.contains("Run `hermes redo --force` to revert the rest"), "{shown}");
     assert_eq!(read(&context, "small.txt"), None);
     context.run(["redo"]).exits(1);
     context.run(["redo", "--force"]).exits(1);
@@ -372,7 +372,7 @@ fn a_newest_turn_that_cannot_be_read_is_listed_and_stops_undo() {
     let id = listed["checkpoints"][0]["id"].as_str().expect("an id").to_owned();
     assert_eq!(listed["damaged"], serde_json::json!([]));
     let dirs = fs::read_dir(context.home().join("checkpoints/files/workspaces")).expect("some");
-    let logs = dirs.flatten().flat_map(|dir| fs::read_dir(dir.path()).expect("a folder"));
+    let logs = dirs.flatten().flat_map(|dir| fs::read_dir(dir.path()).expect("a directory"));
     let mut logs = logs.flatten().filter(|log| log.file_name().to_string_lossy().contains(&id));
     fs::write(logs.next().expect("its log").path(), "").expect("emptied");
     let listed = context.run(["checkpoints", "list"]).succeeds().stdout;
@@ -386,7 +386,7 @@ fn a_newest_turn_that_cannot_be_read_is_listed_and_stops_undo() {
     assert!(shown.contains("The newest turn cannot be read") && shown.contains(&id), "{shown}");
     assert_eq!(read(&context, "a.txt").as_deref(), Some("two\n"));
     let forced = context.run(["undo", "--force"]).succeeds();
-    assert!(forced.stderr.contains("Went past"), "{}", forced.stderr);
+    assert!(forced.stderr.contains("Skipped an unreadable turn"), "{}", forced.stderr);
     assert_eq!(read(&context, "a.txt").as_deref(), Some("one\n"));
 }
 
@@ -436,10 +436,10 @@ fn folders_that_a_long_file_brought_go_with_it() {
 #[test]
 fn a_file_that_a_command_names_by_a_way_out_of_the_folder_comes_back() {
     let context = TestContext::new();
-    // Nobody is there to be asked.
+    // No user can approve.
     context.settings("approvals:\n  mode: \"off\"\n");
     for dir in ["in", "out"] {
-        fs::create_dir(context.work().join(dir)).expect("a folder");
+        fs::create_dir(context.work().join(dir)).expect("a directory");
     }
     context.file("in/x.txt", "x\n");
     context.file("out/precious.txt", "precious\n");
@@ -457,10 +457,10 @@ fn a_file_that_a_command_names_by_a_way_out_of_the_folder_comes_back() {
 #[test]
 fn an_ignored_file_that_a_command_names_comes_back() {
     let context = TestContext::new();
-    // Nobody is there to be asked.
+    // No user can approve.
     context.settings("approvals:\n  mode: \"off\"\n");
     for dir in [".git", "build"] {
-        fs::create_dir(context.work().join(dir)).expect("a folder");
+        fs::create_dir(context.work().join(dir)).expect("a directory");
     }
     context.file(".gitignore", "*.local\nbuild/\n");
     context.file("db.local", "precious\n");
@@ -480,13 +480,13 @@ fn an_ignored_file_that_a_command_names_comes_back() {
     assert_eq!(read(&context, "kept.txt").as_deref(), Some("kept\n"));
 }
 
-/// A project with ignored files, beside a folder outside of it.
+/// A project with ignored files, next to a directory outside of it.
 fn project() -> TestContext {
     let context = TestContext::new();
-    // Nobody is there to be asked.
+    // No user can approve.
     context.settings("approvals:\n  mode: \"off\"\n");
     for dir in ["in/.git", "in/dist", "in/src", "out"] {
-        fs::create_dir_all(context.work().join(dir)).expect("a folder");
+        fs::create_dir_all(context.work().join(dir)).expect("a directory");
     }
     context.file("in/.gitignore", "*.local\n*.o\ndist/\n");
     for name in ["a.txt", "src/b.txt", "src/x.local"] {
@@ -498,12 +498,12 @@ fn project() -> TestContext {
     context
 }
 
-/// What is in the project and beside it.
+/// The files in the project and next to it.
 fn picture(context: &TestContext) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut ahead = vec![context.work()];
     while let Some(dir) = ahead.pop() {
-        for entry in fs::read_dir(&dir).expect("a folder").flatten() {
+        for entry in fs::read_dir(&dir).expect("a directory").flatten() {
             let path = entry.path();
             if path.is_dir() {
                 ahead.push(path);
@@ -564,13 +564,13 @@ fn what_a_command_puts_into_a_folder_or_finds_by_a_pattern_is_taken_back() {
 fn an_undo_does_not_take_an_older_turn_for_a_command_that_lost_what_is_ignored() {
     let context = TestContext::new();
     context.settings("approvals:\n  mode: \"off\"\n");
-    fs::create_dir(context.work().join(".git")).expect("a folder");
+    fs::create_dir(context.work().join(".git")).expect("a directory");
     context.file(".gitignore", "*.local\n");
     context.file("cfg.local", "K=1\n");
     context.file("clean.sh", "rm cfg.local\n");
     context.file("code.txt", "v1\n");
     write(&context, "code.txt", "v2\n");
-    // Commands that leave everything as it was are in nobody's way.
+    // Commands that change nothing do not count as turns.
     context.run(["call", "terminal", "command=bash -c 'true'"]).succeeds();
     let done = context.run(["call", "terminal", "command=bash clean.sh"]).succeeds();
     assert!(done.stderr.contains("cannot be undone") && done.stderr.contains("cfg.local"));
@@ -579,7 +579,7 @@ fn an_undo_does_not_take_an_older_turn_for_a_command_that_lost_what_is_ignored()
     assert!(refused.stderr.contains("hermes undo 2"), "{}", refused.stderr);
     assert_eq!(read(&context, "code.txt").as_deref(), Some("v2\n"));
     let listed = context.run(["checkpoints", "list"]).succeeds();
-    assert!(listed.stdout.contains("1 deleted and not kept"), "{}", listed.stdout);
+    assert!(listed.stdout.contains("1 deleted without a copy"), "{}", listed.stdout);
     let undone = context.run(["undo", "2", "--json"]).succeeds();
     let shown = undone.json();
     assert_eq!(shown["undone"][0]["by"][0], "write_file", "{shown}");

@@ -1,4 +1,4 @@
-//! Commands of a terminal under a system that is at its limits.
+//! Terminal commands at the limits of the system.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::context::{Run, TestContext};
 
-/// A program in a shell that has first done something about its limits.
+/// The program, run by a shell that sets its limits first.
 fn after(context: &TestContext, before: &str, args: &[&str]) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("{before}; exec \"$0\" \"$@\"")]);
@@ -15,7 +15,7 @@ fn after(context: &TestContext, before: &str, args: &[&str]) -> Command {
     command
 }
 
-/// What came of each command.
+/// The results of the commands.
 fn contents(run: &Run) -> Vec<Value> {
     run.json_lines().iter().map(|line| line["tool_results"][0]["content"].clone()).collect()
 }
@@ -33,9 +33,9 @@ fn a_file_that_may_not_grow_is_a_full_disk_and_not_the_end() {
     let answers = contents(&run);
     let (output, note) = (answers[0]["output"].as_str(), answers[0]["note"].as_str());
     assert!(output.is_some_and(|output| output.ends_with("199999\n200000\n")));
-    assert!(note.is_some_and(|note| note.contains("are lost")), "{note:?}");
+    assert!(note.is_some_and(|note| note.contains("were lost")), "{note:?}");
     assert_eq!(answers[1]["output"], "on\n");
-    // What is started has the system's way with it, not ours.
+    // Child processes get the system's default signal handling, not ours.
     let command = after(&context, "ulimit -f 200", &["call", "terminal", "-"]);
     let wanted = json!({ "command": "head -c 9000000 /dev/zero > big" }).to_string();
     let answer: Value = context.finish(command, wanted.as_bytes()).succeeds().json();
@@ -54,9 +54,9 @@ fn a_command_that_took_too_long_is_a_failure_of_the_call() {
 fn a_session_on_a_full_disk_is_kept_elsewhere() {
     let context = TestContext::new();
     let small = context.work().join("small");
-    std::fs::create_dir(&small).expect("a folder");
+    std::fs::create_dir(&small).expect("a directory");
     let small = small.display();
-    // In a mount namespace of its own, as it is nobody else's business.
+    // In a separate mount namespace, so that the mount is visible here only.
     let before = format!(
         "mount -t tmpfs -o size=64k none {small} && {{ head -c 99999 /dev/zero >{small}/x; \
          export TMPDIR={small}; }} 2>/dev/null"

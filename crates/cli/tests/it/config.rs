@@ -1,4 +1,4 @@
-//! `hermes config`: looking at the settings, and changing them with care.
+//! `hermes config`: showing settings, and changing them safely.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -61,7 +61,7 @@ fn a_value_of_the_wrong_type_is_refused_and_the_file_stays() {
     exit 2
     --- stdout
     --- stderr
-    error: [HOME]/config.yaml:3:3: `tool_output.max_lines` must be a whole number of at least 1, not the text "plenty"
+    error: [HOME]/config.yaml:3:3: `tool_output.max_lines` must be a whole number of at least 1, not the string "plenty"
      3 |   max_lines: plenty   # enough for me
        |   ^^^^^^^^^^^^^^^^^
     hint: Nothing was written; remove the key to get the default, 2000
@@ -158,7 +158,7 @@ fn a_setting_is_explained() {
     exit 0
     --- stdout
     tool_output.max_lines
-    The most lines that one read returns.
+    Maximum number of lines that one read returns.
     type:    a whole number of at least 1
     default: 2000
     value:   500 (from [HOME]/config.yaml:3)

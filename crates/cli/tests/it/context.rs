@@ -1,4 +1,4 @@
-//! A home, a working folder and the command, for one test.
+//! A home, a working directory and the command, for one test.
 
 use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -10,25 +10,25 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// No command of these tests takes this long unless it hangs.
+/// Longer than any command takes unless it hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What one test works in; gone with it.
+/// The directories of one test, removed with it.
 pub(crate) struct TestContext {
     root: TempDir,
 }
 
 impl TestContext {
-    /// An empty home and an empty working folder.
+    /// Creates an empty home and an empty working directory.
     pub(crate) fn new() -> Self {
-        let root = tempfile::tempdir().expect("a temporary folder");
+        let root = tempfile::tempdir().expect("a temporary directory");
         let context = Self { root };
         std::fs::create_dir(context.home()).expect("a home");
-        std::fs::create_dir(context.work()).expect("a working folder");
+        std::fs::create_dir(context.work()).expect("a working directory");
         context
     }
 
-    /// What `HERMES_HOME` names.
+    /// Value of `HERMES_HOME`.
     pub(crate) fn home(&self) -> PathBuf {
         self.root.path().join("home")
     }
@@ -38,7 +38,7 @@ impl TestContext {
         self.root.path().join("work")
     }
 
-    /// Writes a file below the working folder.
+    /// Writes a file below the working directory.
     pub(crate) fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.work().join(name);
         std::fs::write(&path, content).expect("a file");
@@ -55,7 +55,7 @@ impl TestContext {
         std::fs::read_to_string(self.home().join("config.yaml")).expect("the settings")
     }
 
-    /// The command, with nothing of the surrounding environment that steers it.
+    /// The command, without environment variables that affect it.
     pub(crate) fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(assert_cmd::cargo::cargo_bin!("hermes"));
         command.args(args);
@@ -63,7 +63,7 @@ impl TestContext {
         command
     }
 
-    /// Gives any command this context's home and working folder.
+    /// Gives a command the home and working directory of this context.
     pub(crate) fn settle(&self, command: &mut Command) {
         for name in
             ["NO_COLOR", "TERM", "TZ", "HERMES_SESSION", "HERMES_PERMISSION_PROFILE", "HERMES_LOG"]
@@ -76,8 +76,8 @@ impl TestContext {
             .current_dir(self.work());
     }
 
-    /// A shell line on a terminal, with `$HERMES` to run; none if there is no
-    /// program to make a terminal.
+    /// A shell line on a terminal, with the program in `$HERMES`; `None` if no
+    /// program can create a terminal.
     #[expect(clippy::print_stdout, reason = "a skipped test says why")]
     pub(crate) fn script(&self, line: &str) -> Option<Command> {
         let has_script =
@@ -99,7 +99,7 @@ impl TestContext {
         self.finish(self.command(args), b"")
     }
 
-    /// Runs the command with that standard input.
+    /// Runs the command with this standard input.
     pub(crate) fn feed<S: AsRef<OsStr>>(
         &self,
         args: impl IntoIterator<Item = S>,
@@ -108,12 +108,12 @@ impl TestContext {
         self.finish(self.command(args), input.as_ref())
     }
 
-    /// Runs any command to its end.
+    /// Runs a command until it exits.
     pub(crate) fn finish(&self, command: Command, input: &[u8]) -> Run {
         self.finish_within(PATIENCE, command, input)
     }
 
-    /// The same, with so much time for it.
+    /// The same with this timeout.
     pub(crate) fn finish_within(&self, limit: Duration, command: Command, input: &[u8]) -> Run {
         let mut command = assert_cmd::Command::from_std(command);
         let output = command
@@ -129,12 +129,12 @@ impl TestContext {
         Stream::start(self, self.command(args))
     }
 
-    /// Looks at what a command left behind; nothing may ever panic.
+    /// Reads the output of a command; asserts that it did not panic.
     pub(crate) fn seen(&self, output: Output) -> Run {
         Run { filters: self.filters(), ..Run::new(output) }
     }
 
-    /// What differs from run to run, and what stands for it in a snapshot.
+    /// Values that differ between runs, and their placeholders in a snapshot.
     fn filters(&self) -> Vec<(String, &'static str)> {
         let real = |path: PathBuf| path.canonicalize().unwrap_or(path).display().to_string();
         vec![
@@ -146,13 +146,13 @@ impl TestContext {
         ]
     }
 
-    /// The temporary folder itself, for paths outside home and work.
+    /// The temporary directory itself, for paths outside of home and work.
     pub(crate) fn root(&self) -> &Path {
         self.root.path()
     }
 }
 
-/// How a command ended.
+/// Result of a command.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) code: i32,
@@ -162,7 +162,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Takes in what a command left behind; nothing may ever panic.
+    /// Reads the output of a command; asserts that it did not panic.
     pub(crate) fn new(output: Output) -> Self {
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("output is UTF-8");
         let (stdout, stderr) = (text(output.stdout), text(output.stderr));
@@ -188,7 +188,7 @@ impl Run {
         self.exits(0)
     }
 
-    /// Asserts that nothing was said on standard error.
+    /// Asserts that standard error is empty.
     #[track_caller]
     pub(crate) fn silent(self) -> Self {
         assert_eq!(self.stderr, "");
@@ -232,7 +232,7 @@ impl Run {
     }
 }
 
-/// An error as programs get it.
+/// An error as printed for programs.
 #[derive(Debug)]
 pub(crate) struct Error {
     pub(crate) message: String,
@@ -241,14 +241,14 @@ pub(crate) struct Error {
 }
 
 impl Error {
-    /// Asserts that this name is the first to be suggested.
+    /// Asserts that this name is the first suggestion.
     #[track_caller]
     pub(crate) fn suggests(&self, name: &str) {
         assert!(self.hint.starts_with(&format!("Did you mean '{name}'")), "{self:?}");
     }
 }
 
-/// A running command to which one can talk.
+/// A running command with an open standard input.
 pub(crate) struct Stream<'a> {
     context: &'a TestContext,
     pub(crate) child: Child,
@@ -257,7 +257,7 @@ pub(crate) struct Stream<'a> {
 }
 
 impl<'a> Stream<'a> {
-    /// Starts a command with pipes on all sides.
+    /// Starts a command with pipes for all streams.
     pub(crate) fn start(context: &'a TestContext, mut command: Command) -> Self {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the command starts");
@@ -274,7 +274,7 @@ impl<'a> Stream<'a> {
         Self { context, child, input, lines }
     }
 
-    /// Writes text; its reader sees it at once.
+    /// Writes text and flushes it.
     pub(crate) fn send(&mut self, text: &str) {
         let input = self.input.as_mut().expect("standard input is open");
         input.write_all(text.as_bytes()).and_then(|()| input.flush()).expect("the command reads");
@@ -298,13 +298,13 @@ impl<'a> Stream<'a> {
         self.input = None;
     }
 
-    /// Waits for the end; what was not read yet is in the result.
+    /// Waits for the exit; unread output is in the result.
     pub(crate) fn end(mut self) -> Run {
         self.close();
         self.wait()
     }
 
-    /// Waits for the end with standard input as it is.
+    /// Waits for the exit, without closing standard input.
     pub(crate) fn wait(mut self) -> Run {
         let begin = Instant::now();
         let status = loop {
@@ -329,7 +329,7 @@ impl Drop for Stream<'_> {
     }
 }
 
-/// Whether files that forbid reading can be read all the same.
+/// Whether file modes do not restrict this user.
 pub(crate) fn modes_do_not_bind(context: &TestContext) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
     let path = context.file("forbidden", "");
@@ -345,7 +345,7 @@ pub(crate) fn assert_fields(value: &Value, names: &[&str]) {
     }
 }
 
-/// Arguments as a shell reads them.
+/// Quotes arguments for a shell.
 pub(crate) fn quoted(args: &[&str]) -> String {
     let quote = |arg: &&str| format!("'{}'", arg.replace('\'', r"'\''"));
     args.iter().map(quote).collect::<Vec<_>>().join(" ")

@@ -1,4 +1,4 @@
-//! `hermes cron`: jobs, and daemons that run them as processes of their own.
+//! `hermes cron`: jobs, and daemons that run them in separate processes.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, Stdio};
@@ -29,7 +29,7 @@ fn runs(context: &TestContext, job: &str) -> Vec<Value> {
     shown["runs"].as_array().expect("runs").clone()
 }
 
-/// A daemon, and a line for what it does.
+/// A daemon that prints a line per event.
 struct Daemon {
     child: Child,
     lines: BufReader<std::process::ChildStdout>,
@@ -111,14 +111,18 @@ fn the_tool_and_the_command_see_the_same_jobs() {
         .json();
     let list = context.run(["cron", "list", "--json"]).succeeds().json();
     assert_eq!(list["jobs"][0]["id"], made["job_id"]);
-    // A scheduled run may look, and no more.
+    // A scheduled run may only read the schedule.
     let mut inside = context.command(["call", "cronjob", "action=list"]);
     inside.env("HERMES_CRON_RUN", "x");
     assert_eq!(context.finish(inside, b"").succeeds().json()["count"], 1);
     let mut inside = context.command(["call", "cronjob", "action=pause", "job_id=Look."]);
     inside.env("HERMES_CRON_RUN", "x");
     let refused = context.finish(inside, b"");
-    assert!(refused.code != 0 && refused.stdout.contains("may look"), "{}", refused.stdout);
+    assert!(
+        refused.code != 0 && refused.stdout.contains("may read the schedule"),
+        "{}",
+        refused.stdout
+    );
 }
 
 #[test]
@@ -179,7 +183,7 @@ fn a_daemon_that_is_killed_leaves_a_run_that_is_not_made_again() {
     daemon.child.kill().expect("killed");
     daemon.child.wait().expect("gone");
     drop(daemon);
-    // Its program ends at its next word; until then the run is not over.
+    // The program exits at its next output; until then the run is not over.
     let run = wait_for("the end", || {
         context.run(["cron", "daemon", "--once"]).succeeds();
         runs(&context, &job).pop()
@@ -210,7 +214,7 @@ fn told_to_stop_a_daemon_stops_what_runs() {
     assert_eq!(runs(&context, &job)[0]["status"], "cancelled");
 }
 
-/// A server that takes one message, and what it was sent.
+/// A server that accepts one message, and returns what it received.
 fn letterbox() -> (u16, std::thread::JoinHandle<String>) {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
@@ -266,12 +270,12 @@ fn only_what_was_ordered_is_sent() {
     let id = job.stdout.trim();
     let letter = r#"{"target":"other","message":"x"}"#;
     let refused = context.feed(["cron", "deliver", id], letter).exits(3);
-    assert!(refused.stderr.contains("does not send its answers to 'other'"), "{}", refused.stderr);
-    // A run cannot send for its owner.
+    assert!(refused.stderr.contains("does not deliver to 'other'"), "{}", refused.stderr);
+    // A run cannot deliver on behalf of its owner.
     let mut inside = context.command(["cron", "deliver", id]);
     inside.env("HERMES_CRON_RUN", "x");
     let refused = context.finish(inside, br#"{"target":"phone","message":"x"}"#);
-    assert!(refused.code == 3 && refused.stderr.contains("itself"), "{}", refused.stderr);
+    assert!(refused.code == 3 && refused.stderr.contains("its own answer"), "{}", refused.stderr);
 }
 
 #[test]
@@ -304,10 +308,10 @@ fn a_job_that_names_what_is_not_there_is_not_planned() {
 #[test]
 fn jobs_that_cannot_be_read_are_no_success_of_one_round() {
     let context = TestContext::new();
-    std::fs::create_dir_all(context.home().join("cron")).expect("its folder");
+    std::fs::create_dir_all(context.home().join("cron")).expect("its directory");
     std::fs::write(context.home().join("cron/jobs.json"), "{ damaged").expect("the file");
     let run = context.run(["cron", "daemon", "--once"]).exits(1);
-    assert!(run.stderr.contains("trouble"), "{}", run.stderr);
+    assert!(run.stderr.contains("jobs.json is damaged"), "{}", run.stderr);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Many processes at once on the same files: nothing is lost.
+//! Many concurrent processes on the same files: nothing is lost.
 
 use std::process::{Child, Stdio};
 

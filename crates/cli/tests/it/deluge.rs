@@ -1,4 +1,4 @@
-//! Absurd sizes: an answer all the same, neither a hang nor a crash.
+//! Absurd sizes: always a response, never a hang or a crash.
 
 use serde_json::{Value, json};
 
@@ -83,7 +83,7 @@ fn nesting_ten_thousand_deep_in_files() {
     context.settings(format!("own: {}\n", nested()));
     let error = context.run(["tools", "list", "--json"]).exits(2).error("invalid_arguments");
     assert!(error.message.contains("config.yaml:1:"), "{error:?}");
-    // What is no YAML is text, and text may hold any number of brackets.
+    // Invalid YAML is a string, and a string may contain any number of brackets.
     context.settings("a: 1\n");
     context.run(["config", "set", "own", &nested()]).succeeds();
     assert_eq!(context.run(["config", "get", "own"]).succeeds().stdout, format!("{}\n", nested()));

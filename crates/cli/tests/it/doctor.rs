@@ -1,11 +1,11 @@
-//! `hermes doctor`: what works, what does not, and what to do.
+//! `hermes doctor`: what works, what does not, and how to fix it.
 
 use insta::assert_snapshot;
 use serde_json::Value;
 
 use crate::context::{Run, TestContext, assert_fields};
 
-/// The checks that are in this state.
+/// The checks with this state.
 fn checks(run: &Run, state: &str) -> Vec<Value> {
     let value = run.json();
     let all = value["checks"].as_array().expect("a list");
@@ -16,7 +16,7 @@ fn checks(run: &Run, state: &str) -> Vec<Value> {
 fn a_fresh_home_is_healthy() {
     let context = TestContext::new();
     let run = context.run(["doctor"]).succeeds().silent();
-    // A machine without a desktop has no clipboard, which is no fault.
+    // A machine without a desktop has no clipboard; that is not a fault.
     let is_fine = |line: &str| line.starts_with(['✓', '·', ' ']);
     assert!(run.stdout.lines().all(is_fine), "{}", run.stdout);
     let run = context.run(["doctor", "--json"]).succeeds();
@@ -37,7 +37,7 @@ fn a_home_that_is_not_there_yet_is_healthy_too() {
     let context = TestContext::new();
     std::fs::remove_dir(context.home()).expect("no home");
     let run = context.run(["doctor"]).succeeds();
-    assert!(run.stdout.contains("made when first needed"), "{}", run.stdout);
+    assert!(run.stdout.contains("created on first use"), "{}", run.stdout);
     assert!(!context.home().exists());
 }
 

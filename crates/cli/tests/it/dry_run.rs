@@ -1,4 +1,4 @@
-//! `--dry-run`: every stage but the run.
+//! `--dry-run`: every stage except the call itself.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Places for commands that do not answer, or cannot be opened.
+//! Backends that do not respond, or cannot be opened.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 
 use crate::context::{Stream, TestContext};
 
-/// An engine of containers that does this, whatever it is asked.
+/// A container engine that runs this script for every command.
 fn engine(does: &str) -> TestContext {
     let context = TestContext::new();
     let program = context.root().join("bin").join("docker");
-    std::fs::create_dir_all(program.parent().expect("a folder")).expect("it is made");
+    std::fs::create_dir_all(program.parent().expect("a directory")).expect("it is made");
     std::fs::write(&program, format!("#!/bin/sh\n{does}\n")).expect("it is written");
     let mode = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(&program, mode).expect("it can be run");
@@ -37,7 +37,7 @@ fn ask(stream: &mut Stream<'_>, tool: &str, arguments: &Value) -> Value {
     }
 }
 
-/// Waits until no process has these words in its command line.
+/// Waits until no process has this text in its command line.
 fn until_gone(words: &str) {
     let begin = Instant::now();
     let runs = || {
@@ -83,9 +83,9 @@ fn one_call_waits_no_longer_than_its_time() {
 fn what_needs_no_place_works_without_one() {
     let context = engine(AWAY);
     let todo = context.finish(command(&context, &["call", "todo"]), b"").succeeds();
-    assert!(todo.stderr.contains("does not run"), "{}", todo.stderr);
+    assert!(todo.stderr.contains("is not running"), "{}", todo.stderr);
     let run = context.finish(command(&context, &["call", "terminal", "command=pwd"]), b"").exits(4);
-    assert!(run.error("unavailable").message.contains("does not run"));
+    assert!(run.error("unavailable").message.contains("is not running"));
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn a_task_begins_without_its_place() {
     let run = context.finish(command(&context, &["run", "Where", "are", "we?"]), b"").succeeds();
     assert_eq!(run.stdout, "It cannot be done.\n");
     let shown = server.model_requests()[1]["messages"][3]["content"].to_string();
-    assert!(shown.contains("the engine does not run"), "{shown}");
+    assert!(shown.contains("the engine is not running"), "{shown}");
 }
 
 #[test]
@@ -131,11 +131,11 @@ fn a_server_begins_without_its_place() {
             break answer;
         }
     };
-    assert!(answer.to_string().contains("the engine does not run"), "{answer}");
+    assert!(answer.to_string().contains("the engine is not running"), "{answer}");
     stream.end();
 }
 
-/// An engine that comes up later.
+/// An engine that starts later.
 #[test]
 fn a_place_that_comes_up_is_found() {
     let context = engine(
@@ -151,7 +151,7 @@ esac",
     context.settings("terminal:\n  backend: docker\n  container_persistent: false\n  cwd: /usr\n");
     let mut stream = Stream::start(&context, command(&context, &["exec"]));
     let ran = ask(&mut stream, "terminal", &json!({ "command": "pwd" }));
-    assert!(ran["error"].as_str().expect("why").contains("does not run"), "{ran}");
+    assert!(ran["error"].as_str().expect("why").contains("is not running"), "{ran}");
     std::fs::write(context.root().join("up"), "").expect("it comes up");
     let begin = Instant::now();
     let ran = loop {

@@ -1,4 +1,4 @@
-//! `hermes exec` on whole documents: every dialect, every way in.
+//! `hermes exec` on whole documents: every dialect and every input.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ fn with_notes() -> TestContext {
     context
 }
 
-/// The tool's own result, which some dialects carry as a text.
+/// The result of the tool, which some dialects carry as a string.
 fn inner(text: &Value) -> Value {
     serde_json::from_str(text.as_str().expect("a text")).expect("a result")
 }

@@ -41,7 +41,7 @@ fn a_home_that_is_a_file_is_named() {
 #[test]
 fn settings_that_are_a_folder_are_named() {
     let context = TestContext::new();
-    std::fs::create_dir(context.home().join("config.yaml")).expect("a folder");
+    std::fs::create_dir(context.home().join("config.yaml")).expect("a directory");
     for args in [
         &["tools", "list"][..],
         &["call", "todo"],
@@ -108,7 +108,7 @@ fn calls_work_although_no_record_can_be_kept() {
     let context = TestContext::new();
     std::fs::write(context.home().join("logs"), "in the way").expect("a file");
     let run = context.run(["call", "todo"]).succeeds();
-    assert!(run.stderr.starts_with("warning: The audit log is not complete: "), "{}", run.stderr);
+    assert!(run.stderr.starts_with("warning: The audit log is incomplete: "), "{}", run.stderr);
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn a_session_that_cannot_be_kept_is_an_error_not_a_loss() {
 
 #[test]
 fn a_home_on_a_system_that_cannot_be_written_still_serves() {
-    // Nobody, not even root, makes files there.
+    // No user, not even root, can create files there.
     let home = Path::new("/proc/self/task");
     if !home.is_dir() {
         println!("skipped: there is no {}", home.display());
@@ -134,7 +134,7 @@ fn a_home_on_a_system_that_cannot_be_written_still_serves() {
     let context = TestContext::new();
     run_at(&context, home, &["tools", "list"]).succeeds();
     let run = run_at(&context, home, &["call", "todo"]).succeeds();
-    assert!(run.stderr.starts_with("warning: The audit log is not complete: "), "{}", run.stderr);
+    assert!(run.stderr.starts_with("warning: The audit log is incomplete: "), "{}", run.stderr);
     for args in [
         &["config", "set", "own.x", "1", "--json"][..],
         &["toolsets", "create", "mine", "--tools", "todo", "--json"],
@@ -173,7 +173,7 @@ fn a_read_only_home_still_serves() {
 fn a_working_folder_that_is_gone_is_named() {
     let context = TestContext::new();
     let gone = context.root().join("gone");
-    std::fs::create_dir(&gone).expect("a folder");
+    std::fs::create_dir(&gone).expect("a directory");
     let in_shell = |line: &str| {
         let binary = assert_cmd::cargo::cargo_bin!("hermes");
         let mut command = std::process::Command::new("sh");
@@ -183,12 +183,12 @@ fn a_working_folder_that_is_gone_is_named() {
             .env("HERMES", binary)
             .args(["-c", &format!("rmdir \"$PWD\"; {line}")]);
         let run = context.finish(command, b"");
-        std::fs::create_dir(&gone).expect("the folder again");
+        std::fs::create_dir(&gone).expect("the directory again");
         run
     };
     for line in ["\"$HERMES\" call todo", "\"$HERMES\" exec"] {
         let run = in_shell(line).exits(2);
-        assert!(run.stderr.contains("The current folder cannot be used"), "{}", run.stderr);
+        assert!(run.stderr.contains("The current directory cannot be used"), "{}", run.stderr);
         assert!(run.stderr.contains("--cwd"), "{}", run.stderr);
     }
     in_shell("\"$HERMES\" tools list").succeeds();

@@ -1,4 +1,4 @@
-//! Ctrl-C: what is under way stops in order, and the exit code says so.
+//! Ctrl-C: running calls stop in order, and the exit code reports it.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
@@ -62,7 +62,7 @@ fn every_call_of_a_batch_is_answered() {
     assert!(results[1..].iter().all(|r| r["content"]["kind"] == "cancelled"), "{answer}");
 }
 
-/// What is left when the program was told so, or nobody hears it any more.
+/// Asserts that no command is left running after `end` stops the program.
 fn leaves_nothing(seconds: u32, end: impl FnOnce(&mut Stream<'_>)) {
     let context = TestContext::new();
     let mut stream = context.stream(["exec"]);
@@ -85,7 +85,7 @@ fn leaves_nothing(seconds: u32, end: impl FnOnce(&mut Stream<'_>)) {
     }
 }
 
-/// Whether a process with just this command line runs.
+/// Whether a process with exactly this command line is running.
 fn runs(command: &str) -> bool {
     let wanted = command.replace(' ', "\0") + "\0";
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -150,7 +150,7 @@ fn a_reader_of_events_that_goes_away_leaves_nothing_running() {
     until("its command is gone", || !runs("sleep 40341"));
 }
 
-/// Waits for something to become true.
+/// Waits until the condition is true.
 fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !is_so() {

@@ -1,5 +1,5 @@
 //! A task whose process is killed at any moment leaves a session that can be
-//! gone on with: every call in it has exactly one result.
+//! resumed: every call in it has exactly one result.
 
 use std::collections::HashMap;
 use std::process::Stdio;
@@ -44,7 +44,7 @@ fn a_session_survives_a_kill_at_any_moment() {
         let mut command = context.command(["run", "--max-turns", "40", "Write and write"]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().expect("the command starts");
-        // Moments from before the first word to some way into the task.
+        // Times from before the first output to the middle of the task.
         let timeout = Instant::now() + Duration::from_secs(30);
         let wanted = asked + usize::try_from(at % 5).unwrap_or(0);
         while server.model_request_count() < wanted && Instant::now() < timeout {
@@ -74,8 +74,8 @@ fn a_session_survives_a_kill_at_any_moment() {
     let calls: usize = calls.map(Vec::len).sum();
     let answers = messages.iter().filter(|message| message["role"] == "tool").count();
     assert!(calls > 0, "some calls were made before the kill");
-    assert_eq!(calls, answers, "every call has its result when the session goes on");
-    let left = std::fs::read_dir(context.work()).expect("the folder").flatten();
+    assert_eq!(calls, answers, "every call has its result when the session is resumed");
+    let left = std::fs::read_dir(context.work()).expect("the directory").flatten();
     let stray: Vec<_> = left.filter(|e| e.file_name().to_string_lossy().contains(".tmp")).collect();
     assert!(stray.len() <= 3, "{stray:?}");
 }
@@ -175,7 +175,7 @@ fn a_change_of_many_files_that_is_killed_is_taken_back_before_anybody_reads_them
             break;
         }
     }
-    // It may have ended by now, which is as good.
+    // It may have exited by now.
     let _ = child.kill();
     child.wait().expect("ended");
     let read = context.run(["call", "read_file", "path=f0.txt"]).succeeds();
@@ -183,7 +183,7 @@ fn a_change_of_many_files_that_is_killed_is_taken_back_before_anybody_reads_them
     found.dedup();
     assert_eq!(found.len(), 1, "all of them are changed, or none: {found:?}");
     assert!(read.stdout.contains(found[0].trim()), "{}", read.stdout);
-    let left = std::fs::read_dir(context.work()).expect("the folder").flatten();
+    let left = std::fs::read_dir(context.work()).expect("the directory").flatten();
     let left: Vec<_> = left.map(|entry| entry.file_name()).collect();
     assert!(!left.iter().any(|name| name.to_string_lossy().starts_with(".hermes-")), "{left:?}");
 }

@@ -1,5 +1,5 @@
-//! The `hermes` command as its users meet it: through the binary, each test
-//! with a home and a working folder of its own.
+//! The `hermes` binary as users run it, each test with a separate home and
+//! working directory.
 
 mod approvals;
 mod audit;

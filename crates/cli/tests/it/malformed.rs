@@ -1,4 +1,4 @@
-//! Input that is not what it should be: a clear error, a code, no panic.
+//! Malformed input: a clear error and an exit code, never a panic.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
@@ -43,7 +43,7 @@ fn standard_input_that_is_not_utf8_is_an_error_with_its_place() {
     let context = TestContext::new();
     let bytes = b"{\"path\":\"caf\xe9\"}";
     let error = context.feed(["call", "read_file", "-"], bytes).exits(2).error("invalid_arguments");
-    assert!(error.message.contains("not UTF-8: byte 12"), "{error:?}");
+    assert!(error.message.contains("not UTF-8: invalid byte at offset 12"), "{error:?}");
     let error =
         context.feed(["tools", "coerce", "--json", "--schema", "/dev/null", "-"], bytes).exits(2);
     assert!(error.error("invalid_arguments").message.contains("/dev/null"));
@@ -89,7 +89,7 @@ fn a_file_that_cannot_be_read_is_named() {
     let context = TestContext::new();
     let run = context.run(["exec", "absent.json"]).exits(1);
     assert_eq!(run.stdout, "");
-    assert!(run.stderr.starts_with("error: absent.json cannot be read: "), "{}", run.stderr);
+    assert!(run.stderr.starts_with("error: Cannot read absent.json: "), "{}", run.stderr);
     assert!(
         context
             .run(["exec", "absent.json", "--json"])
@@ -98,7 +98,7 @@ fn a_file_that_cannot_be_read_is_named() {
             .hint
             .contains("'-'")
     );
-    assert!(context.run(["exec", "."]).exits(2).stderr.contains(". is a folder"));
+    assert!(context.run(["exec", "."]).exits(2).stderr.contains(". is a directory"));
     if !modes_do_not_bind(&context) {
         let run = context.run(["exec", "forbidden"]).exits(2);
         assert!(run.stderr.contains("Permission denied"), "{}", run.stderr);

@@ -19,7 +19,7 @@ fn a_note_is_shown_edited_and_rolled_back() {
     assert!(shown.contains("17/2200 chars") && shown.contains("- Builds with make."), "{shown}");
 
     context.feed(["memory", "edit"], "Builds with just.\n§\nTests are slow.\n").succeeds();
-    // A pipe that brings nothing is a slip.
+    // Empty input is treated as a mistake.
     context.feed(["memory", "edit"], "").exits(2);
     let list = context.run(["memory", "show", "memory", "--json"]).succeeds().json();
     assert_eq!(list["memory"]["entries"], json!(["Builds with just.", "Tests are slow."]));
@@ -98,7 +98,7 @@ fn message_targets_come_from_the_settings() {
     context.settings("messaging:\n  targets:\n    phone: {kind: ntfy, topic: mine}\n");
     let listed = context.run(["call", "send_message", "action=list"]).succeeds().json();
     assert_eq!(listed["targets"], json!([{"name": "phone", "kind": "ntfy", "host": "ntfy.sh"}]));
-    // Nobody is there to approve it.
+    // No user can approve it.
     context.run(["call", "send_message", "target=phone", "message=hello"]).exits(3);
     context.settings("messaging:\n  targets:\n    phone: {kind: pigeon}\n");
     let wrong = context.run(["call", "todo"]).exits(2);

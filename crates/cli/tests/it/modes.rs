@@ -1,4 +1,4 @@
-//! Modes: how much is done without asking.
+//! Modes: which calls run without approval.
 
 use hermes_testkit::models::{ModelServer, ScriptedReply};
 use serde_json::Value;
@@ -19,7 +19,7 @@ fn terminal(context: &TestContext, mode: &str, command: &str) -> Run {
     context.run(["call", mode, "terminal", &format!("command={command}")])
 }
 
-/// Whether children can be held here.
+/// Whether this system can confine children.
 fn has_sandbox() -> bool {
     let support = hermes::sandbox::support();
     support.user_namespaces && support.landlock.is_some()
@@ -50,12 +50,12 @@ fn plan_mode_reads_and_changes_nothing() {
     assert!(error.message.contains("Plan mode is read-only"), "{error:?}");
     call(&["patch", "path=notes.txt", "old_string=one", "new_string=two"]).exits(3).error("denied");
     call(&["memory", "action=add", "target=memory", "content=x"]).exits(3).error("denied");
-    // Not even where commands may put temporary files.
+    // Not even in the directory for temporary files.
     let temporary = context.root().join("outside.txt");
     let path = format!("path={}", temporary.display());
     call(&["write_file", &path, "content=x"]).exits(3).error("denied");
     assert!(!temporary.exists());
-    assert_eq!(std::fs::read_dir(context.work()).expect("a folder").count(), 1);
+    assert_eq!(std::fs::read_dir(context.work()).expect("a directory").count(), 1);
     assert_eq!(std::fs::read_to_string(context.work().join("notes.txt")).expect("text"), "one\n");
 }
 
@@ -70,7 +70,7 @@ fn plan_mode_runs_commands_that_only_read() {
     for command in ["echo x > new.txt", "rm notes.txt", "git commit -m x", "touch a.txt"] {
         terminal(&context, "--plan", command).exits(3).error("denied");
     }
-    // What a script does is not known before; the sandbox holds it.
+    // The effects of a script are unknown in advance; the sandbox confines it.
     context.file("write.sh", "echo x > made.txt; echo y >> notes.txt; rm -f notes.txt; mktemp -u");
     let seen = terminal(&context, "--plan", "sh write.sh").json();
     let output = seen["output"].as_str().unwrap_or_default();
@@ -107,7 +107,7 @@ fn ask_mode_asks_before_each_change_and_command() {
     assert!(held(terminal(&context, "--ask", "ls")).contains("Ask mode"));
     held(context.run(["call", "--ask", "execute_code", "code=print(1)"]));
     assert!(!context.work().join("new.txt").exists());
-    // Switched-off questions do not count where somebody wants to be asked.
+    // `--ask` overrides HERMES_YOLO.
     let mut command = context.command(["call", "--ask", "write_file", "path=new.txt", "content=x"]);
     command.env("HERMES_YOLO", "1");
     held(context.finish(command, b""));
@@ -123,7 +123,7 @@ fn what_was_approved_in_ask_mode_is_done() {
     if !has_sandbox() {
         return;
     }
-    // A command that was approved can write in the workspace, whether or not it said so.
+    // An approved command may write in the workspace, declared or not.
     context.file("write.sh", "echo x > made.txt");
     let words = ["call", "--ask", "terminal", "command=sh write.sh"];
     let shown = talk(&context, &words, "o\n").expect("a terminal");
@@ -145,7 +145,7 @@ fn automatic_approval_is_a_flag_and_auto_takes_it_back() {
     todo(&["--auto"]).exits(3);
 }
 
-/// What the model was told first.
+/// The system prompt.
 fn instructions(asked: &Value) -> String {
     asked["messages"][0]["content"].as_str().expect("instructions").to_owned()
 }
@@ -156,7 +156,7 @@ fn the_model_is_told_of_plan_mode() {
     let context = with_model(&server);
     context.run(["run", "--plan", "hello"]).succeeds();
     context.run(["run", "hello"]).succeeds();
-    // The next sitting may be in another mode.
+    // A resumed session may use another mode.
     context.run(["run", "--resume", "last", "--plan", "hello"]).succeeds();
     context.run(["run", "--resume", "last", "hello"]).succeeds();
     let shown: Vec<bool> = server

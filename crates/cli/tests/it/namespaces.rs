@@ -1,13 +1,13 @@
-//! A system without user namespaces: nothing is claimed that does not hold, and the
-//! way out is named.
+//! A system without user namespaces: reports are correct, and name the setting
+//! that helps.
 
 use std::process::Command;
 
 use crate::approvals::talk_by;
 use crate::context::{Run, TestContext, quoted};
 
-/// A shell line that runs hermes where no user namespace can be made; none if that
-/// cannot be had here.
+/// A shell line that runs hermes where no user namespace can be created; `None`
+/// if that cannot be arranged here.
 #[expect(clippy::print_stdout, reason = "a skipped test says why")]
 fn without_namespaces(words: &str) -> Option<String> {
     let off = "echo 0 >/proc/sys/user/max_user_namespaces";
@@ -76,7 +76,7 @@ fn verify_says_that_nothing_could_be_tried() {
     let context = TestContext::new();
     let Some(tried) = run(&context, &["permissions", "verify"]) else { return };
     let tried = tried.exits(4);
-    assert!(tried.stdout.contains("Nothing could be tried"), "{}", tried.stdout);
+    assert!(tried.stdout.contains("No probe could run"), "{}", tried.stdout);
     assert!(!tried.stdout.contains("holds"), "{}", tried.stdout);
     let shown = run(&context, &["permissions", "verify", "--json"]).expect("a run").exits(4).json();
     assert_eq!((&shown["holds"], &shown["tried"]), (&false.into(), &0.into()), "{shown}");

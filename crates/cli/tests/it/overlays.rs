@@ -1,4 +1,4 @@
-//! `hermes sandbox overlays`: what commands changed in the caches of package
+//! `hermes sandbox overlays`: changes of commands in the caches of package
 //! managers.
 
 use std::fs;
@@ -9,8 +9,8 @@ use insta::assert_snapshot;
 
 use crate::context::{TestContext, assert_fields};
 
-/// An overlay of `~/.npm` with a new and a changed file; the home is the folder
-/// above the working folder.
+/// An overlay of `~/.npm` with a new and a changed file; the home is the parent
+/// of the working directory.
 fn npm(context: &TestContext) -> PathBuf {
     overlay(context, &context.work(), ".npm")
 }
@@ -20,9 +20,9 @@ fn overlay(context: &TestContext, workspace: &Path, name: &str) -> PathBuf {
     let store = OverlayStore::new(context.home().join("sandbox/overlays"));
     let kept = store.ensure(&workspace, context.root(), Path::new(name)).expect("an overlay");
     let own = context.root().join(name);
-    fs::create_dir_all(&own).expect("a folder");
+    fs::create_dir_all(&own).expect("a directory");
     fs::write(own.join("old.txt"), "old").expect("a file");
-    fs::create_dir(kept.join("upper/lib")).expect("a folder");
+    fs::create_dir(kept.join("upper/lib")).expect("a directory");
     fs::write(kept.join("upper/old.txt"), "changed").expect("a file");
     fs::write(kept.join("upper/lib/new.js"), "x".repeat(2_300)).expect("a file");
     own
@@ -49,7 +49,7 @@ fn overlays_are_listed_with_sizes() {
     let context = TestContext::new();
     npm(&context);
     let other = context.root().join("other");
-    fs::create_dir(&other).expect("a folder");
+    fs::create_dir(&other).expect("a directory");
     overlay(&context, &other, ".cargo");
     let run = context.run(overlays(&["list"])).succeeds().silent();
     let words: Vec<&str> = run.stdout.split_whitespace().take(5).collect();
@@ -105,7 +105,7 @@ fn changes_are_applied_only_when_somebody_agrees() {
     assert_eq!(run.stderr, "npm: 2 written, 0 deleted.\n");
     assert_eq!(fs::read_to_string(own.join("old.txt")).expect("text"), "changed");
     assert!(own.join("lib/new.js").exists());
-    // What was applied is no longer kept.
+    // Applied changes are removed from the overlay.
     assert_eq!(context.run(overlays(&["list"])).succeeds().stderr, "No overlays.\n");
 }
 

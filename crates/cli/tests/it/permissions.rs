@@ -1,11 +1,11 @@
-//! `hermes permissions`: profiles, where they come from, and what they say of
-//! a call that is not made.
+//! `hermes permissions`: profiles, their sources, and their decision about a
+//! call that is not made.
 
 use serde_json::{Value, json};
 
 use crate::context::{Run, TestContext, assert_fields};
 
-/// A change of the task list, which is kept in the session's document.
+/// A change of the task list, which is stored in the session's document.
 const CHANGE: &str = r#"todos:=[{"id":"a","content":"x","status":"pending"}]"#;
 
 /// Writes the user's profiles.
@@ -13,10 +13,10 @@ fn profiles(context: &TestContext, text: &str) {
     std::fs::write(context.home().join("hermes_permissions.yaml"), text).expect("profiles");
 }
 
-/// Writes the profiles of the project that is worked on.
+/// Writes the profiles of the project.
 fn project(context: &TestContext, text: &str) {
     let dir = context.work().join(".hermes");
-    std::fs::create_dir_all(&dir).expect("a folder");
+    std::fs::create_dir_all(&dir).expect("a directory");
     std::fs::write(dir.join("hermes_permissions.yaml"), text).expect("profiles");
 }
 
@@ -236,7 +236,7 @@ fn checking_does_nothing() {
     assert!(!context.home().join("approvals").exists());
 }
 
-/// Four profiles that differ in what they say of a change of the task list.
+/// Four profiles that differ in their decision about a change of the task list.
 const LAYERED: &str = "profiles:
   by_option:
     extends: default
@@ -297,7 +297,7 @@ fn another_file_replaces_the_users() {
     assert_eq!(judged(&context, &options)["verdict"], "allow");
     context.run([&["call", "todo", CHANGE][..], &options].concat()).succeeds();
     let run = context.run(["call", "todo", "--permissions", "absent.yaml"]).exits(2);
-    assert!(run.stderr.contains("absent.yaml: there is no such file"), "{}", run.stderr);
+    assert!(run.stderr.contains("absent.yaml: no such file"), "{}", run.stderr);
 }
 
 #[test]
@@ -321,7 +321,7 @@ fn an_unknown_profile_stops_everything() {
     assert!(!context.home().join("session-state").exists(), "nothing ran");
 }
 
-/// A broken file, the line with the fault, and what it says.
+/// A broken file, the line of the error, and part of the message.
 const BROKEN: &[(&str, &str, &str)] = &[
     ("profiles:\n  default:\n    alow: [plan:read]\n", ":3", "Did you mean 'allow'?"),
     (
@@ -341,7 +341,11 @@ const BROKEN: &[(&str, &str, &str)] = &[
         ":6",
         "should be allowed, but it is denied",
     ),
-    ("profiles:\n  default:\n    sandbox: {missing: allow}\n", ":3", "nothing runs bare"),
+    (
+        "profiles:\n  default:\n    sandbox: {missing: allow}\n",
+        ":3",
+        "must not run without a sandbox",
+    ),
 ];
 
 #[test]
@@ -363,7 +367,7 @@ fn a_broken_file_stops_everything_and_says_where() {
             } else {
                 profiles(&context, text)
             }
-            // Every command with one of them, every one of them with some command.
+            // All commands with the first file, one command with each other file.
             let some = if at == 0 { 0..commands.len() } else { at % 6..at % 6 + 1 };
             for args in &commands[some] {
                 let run = context.feed(args, request).exits(2);
@@ -380,8 +384,8 @@ fn a_broken_file_stops_everything_and_says_where() {
 #[test]
 fn a_file_that_cannot_be_read_stops_everything() {
     let context = TestContext::new();
-    // A folder cannot be read as a file, whoever tries.
-    std::fs::create_dir(context.home().join("hermes_permissions.yaml")).expect("a folder");
+    // No user can read a directory as a file.
+    std::fs::create_dir(context.home().join("hermes_permissions.yaml")).expect("a directory");
     let run = context.run(["call", "todo", CHANGE, "--session", "s"]).exits(2);
     assert!(run.stderr.contains("hermes_permissions.yaml"), "{}", run.stderr);
     assert!(!context.home().join("session-state").exists(), "nothing ran");
@@ -392,7 +396,7 @@ fn a_circle_of_profiles_is_an_error() {
     let context = TestContext::new();
     profiles(&context, "profiles:\n  a: {extends: b}\n  b: {extends: a}\n");
     let run = context.run(["call", "todo", "--profile", "a"]).exits(2);
-    assert!(run.stderr.contains("circle"), "{}", run.stderr);
+    assert!(run.stderr.contains("cycle"), "{}", run.stderr);
 }
 
 #[test]
@@ -451,7 +455,7 @@ fn a_project_brings_no_profiles_of_its_own() {
     let all = context.run(["permissions", "profiles"]).succeeds();
     assert!(!all.stdout.contains("theirs"), "{}", all.stdout);
 
-    // What it extends is the user's to grant.
+    // Only the user grants what it extends.
     project(&context, "profiles:\n  readonly_research:\n    extends: full_developer\n");
     let run =
         context.run(["call", "todo", CHANGE, "--profile", "readonly_research", "--session", "s"]);
@@ -493,7 +497,7 @@ fn a_tool_can_have_rules_of_its_own() {
 #[test]
 fn hermess_own_files_and_private_keys_are_protected() {
     let context = TestContext::new();
-    std::fs::create_dir(context.root().join(".ssh")).expect("a folder");
+    std::fs::create_dir(context.root().join(".ssh")).expect("a directory");
     let key = context.root().join(".ssh/id_ed25519");
     std::fs::write(&key, "a key").expect("a key");
     std::fs::write(context.home().join(".env"), "A=b\n").expect("variables");
@@ -554,7 +558,7 @@ fn the_sandbox_is_put_to_the_test() {
 fn a_tool_that_is_not_there_is_not_taken_for_another() {
     let context = TestContext::new();
     let run = context.run(["permissions", "check", "web_search", "query=x"]).exits(1);
-    assert!(run.stderr.contains("no such tool"), "{}", run.stderr);
+    assert!(run.stderr.contains("No such tool: web_search"), "{}", run.stderr);
     context.run(["permissions", "check", "read_file", "path=x"]).succeeds();
 }
 

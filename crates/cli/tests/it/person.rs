@@ -1,9 +1,9 @@
-//! What a person sees at a real terminal.
+//! Output at a real terminal.
 
 use crate::context::{Run, TestContext, quoted};
 
-/// Runs the command on a terminal of 100 columns; none if there is no program
-/// to make one.
+/// Runs the command on a terminal of 100 columns; `None` if no program can
+/// create one.
 fn at_terminal(context: &TestContext, args: &[&str], variables: &[(&str, &str)]) -> Option<Run> {
     let line = format!("stty cols 100 rows 40; exec \"$HERMES\" {}", quoted(args));
     let mut command = context.script(&line)?;
@@ -150,7 +150,7 @@ fn progress_is_wiped_away() {
 #[test]
 fn somebody_who_is_waited_for_is_told() {
     let context = TestContext::new();
-    // The end of this input is the keyboard's Ctrl-D.
+    // The end of this input acts like Ctrl-D.
     let Some(run) = at_terminal(&context, &["exec"], &[("NO_COLOR", "1")]) else { return };
     let run = run.exits(2);
     assert!(run.stdout.contains("Reading tool calls from the keyboard"), "{}", run.stdout);
@@ -168,7 +168,7 @@ fn broken_settings_are_readable() {
     assert!(!run.stdout.contains("{\"error\""), "{}", run.stdout);
 }
 
-/// The text without its colours.
+/// Strips the colours from a text.
 fn without_colour(text: &str) -> String {
     let mut parts = text.split("\u{1b}[");
     let first = parts.next().unwrap_or_default().to_owned();

@@ -1,5 +1,5 @@
-//! `hermes ports`: what sessions listen on, across programs, and the way there
-//! from this machine.
+//! `hermes ports`: ports that sessions listen on, across programs, and
+//! publishing them on this machine.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, Ipv6Addr, TcpListener, TcpStream};
@@ -14,35 +14,35 @@ use serde_json::{Value, json};
 
 use crate::context::{Run, Stream, TestContext, assert_fields};
 
-/// Nobody has this number.
+/// An unused user id.
 const ORDINARY_UID: u32 = 54_321;
 
-/// Nothing that these tests wait for takes this long.
+/// Longer than anything that these tests wait for.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A shell that waits for this file ends when its `hermes` has ended.
+/// A shell that waits for this file exits when its `hermes` has exited.
 const RELEASE_FILE: &str = "release";
 
-/// Where programs are that every user has.
+/// Directories of programs that every user has.
 const COMMON_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// A user of `hermes` with a home of its own.
+/// A user of `hermes` with a separate home.
 struct PortUser {
     context: TestContext,
-    /// Whom the commands run as, if not as whoever runs the tests.
+    /// The user that the commands run as, if not the one that runs the tests.
     uid: Option<u32>,
 }
 
 impl PortUser {
-    /// Whoever runs the tests; none if there are no session networks or servers
+    /// The user that runs the tests; `None` without session networks or servers
     /// here.
     fn own() -> Option<Self> {
         Self::ready(Self { context: TestContext::new(), uid: None })
     }
 
-    /// An ordinary user, if there can be one here: root becomes one, and anybody
-    /// else is one.
+    /// An ordinary user, if possible here: root becomes one, and every other user
+    /// is one.
     fn ordinary() -> Option<Self> {
         let context = TestContext::new();
         let uid = rustix::process::getuid().is_root().then_some(ORDINARY_UID);
@@ -101,7 +101,7 @@ impl PortUser {
         (stream, started)
     }
 
-    /// The row of a port once something listens on it.
+    /// The row of a port, once a process listens on it.
     #[track_caller]
     fn await_port(&self, port: u16, is_ready: impl Fn(&Value) -> bool) -> Value {
         let begin = Instant::now();
@@ -118,7 +118,7 @@ impl PortUser {
         }
     }
 
-    /// A running `hermes ports publish`, and the address that it printed.
+    /// A running `hermes ports publish`, and the printed address.
     fn publish(&self, port: u16, words: &[&str]) -> (Stream<'_>, String) {
         let port = port.to_string();
         let args = ["ports", "publish", &port, "--yes"];
@@ -128,7 +128,7 @@ impl PortUser {
     }
 }
 
-/// A process that outlives its `hermes`, and ends with the test.
+/// A process that outlives its `hermes`, and is killed with the test.
 struct DetachedProcess(Pid);
 
 impl Drop for DetachedProcess {
@@ -151,7 +151,7 @@ fn await_end(pid: &Value) {
     }
 }
 
-/// A port that is free on this machine, so that no two tests have the same one.
+/// A free port of this machine, a different one for each test.
 fn free_port() -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     listener.local_addr().expect("an address").port()
@@ -161,7 +161,7 @@ fn server(port: u16, address: &str) -> String {
     format!("exec python3 -u -m http.server {port} --bind {address}")
 }
 
-/// The first line of the answer to a request from this machine.
+/// The first line of the response to a request from this machine.
 fn fetch(address: &str) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(address.trim_start_matches("http://"))?;
     stream.set_read_timeout(Some(WAIT_TIMEOUT))?;
@@ -188,7 +188,7 @@ fn a_server_of_a_session_is_listed_and_published() {
     let listed = user.run(["ports", "--session", "web"]).succeeds().silent();
     assert!(listed.stdout.starts_with(&format!("{port}  127.0.0.1  python3")), "{listed:?}");
     assert!(listed.stdout.ends_with("session web\n"), "{listed:?}");
-    // Nobody on this machine reaches it so far.
+    // It is not reachable from this machine yet.
     fetch(&format!("127.0.0.1:{port}")).expect_err("the session has a loopback of its own");
     let (publishing, address) = user.publish(port, &["--session", "web"]);
     assert_eq!(fetch(&address).expect("an answer"), "HTTP/1.0 200 OK");
@@ -217,14 +217,14 @@ fn publishing_is_agreed_to_first() {
     let run = user.run(["ports", "publish", &number, "--session", "asked", "--json"]).exits(3);
     assert!(run.error("approval_required").hint.contains("--yes"), "{run:?}");
     let run = user.run(["ports", "publish", &number, "--session", "asked"]).exits(3);
-    assert!(run.stderr.contains("hint: Add --yes"), "{run:?}");
+    assert!(run.stderr.contains("hint: Use --yes"), "{run:?}");
     let line = format!("exec \"$HERMES\" ports publish {port} --session asked");
     if let Some(command) = user.context.script(&line) {
         let run = user.context.finish(command, b"n\n").exits(1);
         assert!(run.stdout.contains(&format!("Publish port {port} of session asked")), "{run:?}");
         assert!(run.stdout.contains("Nothing was published."), "{run:?}");
     }
-    fetch(&format!("127.0.0.1:{port}")).expect_err("nobody has agreed");
+    fetch(&format!("127.0.0.1:{port}")).expect_err("not confirmed yet");
     session.end().succeeds();
 }
 
@@ -238,7 +238,7 @@ fn a_tool_publishes_for_its_session() {
     let shown = call(&mut session, "process", &arguments);
     assert_eq!(shown["tool_status"], "published", "{shown}");
     let host_port = &shown["ports"][0]["published"];
-    // Another program knows of it.
+    // Another process lists it.
     let row = user.await_port(port, |row| !row["published"].is_null());
     assert_eq!(&row["published"], host_port, "{shown}");
     assert_eq!(fetch(&format!("127.0.0.1:{host_port}")).expect("an answer"), "HTTP/1.0 200 OK");
@@ -256,7 +256,7 @@ fn the_port_of_this_machine_can_be_chosen() {
     let args = ["ports", "publish", &number, "--on", &number, "--yes", "--json"];
     let run = user.run(args).exits(1);
     assert!(run.error("conflict").hint.contains("--on"), "{run:?}");
-    // Without a choice, another one is found.
+    // Without `--on`, another port is used.
     let (publishing, address) = user.publish(port, &[]);
     assert_ne!(address, format!("http://127.0.0.1:{port}"));
     assert_eq!(fetch(&address).expect("an answer"), "HTTP/1.0 200 OK");
@@ -288,7 +288,7 @@ fn a_port_that_cannot_be_told_is_not_published() {
     }
     let run = user.run(["ports", "publish", &number, "--yes"]).exits(2);
     assert!(run.stderr.contains("is open in 2 sessions"), "{run:?}");
-    assert!(run.stderr.contains("hint: Name one of them with --session."), "{run:?}");
+    assert!(run.stderr.contains("hint: Select one with --session."), "{run:?}");
     let run = user.run(["ports", "--session", "third", "publish", &number, "--yes"]).exits(1);
     assert!(run.stderr.contains("No process of session third"), "{run:?}");
     let (publishing, address) = user.publish(port, &["--session", "second"]);
@@ -307,7 +307,7 @@ fn a_server_is_found_by_the_kernel_and_not_by_what_it_says_of_itself() {
     }
     let Some(user) = PortUser::own() else { return };
     let port = free_port();
-    // Without the mark of its job, and not where IPv4 leads.
+    // Without the tag of its job, and not listening on IPv4.
     let bare = format!("exec env -i \"$(command -v python3)\" -m http.server {port} --bind ::1");
     let (session, started) = user.serve("bare", &bare);
     let row = user.await_port(port, |_| true);
@@ -319,14 +319,14 @@ fn a_server_is_found_by_the_kernel_and_not_by_what_it_says_of_itself() {
     session.end().succeeds();
 }
 
-/// What was detached goes on in the network of its session, which later calls
-/// join; the answer of the first call.
+/// A detached process continues in the network of its session, which later
+/// calls join. Returns the result of the first call.
 fn rejoins_a_detached_server(user: &PortUser, port: u16, server: &str) -> Value {
-    // It is a script, and the home of these tests is a place to write in.
+    // It is a script, and the home of these tests is writable.
     let detach = format!("command={server}");
     let args = ["call", "--yolo", "--session", "kept", "terminal", &detach, "detach=true"];
     let started = user.run(args).succeeds().json();
-    // Its `hermes` has ended.
+    // Its `hermes` has exited.
     user.context.file(RELEASE_FILE, "");
     let row = user.await_port(port, |_| true);
     let first = started["pid"].clone();
@@ -361,7 +361,7 @@ fn later_calls_reach_a_detached_server() {
     let port = free_port();
     let started = rejoins_a_detached_server(&user, port, &server(port, "127.0.0.1"));
     let note = started["note"].as_str().expect("a note");
-    assert!(note.contains("way to other hosts ends with hermes"), "{note}");
+    assert!(note.contains("network access ends with hermes"), "{note}");
 }
 
 #[test]

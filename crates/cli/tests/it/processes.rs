@@ -1,5 +1,5 @@
-//! Processes that a session is told of, that go on by themselves, or that a
-//! crash has left.
+//! Background processes: completion notices, detached processes, and those
+//! that a crash left running.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ fn request(id: u32, tool: &str, arguments: &Value) -> String {
     json!({ "tool_calls": [call] }).to_string() + "\n"
 }
 
-/// Kills a program with the guardian of its jobs.
+/// Kills a program together with the guardian of its jobs.
 fn crash(stream: &mut Stream<'_>) {
     let ours = stream.child.id().to_string();
     let listed = std::fs::read_dir("/proc").expect("processes").flatten();
@@ -143,7 +143,7 @@ fn a_foreground_command_is_found_after_a_crash_at_once() {
     stream.send(&request(1, "terminal", &json!({ "command": "touch begun; sleep 300; true" })));
     let dir = context.home().join("cache/jobs/running");
     let begin = Instant::now();
-    // Long before it is waited for in vain.
+    // The command is recorded at its start, not after a timeout.
     while !std::fs::read_dir(&dir).is_ok_and(|mut files| files.next().is_some()) {
         assert!(begin.elapsed() < Duration::from_secs(60), "it is never written down");
         std::thread::sleep(Duration::from_millis(2));

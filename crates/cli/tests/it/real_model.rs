@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::context::TestContext;
 
-/// A model on a busy machine takes its time.
+/// A model on a busy machine is slow.
 const PATIENCE: Duration = Duration::from_secs(280);
 
 #[test]
@@ -14,7 +14,7 @@ fn a_real_model_writes_a_file() {
         return;
     };
     let context = TestContext::new();
-    // Even so small a model calls a tool if nothing else can be said.
+    // Even a small model calls a tool if it is the only possible reply.
     let grammar = r#"root ::= "<tool_call>\n{\"name\": \"write_file\", \"arguments\": {\"path\": \"" [a-z]{1,8} ".txt\", \"content\": \"" [a-zA-Z ]{1,40} "\"}}\n</tool_call>""#;
     context.settings(format!(
         "model:\n  default: smol\n  provider: here\n  context_length: 2048\n  max_tokens: 200\n  \

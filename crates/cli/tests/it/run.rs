@@ -1,11 +1,11 @@
-//! `hermes run` against a model server that plays a script.
+//! `hermes run` with a scripted model server.
 
 use hermes_testkit::models::{ModelServer, ReplyStep, ScriptedReply};
 use serde_json::{Value, json};
 
 use crate::context::{Run, TestContext};
 
-/// A home whose model is that server.
+/// A home whose settings name this model server.
 fn with_model(server: &ModelServer) -> TestContext {
     let context = TestContext::new();
     point(&context, server, "");
@@ -44,7 +44,7 @@ fn a_task_is_seen_through_and_only_the_answer_is_data() {
     assert_eq!(asked.len(), 2);
     assert_eq!(asked[0]["messages"][1]["content"], "Write hello to out.txt");
     assert_eq!(asked[1]["messages"][3]["role"], "tool");
-    // What was told first must stay the same, or no server can keep it.
+    // The start of the prompt must not change, or servers cannot cache it.
     assert_eq!(asked[0]["messages"][0], asked[1]["messages"][0]);
     assert_eq!(asked[0]["tools"], asked[1]["tools"]);
 }
@@ -121,13 +121,13 @@ fn the_last_session_goes_on_in_another_folder() {
     let context = with_model(&server);
     context.run(["run", "Which colour?"]).succeeds();
     let other = context.work().join("other");
-    std::fs::create_dir(&other).expect("a folder");
+    std::fs::create_dir(&other).expect("a directory");
     let dir = other.to_str().expect("a name");
     let run = context.run(["--json", "run", "--resume", "last", "-C", dir, "Where?"]).succeeds();
     let lines = events(&run);
     assert_eq!((&lines[0]["type"], &lines[1]["type"]), (&json!("session"), &json!("warning")));
     let shown = server.model_requests()[1]["messages"][0]["content"].to_string();
-    assert!(shown.contains("another one now") && shown.contains("other"), "{shown}");
+    assert!(shown.contains("working directory has changed") && shown.contains("other"), "{shown}");
 }
 
 #[test]
@@ -189,10 +189,10 @@ fn sub_agents_in_the_background_end_with_the_task() {
     let warned = of_type(&lines, "warning");
     assert_eq!(warned.len(), 1, "{lines:?}");
     let shown = warned[0]["message"].as_str().expect("words");
-    assert!(shown.contains("is stopped (deleg_1: Think for long)"), "{shown}");
+    assert!(shown.contains("running in the background (deleg_1: Think for long)"), "{shown}");
     assert_eq!(lines.last().expect("a result")["text"], "It is handed on.");
     let all = context.run(["sessions", "list", "--all", "--json"]).succeeds().json();
-    // It may have been stopped before it began.
+    // It may have been stopped before it started.
     for child in
         all["sessions"].as_array().expect("a list").iter().filter(|s| s["source"] == "subagent")
     {
@@ -246,7 +246,7 @@ fn a_model_may_approve_and_what_it_does_not_is_asked() {
         let events = events(&context.run(["--json", "run", "Push it"]).succeeds());
         let results = of_type(&events, "call_result");
         let shown = results[0]["status"].as_str().expect("a status");
-        // There is no repository, so git itself fails once it may run.
+        // Without a repository, git itself fails once it may run.
         let ran = results[0]["content"].as_str().is_some_and(|c| c.contains("exit_code"));
         assert_eq!(ran, status == "success", "{opinion}: {shown} {}", results[0]["content"]);
     }
@@ -405,12 +405,12 @@ fn a_project_cannot_show_the_model_what_is_not_its_own() {
     symlink(&outside, context.work().join("AGENTS.md")).expect("linked");
     std::fs::create_dir(context.work().join("sub")).expect("made");
     context.file("sub/a.txt", "x\n");
-    // In the project, and protected all the same.
+    // In the project, and still protected.
     context.file(".env", "KEY=SECRETINSIDE\n");
     symlink("../.env", context.work().join("sub/CLAUDE.md")).expect("linked");
     let run = context.run(["run", "Look at it"]).succeeds();
-    assert!(run.stderr.contains("leads out of the project"), "{}", run.stderr);
-    assert!(run.stderr.contains("CLAUDE.md is not told to the model"), "{}", run.stderr);
+    assert!(run.stderr.contains("resolves to a path outside the project"), "{}", run.stderr);
+    assert!(run.stderr.contains("CLAUDE.md is not shown to the model"), "{}", run.stderr);
     let asked = server.model_requests();
     let system = asked[0]["messages"][0]["content"].to_string();
     assert!(system.contains("AGENTS.md") && system.contains("Not shown"), "{system}");
@@ -438,7 +438,11 @@ fn what_is_no_regular_file_is_not_waited_for() {
     let made = std::process::Command::new("mkfifo").arg(context.home().join(".env")).status();
     assert!(made.expect("mkfifo").success());
     let run = context.run(["run", "Hello"]).succeeds();
-    assert!(run.stderr.contains(".env is not read: it is not a regular file"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains(".env could not be read: it is not a regular file"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]
@@ -513,7 +517,7 @@ fn an_answer_that_is_none_is_no_success() {
 fn a_task_ends_when_its_time_is_up_though_the_model_is_silent() {
     let server = ModelServer::start(vec![ScriptedReply::from_steps([ReplyStep::Hang])]);
     let run = with_model(&server).run(["run", "--timeout", "0.2", "hello"]);
-    assert!(run.stderr.contains("time for this task is up"), "{}", run.stderr);
+    assert!(run.stderr.contains("deadline of this task has passed"), "{}", run.stderr);
 }
 
 #[test]
@@ -536,7 +540,7 @@ fn a_provider_that_nobody_knows_is_not_taken_for_a_part_of_the_models_name() {
     context.run(["run", "hand it on"]).succeeds();
     let asked = server.model_requests();
     assert_eq!(asked.len(), 2, "the sub-agent has no model");
-    assert!(asked[1].to_string().contains("nobody knows the provider `nosuch`"), "{}", asked[1]);
+    assert!(asked[1].to_string().contains("unknown provider `nosuch`"), "{}", asked[1]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `hermes secrets` and `secret://NAME`: values that are used and never seen.
+//! `hermes secrets` and `secret://NAME`: values that are used but never shown.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -8,7 +8,7 @@ use crate::context::{Run, TestContext};
 
 const VALUE: &str = "vK3xQ9mT7bW2rZ8nL5pJ4cHd";
 
-/// Everything is allowed, also the use of secrets.
+/// Allows everything, including the use of secrets.
 const OPEN: &str = "profiles:\n  open:\n    allow: [\"*\"]\n";
 
 fn with_secret() -> TestContext {
@@ -23,7 +23,7 @@ fn chmod(context: &TestContext, mode: u32) {
     std::fs::set_permissions(file, std::fs::Permissions::from_mode(mode)).expect("a mode");
 }
 
-/// The value is in neither stream.
+/// Asserts that the value is in neither stream.
 #[track_caller]
 fn unseen(run: Run) -> Run {
     assert!(!run.stdout.contains(VALUE), "{}", run.stdout);
@@ -83,7 +83,7 @@ fn names_that_cannot_be_written_in_a_placeholder_are_refused() {
         let run = unseen(context.feed(["secrets", "set", "--json", "--", name], VALUE)).exits(2);
         let error = run.error("invalid_arguments");
         assert!(error.message.contains("cannot be the name of a secret"), "{error:?}");
-        assert!(!error.hint.contains("Mend the file"), "no file is at fault: {error:?}");
+        assert!(!error.hint.contains("Repair the file"), "no file is at fault: {error:?}");
     }
     assert!(!context.home().join("secrets.json").exists());
 }
@@ -193,7 +193,7 @@ fn a_secret_is_not_in_the_words_that_a_shell_is_started_with() {
         assert!(!run.stdout.contains(&backwards), "{}", run.stdout);
     };
     run("X=secret://DEPLOY; bash look.sh; true");
-    // It is a variable of the session's shell now.
+    // It is now a variable of the session's shell.
     run("bash look.sh; true");
 }
 
@@ -213,7 +213,7 @@ fn a_placeholder_in_a_path_is_refused_in_words_that_help() {
     context.file(VALUE, "one\n");
     let run = context.run(["call", "--profile", "open", "read_file", "path=secret://DEPLOY"]);
     let run = unseen(run);
-    assert!(!run.stdout.contains("defect of the tool"), "the caller's doing: {}", run.stdout);
+    assert!(!run.stdout.contains("bug in the tool"), "the caller's doing: {}", run.stdout);
 }
 
 #[test]
@@ -234,9 +234,9 @@ fn a_value_typed_at_a_terminal_is_not_echoed() {
         return;
     };
     let mut stream = crate::context::Stream::start(&context, command);
-    // Typed only after the question, as a person does.
+    // Typed after the question, as a user does.
     let question = stream.line();
-    assert!(question.contains("it is not shown"), "{question}");
+    assert!(question.contains("is not shown"), "{question}");
     stream.send(&format!("{VALUE}\n"));
     unseen(stream.wait()).succeeds();
     let list = context.run(["secrets", "list", "--json"]).succeeds().json();

@@ -1,4 +1,4 @@
-//! `--session`: separate processes that share what they know.
+//! `--session`: separate processes that share state.
 
 use serde_json::{Value, json};
 
@@ -72,12 +72,12 @@ fn no_session_id_leaves_the_folder_of_sessions() {
         assert_eq!(ids(&list), ["kept"], "{id}");
     }
     let top: Vec<_> = std::fs::read_dir(context.root())
-        .expect("a folder")
+        .expect("a directory")
         .flatten()
         .map(|e| e.file_name())
         .collect();
     assert_eq!(top.len(), 2, "only home and work: {top:?}");
-    assert!(std::fs::read_dir(context.work()).expect("a folder").next().is_none());
+    assert!(std::fs::read_dir(context.work()).expect("a directory").next().is_none());
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Conversations that were kept, through the command.
+//! `hermes sessions`: stored conversations.
 
 use hermes_history::{HistoryStore, NewSession};
 use hermes_llm::{ChatMessage, ModelReply, RequestedCall, TokenUsage, ToolCallAnswer};
@@ -10,7 +10,7 @@ fn store(context: &TestContext) -> HistoryStore {
     HistoryStore::open(context.home().join("sessions.db")).expect("a store")
 }
 
-/// A session of one turn with a call.
+/// A session with one turn and one call.
 fn talk(context: &TestContext, id: &str, said: &str) {
     let store = store(context);
     let beginning =

@@ -1,5 +1,5 @@
-//! What is the same for every command: help, completions, usage errors,
-//! colour, closed pipes.
+//! Behaviour common to all commands: help, completions, usage errors, colour,
+//! closed pipes.
 
 use std::process::Command;
 
@@ -19,7 +19,7 @@ fn subcommands(help: &str) -> Vec<String> {
         .collect()
 }
 
-/// Every command with every command below it.
+/// Every command and subcommand.
 fn tree(context: &TestContext) -> Vec<Vec<String>> {
     let mut found = vec![Vec::new()];
     let mut next = 0;
@@ -80,30 +80,30 @@ fn help_for_call() {
     assert_snapshot!(context.run(["call", "--help"]).succeeds().transcript(), @r#"
     exit 0
     --- stdout
-    Make one tool call
+    Call a tool
 
     Usage: hermes call [OPTIONS] <TOOL> [ARGUMENTS]...
 
     Arguments:
-      <TOOL>          The tool's name
-      [ARGUMENTS]...  A JSON object, `-` for one on standard input, or key=value pairs (key=@FILE reads
-                      a file, key:=JSON is literal)
+      <TOOL>          Name of the tool
+      [ARGUMENTS]...  A JSON object, `-` to read one from standard input, or key=value pairs (key=@FILE
+                      reads a file, key:=JSON is literal)
 
     Options:
-          --json                Print JSON for programs
-          --session <ID>        Share the working folder, environment and lists with other calls of this
-                                session [env: HERMES_SESSION=]
-      -C, --cwd <DIR>           Work in this folder
-      -q, --quiet               Print nothing on standard error but errors
-          --timeout <SECONDS>   Give up on a request after this many seconds
-          --dry-run             Go through every stage but the run, and tell what would happen
-          --auto                Work in the sandbox without asking, as far as the profile allows (the
-                                default)
+          --json                Print machine-readable JSON
+          --session <ID>        ID of the session; its calls share working directory, environment and
+                                lists [env: HERMES_SESSION=]
+      -C, --cwd <DIR>           Working directory
+      -q, --quiet               Print only errors on standard error
+          --timeout <SECONDS>   Time limit of a request in seconds
+          --dry-run             Run every stage except the call itself, and report what would happen
+          --auto                Work in the sandbox without asking, as far as the profile allows
+                                (default)
           --ask                 Ask before each file change and each command
-          --plan                Read only: change nothing, and work out a plan
-          --yolo                Approve every question automatically; what is denied stays denied
-          --profile <NAME>      Use this permission profile
-          --permissions <FILE>  Read permission profiles from this file instead of
+          --plan                Change nothing and work out a plan
+          --yolo                Approve every question automatically; denied calls stay denied
+          --profile <NAME>      Permission profile to use
+          --permissions <FILE>  File to read permission profiles from, instead of
                                 HERMES_HOME/hermes_permissions.yaml
       -h, --help                Print help
     --- stderr
@@ -113,7 +113,7 @@ fn help_for_call() {
 #[test]
 fn the_version_is_one_line() {
     let context = TestContext::new();
-    // The last one is answered with all that can be said at hand.
+    // The version is printed even with `--quiet`.
     for words in [&["--version"][..], &["-V"], &["--quiet", "--version"]] {
         let run = context.run(words).succeeds().silent();
         assert_eq!(run.stdout, format!("hermes {}\n", env!("CARGO_PKG_VERSION")));
@@ -258,7 +258,7 @@ fn nothing_is_coloured_off_a_terminal() {
     }
 }
 
-/// Runs a line of shell in which `hermes` is the command.
+/// Runs a shell line in which `hermes` is the binary.
 fn shell(context: &TestContext, line: &str) -> Run {
     let mut command = Command::new("bash");
     context.settle(&mut command);

@@ -1,4 +1,4 @@
-//! `hermes tools`: what there is, in full, by search, and as providers want it.
+//! `hermes tools`: listing, details, search, and export for providers.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -119,16 +119,16 @@ fn one_tool_is_shown_to_people() {
     📋 todo  toolset todo
     The session's task list, for work of three or more steps. Returns the whole list. Keep exactly one item in_progress; mark items completed as soon as they are done.
     also: todo_write, todo_read
-    costs 178 tokens
+    costs 176 tokens
 
     Parameters
-      todos (list of object)  List of all items by priority, or with merge of those that change. Leave out to read.
+      todos (list of object)  All items by priority, or with merge only those that change. Leave out to read.
       merge (boolean)  Update items by id and append new ones, instead of replacing the list.
 
     Examples
       Start a list
         hermes call todo '{"todos":[{"id":"1","content":"Reproduce the bug","status":"in_progress"},{"id":"2","content":"Fix it","status":"pending"}]}'
-      Add one item to whatever is there
+      Add one item to the list
         hermes call todo '{"merge":true,"todos":[{"id":"docs","content":"Update the manual","status":"pending"}]}'
       Read the list
         hermes call todo '{}'
@@ -142,7 +142,7 @@ fn an_unknown_tool_is_an_error_that_suggests() {
     for verb in ["show", "why", "check", "export"] {
         let run = context.run(["tools", verb, "read_fle"]).exits(1);
         assert_eq!(run.stdout, "");
-        let expected = "error: There is no tool 'read_fle'\nhint: Did you mean 'read_file'";
+        let expected = "error: No tool named 'read_fle'\nhint: Did you mean 'read_file'";
         assert!(run.stderr.starts_with(expected), "{verb}: {}", run.stderr);
         let error = context.run(["tools", verb, "read_fle", "--json"]).exits(1).error("not_found");
         error.suggests("read_file");
@@ -159,7 +159,7 @@ fn why_tells_whether_a_tool_works_and_where_it_belongs() {
     assert_eq!(why["reason"], Value::Null);
     assert!(why["toolsets"].as_array().expect("a list").contains(&json!("hermes-cli")), "{why}");
     let run = context.run(["tools", "why", "todo"]).succeeds();
-    assert!(run.stdout.starts_with("todo can be used here.\n"), "{}", run.stdout);
+    assert!(run.stdout.starts_with("todo is available.\n"), "{}", run.stdout);
 }
 
 #[test]
@@ -275,7 +275,7 @@ fn a_schema_that_cannot_be_used_is_named() {
             .contains("text.json is not JSON")
     );
     assert!(coerce("odd.json").exits(2).error("invalid_arguments").message.contains("odd.json: "));
-    assert!(coerce(".").exits(2).error("invalid_arguments").message.contains("cannot be read"));
+    assert!(coerce(".").exits(2).error("invalid_arguments").message.contains("Cannot read ."));
 }
 
 #[test]

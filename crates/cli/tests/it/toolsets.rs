@@ -1,4 +1,4 @@
-//! `hermes toolsets`: groups of tools, built in and of one's own.
+//! `hermes toolsets`: built-in and custom groups of tools.
 
 use insta::assert_snapshot;
 use serde_json::json;
@@ -138,7 +138,7 @@ fn circles_are_refused_and_members_in_use_stay() {
     let run = context.run(["toolsets", "delete", "inner", "--json"]).exits(1);
     assert!(run.error("conflict").message.contains("`outer`"));
     let run = context.run(["toolsets", "delete", "file"]).exits(2);
-    assert!(run.stderr.contains("Only toolsets of your own"), "{}", run.stderr);
+    assert!(run.stderr.contains("Only custom toolsets can be deleted"), "{}", run.stderr);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `hermes run` with models that are small, or whose answers break off.
+//! `hermes run` with small models, and with replies that break off.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 
 use crate::context::TestContext;
 
-/// A home whose model is that server, of which nothing else is said.
+/// A home whose settings name this server, and nothing else about it.
 fn with_model(server: &ModelServer) -> TestContext {
     let context = TestContext::new();
     context.settings(format!("model:\n  default: scripted\n  base_url: {}\n", server.url()));
     context
 }
 
-/// A server that says how large its window is, as llama.cpp does.
+/// A server that reports the size of its context window, as llama.cpp does.
 fn with_window(tokens: u64) -> ModelServer {
     let props = json!({"default_generation_settings": {"n_ctx": tokens}});
     let pages = BTreeMap::from([("/props".to_owned(), props)]);
@@ -32,21 +32,25 @@ fn a_small_window_that_the_server_tells_gets_fewer_tools() {
     for window in [4_096, 8_192, 131_072] {
         let server = with_window(window);
         let run = with_model(&server).run(["run", "hello"]).succeeds();
-        // The server is asked about itself before.
+        // Earlier requests query the properties of the server.
         let asked = server.model_requests().pop().expect("a request");
         let shown = tools(&asked);
         assert!(shown.contains(&"read_file") && shown.contains(&"terminal"), "{shown:?}");
         assert_eq!(shown.contains(&"tool_search"), window < 100_000, "{shown:?}");
         let taken = asked["tools"].to_string().len() as u64 / 4;
         assert!(taken < window / 5 * 2, "{taken} of {window}");
-        assert!(!run.stderr.contains("of the model's window"), "{}", run.stderr);
+        assert!(!run.stderr.contains("of the model's context window"), "{}", run.stderr);
         counts.push(shown.len());
     }
     assert!(counts[0] < counts[1] && counts[1] < counts[2], "{counts:?}");
-    // One that is full before anybody speaks is told of.
+    // A window that is full before the first message is reported.
     let server = with_window(512);
     let run = with_model(&server).run(["run", "hello"]).succeeds();
-    assert!(run.stderr.contains("of the 512 tokens of the model's window"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("of the 512 tokens of the model's context window"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]
@@ -56,7 +60,7 @@ fn an_answer_that_nobody_has_seen_is_asked_for_again() {
     let server = ModelServer::start(vec![half(), ScriptedReply::says("Done.")]);
     let run = with_model(&server).run(["run", "hello"]).succeeds();
     assert_eq!(run.stdout, "Done.\n");
-    // Programs are told that what they have seen does not count.
+    // JSON output reports that the earlier text is discarded.
     let server = ModelServer::start(vec![half(), ScriptedReply::says("Done.")]);
     let run = with_model(&server).run(["--json", "run", "hello"]).succeeds();
     let events: Vec<Value> =
@@ -69,5 +73,5 @@ fn an_answer_that_nobody_has_seen_is_asked_for_again() {
 #[test]
 fn a_conversation_is_not_told_as_json() {
     let run = TestContext::new().run(["--json", "chat"]).exits(2);
-    assert!(run.stdout.contains("not told as JSON"), "{}", run.stdout);
+    assert!(run.stdout.contains("does not support --json"), "{}", run.stdout);
 }

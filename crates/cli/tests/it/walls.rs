@@ -1,5 +1,5 @@
-//! What commands and scripts cannot reach, whatever they are: files that git and
-//! hermes trust later, and what hermes keeps for itself.
+//! Files that no command or script can change or read: those that git and hermes
+//! trust later, and the private files of hermes.
 
 use std::process::Command;
 
@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::context::TestContext;
 
-/// A working folder with a repository and another one in it; none if that
-/// cannot be had here.
+/// A working directory with a repository and a nested one; `None` if that is
+/// not possible here.
 fn repository() -> Option<TestContext> {
     let context = TestContext::new();
     let script = "git init -q . && git config user.name a && git config user.email a@b.c && \
@@ -53,7 +53,7 @@ fn a_command_cannot_change_what_git_trusts_later_and_commits_work() {
             assert!(!text.contains("\nx"), "{command}: {name}");
         }
     }
-    // Git itself goes on working, and what runs beside it leaves nothing.
+    // Git itself still works, and a script run with it leaves nothing behind.
     let answer =
         terminal(&context, "git add evil.sh && git commit -qm one && git log --oneline; ./evil.sh");
     assert_eq!(answer["exit_code"], 0, "{answer}");
@@ -85,12 +85,12 @@ fn a_command_cannot_copy_what_hermes_keeps() {
     for name in ["sessions.db", "sessions.db-wal", "chat_history"] {
         std::fs::write(context.home().join(name), "the canary").expect("a file");
     }
-    std::fs::create_dir_all(context.home().join("logs/audit")).expect("a folder");
+    std::fs::create_dir_all(context.home().join("logs/audit")).expect("a directory");
     context.file("copy.sh", "cat ../home/*.db* ../home/*.json ../home/chat_history; cat ../home/logs/audit/*; ls ../home");
     let answer = terminal(&context, "sh copy.sh");
     let output = answer["output"].as_str().unwrap_or_default();
     assert!(!output.contains("canary") && !output.contains("\"hash\""), "{answer}");
-    assert!(output.contains("logs\n"), "the folder itself can be seen: {answer}");
+    assert!(output.contains("logs\n"), "the directory itself is visible: {answer}");
     assert!(!output.contains("sessions.db"), "but not what is secret in it: {answer}");
     let run = context.run(["call", "read_file", "path=../home/sessions.db"]).exits(3);
     assert!(!run.stdout.contains("canary"), "{}", run.stdout);
@@ -99,9 +99,9 @@ fn a_command_cannot_copy_what_hermes_keeps() {
 #[test]
 fn a_command_does_not_see_what_the_shell_of_another_session_remembers() {
     let Some(context) = repository() else { return };
-    let private = hermes::sandbox::private_dir().expect("a private folder");
-    // Another program, as far as the command can tell, with its own state there.
-    let others = tempfile::tempdir_in(&private).expect("a folder");
+    let private = hermes::sandbox::private_dir().expect("a private directory");
+    // Looks like the private state of another program.
+    let others = tempfile::tempdir_in(&private).expect("a directory");
     std::fs::write(others.path().join("0.state"), "the canary").expect("a file");
     context.file("look.sh", format!("ls -R {0}; cat {0}/*/*", private.display()));
     let answer = terminal(&context, "export OWN=1; sh look.sh");

@@ -1,4 +1,4 @@
-//! Whoever runs jobs, with shell scripts for programs.
+//! The daemon, with shell scripts in place of hermes.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use parking_lot::Mutex;
 
-/// Carries out tasks as scripts.
+/// Runs tasks as scripts.
 struct Scripts {
     run: String,
     deliver: String,
@@ -83,7 +83,7 @@ impl Place {
         Scripts { run: run.into(), deliver: deliver.into(), dir }
     }
 
-    /// Runs everything that is due; the runs that are over.
+    /// Runs all due jobs and returns the finished runs.
     fn serve(
         &self,
         orders: &Scripts,
@@ -112,7 +112,7 @@ impl Place {
     }
 }
 
-/// Answers with what it was told.
+/// Answers with its prompt.
 const ECHO: &str = r#"echo '{"type":"other"}'; tr -d '\n' | sed 's/.*\]//' > said
     printf '{"type":"result","status":"success","text":"%s","session":"s1","usage":{"input":3}}\n' "$(cat said)""#;
 
@@ -169,7 +169,7 @@ fn whoever_takes_too_long_is_ended_with_all_that_it_started() {
     assert_gone(place.read("pid").trim());
 }
 
-/// A process that was ended may take a moment to go.
+/// A terminated process may take a moment to exit.
 fn assert_gone(pid: &str) {
     let end = Instant::now() + Duration::from_secs(10);
     let state = |pid: &str| {
@@ -225,7 +225,7 @@ fn no_more_run_at_once_than_may() {
     for _ in 0..5 {
         place.add("Count.", JobChange::default());
     }
-    // Each says how many are there.
+    // Each prints how many are running.
     let script = r#"mkdir -p here; touch here/$RUN; ls here | wc -l >> counts; sleep 0.05; rm here/$RUN
         echo '{"type":"result","status":"success","text":"done"}'"#;
     let settings = DaemonSettings { max_parallel: 2, ..settings() };
@@ -287,7 +287,7 @@ fn told_to_stop_it_stops_what_runs() {
     assert!(!place.jobs.has_daemon());
     let run = place.jobs.history(&job.id, 1).unwrap().remove(0);
     assert_eq!(run.status, RunStatus::Cancelled);
-    assert!(run.error.unwrap().contains("told to stop"));
+    assert!(run.error.unwrap().contains("shutting down"));
 }
 
 #[test]

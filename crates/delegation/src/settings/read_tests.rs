@@ -58,7 +58,7 @@ fn a_mixture_is_found_among_the_presets() {
     other["active_preset"] = json!("two");
     assert_eq!(MixtureSettings::read(&other).map(|mixture| mixture.layers), Ok(3));
     other["active_preset"] = json!("three");
-    assert_eq!(MixtureSettings::read(&other), Err("moa.presets.three is not there".to_owned()));
+    assert_eq!(MixtureSettings::read(&other), Err("moa.presets.three does not exist".to_owned()));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 
 use crate::stage::{Plan, Stage, endless, json, model_at, says};
 
-/// A model that is asked once the gate is open.
+/// A model that replies once the gate is open.
 #[derive(Debug)]
 struct Gated {
     inner: Arc<dyn LanguageModel>,
@@ -118,7 +118,7 @@ async fn it_can_be_cancelled_and_ends_with_the_crew() {
     let wait = |handle: &str| (handle.to_owned(), "wait".to_owned());
     assert_eq!(stopped, [wait("deleg_2"), wait("deleg_3")], "it is told what was stopped");
     assert_eq!((shown.recv().await, shown.recv().await), (Some("closed"), Some("closed")));
-    // The places of those that were stopped are free once they have ended.
+    // The slots of stopped delegations are free once they have ended.
     stage.pool.wait_until_idle(stage.caller.session.id()).await;
     stage.delegate(begin.clone()).await;
     assert_eq!(shown.recv().await, Some("asked"));
@@ -142,6 +142,6 @@ async fn where_nobody_could_be_told_it_is_done_at_once() {
     for result in [below, by_hand] {
         let answer = json(&result);
         assert_eq!(answer["results"][0]["status"], "completed", "{answer}");
-        assert!(answer["note"].as_str().unwrap().contains("background"));
+        assert!(answer["note"].as_str().unwrap().contains("in the foreground"));
     }
 }

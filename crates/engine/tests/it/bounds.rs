@@ -1,4 +1,4 @@
-//! What holds a call to its word: grants, tickets, rehearsals, answers that last.
+//! What binds a call: grants, tickets, dry runs, persistent approvals.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::{built, engine};
 
-/// A policy that asks about everything and notes what it is told.
+/// A policy that asks about everything and records the approvals.
 #[derive(Default)]
 struct Asks {
     tickets: AtomicUsize,
@@ -119,7 +119,7 @@ async fn silence_is_no() {
     caller.approver = Some(Arc::new(Silent));
     let refused = engine.call(change(), &caller).await;
     assert_eq!(refused.status, CallStatus::Error(ErrorKind::Denied));
-    assert!(refused.content.contains("silence is not consent"), "{}", refused.content);
+    assert!(refused.content.contains("a timeout counts as a refusal"), "{}", refused.content);
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use super::BackendRemarks;
 use crate::backend::{ExecBackend, ProcessExit};
 use crate::command_spec::{CommandSpec, StdinSource, StdioMode};
 
-/// A place that stops to answer, or takes long to begin whatever it is asked.
+/// A backend that stops responding, or delays every command.
 #[derive(Debug, Default)]
 struct Mute {
     is_mute: Arc<AtomicBool>,
@@ -64,7 +64,7 @@ fn sleeper() -> CommandSpec {
     }
 }
 
-/// Without a bound this would never come back.
+/// Without a timeout this would never return.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_place_that_does_not_answer_holds_up_no_ending() {
     let mute = Arc::new(AtomicBool::new(false));
@@ -74,7 +74,7 @@ async fn a_place_that_does_not_answer_holds_up_no_ending() {
         CURRENT_REMARKS.scope(remarks.clone(), place.start("mute", sleeper())).await.unwrap();
     mute.store(true, Ordering::Release);
     started.control.terminate(Duration::ZERO).await;
-    assert!(remarks.all().concat().contains("mute did not answer within"), "{:?}", remarks.all());
+    assert!(remarks.all().concat().contains("mute did not respond within"), "{:?}", remarks.all());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -83,7 +83,7 @@ async fn a_place_that_is_slow_to_begin_is_waited_for() {
     let remarks = BackendRemarks::default();
     let started =
         CURRENT_REMARKS.scope(remarks.clone(), place.start("slow", sleeper())).await.unwrap();
-    // It has begun by then.
+    // It has started by then.
     tokio::time::sleep(Duration::from_millis(2500)).await;
     started.control.terminate(Duration::ZERO).await;
     assert_eq!(remarks.all(), Vec::<String>::new());

@@ -39,7 +39,7 @@ fn the_home_there_is_for_the_shell_there_to_know() {
 
 #[tokio::test]
 async fn what_cannot_be_a_host_is_refused() {
-    for (host, sign) in [("", "no host"), ("-oProxyCommand=x", "no name of a host")] {
+    for (host, sign) in [("", "no host"), ("-oProxyCommand=x", "not a valid host name")] {
         let settings = SshSettings { host: host.into(), ..SshSettings::default() };
         let error = SshClient::new(settings).start_master(Path::new("/x")).await.unwrap_err();
         assert!(error.message().contains(sign), "{error}");
@@ -52,7 +52,7 @@ async fn what_cannot_be_a_user_is_refused_by_its_own_name() {
     let user = Some("-oProxyCommand=x".to_owned());
     let settings = SshSettings { host: "h".into(), user, ..SshSettings::default() };
     let error = SshClient::new(settings).start_master(Path::new("/x")).await.unwrap_err();
-    assert!(error.message().contains("\"-oProxyCommand=x\" is no name of a user"), "{error}");
+    assert!(error.message().contains("\"-oProxyCommand=x\" is not a valid user name"), "{error}");
 }
 
 #[tokio::test]

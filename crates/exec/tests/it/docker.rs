@@ -11,7 +11,7 @@ use hermes_exec::{ExecBackend, ProcessExit, RemoteBackend, Transport as _};
 
 use crate::contract::{Scene, contract};
 
-/// What tests need of an engine.
+/// The engine that tests use.
 #[derive(Debug, Clone)]
 pub(crate) struct Engine {
     host: String,
@@ -30,7 +30,7 @@ pub(crate) fn engine() -> Option<Engine> {
 }
 
 impl Engine {
-    /// A container for one test, which ends with it.
+    /// The settings of a container for one test, removed at its end.
     pub(crate) fn settings(&self, task: &str) -> DockerSettings {
         DockerSettings {
             program: Some("docker".into()),
@@ -54,7 +54,7 @@ impl Engine {
         image
     }
 
-    /// What the engine's own program says.
+    /// The output of the engine's own program.
     pub(crate) fn say(&self, words: &[&str]) -> String {
         let said =
             Command::new("docker").args(["--host", &self.host]).args(words).output().unwrap();
@@ -114,7 +114,7 @@ async fn programs_run_in_podman_as_everywhere() {
         profile: "tests".into(),
         persistent: false,
         network: false,
-        // Its small first process is a package of its own.
+        // Its init process is a separate package.
         init: false,
         ..DockerSettings::default()
     };
@@ -148,7 +148,7 @@ async fn a_container_is_hardened() {
     let job = scene.start(scene.sh("true")).await;
     let held = job.containment_summary().unwrap();
     assert!(held.contains("at most 64 processes") && held.contains("no network"), "{held}");
-    assert!(!held.contains("not held"), "{held}");
+    assert!(!held.contains("not enforced"), "{held}");
     scene.finish(&job).await;
     backend.cleanup().await;
     assert_eq!(engine.containers(&settings), Vec::<String>::new());
@@ -210,7 +210,7 @@ async fn a_container_that_stays_is_used_again_if_nothing_has_changed() {
     assert_eq!(scene.run(scene.sh("cat /workspace/kept")).await.text(), "kept\n");
     second.cleanup().await;
 
-    // One that was stopped meanwhile is started again.
+    // A stopped container is started again.
     engine.say(&["stop", "--time", "0", &id]);
     let third = place(&settings);
     let scene = Scene::open(third.clone()).await;
@@ -223,7 +223,7 @@ async fn a_container_that_stays_is_used_again_if_nothing_has_changed() {
     let other = fourth.transport().container_id().unwrap();
     assert_ne!(other, id);
     assert_eq!(engine.containers(&settings), std::slice::from_ref(&other));
-    // The first program is told; here that was the one that made a folder.
+    // The first command gets the notice; here that was the one that created a directory.
     assert_eq!(scene.run(scene.sh("ls /workspace")).await.text(), "");
     fourth.cleanup().await;
     engine.say(&["rm", "--force", &other]);
@@ -233,7 +233,7 @@ async fn a_container_that_stays_is_used_again_if_nothing_has_changed() {
 async fn containers_of_the_dead_are_removed() {
     let Some(engine) = engine() else { return };
     let settings = engine.settings("orphan");
-    // Its owner was a process of this machine that has ended.
+    // Its owner was a local process that has ended.
     let mut child = Command::new("true").spawn().unwrap();
     let pid = child.id();
     child.wait().unwrap();
@@ -309,7 +309,7 @@ async fn what_is_missing_is_told_with_the_next_step() {
         ..engine.settings("away")
     };
     let error = place(&away).open().await.unwrap_err();
-    assert!(error.message().contains("does not run"), "{}", error.message());
+    assert!(error.message().contains("is not running"), "{}", error.message());
     assert!(error.hint().contains("Start it"), "{}", error.hint());
 
     let image = DockerSettings { image: "local/none:9".into(), ..engine.settings("image") };
@@ -363,7 +363,7 @@ async fn a_bound_on_the_disk_is_claimed_only_where_the_engine_keeps_it() {
     let Some(engine) = engine() else { return };
     let settings =
         DockerSettings { disk_mb: Some(10), persistent: true, ..engine.settings("disk-bound") };
-    // Whoever finds the container knows it as well as whoever has made it.
+    // A process that finds the container knows as much as its creator.
     for _ in 0..2 {
         let backend = place(&settings);
         let scene = Scene::open(backend.clone()).await;
@@ -374,7 +374,11 @@ async fn a_bound_on_the_disk_is_claimed_only_where_the_engine_keeps_it() {
         scene.finish(&job).await;
         let is_claimed = held.contains("at most 10 MB of disk");
         assert_eq!(is_claimed, kept.contains("size:10m"), "{held} {kept}");
-        assert_ne!(is_claimed, held.contains("not held by this engine: 10 MB of disk"), "{held}");
+        assert_ne!(
+            is_claimed,
+            held.contains("not enforced by this engine: 10 MB of disk"),
+            "{held}"
+        );
         backend.cleanup().await;
     }
     for id in engine.containers(&settings) {
@@ -386,7 +390,7 @@ async fn a_bound_on_the_disk_is_claimed_only_where_the_engine_keeps_it() {
 async fn an_image_without_a_shell_is_told_as_that() {
     let Some(engine) = engine() else { return };
     let dir = tempfile::tempdir().unwrap();
-    // An archive with nothing in it.
+    // An empty archive.
     let archive = dir.path().join("empty.tar");
     std::fs::write(&archive, [0; 10240]).unwrap();
     engine.say(&["import", archive.to_str().unwrap(), "local/shell-less:1"]);

@@ -29,7 +29,7 @@ impl Stage {
         Some(Self { engine, settings, backend, scene })
     }
 
-    /// A command runs, and nothing of the old ones is there.
+    /// A command runs, and no old process is left.
     async fn goes_on(self, number: &str) {
         assert_eq!(self.scene.count(number).await, 0);
         let left = self.scene.leave().await;
@@ -43,7 +43,7 @@ impl Stage {
     }
 }
 
-/// The processes of this machine that carry a job, by the mark that they bear.
+/// The local transport processes of a job, found by their mark.
 fn carriers(job: &Job) -> Vec<u32> {
     let is_carrier = |pid: &u32| {
         let read = |name: &str| std::fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
@@ -69,7 +69,10 @@ async fn a_client_that_is_killed_leaves_nothing_running() {
     }
     scene.finish(&job).await;
     let said = text(&job);
-    assert!(said.contains("was killed by signal 9") && said.contains("ended there"), "{said}");
+    assert!(
+        said.contains("was killed by signal 9") && said.contains("so the command was terminated"),
+        "{said}"
+    );
     scene.until_gone(&number).await;
     stage.goes_on(&number).await;
 }
@@ -94,11 +97,11 @@ async fn a_container_that_is_killed_is_told_and_made_anew() {
         assert!(!said.contains("again\n"), "it ran on: {said}");
         assert_ne!(outcome.exit.code(), 0);
     }
-    // The next command says that this is another container.
+    // The next command reports that it ran in another container.
     let mut order = scene.sh("echo here");
     order.directory = "/".into();
     let next = scene.run(order).await.text();
-    assert!(next.contains("here\n") && next.contains("this ran in a new one"), "{next}");
+    assert!(next.contains("here\n") && next.contains("the command ran in a new one"), "{next}");
     assert_ne!(stage.id(), old);
     let mut order = scene.sh("echo quiet");
     order.directory = "/".into();
@@ -130,7 +133,7 @@ async fn a_container_that_is_removed_between_commands_is_made_anew() {
     let Some(stage) = Stage::set("removed", |_| {}).await else { return };
     let old = stage.id();
     stage.engine.say(&["rm", "--force", &old]);
-    // Until that is noticed a command may fail, but it is said why.
+    // Until that is noticed a command may fail, but the error states why.
     let scene = &stage.scene;
     scene
         .until("another container", || async {
@@ -164,7 +167,7 @@ async fn a_full_disk_keeps_the_old_file() {
     assert_eq!(file_transfer::read(backend, path, 9).await.unwrap().bytes, b"old");
     let names = file_transfer::list(backend, "/small".as_ref()).await.unwrap();
     assert_eq!(names.len(), 1, "{names:?}");
-    // A program there meets the same wall, and ends.
+    // A program there hits the same limit, and ends.
     let outcome = stage.scene.run(stage.scene.sh("cat /dev/zero >/small/more")).await;
     assert_ne!(outcome.exit.code(), 0);
     assert!(outcome.text().contains("No space left"), "{outcome:?}");
@@ -194,7 +197,7 @@ async fn a_fork_bomb_stays_in_its_bounds() {
     scene.until("its end", || async { job.ended().is_some() }).await;
     let gone = || async { stage.engine.say(&["top", &stage.id()]).matches(&number).count() == 0 };
     scene.until("the end of all", gone).await;
-    // The container lives on, as bounded as before.
+    // The container keeps running, with the same limits.
     assert_eq!(stage.id(), old);
     let bound = stage.engine.say(&["inspect", "--format", "{{.HostConfig.PidsLimit}}", &old]);
     assert_eq!(bound, "64");

@@ -10,7 +10,7 @@ use hermes_exec::{ExecBackend, ProcessExit, RemoteBackend, Transport as _};
 
 use crate::contract::{Scene, contract};
 
-/// None if it is not there.
+/// None if it is not installed.
 fn find() -> Option<SingularitySettings> {
     let said = |name: &str| std::env::var(name).ok();
     let found = (said("HERMES_TEST_APPTAINER"), said("HERMES_TEST_APPTAINER_IMAGE"));
@@ -93,7 +93,7 @@ async fn limits_hold_or_it_is_said_that_they_do_not() {
     let job = scene.start(scene.sh("true")).await;
     let held = job.containment_summary().unwrap();
     let holds = held.contains("--memory 256M --cpus 0.5");
-    assert!(holds != held.contains("limits do not hold here: "), "{held}");
+    assert!(holds != held.contains("limits are not enforced: "), "{held}");
     scene.finish(&job).await;
     leave(&scene).await;
 }

@@ -1,4 +1,4 @@
-//! Another host: an ssh server on loopback, with keys of its own.
+//! The SSH backend, with a server on loopback that has its own keys.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::contract::{Scene, contract};
 
-/// A server that lets us in, and a folder of this test.
+/// A server that accepts our key, and a directory for this test.
 struct Server {
     settings: SshSettings,
     dir: TempDir,
@@ -42,7 +42,7 @@ impl Server {
             port: Some(port),
             key: Some(key.into()),
             known_hosts: Some(known_hosts),
-            // What is configured on this machine is not what is tested.
+            // The configuration of this machine must not affect the test.
             config: Some("/dev/null".into()),
             ..SshSettings::default()
         };
@@ -61,7 +61,7 @@ impl Server {
         self.dir.path().join(name)
     }
 
-    /// A file of known hosts in which ours has a key, or nothing is known.
+    /// A known_hosts file with a key for our server, or an empty one.
     fn known(&mut self, key: Option<&str>) -> PathBuf {
         let file = self.path("others");
         let port = self.settings.port.unwrap();
@@ -136,7 +136,7 @@ async fn a_host_that_is_not_known_is_remembered_or_refused() {
     let file = server.known(None);
     server.settings.host_key = HostKeyPolicy::Strict;
     let error = server.refusal().await;
-    assert!(error.message().contains("only known ones"), "{error}");
+    assert!(error.message().contains("strict checking is on"), "{error}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "");
     server.settings.host_key = HostKeyPolicy::Off;
     leave(&server.scene().await).await;
@@ -151,10 +151,10 @@ async fn one_who_is_not_let_in_is_told_what_to_do() {
     let Some(mut server) = Server::find() else { return };
     server.settings.key = Some(server.new_key());
     let error = server.refusal().await;
-    assert!(error.message().contains("does not let this user in"), "{error}");
+    assert!(error.message().contains("rejected the login"), "{error}");
     server.settings.key = Some(server.path("none"));
     assert_eq!(server.refusal().await.kind(), ErrorKind::NotFound);
-    // A copy of the right one, but for everybody.
+    // A copy of the right key, but readable by everyone.
     let open = server.path("open");
     fs::copy(std::env::var("HERMES_TEST_SSH_KEY").unwrap(), &open).unwrap();
     fs::set_permissions(&open, fs::Permissions::from_mode(0o644)).unwrap();
@@ -171,7 +171,7 @@ async fn a_host_that_does_not_answer_is_told() {
     drop(free);
     let error = server.refusal().await;
     assert_eq!(error.kind(), ErrorKind::Unavailable);
-    assert!(error.message().contains("nobody listens"), "{error}");
+    assert!(error.message().contains("the port is closed"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -223,7 +223,7 @@ struct Running {
     scene: Scene,
     job: Arc<Job>,
     number: String,
-    /// The port here that it comes from.
+    /// The local port of its connection.
     port: u16,
 }
 
@@ -239,8 +239,8 @@ impl Running {
         Self { scene, job, number, port }
     }
 
-    /// It is told that the connection broke; the next one works, says what was
-    /// done, and nothing is left.
+    /// Expects that the broken connection is reported, that the next command works
+    /// and reports the cleanup, and that no process is left.
     async fn expect_news(self) {
         let Self { scene, job, number, .. } = self;
         let outcome = scene.finish(&job).await;
@@ -249,7 +249,7 @@ impl Running {
         assert!(said.contains("not run again"), "{said}");
         assert_ne!(outcome.exit, ProcessExit::Code(0));
         let next = scene.run(scene.sh("echo again")).await.text();
-        assert!(next.contains("again\n") && next.contains("was ended"), "{next}");
+        assert!(next.contains("again\n") && next.contains("were terminated"), "{next}");
         scene.until_gone(&number).await;
         assert_eq!(scene.run(scene.sh("echo calm")).await.text(), "calm\n");
         leave(&scene).await;
@@ -274,16 +274,16 @@ async fn a_connection_that_is_killed_is_told_and_what_ran_is_ended_later() {
 }
 
 fn kill(pid: Option<rustix::process::Pid>) {
-    let pid = pid.expect("somebody holds the connection");
+    let pid = pid.expect("a process holds the connection");
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
 }
 
-/// Where the system's table has the address of whoever connected: at our end
+/// The column of the client's address in the connection table: at our end
 /// of a connection, and at the server's.
 const OURS: usize = 1;
 const THEIRS: usize = 2;
 
-/// The process at an end of the connection that comes from a port.
+/// The process at one end of the connection from a local port.
 fn holder_of(column: usize, port: u16) -> Option<rustix::process::Pid> {
     let table = fs::read_to_string("/proc/net/tcp").unwrap();
     let end = format!(":{port:04X}");
@@ -306,17 +306,17 @@ fn holder_of(column: usize, port: u16) -> Option<rustix::process::Pid> {
 async fn a_connection_that_is_stuck_holds_up_nobody() {
     let Some(server) = Server::find() else { return };
     let running = Running::start(&server).await;
-    let stuck = holder_of(OURS, running.port).expect("somebody holds the connection");
+    let stuck = holder_of(OURS, running.port).expect("a process holds the connection");
     rustix::process::kill_process(stuck, rustix::process::Signal::STOP).unwrap();
     let begin = std::time::Instant::now();
     let said = running.scene.run(running.scene.sh("echo on")).await.text();
     assert!(said.contains("on\n"), "{said}");
     running.scene.run(running.scene.sh(":")).await;
-    // What has lost its connection is ended by the way.
+    // Programs that lost their connection are terminated along the way.
     running.scene.until_gone(&running.number).await;
     let again = running.scene.run(running.scene.sh("echo $SSH_CONNECTION")).await.text();
     let port = again.split_whitespace().nth(1).unwrap().parse().unwrap();
-    let stuck = holder_of(OURS, port).expect("somebody holds the connection");
+    let stuck = holder_of(OURS, port).expect("a process holds the connection");
     rustix::process::kill_process(stuck, rustix::process::Signal::STOP).unwrap();
     leave(&running.scene).await;
     assert!(begin.elapsed().as_secs() < 25, "{:?}", begin.elapsed());
@@ -327,14 +327,14 @@ async fn a_connection_that_is_stuck_holds_up_nobody() {
 async fn a_host_that_is_frozen_is_not_waited_for_when_a_program_is_ended() {
     let Some(server) = Server::find() else { return };
     let running = Running::start(&server).await;
-    let frozen = holder_of(THEIRS, running.port).expect("somebody holds the connection");
+    let frozen = holder_of(THEIRS, running.port).expect("a process holds the connection");
     rustix::process::kill_process(frozen, rustix::process::Signal::STOP).unwrap();
     let begin = std::time::Instant::now();
     running.job.terminate(std::time::Duration::from_secs(2)).await;
     let took = begin.elapsed();
     rustix::process::kill_process(frozen, rustix::process::Signal::CONT).unwrap();
     assert!(took.as_secs() < 10, "{took:?}");
-    // That the connection had to be made anew may be told.
+    // A notice about the reconnect is fine.
     let left = running.scene.leave().await;
     assert!(left.iter().all(|line| line.starts_with("hermes: ")), "{left:?}");
     running.scene.backend.cleanup().await;
@@ -429,11 +429,11 @@ async fn what_cannot_be_sent_is_an_error_and_nothing_runs() {
     let Some(mut server) = Server::find() else { return };
     let here = server.path("here");
     fs::write(&here, "x").unwrap();
-    // No folder can be made below a file.
+    // No directory can be created below a file.
     let remote = server.path("here/below/file").to_str().unwrap().to_owned();
     server.settings.sync = vec![SyncMapping { local: here, remote }];
     let error = server.refusal().await;
-    assert!(error.message().contains("did not get there"), "{error}");
+    assert!(error.message().contains("cannot send files to"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

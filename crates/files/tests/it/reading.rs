@@ -51,7 +51,7 @@ fn a_link_that_came_later_is_not_followed() {
         symlink(world.out(""), world.ws("a")).unwrap();
         let error = files.open(&file).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict);
-        assert!(error.message().ends_with("on its way; nothing was done"), "{error}");
+        assert!(error.message().ends_with("changed during the call; nothing was done"), "{error}");
         assert_eq!(files.metadata(&file).unwrap_err().kind(), ErrorKind::Conflict);
         // At its end.
         fs::remove_file(world.ws("a")).unwrap();
@@ -114,13 +114,13 @@ fn only_regular_files_are_opened() {
             (world.ws("socket"), "a socket"),
             ("/dev/null".into(), "a device"),
             ("/dev/zero".into(), "a device"),
-            (world.ws(""), "a folder"),
-            ("/".into(), "a folder"),
+            (world.ws(""), "a directory"),
+            ("/".into(), "a directory"),
         ] {
             let error = files.open(&path).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidArguments, "{error}");
             assert!(error.message().contains(what), "{error}");
-            if what != "a folder" {
+            if what != "a directory" {
                 let error = files.open_dir(&path).unwrap_err();
                 assert!(error.message().contains(what), "{error}");
             }
@@ -185,7 +185,7 @@ fn errors_say_what_to_do() {
     let everything = Grants::allow_all();
     let files = FileAccess::with_grants(&everything);
     let error = files.open(&world.ws("round/x")).unwrap_err();
-    assert!(error.message().ends_with("round is a link that leads back to itself"), "{error}");
+    assert!(error.message().ends_with("round is a symlink that leads back to itself"), "{error}");
     let error = files.open(&world.ws("file/x")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
     let error = files.open(&world.ws(&"x".repeat(300))).unwrap_err();
@@ -228,7 +228,7 @@ fn nothing_granted_means_nothing_done() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// However a path is written, it stays in the granted folder.
+    /// Any spelling of a path stays in the granted directory.
     #[test]
     fn no_path_leads_out(
         parts in prop::collection::vec(
@@ -262,7 +262,7 @@ fn the_time_of_a_change_cannot_be_put_back() {
     let grants = judged(&path);
     let files = FileAccess::with_grants(&grants);
     let before = files.metadata(&path).unwrap();
-    // Clocks of file systems tick in steps.
+    // File system timestamps are coarse.
     let after = loop {
         fs::write(&path, "two").unwrap();
         fs::File::open(&path).unwrap().set_modified(before.modified.unwrap()).unwrap();

@@ -72,7 +72,7 @@ fn the_folder_above_is_that_of_the_target() {
     assert_eq!(real(world.ws("link/../../new")), world.out("new"));
     // As the kernel has it.
     assert_eq!(fs::read_to_string(world.ws("link/../../secret")).unwrap(), "secret");
-    // A folder that is missing cannot hide a link behind it.
+    // A missing directory cannot hide a symlink behind it.
     assert_eq!(real(world.ws("missing/../link/x")), world.out("deep/er/x"));
 }
 
@@ -136,10 +136,10 @@ fn what_has_no_path_is_an_error() {
     let socket = std::os::unix::net::UnixStream::pair().unwrap().0;
     for fd in [reader.as_raw_fd(), socket.as_raw_fd()] {
         let error = real_path(Path::new(&format!("/proc/self/fd/{fd}"))).unwrap_err();
-        assert!(error.to_string().contains("no place among the files"), "{error}");
+        assert!(error.to_string().contains("not a path in the file system"), "{error}");
     }
     assert!(real_path(Path::new("/proc/self/ns/mnt")).is_err());
-    // A plain link may be called anything.
+    // A plain symlink may have any name.
     symlink("x:[1] (deleted)", world.ws("odd")).unwrap();
     assert_eq!(real(world.ws("odd")), world.ws("x:[1] (deleted)"));
 }

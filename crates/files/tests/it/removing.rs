@@ -14,7 +14,7 @@ fn files_and_empty_folders_go() {
         let grants = judged(&world.ws("a"));
         let files = FileAccess::with_grants(&grants).with_walk(walk);
         assert_eq!(files.remove_dir(&world.ws("a")).unwrap_err().kind(), ErrorKind::Conflict);
-        assert!(files.remove_file(&world.ws("a")).unwrap_err().message().contains("a folder"));
+        assert!(files.remove_file(&world.ws("a")).unwrap_err().message().contains("a directory"));
         assert!(files.remove_dir(&file).unwrap_err().message().contains("a file"));
         files.remove_file(&file).unwrap();
         assert_eq!(files.remove_file(&file).unwrap_err().kind(), ErrorKind::NotFound);
@@ -37,12 +37,12 @@ fn a_link_goes_and_its_target_stays() {
     let world = World::new();
     let link = world.ws("link");
     symlink(world.out("secret"), &link).unwrap();
-    // Judged by its target, the link itself was not allowed.
+    // If only the target was checked, the symlink itself is not granted.
     let grants = judged(&link);
     let error = FileAccess::with_grants(&grants).remove_file(&link).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Denied);
     assert!(fs::symlink_metadata(&link).is_ok());
-    // Judged by its own place, or below a folder that was, it goes.
+    // If its own path or a parent directory was granted, it is removed.
     let own = Grants::new(vec![Grant {
         effect: Effect::path(Scope::FILE_DELETE, &link),
         real_path: Some(real_entry(&link).unwrap()),
@@ -94,13 +94,13 @@ fn a_tree_that_is_too_deep_is_left_whole() {
     assert!(deep.exists() && world.ws("t/first").exists());
 }
 
-/// Needs a machine that lets us mount; elsewhere there is nothing to cross.
+/// Requires permission to mount; otherwise there is no mount to cross.
 #[test]
 fn a_mounted_file_system_is_not_crossed() {
     let world = World::new();
     world.write("t/first", "");
     fs::create_dir(world.ws("t/mounted")).unwrap();
-    // The same device under another name: only the mount tells it apart.
+    // The same device under another name: only the mount ID differs.
     let mount = |program: &str, arguments: &[&std::path::Path]| {
         let done = std::process::Command::new(program).args(arguments).output();
         done.is_ok_and(|output| output.status.success())

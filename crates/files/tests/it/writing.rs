@@ -135,13 +135,13 @@ fn what_is_not_a_writable_file_is_refused() {
         let files = FileAccess::with_grants(&everything).with_walk(walk);
         for (path, kind, says) in [
             (world.ws("pipe"), ErrorKind::InvalidArguments, "a named pipe"),
-            (world.ws("dir"), ErrorKind::InvalidArguments, "a folder"),
-            (world.ws("dir/"), ErrorKind::InvalidArguments, "a folder"),
-            ("/".into(), ErrorKind::InvalidArguments, "a folder"),
+            (world.ws("dir"), ErrorKind::InvalidArguments, "a directory"),
+            (world.ws("dir/"), ErrorKind::InvalidArguments, "a directory"),
+            ("/".into(), ErrorKind::InvalidArguments, "a directory"),
             ("/dev/null".into(), ErrorKind::InvalidArguments, "a device"),
             (fixed.clone(), ErrorKind::Denied, "read-only"),
             (world.ws("no/where"), ErrorKind::NotFound, "No such file"),
-            (world.ws("fixed/below"), ErrorKind::NotFound, "not a folder"),
+            (world.ws("fixed/below"), ErrorKind::NotFound, "not a directory"),
             (world.ws(&"x".repeat(256)), ErrorKind::InvalidArguments, "too long"),
         ] {
             let error = files.write(&path, b"x", WriteOptions::default()).unwrap_err();
@@ -212,7 +212,7 @@ fn a_rename_needs_both_ends() {
         assert_eq!(read(&world.ws("c/two")), "1");
         let into_itself = files.rename(&world.ws("c"), &world.ws("c/d"), ExistingFile::Refuse);
         assert_eq!(into_itself.unwrap_err().kind(), ErrorKind::InvalidArguments);
-        // A link moves by itself.
+        // A symlink itself is moved.
         symlink(world.out("secret"), world.ws("link")).unwrap();
         files.rename(&world.ws("link"), &world.ws("moved"), ExistingFile::Refuse).unwrap();
         assert!(fs::symlink_metadata(world.ws("moved")).unwrap().is_symlink());

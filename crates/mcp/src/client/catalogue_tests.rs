@@ -30,7 +30,7 @@ fn more_tools_than_can_be_taken_are_told_of() {
     };
     assert_eq!((0..MAX_TOOLS + 3).filter(took).count(), MAX_TOOLS);
     catalogue.report_omitted(3, false);
-    assert!(catalogue.problems[0].starts_with("3 more tools are left out"));
+    assert!(catalogue.problems[0].starts_with("3 more tools are omitted"));
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn it_is_told_which_bound_leaves_tools_out() {
     let (mut known, mut room) = (HashSet::new(), MAX_TOTAL_BYTES);
     catalogue.try_add_tool(tool("only", 1), &mut known, &mut room);
     catalogue.report_omitted(0, true);
-    assert!(catalogue.problems[0].ends_with("no more than 200 pages are read"), "{catalogue:?}");
+    assert!(catalogue.problems[0].ends_with("at most 200 pages are read"), "{catalogue:?}");
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn a_tool_whose_parameters_cannot_all_be_read_is_taken_and_noted() {
         "a": {"type": "string", "pattern": "["}, "b": {"type": "integer"}}}});
     catalogue.try_add_tool(torn.clone(), &mut known, &mut room);
     catalogue.try_add_tool(tool("good", 1), &mut known, &mut room);
-    // What it says of itself is kept as it is: that is what is pinned.
+    // The definition is stored unchanged, because it is pinned.
     assert_eq!(catalogue.tools[0]["inputSchema"], torn["inputSchema"]);
     let usable = json!({"a": {"type": "string"}, "b": {"type": "integer"}});
     assert_eq!(catalogue.usable["torn"]["properties"], usable);
@@ -72,8 +72,8 @@ fn what_is_taken_of_a_server_is_bounded() {
     let names: Vec<&str> = catalogue.tools.iter().map(crate::client::pins::tool_name).collect();
     assert_eq!(names, ["first", "second"]);
     let problems = catalogue.problems.join("\n");
-    for left_out in ["'endless' is left out", "'third' is left out", "second tool named 'first'"] {
-        assert!(problems.contains(left_out), "{problems}");
+    for omitted in ["'endless' is omitted", "'third' is omitted", "duplicate tool named 'first'"] {
+        assert!(problems.contains(omitted), "{problems}");
     }
 }
 

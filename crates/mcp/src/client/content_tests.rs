@@ -26,12 +26,12 @@ fn what_is_structured_is_told_once() {
     assert_eq!(content(both), json!({"result": {"a": 1, "b": 2}}));
     let wrapped = json!({"content": text("hi"), "structuredContent": {"result": "hi"}});
     assert_eq!(content(wrapped), json!({"result": {"result": "hi"}}));
-    // As the server for files does, whatever the file holds.
+    // As the filesystem server does, whatever the file contains.
     for words in ["hi", "{\"a\": 1}", "7"] {
         let file = json!({"content": text(words), "structuredContent": {"content": words}});
         assert_eq!(content(file), json!({"result": {"content": words}}));
     }
-    // As the server for memories does.
+    // As the memory server does.
     let list =
         json!({"content": text("[{\"a\": 1}]"), "structuredContent": {"entities": [{"a": 1}]}});
     assert_eq!(content(list), json!({"result": {"entities": [{"a": 1}]}}));
@@ -63,14 +63,14 @@ fn an_image_is_a_file_and_not_text() {
     assert_eq!(kept.path.extension().unwrap(), "png");
     assert_eq!(std::fs::read(&kept.path).unwrap(), b"\x89PNG not really");
     let broken = json!({"content": [{"type": "image", "data": "%", "mimeType": "image/png"}]});
-    assert!(content(broken)["result"].as_str().unwrap().contains("cannot be read"));
+    assert!(content(broken)["result"].as_str().unwrap().contains("cannot be decoded"));
 }
 
 #[test]
 fn a_picture_in_what_is_structured_is_a_file_too() {
     let pixels = STANDARD.encode(b"\x89PNG not really");
     let block = json!({"type": "image", "data": pixels, "mimeType": "image/png"});
-    // As the server for files does: it is the content once more.
+    // As the filesystem server does: the content is repeated.
     let same = json!({"content": [block], "structuredContent": {"content": [block]}});
     let (output, _folder) = answer(same);
     let output = output.unwrap();
@@ -105,7 +105,7 @@ fn a_failure_is_one() {
     let error = answer(failed).0.unwrap_err();
     assert_eq!(error.message(), "The tool t of 's' failed: no such issue");
     let silent = json!({"content": [], "isError": true});
-    assert!(answer(silent).0.unwrap_err().message().contains("does not say why"));
+    assert!(answer(silent).0.unwrap_err().message().contains("no reason given"));
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn links_tell_how_to_follow_them() {
     let link = json!({"content": [{"type": "resource_link", "uri": "x://y", "name": "n"}]});
     let text = content(link)["result"].as_str().unwrap().to_owned();
     assert!(text.contains("x://y") && text.contains("mcp__s__read_resource"), "{text}");
-    // But not where nothing follows them.
+    // But not where links cannot be followed.
     let mut gathered = ContentCollector::default();
     let link = json!({"type": "resource_link", "uri": "x://y", "name": "n"});
     let media = MediaStore::new("/nowhere".into());

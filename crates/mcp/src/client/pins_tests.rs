@@ -71,7 +71,7 @@ fn a_tool_that_comes_later_is_news_until_somebody_has_seen_it() {
         (&[PinStatus::Trusted, PinStatus::Suspicious][..], true)
     );
     assert_eq!(["a", "c", "d"].map(|name| pins.is_new_tool(name)), [false, true, false]);
-    // Neither wears off by itself.
+    // Neither state changes without the user.
     let (standings, has_news) = pins.check_tools("id", &more, gives_orders);
     assert_eq!(
         (&standings[3], has_news, pins.is_new_tool("c")),

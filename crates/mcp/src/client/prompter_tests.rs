@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::*;
 
-/// Somebody who gives these answers, one after the other.
+/// A user who gives these answers, one after the other.
 struct Script(Mutex<VecDeque<Option<&'static str>>>);
 
 impl Script {

@@ -6,7 +6,7 @@ use hermes_llm::{ModelError, ReplyEvent, ReplyStream};
 
 use super::*;
 
-/// A model that says what it was asked.
+/// A model that repeats the last message and limits of the request.
 #[derive(Debug)]
 struct Echo;
 
@@ -97,7 +97,7 @@ async fn too_many_requests_are_refused() {
     for _ in 0..2 {
         it.handle_request("s", &hello(), None).await.unwrap();
     }
-    assert!(it.handle_request("s", &hello(), None).await.unwrap_err().contains("in a minute"));
+    assert!(it.handle_request("s", &hello(), None).await.unwrap_err().contains("per minute"));
 }
 
 #[tokio::test]
@@ -124,7 +124,7 @@ async fn rounds_with_tools_are_counted_for_each_conversation() {
 #[tokio::test]
 async fn the_user_is_asked_and_can_refuse() {
     let it = sampling(|it| it.ask = true);
-    assert!(it.handle_request("s", &hello(), None).await.unwrap_err().contains("nobody"));
+    assert!(it.handle_request("s", &hello(), None).await.unwrap_err().contains("no approver"));
     let says = |answer| -> Option<Arc<dyn ElicitationPrompter>> {
         Some(Arc::new(Says(answer, AtomicUsize::new(0))))
     };

@@ -42,7 +42,7 @@ async fn an_answer_that_cannot_be_read_fails_its_request() {
     let input = b"{\"jsonrpc\":\"1.0\",\"id\":\"x\",\"result\":{}}\n";
     let (id, text) = error_of(&receive(input, 1).await[0]);
     assert_eq!(id, Some(NumberOrString::String("x".into())));
-    assert!(text.contains("cannot be read"), "{text}");
+    assert!(text.contains("cannot parse the response"), "{text}");
 }
 
 #[tokio::test]
@@ -56,7 +56,7 @@ async fn an_answer_that_is_too_long_fails_its_request_wherever_its_id_is() {
         let messages = receive(line.as_bytes(), 2).await;
         let (id, text) = error_of(&messages[0]);
         assert_eq!(id, Some(NumberOrString::Number(3)));
-        assert!(text.contains("longer than"), "{text}");
+        assert!(text.contains("exceeds 16 MiB"), "{text}");
     }
 }
 
@@ -100,7 +100,7 @@ async fn an_answer_that_is_no_json_fails_its_request_too() {
     let last = format!(r#"{{"jsonrpc":"2.0","result":{{"x":{deep}}},"id":"five"}}"#);
     let mut input = format!("{first}\n{last}\n").into_bytes();
     input.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":6,\"result\":{\"x\":\n");
-    // A question of the server's, and its own numbers.
+    // A request from the server has its own ids.
     let asked =
         format!(r#"{{"jsonrpc":"2.0","id":4,"method":"ping","params":{{"result":{deep}}}}}"#);
     input.extend_from_slice(asked.as_bytes());

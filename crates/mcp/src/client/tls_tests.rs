@@ -62,7 +62,7 @@ fn a_file_that_cannot_be_used_is_named() {
     }
 }
 
-/// Has openssl or ssh-keygen make a file; whether it could.
+/// Creates a file with openssl or ssh-keygen; returns whether that worked.
 fn make(program: &str, args: &[&str]) -> bool {
     let mut command = std::process::Command::new(program);
     let quiet = std::process::Stdio::null;
@@ -109,7 +109,7 @@ fn a_key_that_cannot_be_used_says_why_and_what_helps() {
         (&cert, &cert, "no private key", ""),
     ];
     let other = path("other.key");
-    cases.push((&cert, &other, "not that of the certificate", ""));
+    cases.push((&cert, &other, "does not match the certificate", ""));
     if make("ssh-keygen", &["-q", "-t", "ed25519", "-N", "", "-f", &ssh]) {
         cases.push((&cert, &ssh, "OpenSSH", "ssh-keygen"));
     }

@@ -50,7 +50,7 @@ fn it_is_told_why_a_request_cannot_be_read() {
     assert_eq!(list["error"]["code"], -32602, "{list}");
     let half = refused(br#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"\ud800"}}"#);
     assert_eq!(half["error"]["code"], -32600, "{half}");
-    assert!(half["error"]["message"].as_str().unwrap().contains("cannot be read"), "{half}");
+    assert!(half["error"]["message"].as_str().unwrap().contains("cannot parse it"), "{half}");
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn nobody_answers_an_answer_or_a_notification() {
     ] {
         assert_eq!(parse_message(text.as_bytes()).unwrap().map(|_| ()), None, "{text}");
     }
-    // What we would say of nonsense is itself in order, and means nothing.
+    // Our own rejection of an invalid message is a valid message.
     let said = MessageRejection::too_long(1).to_json();
     assert!(matches!(parse_message(said.as_bytes()), Ok(Some(ClientJsonRpcMessage::Error(_)))));
 }
@@ -88,7 +88,7 @@ fn a_call_keeps_all_that_comes_with_it() {
 fn wrong_parameters_are_explained() {
     let shown = explain_params("tools/call", Some(&json!({"name": 5})));
     assert!(shown.contains("tools/call") && shown.contains("string"), "{shown}");
-    assert!(explain_params("tools/call", None).contains("none"));
+    assert!(explain_params("tools/call", None).contains("params are missing"));
     let is = |name, is_newer| is_known_method(name, is_newer, true);
     assert!(is("tools/call", true) && !is("tools/fly", true));
     assert!(is("initialize", false) && !is("initialize", true));
@@ -111,7 +111,7 @@ fn wrong_parameters_are_explained() {
 }
 
 proptest! {
-    /// The short way reads what the general way reads.
+    /// The fast path parses the same as the general path.
     #[test]
     fn both_ways_agree(
         id in prop_oneof![any::<i64>().prop_map(Value::from), "\\PC{0,8}".prop_map(Value::from)],

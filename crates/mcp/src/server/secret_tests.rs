@@ -36,5 +36,5 @@ fn tokens_are_new_and_not_printed() {
     let (one, other) = (BearerToken::generate().unwrap(), BearerToken::generate().unwrap());
     assert_ne!(one.expose(), other.expose());
     assert_eq!(one.expose().len(), 64);
-    assert_eq!(format!("{one:?}"), "Token");
+    assert_eq!(format!("{one:?}"), "BearerToken");
 }

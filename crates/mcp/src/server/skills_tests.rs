@@ -15,7 +15,7 @@ fn pages_follow_one_another_to_the_end() {
         }
     }
     assert_eq!(seen, all);
-    // What the cursor names may be gone meanwhile.
+    // The entry in the cursor may no longer exist.
     let (rest, next) = paginate(&all, |name| name, Some("after:bb"), 9).expect("a page");
     assert_eq!((rest.as_slice(), next), (&["c", "d", "e"][..], None));
     let wrong = paginate(&all, |name| name, Some("page 2"), 2).expect_err("a stranger's");

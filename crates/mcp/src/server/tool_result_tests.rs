@@ -63,5 +63,5 @@ async fn pictures_are_sent_and_other_files_are_named() {
     assert_eq!(shown.content[1].as_image().unwrap().data, "cG5n");
     assert_eq!(shown.content[2].as_audio().unwrap().mime_type, "audio/wav");
     assert!(shown.content[3].as_text().unwrap().text.contains("dot.png"));
-    assert!(shown.content[4].as_text().unwrap().text.contains("is not sent"));
+    assert!(shown.content[4].as_text().unwrap().text.contains("was not sent"));
 }

@@ -1,4 +1,4 @@
-//! Other processes, other programs, people with an editor.
+//! Concurrent changes by other processes, other programs and editors.
 
 use std::fs::File;
 use std::process::Command;
@@ -9,7 +9,7 @@ use crate::lists::{add, remove};
 
 #[test]
 fn what_another_program_wrote_stays_and_becomes_a_version() {
-    let home = tempfile::tempdir().expect("a folder");
+    let home = tempfile::tempdir().expect("a directory");
     let memory = MemoryStore::new(home.path(), MemoryLimits::default());
     memory.apply(MemoryTarget::Memory, &[add("ours")]).expect("written");
     std::fs::write(memory.file(MemoryTarget::Memory), "ours\n§\ntheirs").expect("their write");
@@ -27,7 +27,7 @@ fn what_another_program_wrote_stays_and_becomes_a_version() {
 
 #[test]
 fn text_of_a_persons_own_is_not_reshaped() {
-    let home = tempfile::tempdir().expect("a folder");
+    let home = tempfile::tempdir().expect("a directory");
     let memory = MemoryStore::new(home.path(), MemoryLimits { memory: Some(40), user: None });
     let file = memory.file(MemoryTarget::Memory);
     for text in
@@ -47,7 +47,7 @@ fn text_of_a_persons_own_is_not_reshaped() {
 
 #[test]
 fn a_file_that_is_not_text_is_left_alone() {
-    let home = tempfile::tempdir().expect("a folder");
+    let home = tempfile::tempdir().expect("a directory");
     let memory = MemoryStore::new(home.path(), MemoryLimits::default());
     std::fs::write(memory.file(MemoryTarget::Memory), b"\x7fELF\0\xe9\0\0").expect("by hand");
     assert!(matches!(memory.apply(MemoryTarget::Memory, &[add("x")]), Err(MemoryError::Io { .. })));
@@ -60,7 +60,7 @@ fn a_file_that_is_not_text_is_left_alone() {
 
 #[test]
 fn many_writers_lose_nothing() {
-    let home = tempfile::tempdir().expect("a folder");
+    let home = tempfile::tempdir().expect("a directory");
     let memory = MemoryStore::new(home.path(), MemoryLimits { memory: Some(200), user: None });
     std::thread::scope(|scope| {
         for writer in 0..4 {
@@ -80,7 +80,7 @@ fn many_writers_lose_nothing() {
 /// The lock is the one that `flock` and Python's `fcntl.flock` take.
 #[test]
 fn the_lock_is_shared_with_other_programs() {
-    let home = tempfile::tempdir().expect("a folder");
+    let home = tempfile::tempdir().expect("a directory");
     let memory = MemoryStore::new(home.path(), MemoryLimits::default());
     let lock = home.path().join("MEMORY.md.lock");
     let held = File::create(&lock).expect("a lock file");
@@ -89,7 +89,7 @@ fn the_lock_is_shared_with_other_programs() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let written = memory.apply(MemoryTarget::Memory, &[add("later")]);
-            sent.send(()).expect("somebody listens");
+            sent.send(()).expect("a reader");
             written.expect("written in the end");
         });
         let early = got.recv_timeout(std::time::Duration::from_millis(200));
@@ -102,7 +102,7 @@ fn the_lock_is_shared_with_other_programs() {
 
 #[test]
 fn python_takes_the_same_lock() {
-    let home = tempfile::tempdir().expect("a folder");
+    let home = tempfile::tempdir().expect("a directory");
     let memory = MemoryStore::new(home.path(), MemoryLimits::default());
     memory.apply(MemoryTarget::Memory, &[add("zero")]).expect("written");
     // What Hermes Agent does: lock the file beside, read, join, replace.
@@ -133,7 +133,7 @@ for n in range(30):
 
 #[test]
 fn a_list_in_another_encoding_is_read_told_of_and_kept() {
-    let home = tempfile::tempdir().expect("a folder");
+    let home = tempfile::tempdir().expect("a directory");
     let memory = MemoryStore::new(home.path(), MemoryLimits::default());
     let written = b"Caf\xe9 cr\xe8me, d\xe9j\xe0 vu\n\xa7\nother";
     std::fs::write(memory.file(MemoryTarget::User), written).expect("by hand");
@@ -141,11 +141,11 @@ fn a_list_in_another_encoding_is_read_told_of_and_kept() {
     assert!(snapshot.text().contains("Café crème"), "{snapshot:?}");
     assert!(snapshot.warnings[0].contains("USER.md is not UTF-8"), "{snapshot:?}");
     let done = memory.apply(MemoryTarget::User, &[add("new")]).expect("an addition");
-    assert!(done.notes.iter().any(|note| note.contains("a copy")), "{done:?}");
+    assert!(done.notes.iter().any(|note| note.contains("the original was copied to")), "{done:?}");
     let text = std::fs::read_to_string(memory.file(MemoryTarget::User)).expect("UTF-8 now");
     assert_eq!(text, "Café crème, déjà vu\n§\nother\n§\nnew");
     let copies: Vec<_> = std::fs::read_dir(home.path())
-        .expect("the folder")
+        .expect("the directory")
         .flatten()
         .filter(|entry| entry.file_name().to_string_lossy().contains(".bak."))
         .map(|entry| std::fs::read(entry.path()).expect("the copy"))
@@ -156,7 +156,7 @@ fn a_list_in_another_encoding_is_read_told_of_and_kept() {
 
 #[test]
 fn a_pipe_in_the_place_of_a_list_is_not_waited_for() {
-    let home = tempfile::tempdir().expect("a folder");
+    let home = tempfile::tempdir().expect("a directory");
     let memory = MemoryStore::new(home.path(), MemoryLimits::default());
     let made = Command::new("mkfifo").arg(memory.file(MemoryTarget::Memory)).status();
     assert!(made.expect("mkfifo").success());

@@ -4,7 +4,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use super::{SocksError, SocksReply, read_request};
 use crate::names::NameTable;
 
-/// What is read from this input, and what was answered meanwhile.
+/// The destination parsed from this input, and the responses sent.
 async fn read(input: &[u8]) -> (Result<NetworkDestination, SocksError>, Vec<u8>) {
     let (mut near, mut far) = tokio::io::duplex(1024);
     far.write_all(input).await.unwrap();

@@ -4,7 +4,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::support::{TestProxy, TestServer, allow_all, free_port, read_all, start_echo};
 
-/// Opens a tunnel, and reads the answer of the proxy.
+/// Opens a tunnel, and reads the response of the proxy.
 async fn tunnel(proxy: &TestProxy, target: &str, early: &str) -> TcpStream {
     let mut stream = TcpStream::connect(proxy.address).await.unwrap();
     let head = format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n{early}");
@@ -179,7 +179,7 @@ async fn bad_answers_of_the_destination_are_told_apart() {
     let answer = proxy.exchange(format!("GET {} HTTP/1.1\r\n\r\n", server.url("/cut"))).await;
     assert!(answer.ends_with("\r\n\r\nhalf"), "{answer}");
     let record = proxy.record().await;
-    assert!(record.error.unwrap().contains("could not be read"));
+    assert!(record.error.unwrap().contains("cannot read the body"));
     assert_eq!(record.verdict, ConnectionVerdict::Allow);
 }
 

@@ -43,7 +43,7 @@ async fn a_refused_upload_is_answered_without_a_reset() {
         body.len()
     );
     let mut stream = TcpStream::connect(proxy.address).await.unwrap();
-    // Neither the upload nor the answer is cut by a reset.
+    // A reset cuts off neither the upload nor the response.
     stream.write_all(request.as_bytes()).await.unwrap();
     stream.shutdown().await.unwrap();
     let mut answer = String::new();
@@ -110,7 +110,7 @@ async fn without_a_judge_everything_is_refused() {
     assert_eq!(proxy.record().await.verdict, ConnectionVerdict::Allow);
 }
 
-/// A judge that never decides, such as one that waits for a person.
+/// A judge that never decides, such as one that waits for the user.
 struct WaitingJudge {
     asked: Notify,
     records: mpsc::UnboundedSender<ConnectionRecord>,
@@ -140,7 +140,7 @@ async fn a_client_that_leaves_is_not_waited_for() {
     let record = records.recv().await.unwrap();
     assert_eq!(record.request.kind, ConnectionKind::Tunnel);
     let ConnectionVerdict::Refuse(refusal) = record.verdict else { panic!() };
-    assert!(refusal.reason.contains("before there was a decision"), "{refusal:?}");
+    assert!(refusal.reason.contains("before a decision was made"), "{refusal:?}");
 }
 
 #[tokio::test]

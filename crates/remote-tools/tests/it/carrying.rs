@@ -1,4 +1,4 @@
-//! How the program gets there.
+//! How the program is installed on the backend.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -12,7 +12,7 @@ async fn it_is_put_there_once_and_then_started_at_once() {
     let world = World::new();
     let listed = world.call("directory_list", json!({"path": "."})).await;
     assert!(listed["error"].is_null(), "{listed}");
-    // A look, the parcel, the start.
+    // The probe, the upload, the start.
     assert_eq!(world.backend.starts(), 3);
     world.tool_host.close().await;
     world.call("directory_list", json!({"path": "."})).await;
@@ -66,7 +66,10 @@ async fn another_machine_is_an_error_that_says_what_to_do() {
     let listed = world.call("directory_list", json!({"path": "."})).await;
     assert_eq!(listed["kind"], "unavailable", "{listed}");
     assert!(listed["error"].as_str().unwrap().contains("riscv64"), "{listed}");
-    assert!(listed["hint"].as_str().unwrap().contains("Install hermes"), "{listed}");
+    assert!(
+        listed["hint"].as_str().unwrap().contains("Install the same version of hermes"),
+        "{listed}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -74,7 +77,7 @@ async fn a_place_without_room_is_an_error_with_the_reason() {
     let world = World::new();
     fs::write(world.root().join("home/.cache"), "in the way").unwrap();
     world.backend.change(|place| {
-        // Not even root can make a folder below a file.
+        // Not even root can create a directory below a file.
         place.environment.insert("TMPDIR".into(), "/dev/null/tmp".into());
     });
     let listed = world.call("directory_list", json!({"path": "."})).await;

@@ -1,4 +1,4 @@
-//! The server dies; nobody waits for ever, and nothing is done twice.
+//! The server dies: no call waits forever, and nothing is done twice.
 
 use std::fs;
 use std::path::Path;
@@ -17,12 +17,12 @@ fn kill(pid: u32) {
 }
 
 fn is_running(pid: u32) -> bool {
-    // One that nobody has waited for is no longer running.
+    // A zombie is no longer running.
     fs::read_to_string(format!("/proc/{pid}/stat"))
         .is_ok_and(|stat| !stat.rsplit(')').next().unwrap_or_default().starts_with(" Z"))
 }
 
-/// Waits until a process has something open.
+/// Waits until a process has a file open.
 async fn until_open(pid: u32, what: &str) {
     for _ in 0..600 {
         let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
@@ -60,7 +60,7 @@ async fn a_changing_call_is_not_made_again() {
     let world = Arc::new(World::new());
     world.write("a.txt", "here\n");
     world.call("read_file", json!({"path": "a.txt"})).await;
-    // It cannot finish: the folder is held by somebody else.
+    // It cannot finish: another process has the directory locked.
     let dir = fs::File::open(world.work()).unwrap();
     rustix::fs::flock(&dir, rustix::fs::FlockOperation::LockExclusive).unwrap();
     let writing = {
@@ -112,8 +112,8 @@ async fn a_server_that_falls_silent_is_given_up() {
     kill_process(pid, Signal::STOP).unwrap();
     let read = world.call("read_file", json!({"path": "a.txt"})).await;
     let why = read["error"].as_str().unwrap_or_default();
-    assert!(why.contains("does not answer any more"), "{read}");
-    // The next call has another one, and the old one is gone.
+    assert!(why.contains("no longer responds"), "{read}");
+    // The next call gets a new server, and the old one has exited.
     let read = world.call("read_file", json!({"path": "a.txt"})).await;
     assert!(read["error"].is_null(), "{read}");
     while is_running(stopped) {

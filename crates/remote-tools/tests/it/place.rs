@@ -1,4 +1,4 @@
-//! A place to reach into, and the tools that do.
+//! A backend for the tests, and the remote tools on it.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -17,8 +17,8 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// This machine as another place: another home, other variables. Counts the
-/// trips.
+/// This machine as a remote backend: another home, other variables. Counts
+/// the starts.
 #[derive(Debug)]
 pub(crate) struct Elsewhere {
     local: LocalBackend,
@@ -52,7 +52,7 @@ impl Elsewhere {
         self.starts.load(Ordering::SeqCst)
     }
 
-    /// Changes what is found there.
+    /// Changes the facts of the host.
     pub(crate) fn change(&self, change: impl FnOnce(&mut HostFacts)) {
         change(&mut self.place.lock());
     }
@@ -85,7 +85,7 @@ impl ExecBackend for Elsewhere {
     }
 }
 
-/// A home in another place, a folder to work in, and somebody who does.
+/// A remote home, a working directory, and a session.
 pub(crate) struct World {
     dir: TempDir,
     pub(crate) backend: Arc<Elsewhere>,
@@ -93,17 +93,17 @@ pub(crate) struct World {
     pub(crate) session: Session,
 }
 
-/// The server that the tests start: built beside them.
+/// The server that the tests start: built with them.
 pub(crate) fn server() -> PathBuf {
     let own = std::env::current_exe().unwrap();
-    let built = own.parent().and_then(Path::parent).unwrap().join("examples/tool_host");
+    let built = own.parent().and_then(Path::parent).unwrap().join("examples/hands");
     assert!(built.exists(), "{} is built with the tests", built.display());
     built
 }
 
-/// The parcel takes long to make in a debug build; all tests share it.
+/// The package takes long to build in a debug build; all tests share it.
 pub(crate) fn cache() -> PathBuf {
-    server().with_file_name("tool_host-cache")
+    server().with_file_name("hands-cache")
 }
 
 impl World {
@@ -111,7 +111,7 @@ impl World {
         Self::impatient(RemoteHostSettings::default().silence_timeout)
     }
 
-    /// One in which nobody may be silent for longer.
+    /// With this timeout for a silent server.
     pub(crate) fn impatient(silence: Duration) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
@@ -121,7 +121,7 @@ impl World {
         let backend = Elsewhere::new(&root.join("home"));
         let settings = RemoteHostSettings {
             executable: server(),
-            arguments: vec!["tool_host".into()],
+            arguments: vec!["hands".into()],
             cache: Some(cache()),
             local_dirs: vec![root.join("own")],
             silence_timeout: silence,
@@ -151,7 +151,7 @@ impl World {
         remote_tool(tool, Arc::clone(&self.tool_host))
     }
 
-    /// What the engine tool_host to a call: its own effects, and some exceptions.
+    /// What the engine passes to a call: its own effects, and some exceptions.
     pub(crate) fn context(&self, name: &str, arguments: &Value) -> ToolContext {
         let mut cx = ToolContext::bare(self.work());
         cx.tool = name.into();
@@ -165,7 +165,7 @@ impl World {
         cx
     }
 
-    /// The answer, or the error as JSON.
+    /// The result, or the error as JSON.
     pub(crate) async fn call(&self, name: &str, arguments: Value) -> Value {
         let cx = self.context(name, &arguments);
         self.call_in(cx, name, &arguments).await

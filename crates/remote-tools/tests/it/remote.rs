@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use crate::place::{cache, server};
 
-/// A place in which the program is kept in a folder of the test. Counts trips.
+/// A backend that stores the program in a directory of the test. Counts starts.
 #[derive(Debug)]
 struct Counting {
     inner: Arc<dyn ExecBackend>,

@@ -9,11 +9,11 @@ _PATH = os.environ.pop("HERMES_REPL_DATABASE", "") or ":memory:"
 try:
     _base = sqlite3.connect(_PATH, isolation_level=None)
 except sqlite3.Error as error:
-    _folder = os.path.dirname(_PATH)
+    _directory = os.path.dirname(_PATH)
     if os.path.isdir(_PATH):
-        sys.exit("hermes-database: it is a folder")
-    if not os.path.isdir(_folder):
-        sys.exit("hermes-database: there is no folder %s" % _folder)
+        sys.exit("hermes-database: it is a directory")
+    if not os.path.isdir(_directory):
+        sys.exit("hermes-database: there is no directory %s" % _directory)
     sys.exit("hermes-database: %s" % error)
 
 

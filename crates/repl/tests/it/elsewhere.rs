@@ -1,4 +1,4 @@
-//! Interpreters in a place that is reached by a carrier.
+//! Interpreters on a remote backend.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -71,7 +71,10 @@ async fn pictures_come_here_and_it_is_said_where_they_are() {
     assert_eq!(answer.status, ReplStatus::Ok, "{answer:?}");
     let path = &answer.images[0].path;
     assert!(path.starts_with(bench.jobs.directory()) && path.exists(), "{answer:?}");
-    assert!(answer.notes.iter().any(|note| note.contains("machine of hermes")), "{answer:?}");
+    assert!(
+        answer.notes.iter().any(|note| note.contains("machine that runs hermes")),
+        "{answer:?}"
+    );
     let plain = bench.answer(ReplLanguage::Python, "1").await;
     assert!(plain.notes.is_empty(), "{plain:?}");
     bench.close().await;

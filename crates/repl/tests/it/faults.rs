@@ -19,7 +19,7 @@ async fn a_crash_is_told_and_the_next_call_starts_anew() {
     assert!(answer.notes.concat().contains("signal 6 (aborted)"), "{answer:?}");
     assert!(answer.stderr.text.contains("last words"), "{answer:?}");
     assert_eq!(bench.value(PYTHON, "'x' in globals()").await, "False");
-    // One that ends between two calls is told of, too.
+    // An interpreter that ends between two calls is reported, too.
     let pid: i32 = bench.value(PYTHON, "import os; os.getpid()").await.parse().unwrap();
     bench.answer(ReplLanguage::Bash, &format!("kill -KILL {pid}")).await;
     while is_alive(pid.unsigned_abs()) {
@@ -52,7 +52,7 @@ async fn an_interpreter_that_nobody_uses_is_ended() {
         ..ReplLimits::default()
     });
     let pid: u32 = bench.value(PYTHON, "import os; os.getpid()").await.parse().unwrap();
-    // One that is busy is not idle.
+    // A busy interpreter is not idle.
     assert_eq!(
         bench.value(PYTHON, "import time; time.sleep(1); os.getpid()").await,
         pid.to_string()
@@ -64,7 +64,7 @@ async fn an_interpreter_that_nobody_uses_is_ended() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     let answer = bench.answer(PYTHON, "3").await;
-    assert!(answer.notes.concat().contains("not used for 0.4 s"), "{answer:?}");
+    assert!(answer.notes.concat().contains("idle for 0.4 s"), "{answer:?}");
     bench.close().await;
 }
 
@@ -154,7 +154,7 @@ async fn calls_that_come_at_once_do_not_get_around_the_limit() {
     let running: Vec<String> =
         bench.all.list(bench.cx.session.id()).into_iter().map(|one| one.session).collect();
     let [first, _] = running.as_slice() else { panic!("{running:?}") };
-    // One that was ended has no claim to its place if another took it.
+    // A terminated interpreter has no claim to its slot if another took it.
     bench.all.close(bench.cx.session.id(), ReplLanguage::Bash, first).await.unwrap();
     ask("e").await.unwrap();
     assert_eq!(ask(first).await.unwrap_err().kind(), ErrorKind::Limit);
@@ -211,7 +211,7 @@ async fn rules_that_become_narrower_count_at_once() {
     assert_eq!(first.unwrap().value.unwrap().text, "4");
     let outside = tempfile::tempdir().unwrap();
     let code = format!("open({:?}, 'w')", outside.path().join("b"));
-    // What is sealed is a file system that can only be read.
+    // A sealed directory is a read-only file system.
     let refused = bench.answer(PYTHON, &code).await.error.unwrap();
     assert!(["PermissionError", "OSError"].contains(&refused.kind.as_str()), "{refused:?}");
     let secret = bench.path().join("old");

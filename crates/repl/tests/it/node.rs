@@ -72,7 +72,7 @@ async fn an_error_names_the_line() {
     assert_eq!(error.message, "'plain'");
     let answer = bench.answer(NODE, "setTimeout(() => { throw new Error('late') }, 0); 1").await;
     assert_eq!(answer.status, ReplStatus::Ok);
-    // It may come with this answer or with the next.
+    // It may come with this result or with the next.
     let first = answer.stderr.text;
     let answer = bench.answer(NODE, "await new Promise((done) => setTimeout(done, 50)); 2").await;
     assert!((first + &answer.stderr.text).contains("Error: late"), "{answer:?}");
@@ -201,10 +201,10 @@ async fn a_name_is_declared_again_with_whatever_word() {
 #[tokio::test(flavor = "multi_thread")]
 async fn one_that_has_used_up_its_memory_says_so() {
     let bench = Bench::new();
-    // As Node does it, without using up what others need.
+    // As Node does it, without exhausting the memory of the machine.
     let code = "process.stderr.write('FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory\\n'); process.abort()";
     let answer = bench.answer(ReplLanguage::Javascript, code).await;
     assert_eq!(answer.status, ReplStatus::Ended, "{answer:?}");
-    assert!(answer.notes.concat().contains("used up its memory"), "{answer:?}");
+    assert!(answer.notes.concat().contains("ran out of memory"), "{answer:?}");
     bench.close().await;
 }

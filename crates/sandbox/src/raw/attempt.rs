@@ -10,6 +10,8 @@ use crate::raw::child::errno;
 pub(crate) enum ProbeAttempt {
     /// Opens a file or directory and reads from it.
     Read(CString),
+    /// Reads a file and checks that it has exactly this content.
+    Compare(CString, Vec<u8>),
     /// Opens a file for writing, without changing it.
     Write(CString),
     /// Creates a new file.
@@ -47,6 +49,7 @@ impl ProbeAttempt {
         let result = unsafe {
             match self {
                 Self::Read(path) => return read_some(path),
+                Self::Compare(path, wanted) => return compare(path, wanted),
                 Self::Write(path) => {
                     libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_NONBLOCK | libc::O_CLOEXEC)
                         as c_long
@@ -145,6 +148,30 @@ fn read_some(path: &CStr) -> i32 {
     }
 }
 
+/// Compares the content of a file. Returns `EILSEQ` if it differs.
+fn compare(path: &CStr, wanted: &[u8]) -> i32 {
+    let mut bytes = [0_u8; 1024];
+    let mut rest = wanted;
+    // SAFETY: the path is null-terminated; the kernel writes within the buffer.
+    unsafe {
+        let file = libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_NONBLOCK | libc::O_CLOEXEC);
+        if file < 0 {
+            return errno();
+        }
+        loop {
+            let read = libc::read(file, bytes.as_mut_ptr().cast(), bytes.len());
+            let Ok(size) = usize::try_from(read) else { return errno() };
+            if size == 0 {
+                return if rest.is_empty() { 0 } else { libc::EILSEQ };
+            }
+            match bytes.get(..size).and_then(|part| rest.strip_prefix(part)) {
+                Some(left) => rest = left,
+                None => return libc::EILSEQ,
+            }
+        }
+    }
+}
+
 fn connect_tcp(port: u16) -> i32 {
     // SAFETY: the address is a live structure of the given size.
     unsafe {
@@ -182,3 +209,7 @@ fn connect_unix(path: &CStr) -> i32 {
         if libc::connect(socket, (&raw const address).cast(), size) < 0 { errno() } else { 0 }
     }
 }
+
+#[cfg(test)]
+#[path = "attempt_tests.rs"]
+mod tests;

@@ -1,4 +1,4 @@
-//! Children that are launched without a copy of the parent.
+//! Children launched without a fork of the parent.
 
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
@@ -16,7 +16,7 @@ fn shell(world: &World, script: &str) -> LaunchSpec {
     LaunchSpec::from_command(&command).unwrap()
 }
 
-/// What it printed, and whether it ended well.
+/// Its output, and whether it succeeded.
 fn output(sandbox: &Sandbox, mut launch: LaunchSpec) -> (String, bool) {
     let (mut reader, writer) = std::io::pipe().unwrap();
     launch.stdout = Some(writer.into());
@@ -130,7 +130,7 @@ fn errors_of_a_launch_are_told() {
     let mut no_terminal = launch("true");
     no_terminal.group = ProcessGroup::NewTerminalSession;
     let error = sandbox.launch(&no_terminal).unwrap_err().to_string();
-    assert!(error.starts_with("sandbox: cannot make a group or session"), "{error}");
+    assert!(error.starts_with("sandbox: cannot create a process group or session"), "{error}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Programs outside of the sandbox, and what is theirs: sockets, terminals and
-//! the folders of other children.
+//! Programs outside of the sandbox and their resources: sockets, terminals and
+//! the directories of other children.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -194,7 +194,7 @@ fn outsiders_are_probed() {
     assert_eq!(about("a socket of another program").got, ProbeOutcome::Blocked);
     about("a terminal of another program");
     for what in [
-        "move the folder of a socket",
+        "move the directory of a socket",
         "attach shared memory",
         "set a resource limit of the parent",
     ] {
@@ -230,7 +230,7 @@ fn a_folder_with_a_socket_of_another_program_stays_where_it_is() {
     assert!(fs::symlink_metadata(&socket).is_ok());
 }
 
-/// A program outside that shares memory by a number, and waits.
+/// A program outside with a System V shared memory segment, which waits.
 const SHARER: &str = "
 import ctypes
 c = ctypes.CDLL(None, use_errno=True)
@@ -289,12 +289,12 @@ fn a_socket_in_a_folder_that_was_opened_for_something_new_cannot_be_reached() {
         return;
     }
     let mut world = World::new();
-    // Where the temporary files of everybody are, nothing is a child's own.
+    // In a shared temporary directory, nothing belongs to a child.
     let usual = Path::new(env!("CARGO_TARGET_TMPDIR"));
     if usual.starts_with("/tmp") || usual.starts_with("/var/tmp") {
         return;
     }
-    // Nor may everybody write here.
+    // Nor may it be world-writable.
     let Ok(keep) = tempfile::tempdir_in(usual) else { return };
     let dir = keep.path().canonicalize().unwrap();
     let socket = dir.join("s");

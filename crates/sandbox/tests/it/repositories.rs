@@ -1,4 +1,4 @@
-//! Repositories: git goes on working, and what it would run later stays.
+//! Repositories: git keeps working, and files that it executes do not change.
 
 use std::fs;
 use std::path::Path;
@@ -59,7 +59,7 @@ fn a_commit_works_where_only_hooks_are_kept() {
     ] {
         assert!(!run(&sandbox, &world.inside, script).ok, "{script}");
     }
-    // Outside, git works as ever meanwhile, and nothing stays behind.
+    // Outside, git works as usual meanwhile, and nothing is left behind.
     let mut outside = Command::new("git");
     outside.args(["status", "--short"]).current_dir(&world.inside).env("HOME", &world.outside);
     assert!(outside.status().unwrap().success());
@@ -89,10 +89,10 @@ fn what_a_child_makes_where_nothing_is_to_be_does_not_stay() {
         assert!(fs::symlink_metadata(world.inside.join(name)).is_err(), "{name}");
     }
     assert!(world.inside.join("other").exists() && world.outside.join("rc").exists());
-    // The same is tried for whoever wants to know, and leaves nothing behind.
+    // The probe tries the same, and leaves nothing behind.
     let before = fs::read_dir(&world.inside).unwrap().count();
     let probes = probe(&world.confinement, &world.inside);
-    let made: Vec<_> = probes.iter().filter(|it| it.what.contains("have it stay")).collect();
+    let made: Vec<_> = probes.iter().filter(|it| it.what.contains("permanently")).collect();
     assert!(!made.is_empty() && made.iter().all(|it| it.passed()), "{made:?}");
     assert_eq!(fs::read_dir(&world.inside).unwrap().count(), before);
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 use hermes_core::PartialDir;
+use hermes_sandbox::probe;
 
 use crate::support::{World, has_namespaces, python};
 
@@ -54,6 +55,23 @@ fn a_child_sees_the_entries_of_a_view_and_no_others() {
     assert!(!world.sh(&format!("echo x > {}/made", home.display())).ok);
     assert!(!world.sh(&format!("rm {}/.profile", home.display())).ok);
     assert_eq!(fs::read_to_string(home.join("project/new")).unwrap(), "new\n");
+}
+
+/// `permissions verify` took the redacted copy for the secret.
+#[test]
+fn a_redacted_file_counts_as_hidden() {
+    if !has_namespaces() {
+        return;
+    }
+    let (mut world, home) = world();
+    let npmrc = home.join(".npmrc");
+    fs::write(&npmrc, "//npm.example/:_authToken=abc\nfund=false\n").unwrap();
+    world.confinement.hidden = vec![npmrc.clone()];
+    world.confinement.redacted = vec![npmrc.clone()];
+    assert_eq!(world.sh(&format!("cat {}", npmrc.display())).out, "fund=false");
+    let probes = probe(&world.confinement, &world.inside);
+    let read = probes.into_iter().find(|it| it.what.contains(".npmrc")).unwrap();
+    assert!(read.passed() && read.detail.contains("credentials"), "{read:?}");
 }
 
 /// S A3: one replacement of a hidden file was enough to read the old content

@@ -1,4 +1,4 @@
-//! What a model is told when a skill is called for.
+//! The message for a model when a skill is invoked.
 
 use hermes_skills::{FileReferenceStyle, SkillInvocation, expand_invocation, typed_text};
 
@@ -24,9 +24,9 @@ fn a_skill_is_told_after_what_was_said() {
         message,
         format!(
             "{said}\n\n<skill name=\"say 'hi'\" from=\"project\">\nDo it.\n[/skill]\nDo more.\n</skill>\n\
-             It came with the project; the user has not written it.\n\
-             Its files are below {}; read one when it says so: scripts/hi there.sh\n\
-             The user has called for this skill: follow it in what is said above.",
+             The skill comes from the project; the user did not write it.\n\
+             Its files are below {}; read one when the skill says so: scripts/hi there.sh\n\
+             The user invoked this skill: follow it for the request above.",
             dir.display()
         )
     );

@@ -1,4 +1,4 @@
-//! Which skills there are, which of them count, and what is told of the others.
+//! Which skills are found, which of them are used, and what is reported about the others.
 
 use std::fs;
 use std::sync::Arc;
@@ -85,7 +85,7 @@ fn a_broken_skill_is_told_with_its_line_and_disturbs_no_other() {
     let catalogue = world.look();
     let why = |name: &str| catalogue.find(name).unwrap().unusable_reason().unwrap();
     for (name, part) in [
-        ("unclosed", "line 1: the `---`"),
+        ("unclosed", "line 1: the closing `---`"),
         ("bare", "line 1: it must begin"),
         ("yaml", "line 2: unclosed bracket"),
         ("empty", "line 4: there are no instructions"),
@@ -160,7 +160,7 @@ fn links_are_followed_at_home_and_not_out_of_a_project() {
 
 #[test]
 fn the_same_folder_is_not_there_twice() {
-    // Whoever works in the folder that their home is in.
+    // HERMES_HOME is inside the working directory.
     let world = World::new();
     world.skill("work/.hermes/skills/once");
     world.link("home", world.path("work/.hermes"));

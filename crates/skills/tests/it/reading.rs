@@ -1,4 +1,4 @@
-//! What is read of a skill, and what is not.
+//! What is read from a skill, and what is not.
 
 use std::fs;
 
@@ -82,7 +82,7 @@ fn an_own_file_that_leads_out_is_none() {
     let target = world.file("elsewhere.md", "---\nname: demo\ndescription: d\n---\nDo.\n");
     world.link("home/skills/demo/SKILL.md", target);
     let why = world.look().find("demo").unwrap().unusable_reason().unwrap();
-    assert!(why.contains("leads out of the skill's folder"), "{why}");
+    assert!(why.contains("leads out of the skill's directory"), "{why}");
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn what_looks_like_an_attack_is_not_shown() {
     let fine = catalogue.find_ready("fine").unwrap();
     assert!(fine.instructions(None).is_ok());
     assert!(matches!(fine.read("references/bad.md"), Err(SkillError::Threat { .. })));
-    // Who lists them wants to know beforehand.
+    // A listing shows this beforehand.
     let examined = catalogue.with_texts_scanned();
     let ready: Vec<&str> = examined.ready().map(|skill| &*skill.qualified_name).collect();
     assert_eq!(ready, ["fine"]);

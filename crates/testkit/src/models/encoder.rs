@@ -1,8 +1,8 @@
-//! The shapes in which servers stream answers.
+//! The formats in which servers stream replies.
 
 use serde_json::{Value, json};
 
-/// The shape of an answer.
+/// Format of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ReplyFormat {
     Chat,
@@ -11,14 +11,14 @@ enum ReplyFormat {
     Gemini,
 }
 
-/// Writes one answer.
+/// Encodes one reply.
 #[derive(Debug)]
 pub(crate) struct ReplyEncoder {
     format: ReplyFormat,
     model: String,
-    /// Blocks or items so far.
+    /// Number of blocks or items so far.
     blocks: u64,
-    /// Whether the last one is text, or a thought, that can go on.
+    /// Whether the last one is text or reasoning that can continue.
     open: Option<&'static str>,
     calls: u64,
     text: String,
@@ -26,7 +26,7 @@ pub(crate) struct ReplyEncoder {
 }
 
 impl ReplyEncoder {
-    /// For a request; none if the path is of no known shape.
+    /// Returns the encoder for a request; `None` if the path is of no known format.
     pub(crate) fn for_request(path: &str, body: &Value) -> Option<Self> {
         let path = path.split('?').next().unwrap_or(path);
         let shape = if path.ends_with("/chat/completions") {
@@ -124,7 +124,7 @@ impl ReplyEncoder {
         }
     }
 
-    /// The beginning of a call, and its arguments piece by piece.
+    /// The start of a call, and its arguments in pieces.
     pub(crate) fn call(&mut self, id: &str, name: &str, arguments: &[&str]) -> Vec<String> {
         let at = self.calls;
         self.calls += 1;
@@ -203,7 +203,7 @@ impl ReplyEncoder {
         });
     }
 
-    /// The end of an answer, by the reason that chat completions give.
+    /// The end of a reply, with a finish reason of chat completions.
     pub(crate) fn finish(&mut self, reason: Option<&str>) -> String {
         let usual = if self.calls > 0 { "tool_calls" } else { "stop" };
         let reason = reason.unwrap_or(usual);
@@ -280,7 +280,7 @@ impl ReplyEncoder {
         event(&json!({"candidates": [candidate], "modelVersion": "scripted"}))
     }
 
-    /// Begins a block, unless one of this kind is open.
+    /// Starts a block, unless one of this kind is open.
     fn open(&mut self, kind: &'static str, block: &Value) -> String {
         if self.open == Some(kind) && kind != "tool_use" {
             return String::new();

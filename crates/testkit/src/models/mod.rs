@@ -1,11 +1,12 @@
-//! A model server that plays a script: real HTTP and server-sent events on
-//! loopback, in the shapes of chat completions, responses, Anthropic's messages
-//! and Gemini. What it was asked is kept.
+//! A scripted model server: real HTTP and server-sent events on loopback, in the
+//! formats of chat completions, responses, Anthropic's messages and Gemini. It
+//! records its requests.
 //!
 //! ```
-//! use hermes_testkit::models::{ModelServer, Scene};
+//! use hermes_testkit::models::{ModelServer, ScriptedReply};
 //!
-//! let server = ModelServer::start([Scene::says("Hello."), Scene::calls("read_file", r#"{"path":"a"}"#)]);
+//! let read = ScriptedReply::calls("read_file", r#"{"path":"a"}"#);
+//! let server = ModelServer::start(vec![ScriptedReply::says("Hello."), read]);
 //! assert!(server.url().starts_with("http://127.0.0.1:"));
 //! assert!(server.requests().is_empty());
 //! ```
@@ -28,27 +29,27 @@ use tokio::sync::oneshot;
 
 pub use script::{ReplyStep, ScriptedReply, ServerScript};
 
-/// A request that came.
+/// A received request.
 #[derive(Debug, Clone)]
 pub struct RecordedRequest {
     /// `GET` or `POST`.
     pub method: String,
     /// The path, with the query.
     pub path: String,
-    /// The headers, their names in small letters.
+    /// The headers, with lowercase names.
     pub headers: BTreeMap<String, String>,
     /// The body.
     pub body: String,
 }
 
 impl RecordedRequest {
-    /// The body as JSON; null if it is none.
+    /// The body as JSON; null if it is not JSON.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_default()
     }
 }
 
-/// What the server and its owner share.
+/// State that the server and its owner share.
 #[derive(Debug)]
 pub(crate) struct ServerState {
     scenes: Mutex<Vec<ScriptedReply>>,
@@ -57,7 +58,7 @@ pub(crate) struct ServerState {
     log: Option<Mutex<File>>,
 }
 
-/// A model server that plays a script. It ends when it is dropped.
+/// A scripted model server. It stops when dropped.
 #[derive(Debug)]
 pub struct ModelServer {
     address: SocketAddr,
@@ -67,7 +68,7 @@ pub struct ModelServer {
 }
 
 impl ModelServer {
-    /// Starts it with a script, on a port of its own.
+    /// Starts it with a script, on a free port.
     ///
     /// # Panics
     ///
@@ -76,8 +77,8 @@ impl ModelServer {
         Self::open(script.into(), 0, None).expect("a port on loopback")
     }
 
-    /// Starts it on a port, 0 for any, and has every request written to a
-    /// file, one a line.
+    /// Starts it on a port, 0 for any, and writes every request to a file, one
+    /// per line.
     pub fn open(script: ServerScript, port: u16, log: Option<&Path>) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
         listener.set_nonblocking(true)?;
@@ -104,12 +105,12 @@ impl ModelServer {
         Ok(Self { address, state: stage, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// The address, without a path.
+    /// The URL, without a path.
     pub fn origin(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// The base address for clients, which ends in `/v1`.
+    /// The base URL for clients, which ends in `/v1`.
     pub fn url(&self) -> String {
         format!("{}/v1", self.origin())
     }
@@ -124,23 +125,23 @@ impl ModelServer {
         self.state.scenes.lock().push(scene);
     }
 
-    /// What was asked so far, answers to `GET` included.
+    /// The requests so far, including `GET`.
     pub fn requests(&self) -> Vec<RecordedRequest> {
         self.state.requests.lock().clone()
     }
 
-    /// The bodies of what was asked of the model so far.
+    /// The bodies of the model requests so far.
     pub fn model_requests(&self) -> Vec<Value> {
         let requests = self.state.requests.lock();
         requests.iter().filter(|one| one.method == "POST").map(RecordedRequest::json).collect()
     }
 
-    /// How often the model was asked so far.
+    /// Number of model requests so far.
     pub fn model_request_count(&self) -> usize {
         self.state.requests.lock().iter().filter(|one| one.method == "POST").count()
     }
 
-    /// How many scenes were not played yet.
+    /// Number of unused scenes.
     pub fn remaining_replies(&self) -> usize {
         self.state.scenes.lock().iter().filter(|scene| !scene.again).count()
     }
@@ -158,7 +159,7 @@ impl Drop for ModelServer {
 }
 
 impl ServerState {
-    /// Writes a request down.
+    /// Records a request.
     fn record(&self, request: &RecordedRequest) {
         if let Some(log) = &self.log {
             let line = json!({

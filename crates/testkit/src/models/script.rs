@@ -1,133 +1,133 @@
-//! What a scripted model server answers.
+//! The script of a model server.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What the server answers.
+/// The replies of the server.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ServerScript {
-    /// Answers of the model. The first one that fits is played, once.
+    /// Replies of the model. The first one that matches is used, once.
     pub scenes: Vec<ScriptedReply>,
-    /// Answers to other requests, by path, such as `/v1/models`.
+    /// Responses to other requests, by path, such as `/v1/models`.
     pub pages: BTreeMap<String, Value>,
 }
 
-/// An answer of the model.
+/// A reply of the model.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ScriptedReply {
-    /// What a request must contain; nothing means any request.
+    /// Text that a request must contain; empty matches any request.
     pub when: String,
     /// The same for the last message of the conversation.
     pub last: String,
-    /// Whether it is played for every request that fits, not only the first.
+    /// Whether it is used for every matching request, not only the first.
     pub again: bool,
-    /// What happens, one after the other. Without an end, the answer ends well.
+    /// The steps in order. Without an end step, the reply ends normally.
     pub steps: Vec<ReplyStep>,
 }
 
-/// Something that the model server does.
+/// A step of a reply.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum ReplyStep {
-    /// The model says something, in one delta.
+    /// Text, in one delta.
     Text(String),
-    /// The model says so many bytes in one delta.
+    /// Text of this many bytes, in one delta.
     Long(usize),
-    /// The model thinks.
+    /// Reasoning.
     Thought(String),
-    /// The model asks for a tool.
+    /// A tool call.
     Call {
-        /// The id of the call; empty means that one is made up.
+        /// The id of the call; empty means a generated one.
         #[serde(default)]
         id: String,
         /// The tool.
         name: String,
         /// The arguments, as text.
         arguments: String,
-        /// In how many deltas the arguments come; 0 means one.
+        /// Number of deltas of the arguments; 0 means one.
         #[serde(default)]
         pieces: usize,
     },
-    /// Says what it took.
+    /// Reports the usage.
     Usage {
-        /// Tokens sent.
+        /// Input tokens.
         input: u64,
-        /// Tokens answered.
+        /// Output tokens.
         output: u64,
-        /// Of those sent: read from a cache.
+        /// Input tokens read from a cache.
         #[serde(default)]
         cached: u64,
-        /// Dollars, where the shape has a place for it.
+        /// Cost in dollars, if the format supports it.
         #[serde(default)]
         cost: Option<f64>,
     },
-    /// Nothing happens for so many milliseconds.
+    /// Waits for this many milliseconds.
     Wait(u64),
-    /// The answer ends, with a reason in the words of chat completions:
+    /// Ends the reply, with a finish reason of chat completions:
     /// `stop`, `length`, `tool_calls`, `content_filter`.
     Finish(String),
-    /// An error in the middle of the answer, as the body of the event.
+    /// An error event within the reply, with this body.
     Fail(Value),
-    /// These bytes are sent as they are.
+    /// Sends these bytes unchanged.
     Raw(String),
-    /// The connection breaks.
+    /// Drops the connection.
     Cut,
-    /// The body ends as if all were well, without the end of the answer.
+    /// Ends the body normally, without the end of the reply.
     End,
-    /// Nothing more ever comes.
+    /// Sends nothing more, and keeps the connection open.
     Hang,
-    /// Instead of an answer: a status, headers, and a body.
+    /// Instead of a reply: a status, headers, and a body.
     Status {
         /// Such as 429.
         code: u16,
         /// Such as `retry-after`.
         #[serde(default)]
         headers: BTreeMap<String, String>,
-        /// A text is sent as it is, anything else as JSON.
+        /// A string is sent unchanged, any other value as JSON.
         #[serde(default)]
         body: Value,
     },
 }
 
 impl ScriptedReply {
-    /// The model says something.
+    /// A reply with text.
     pub fn says(text: impl Into<String>) -> Self {
         Self::from_steps([ReplyStep::Text(text.into())])
     }
 
-    /// The model asks for a tool.
+    /// A tool call.
     pub fn calls(name: &str, arguments: &str) -> Self {
         Self::from_steps([ReplyStep::call(name, arguments)])
     }
 
-    /// The server refuses.
+    /// An HTTP error.
     pub fn fails(code: u16, body: Value) -> Self {
         Self::from_steps([ReplyStep::Status { code, headers: BTreeMap::new(), body }])
     }
 
-    /// The server refuses, and says after how many seconds to ask again.
+    /// An HTTP error with a `retry-after` header in seconds.
     pub fn busy(code: u16, seconds: &str) -> Self {
         let headers = BTreeMap::from([("retry-after".to_owned(), seconds.to_owned())]);
         Self::from_steps([ReplyStep::Status { code, headers, body: Value::Null }])
     }
 
-    /// These steps.
+    /// A reply with these steps.
     pub fn from_steps(steps: impl IntoIterator<Item = ReplyStep>) -> Self {
         Self { steps: steps.into_iter().collect(), ..Self::default() }
     }
 
-    /// Only for requests that contain this.
+    /// Restricts it to requests that contain this text.
     #[must_use]
     pub fn when(mut self, part: impl Into<String>) -> Self {
         self.when = part.into();
         self
     }
 
-    /// For every request that fits.
+    /// Uses it for every matching request.
     #[must_use]
     pub fn again(mut self) -> Self {
         self.again = true;
@@ -149,7 +149,7 @@ impl ScriptedReply {
 }
 
 impl ReplyStep {
-    /// The model asks for a tool, with arguments in three deltas.
+    /// A tool call with its arguments in three deltas.
     pub fn call(name: &str, arguments: &str) -> Self {
         Self::Call {
             id: String::new(),

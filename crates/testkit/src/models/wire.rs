@@ -1,4 +1,4 @@
-//! HTTP/1.1, as much of it as a test needs.
+//! The subset of HTTP/1.1 that tests need.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -20,7 +20,7 @@ enum ConnectionReuse {
     Closed,
 }
 
-/// Takes connections for ever.
+/// Accepts connections until the listener fails.
 pub(crate) async fn serve(listener: TcpListener, stage: Arc<ServerState>) {
     while let Ok((stream, _)) = listener.accept().await {
         let _ = stream.set_nodelay(true);
@@ -38,7 +38,7 @@ pub(crate) async fn serve(listener: TcpListener, stage: Arc<ServerState>) {
     }
 }
 
-/// The next request; none at the end of the connection.
+/// The next request; `None` at the end of the connection.
 async fn read_request(stream: &mut BufReader<TcpStream>) -> io::Result<Option<RecordedRequest>> {
     let mut line = String::new();
     if stream.read_line(&mut line).await? == 0 {
@@ -88,7 +88,7 @@ async fn send_reply(
     stream: &mut TcpStream,
 ) -> io::Result<ConnectionReuse> {
     let mut steps = scene.steps.into_iter().peekable();
-    // What comes before the first word comes before the status, too.
+    // Wait steps at the start delay the status line, too.
     while let Some(ReplyStep::Wait(milliseconds)) = steps.peek() {
         tokio::time::sleep(Duration::from_millis(*milliseconds)).await;
         steps.next();
@@ -143,7 +143,7 @@ async fn send_reply(
     Ok(ConnectionReuse::Reusable)
 }
 
-/// A text in about so many pieces.
+/// Splits a text into about this many pieces.
 fn split_evenly(text: &str, pieces: usize) -> Vec<&str> {
     let size = text.len().div_ceil(pieces).max(1);
     let mut rest = text;

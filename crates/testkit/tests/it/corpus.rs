@@ -1,4 +1,4 @@
-//! The fuzz targets over their corpus, and over small damages to it.
+//! The fuzz targets on their corpus, and on damaged variants of it.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ fn the_corpus_holds() {
     }
 }
 
-/// Judging a command means reading rules each time, so fewer damages will do.
+/// Judging a command parses the rules each time, so it gets fewer variants.
 #[test]
 fn the_corpus_of_commands_holds() {
     hold("commands", fuzz::commands, |data| damages(data, 2, b"'"));
@@ -44,7 +44,8 @@ fn hold(name: &str, target: fn(&[u8]), damaged: impl Fn(&[u8]) -> Vec<Vec<u8>>) 
 
 const ANY: &[u8] = b"\"{}[,\\<\0\xff";
 
-/// The input cut short, with a byte changed, with a part doubled, at so many places.
+/// Variants of the input: truncated, with a byte changed, and with a part
+/// repeated, at this many positions.
 fn damages(data: &[u8], places: usize, bytes: &[u8]) -> Vec<Vec<u8>> {
     let mut out = Vec::new();
     let step = (data.len() / places).max(1);

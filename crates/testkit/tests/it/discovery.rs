@@ -1,18 +1,18 @@
-//! A file in a family's `src/tools` folder is a tool: a family gets one more
-//! file, is built, and has one more tool.
+//! A file in a family's `src/tools` directory is a tool: with one more file, a
+//! family has one more tool after a build.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What a family has besides its tools.
+/// The library of a family, without its tools.
 const LIB: &str = r#"mod tools {
     include!(concat!(env!("OUT_DIR"), "/tools.rs"));
 }
 pub use tools::tools;
 "#;
 
-const BUILD: &str = "fn main() {\n    hermes_discover::write_table();\n}\n";
+const BUILD: &str = "fn main() {\n    hermes_discover::write_tool_table();\n}\n";
 
 const MAIN: &str = r#"fn main() {
     for tool in family::tools() {
@@ -21,7 +21,7 @@ const MAIN: &str = r#"fn main() {
 }
 "#;
 
-/// The family is a small one: what is built here is built for this test alone.
+/// The family is small, because its dependencies are built for this test alone.
 #[test]
 fn a_file_is_a_tool() {
     let crates = crates();
@@ -57,7 +57,7 @@ fn every_family_is_made_of_its_files() {
         let name = family.display();
         assert!(lib.contains("include!(concat!(env!(\"OUT_DIR\"), \"/tools.rs\"));"), "{name}");
         let build = fs::read_to_string(family.join("build.rs")).unwrap();
-        assert!(build.contains("hermes_discover::write_table()"), "{name}");
+        assert!(build.contains("hermes_discover::write_tool_table()"), "{name}");
         seen += 1;
     }
     assert!(seen >= 4, "only {seen} families");
@@ -75,7 +75,8 @@ fn crates() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap()
 }
 
-/// A manifest with what the template needs, as the workspace declares it.
+/// A manifest with the dependencies of the template, as the workspace declares
+/// them.
 fn manifest(crates: &Path) -> String {
     let workspace = fs::read_to_string(crates.join("../Cargo.toml")).unwrap();
     let declared = |name: &&str| {

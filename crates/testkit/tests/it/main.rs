@@ -1,4 +1,4 @@
-//! What holds for the workspace as a whole.
+//! Rules of the workspace as a whole.
 #![allow(clippy::unwrap_used)]
 
 mod corpus;

@@ -26,7 +26,7 @@ fn a_text_within_a_line_is_no_matter_of_case() {
     assert_eq!(notes.len(), 1);
     assert!(told("x2y\n2\n", "2", "").notes.is_empty(), "it is a line as well");
     let notes = told("a\nXY\n", "xy", "").notes;
-    assert_eq!(notes, ["Line 2: only upper and lower case differ."]);
+    assert_eq!(notes, ["Line 2: only the letter case differs."]);
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn what_the_old_text_leaves_out_is_shown() {
     let nearest = shown.nearest.expect("the function");
     assert_eq!(nearest.lines, LineSpan { first: 5, last: 11 });
     assert!(text.contains(&nearest.text), "{nearest:?}");
-    assert!(shown.notes[0].contains("leaves something out"), "{:?}", shown.notes);
+    assert!(shown.notes[0].contains("omits lines"), "{:?}", shown.notes);
 }
 
 #[test]
@@ -95,11 +95,7 @@ fn lines_that_one_side_lacks_are_named() {
     let text = "start of it\nsecond line here\nthird line here\nend of it\n";
     let nearest =
         told(text, "start of it\nthird line here\nend of it\n", "").nearest.expect("near");
-    assert!(
-        nearest.difference.contains("a line that the old text lacks"),
-        "{}",
-        nearest.difference
-    );
+    assert!(nearest.difference.contains("missing in the old text"), "{}", nearest.difference);
 }
 
 #[test]
@@ -107,11 +103,11 @@ fn what_usually_goes_wrong_is_said() {
     let text = "def f():\n    return \"x\"\n";
     let notes = |old: &str| told(text, old, "").notes.join(" ");
     assert!(notes("1|def f():\n2|    return \"x\"").contains("line numbers"));
-    assert!(notes("DEF f():").contains("upper and lower case"));
+    assert!(notes("DEF f():").contains("letter case"));
     assert!(notes("return  \"x\"").contains("spaces within"), "{}", notes("return  \"x\""));
     assert!(notes("return \\\"x\\\"").contains("backslashes"));
-    assert!(notes("def f():\n    ...\n    return 1").contains("leaves something out"));
-    assert!(notes("\n\ndef f():").contains("empty lines at its beginning"));
+    assert!(notes("def f():\n    ...\n    return 1").contains("omits lines"));
+    assert!(notes("\n\ndef f():").contains("leading and trailing whitespace"));
     assert_eq!(notes("return 2"), "");
 }
 
@@ -161,7 +157,7 @@ fn places_that_are_as_near_are_all_named() {
 }
 
 proptest! {
-    /// What is shown can be sent as it is, and is found where it is.
+    /// The shown text can be sent unchanged, and is found at its lines.
     #[test]
     fn one_retry_succeeds(
         lines in prop::collection::vec(("[ ]{0,4}", "(x|yy|z = 1|call\\(\\)|)", any::<bool>()), 1..14),
@@ -180,7 +176,7 @@ proptest! {
         }
     }
 
-    /// No block differs in fewer letters than the one that is named.
+    /// No block differs in fewer characters than the reported one.
     #[test]
     fn no_block_is_nearer(
         lines in prop::collection::vec("[ ]{0,4}((foo|fop|x) = )?[a-c]{3,6}", 2..12),

@@ -354,11 +354,11 @@ proptest! {
             let bare = |text: &str| -> Vec<String> {
                 let text = text.replace("\r\n", "\n").replace(['“', '”'], "\"").replace('–', "-");
                 let mut lines: Vec<String> = text.split('\n').map(|line| line.trim().to_owned()).collect();
-                // An ending more or less makes no line.
+                // One line ending more or less is not a line.
                 lines.truncate(lines.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1));
                 lines
             };
-            // What stands for an ending does so on this rung only, and in the old text only.
+            // `\n` counts as a line ending only for this strategy, and only in the old text.
             let meant = match made.strategy {
                 MatchStrategy::EscapedNewlines => old.replace("\\n", "\n"),
                 _ => old,
@@ -376,7 +376,7 @@ proptest! {
         let old = format!("{}\n", block.join("\n"));
         let mut wanted = block.clone();
         let at = at.min(wanted.len());
-        // Shallow enough that nobody takes it for shifted already.
+        // Shallow enough that it does not count as already shifted.
         wanted.insert(at, "NEW".to_owned());
         let new = format!("{}\n", wanted.join("\n"));
         prop_assume!(!text.contains(&old));
@@ -425,7 +425,7 @@ fn lines_that_differ_in_endings_are_the_same_place() {
     let text = "  a\r\nb\t\r\nb\t\nc\n";
     let both = (MatchStrategy::EscapedNewlines, vec![line(2, 2), line(3, 3)]);
     assert_eq!(ambiguous(text, "b\\t\n"), both);
-    // Where all of them are as they were given, that is told.
+    // If every occurrence matches exactly, the strategy is exact.
     let (_, strategy) = done("foo\r\nbar\nend\n", "bar\n", "X\n");
     assert_eq!(strategy, MatchStrategy::Exact);
 }
@@ -438,10 +438,10 @@ fn carriage_returns_of_the_old_text_choose_among_endings() {
         (apply_edits(text, &made.edits).as_str(), made.strategy),
         ("X\r\nbar\r\nfoo\nend\n", MatchStrategy::Exact)
     );
-    assert!(made.warnings[0].contains("there once more"), "{:?}", made.warnings);
+    assert!(made.warnings[0].contains("occur once more"), "{:?}", made.warnings);
     let made = replace_text(text, &ask("bar\r\n", "X\r\n")).expect("one place");
     assert!(made.warnings.is_empty(), "{:?}", made.warnings);
-    // Those that are nowhere so are meant with any ending.
+    // If the exact endings occur nowhere, any ending matches.
     let refusal = refused("foo\nbar\nfoo\n", "foo\r\n", "X");
     assert!(matches!(refusal, ReplaceError::Ambiguous { .. }), "{refusal:?}");
     let strict = ReplaceRequest { strictness: MatchStrictness::Strict, ..ask("foo\n", "X\n") };
@@ -486,7 +486,7 @@ fn an_empty_line_that_stays_is_as_the_file_has_it() {
     assert_eq!(changed, "x:\n    c\n\t\n\n    d\n", "a new one is as it was given");
 }
 
-/// Whether texts are the same line by line outside of these lines.
+/// Whether the texts are equal outside of these lines.
 pub(in crate::matching) fn delimited(old: &str, new: &str, lines: &[(LineSpan, LineSpan)]) -> bool {
     let rows = |text: &str| text.split_inclusive('\n').map(str::to_owned).collect::<Vec<String>>();
     let (old, new) = (rows(old), rows(new));

@@ -82,7 +82,7 @@ fn a_patch_that_was_escaped_once_too_often_is_refused() {
     ] {
         assert!(refused(patch).contains("real line breaks"), "{patch}");
     }
-    assert!(refused("a\\nb").contains("no patch"));
+    assert!(refused("a\\nb").contains("unknown patch format"));
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn what_is_no_v4a_patch_is_told_with_its_line() {
     assert!(refused("*** Delete File: a\n-x\n").starts_with("line 2"));
     assert!(refused("*** Update File:\n-a\n+b\n").contains("no name"));
     assert!(refused("*** Begin Patch\n*** End Patch\n").contains("changes nothing"));
-    assert!(refused("hello").contains("no patch"));
+    assert!(refused("hello").contains("unknown patch format"));
     assert!(
         refused("*** Begin Patch\nhello\n*** Delete File: a\n*** End Patch").starts_with("line 2")
     );
@@ -152,7 +152,7 @@ fn names_are_read_as_git_writes_them() {
     }
 }
 
-/// The file that a patch is about where there are files of these names.
+/// The file that a patch targets if files with these names exist.
 fn about(patch: &str, there: &[&str]) -> String {
     let parsed = parse_patch_with(patch, None, &|name| there.contains(&name)).expect("a patch");
     match parsed.operations.into_iter().next() {
@@ -190,7 +190,7 @@ fn a_name_is_taken_to_the_letter_where_there_is_such_a_file() {
                 assert_eq!(about(&patch, &[name]), *name, "{at}: {patch:?}");
                 assert_eq!(about(&patch, &["h"]), "h", "{at}: {patch:?}");
             }
-            // One that could be read into the header is not meant.
+            // Files whose names differ from the header's by blanks are not the target.
             assert_eq!(about(&shape("h"), &["h", " h", "h "]), "h", "{at}");
         }
     }
@@ -252,7 +252,9 @@ fn binary_patches_and_copies_are_refused() {
     assert!(refused("diff --git a/x b/x\nBinary files a/x and b/x differ\n").contains("binary"));
     assert!(refused("diff --git a/x b/y\ncopy from x\ncopy to y\n").contains("copies"));
     assert!(refused("@@ -1 +1 @@\n-a\n+b\n").contains("no file"));
-    assert!(refused("diff --git a/x b/x\nold mode 100644\nnew mode 100644\n").contains("nothing"));
+    assert!(
+        refused("diff --git a/x b/x\nold mode 100644\nnew mode 100644\n").contains("no changes")
+    );
 }
 
 #[test]
@@ -318,12 +320,12 @@ fn a_cut_off_patch_is_refused() {
     let read =
         parse_patch(&format!("{names}@@ -1,4 +1,4 @@\n a\n-b\n+x\n c\n"), None).expect("a patch");
     assert!(read.warnings[0].contains("is the patch cut off?"), "{:?}", read.warnings);
-    // What would only take away, or write half a line, is not guessed at.
+    // A hunk that would only remove lines, or write half a line, is not guessed.
     for rest in [" a\n-b\n", " a\n-b\n+x"] {
         let cut = refused(&format!("{names}@@ -1,4 +1,4 @@\n{rest}"));
         assert!(cut.contains("the patch ends in the middle of a hunk: 4 old and 4 new"), "{cut}");
     }
-    // One side alone is miscounted rather than cut off.
+    // If only one count is wrong, it is a miscount, not a truncation.
     let patch = format!("{names}@@ -1,2 +1,4 @@\n a\n-b\n+x\n");
     let read = parse_patch(&patch, None).expect("a patch");
     assert!(read.warnings[0].contains("is the patch cut off?"), "{:?}", read.warnings);
@@ -434,7 +436,7 @@ fn endings_that_a_patch_tells_apart_are_kept() {
     assert_eq!(updated(turned, "a\nb\n"), "a\nb\r\n");
     let stray = "@@ -1,2 +1,2 @@\n a\n-b\n+B\r\n";
     assert_eq!(updated(stray, "a\nb\n"), "a\nB\n", "no line of the file ends so");
-    // A patch that is all one way says nothing.
+    // A patch with a single style is no evidence.
     let lf = "@@ -1,2 +1,2 @@\n a\n-b\n+B\n";
     assert_eq!(updated(lf, "a\r\nb\r\n"), "a\r\nB\r\n");
     assert_eq!(updated(&lf.replace('\n', "\r\n"), "a\nb\n"), "a\nB\n");
@@ -516,7 +518,7 @@ proptest! {
         };
         match apply_hunks(&old, hunks, MatchStrictness::Strict) {
             Ok(made) => prop_assert_eq!(apply_edits(&old, &made.edits), new, "{}", patch),
-            // Without context there is nothing that tells where lines go.
+            // Without context nothing determines where lines go.
             Err(failure) => prop_assert!(context == 0, "{:?}: {}", failure, patch),
         }
     }

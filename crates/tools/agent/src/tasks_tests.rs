@@ -124,7 +124,7 @@ fn what_was_changed_is_noted() {
             "Item 2: unknown status 'halfway', set to pending.",
             "Item 3 has no content.",
             "Item 4 has no id and got '?'.",
-            "Item 5 is no object.",
+            "Item 5 is not an object.",
         ]
     );
     let changed = patches(json!([{"id": "a", "status": "odd"}, {"id": "b", "status": "done"}]));

@@ -135,7 +135,7 @@ fn python_and_xml_are_looked_at() {
     assert_eq!((lint.status, lint.problems.len()), (LintStatus::Error, 1));
     let lint = check(Path::new("b.py"), None, "def f():\n    return '{{'\n").expect("python");
     assert_eq!(lint.status, LintStatus::Ok);
-    // One that was there before is not told again.
+    // An existing problem is not reported again.
     let lint = check(Path::new("b.py"), Some("x = (\n"), "y = 1\nx = (\n").expect("python");
     assert!(lint.problems.is_empty(), "{lint:?}");
     let lint = check(Path::new("x.svg"), None, "<a>\n<b></a>\n").expect("xml");

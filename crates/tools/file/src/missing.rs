@@ -21,7 +21,7 @@ const MAX_PARENT_DIRS: usize = 4;
 /// Maximum number of child directories searched for the same name.
 const MAX_CHILD_DIRS: usize = 100;
 
-const BROKEN_LINK_HINT: &str = "Fix the link, or use another path.";
+const BROKEN_LINK_HINT: &str = "Fix the symlink, or use another path.";
 
 /// The expected kind of entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,14 +69,15 @@ pub(crate) fn explain_missing_near(
             .with_hint("Check the path; directory_list lists a directory.");
     }
     if let Some(way) = broken_link(&files, path) {
-        return ToolError::not_found(format!("{what} (a link {way})")).with_hint(BROKEN_LINK_HINT);
+        return ToolError::not_found(format!("{what} (a symlink {way})"))
+            .with_hint(BROKEN_LINK_HINT);
     }
     let Some((dir, rest)) = split_existing(&files, path) else {
         return ToolError::not_found(what)
             .with_hint("Check the path; directory_list lists a directory.");
     };
     if let Some(way) = broken_link(&files, dir) {
-        let what = format!("{what} ({} is a link {way})", display_path(dir));
+        let what = format!("{what} ({} is a symlink {way})", display_path(dir));
         return ToolError::not_found(what).with_hint(BROKEN_LINK_HINT);
     }
     if !is_directory(&files, dir) {

@@ -77,7 +77,10 @@ fn a_file_in_the_middle_of_the_path_is_named() {
     let root = tempfile::tempdir().expect("folder");
     fs::write(root.path().join("a.txt"), "").expect("file");
     let error = explained(MissingKind::File, root.path(), "a.txt/b/c");
-    assert!(error["error"].as_str().expect("text").ends_with("a.txt is not a folder)"), "{error}");
+    assert!(
+        error["error"].as_str().expect("text").ends_with("a.txt is not a directory)"),
+        "{error}"
+    );
 }
 
 #[cfg(unix)]
@@ -87,18 +90,18 @@ fn a_broken_link_is_told_from_nothing() {
     std::os::unix::fs::symlink("gone", root.path().join("link")).expect("link");
     let error = explained(MissingKind::File, root.path(), "link");
     let text = error["error"].as_str().expect("text");
-    assert!(text.ends_with("(a link to gone, which does not exist)"), "{error}");
-    assert!(error["hint"].as_str().expect("text").starts_with("Mend the link"), "{error}");
+    assert!(text.ends_with("(a symlink to gone, which does not exist)"), "{error}");
+    assert!(error["hint"].as_str().expect("text").starts_with("Fix the symlink"), "{error}");
 
     std::os::unix::fs::symlink("link", root.path().join("chain")).expect("link");
     let error = explained(MissingKind::File, root.path(), "chain");
     let end = root.path().join("gone");
-    let way = format!("(a link to link, in the end to {}, which does not exist)", end.display());
+    let way = format!("(a symlink to link, in the end to {}, which does not exist)", end.display());
     assert!(error["error"].as_str().expect("text").ends_with(&way), "{error}");
 
     let error = explained(MissingKind::File, root.path(), "link/below");
     let text = error["error"].as_str().expect("text");
-    assert!(text.ends_with("link is a link to gone, which does not exist)"), "{error}");
+    assert!(text.ends_with("link is a symlink to gone, which does not exist)"), "{error}");
 }
 
 #[test]
@@ -106,6 +109,9 @@ fn a_file_in_the_way_is_named() {
     let root = tempfile::tempdir().expect("folder");
     fs::write(root.path().join("file"), "").expect("file");
     let error = explained(MissingKind::File, root.path(), "file/below");
-    assert!(error["error"].as_str().expect("text").ends_with("/file is not a folder)"), "{error}");
+    assert!(
+        error["error"].as_str().expect("text").ends_with("/file is not a directory)"),
+        "{error}"
+    );
     assert_eq!(error["hint"], "It cannot contain files; check the path.");
 }

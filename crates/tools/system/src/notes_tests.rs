@@ -6,5 +6,5 @@ fn sentences_are_told_apart_and_said_once() {
     for sentence in ["its processes have ended", "See the log.", "See the log.", "Again?"] {
         append_sentence(&mut said, sentence);
     }
-    assert_eq!(said, "what ran in it has ended. See the log. Again?");
+    assert_eq!(said, "its processes have ended. See the log. Again?");
 }

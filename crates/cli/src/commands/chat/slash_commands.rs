@@ -349,7 +349,7 @@ fn plan_file_undo(
 }
 
 fn show_memory(sitting: &ChatSession<'_>) -> Result<(), CommandError> {
-    let lists = memory::open_lists(&sitting.ready.home(), &sitting.ready.config)?;
+    let lists = memory::open_lists(sitting.ready.home(), &sitting.ready.config)?;
     let mut text = String::new();
     for (title, target) in [("About you", List::User), ("Notes", List::Memory)] {
         let read = lists.read(target).map_err(CommandError::from)?;

@@ -44,7 +44,7 @@ pub(crate) fn run(app: &AppContext) -> CommandResult {
                 "\n{}:\n\n```sh\nhermes call {} {}\n```\n",
                 example.title,
                 spec.name,
-                shell_quote(&example.arguments.to_string())
+                shell_quote(&example.arguments)
             );
         }
     }

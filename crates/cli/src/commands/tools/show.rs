@@ -70,7 +70,7 @@ pub(crate) fn run(app: &AppContext, name: &str) -> CommandResult {
         lines.push(format!("\n{}", app.terminal.paint(OutputStyle::Bold, "Examples")));
         for example in &spec.examples {
             lines.push(format!("  {}", example.title));
-            let arguments = shell_quote(&example.arguments.to_string());
+            let arguments = shell_quote(&example.arguments);
             lines.push(format!("    hermes call {} {arguments}", spec.name));
         }
     }

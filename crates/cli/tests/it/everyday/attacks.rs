@@ -1,5 +1,5 @@
-//! Ways out of the session's network: none of them reaches a service of this
-//! machine, the metadata of a cloud, or a host that nobody has allowed.
+//! Attempts to leave the session's network: none reaches a service of this
+//! machine, the metadata service of a cloud, or a host that is not allowed.
 
 use std::io::Read as _;
 use std::net::UdpSocket;
@@ -11,7 +11,7 @@ use super::everyone;
 use super::server::HostServer;
 use super::user::{TestUser, assert_stopped, skip, terminal};
 
-/// Fetches every address it is given, directly and through the proxy.
+/// Fetches every given URL, directly and through the proxy.
 const CLIENT: &str = "\
 import sys, urllib.request
 
@@ -67,7 +67,7 @@ fn services_of_this_machine_are_not_reached(user: &mut TestUser) {
     ];
     let urls: Vec<String> = hosts.iter().map(|host| format!("http://{host}:{port}/")).collect();
     assert_no_answer(&user.attempt(&format!("python3 x.py {}", urls.join(" "))));
-    // Through the proxy, although programs are told to leave it alone.
+    // Through the proxy, although NO_PROXY excludes these hosts.
     let tries: String = urls
         .iter()
         .flat_map(|url| {
@@ -82,7 +82,7 @@ fn services_of_this_machine_are_not_reached(user: &mut TestUser) {
         .collect();
     user.write("tries.sh", format!("#!/bin/sh\n{tries}"));
     assert_no_answer(&user.attempt("./tries.sh"));
-    // The command itself may talk to the session's own loopback.
+    // The command itself may use the session's own loopback.
     for host in ["127.0.0.1", "localhost"] {
         let result = user.attempt(&format!("curl -s -m 3 --noproxy '' http://{host}:{port}/"));
         assert_no_answer(&result);
@@ -146,7 +146,7 @@ fn a_process_is_judged_after_its_call_has_ended(user: &mut TestUser) {
     let results = user.session(vec![
         terminal("curl -s -m 2 http://a.example.com/; (setsid ./late.sh &)"),
         terminal("./late.sh &"),
-        // While this is allowed to fetch, the others are not.
+        // This one may fetch, the others may not.
         terminal("sleep 2; curl -s -m 2 http://upload.example.com/; sleep 2; cat late.txt"),
     ]);
     let output = results[2]["output"].as_str().unwrap_or_default();
@@ -213,7 +213,7 @@ fn names_that_are_looked_up_do_not_leave(user: &mut TestUser) {
     );
     let result = user.attempt("getent hosts a3.secret.example.com; python3 x.py");
     assert_eq!(result["exit_code"], 0, "{result}");
-    // What is allowed is looked up, by hermes and there.
+    // An allowed name is resolved, by hermes and by the child.
     user.attempt("curl -s -m 3 http://a4.control.example.com/");
     let mut bytes = [0; 512];
     let asked: Vec<String> = std::iter::from_fn(|| {

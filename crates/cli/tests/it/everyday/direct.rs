@@ -1,11 +1,10 @@
-//! Programs that know nothing of proxies reach a host that the profile allows,
-//! and no other.
+//! Programs without proxy support reach a host that the profile allows, and no
+//! other.
 
 use super::everyone;
 use super::user::{TestUser, assert_stopped};
 
-/// The address of npm's registry, which every machine with npm can reach; none
-/// if it cannot be reached from here.
+/// The address of npm's registry; `None` if it is not reachable from here.
 fn reachable_url(user: &TestUser) -> Option<(String, String)> {
     if !user.has(&["npm", "node"]) {
         return None;
@@ -21,7 +20,7 @@ fn reachable_url(user: &TestUser) -> Option<(String, String)> {
     user.can("npm's registry", &format!("node client.mjs {url}")).then_some((host, url))
 }
 
-/// Allows one host, wherever it leads.
+/// Allows one host, whatever it resolves to.
 fn permit_host(user: &mut TestUser, host: &str) {
     let name = host.split(':').next().unwrap_or(host);
     user.permit(&format!(

@@ -7,8 +7,8 @@ use std::process::Command;
 use super::everyone;
 use super::user::{TestUser, assert_stopped, skip};
 
-/// Nothing answers there, and nothing has to: connections are judged before
-/// the name is looked up.
+/// No server is needed there: connections are judged before the name is
+/// resolved.
 const HOST: &str = "upload.example.com";
 
 const CLIENT: &str = "\
@@ -20,7 +20,7 @@ except Exception as error:
     print(error)
 ";
 
-/// Compiles a C file of the project; false if there is no compiler.
+/// Compiles a C file of the project; false without a compiler.
 fn compile(user: &TestUser, source: &str, program: &str, options: &[&str]) -> bool {
     let file = user.write(&format!("{program}.c"), source);
     let mut command = Command::new("cc");
@@ -90,7 +90,7 @@ fn loaded_code_makes_another_program(user: &mut TestUser) {
     assert_stopped("LD_PRELOAD", &user.attempt("./run.sh"), HOST, "network:send");
 }
 
-/// Leaves the file that it came from before it connects.
+/// Unmaps its own executable before it connects.
 const VANISHING_LIBRARY: &str = r#"
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -182,7 +182,7 @@ fn an_overlay_copy_is_another_program(user: &mut TestUser) {
         let result = user.attempt("./run.sh");
         assert!(result.get("blocked").is_none(), "the user's own {name} fetches: {result}");
     }
-    // The same bytes, but a child has written them.
+    // The same bytes, but written by a child.
     for (name, replace) in [
         ("cargo", "cp /usr/bin/curl ~/.cargo/bin/new && mv ~/.cargo/bin/new ~/.cargo/bin/cargo"),
         ("curl", "cat /usr/bin/curl > ~/.cargo/bin/curl"),
@@ -232,7 +232,7 @@ fn a_mount_over_an_installed_program_is_not_made(user: &mut TestUser) {
 
 everyone!(a_caller_is_not_known_by_what_it_calls_itself);
 fn a_caller_is_not_known_by_what_it_calls_itself(user: &mut TestUser) {
-    // ssh wants its user to have a name.
+    // ssh requires a user name.
     if !user.has(&["git", "ssh"]) || !user.lay_over("/etc/passwd", &user.password_file()) {
         return;
     }
@@ -270,7 +270,7 @@ fn a_client_with_a_configuration_of_the_workspace_may_send(user: &mut TestUser) 
 
 everyone!(a_runtime_that_fetches_may_send_what_its_program_likes);
 fn a_runtime_that_fetches_may_send_what_its_program_likes(user: &mut TestUser) {
-    // Any interpreter will do: what counts is the name of the installed file.
+    // Any interpreter works: only the name of the installed file counts.
     let Ok(python) = std::fs::read("/usr/bin/python3") else {
         skip("there is no /usr/bin/python3");
         return;

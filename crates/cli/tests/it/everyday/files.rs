@@ -104,7 +104,7 @@ fn the_users_own_caches_are_not_changed(user: &mut TestUser) {
         assert_eq!(text, "mine\n", "{place}");
         assert!(!user.home().join(format!("{place}.old")).exists(), "{place}");
     }
-    // Not by way of where hermes keeps the changes either.
+    // Nor through the directory in which hermes stores the changes.
     let overlays = user.home().join(".hermes/sandbox/overlays");
     let result = user.attempt(&format!(
         "find {} -type f; echo x > {}/x",

@@ -1,4 +1,4 @@
-//! Programs that call git by themselves.
+//! Programs that call git.
 
 use super::everyone;
 use super::user::TestUser;

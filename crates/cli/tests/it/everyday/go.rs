@@ -11,8 +11,8 @@ use super::user::TestUser;
 
 const MODULE: &str = "example.test/greeting";
 
-/// A directory in the form that module proxies are served in; false if it
-/// cannot be made here.
+/// Creates a directory in the layout of a module proxy; false if that is not
+/// possible here.
 fn make_module_proxy(directory: &Path) -> bool {
     let versions = directory.join(MODULE).join("@v");
     let source = directory.join("source").join(format!("{MODULE}@v1.0.0"));

@@ -10,7 +10,7 @@ use super::user::{TestUser, skip};
 /// Debian's own repository of artifacts.
 const REPOSITORY: &str = "/usr/share/maven-repo";
 
-/// What a trivial build needs of it.
+/// The artifacts that a trivial build needs.
 const PLUGINS: [&str; 4] = [
     "maven-compiler-plugin",
     "maven-jar-plugin",
@@ -55,7 +55,7 @@ fn maven_packages_and_tests(user: &mut TestUser) {
         skip(&format!("{REPOSITORY} has no {missing} (scripts/components/everyday.sh)"));
         return;
     }
-    // Java asks the system, not a variable, where the home is.
+    // Java takes the home from the user database, not from a variable.
     if !user.has(&["mvn", "javac"]) || !user.lay_over("/etc/passwd", &user.password_file()) {
         return;
     }

@@ -1,9 +1,9 @@
 //! Everyday work inside the sandbox, done by real programs: each row runs with
-//! the default profile and nobody to ask, as root and as an ordinary user, and
-//! must succeed without a single question. What must not get through is in
+//! the default profile and without an approver, as root and as an ordinary user,
+//! and must succeed without an approval request. What must be blocked is in
 //! `attacks`, `disguises` and `files`.
 //!
-//! Rows that take longer than `make test` can wait are ignored, and run by
+//! Rows that are too slow for `make test` are ignored, and run by
 //! `make test-slow`.
 
 mod attacks;
@@ -20,7 +20,7 @@ mod rust;
 mod server;
 mod user;
 
-/// One row for each account: `everyone!(row)` makes the tests `row::as_root`
+/// One row per account: `everyone!(row)` defines the tests `row::as_root`
 /// and `row::as_ordinary_user` of `fn row(user: &TestUser)`. With `slow`, they
 /// are left to `make test-slow`.
 macro_rules! everyone {

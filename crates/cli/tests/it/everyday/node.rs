@@ -1,10 +1,9 @@
-//! npm: installing, a server for development, programs that are fetched to be
-//! run once.
+//! npm: installing packages, a development server, and programs run with npx.
 
 use super::everyone;
 use super::user::TestUser;
 
-/// Waits until the server of the project answers.
+/// Waits until the server of the project responds.
 const CURL: &str = "curl -s --retry 20 --retry-connrefused --retry-delay 1 http://127.0.0.1:3123/";
 
 fn has_registry(user: &TestUser) -> bool {
@@ -30,7 +29,7 @@ fn install_and_development_server(user: &mut TestUser) {
     let outputs = user.succeed(&["npm install is-number", "npm run dev &", CURL]);
     assert_eq!(outputs[2], "numbers: true", "{outputs:?}");
     assert!(user.project().join("node_modules/is-number").is_dir());
-    // The user's own cache has nothing of it.
+    // The user's own cache is unchanged.
     assert!(user.on_host("grep -rqs is-number ~/.npm").is_err());
 }
 

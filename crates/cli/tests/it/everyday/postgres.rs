@@ -1,5 +1,5 @@
-//! PostgreSQL that is started in the workspace and used by the project's tests;
-//! and one of this machine that the settings name.
+//! PostgreSQL started in the workspace and used by the project's tests, and a
+//! server of this machine that the settings name.
 
 use super::user::{Account, TestUser};
 
@@ -39,7 +39,7 @@ fn a_server_in_the_workspace_is_used_by_tests() {
                  self.assertEqual(subprocess.check_output(words), b'3\\n')\n"
             ),
         );
-        // As projects do it: by scripts of their own. The server ends with hermes.
+        // With scripts, as projects do. The server exits with hermes.
         user.write("start.sh", format!("set -e\n{INIT} >/dev/null\n{}\n", start(PORT)));
         let seed = "create table item as select generate_series(1, 3)";
         user.write(

@@ -1,4 +1,4 @@
-//! pip, virtual environments, uv, and tests with a server of their own.
+//! pip, virtual environments, uv, and tests that start a server.
 
 use serde_json::json;
 
@@ -29,7 +29,7 @@ fn install_for_the_user(user: &mut TestUser) {
     if !has_index(user) {
         return;
     }
-    // Debian's own Python is managed by apt, and says so.
+    // Debian's Python is managed by apt and refuses `pip install`.
     let outputs = user.succeed(&[
         "PIP_BREAK_SYSTEM_PACKAGES=1 python3 -m pip install --user --ignore-installed six",
         "python3 -c 'import six; print(six.__file__)'",

@@ -1,4 +1,4 @@
-//! cargo with an empty home of its own.
+//! cargo with an empty, separate home.
 
 use serde_json::json;
 

@@ -1,5 +1,5 @@
 //! A small HTTP server on this machine's loopback, outside of every sandbox,
-//! that remembers who came.
+//! that records its connections.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-/// Longer than any client takes to say what it wants.
+/// Longer than any client takes to send its request.
 const READ_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What is answered to a path; none is "not found".
+/// Response to a path; `None` is "not found".
 type Answer = dyn Fn(&str) -> Option<Vec<u8>> + Send + Sync;
 
 pub(super) struct HostServer {
@@ -21,7 +21,7 @@ pub(super) struct HostServer {
 }
 
 impl HostServer {
-    /// Answers everything with one word.
+    /// Answers every request with one word.
     pub(super) fn start() -> Self {
         Self::answering(|_| Some(b"reached the host".to_vec()))
     }
@@ -59,14 +59,14 @@ impl HostServer {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// The first line of each connection, also of one that says nothing.
+    /// The first line of each connection, empty for one without a request.
     pub(super) fn seen(&self) -> Vec<String> {
         self.seen.lock().clone()
     }
 
     #[track_caller]
     pub(super) fn assert_untouched(&self) {
-        // A connection is noted when it says something.
+        // A connection is recorded when it sends something.
         std::thread::sleep(Duration::from_millis(100));
         assert_eq!(self.seen(), Vec::<String>::new(), "a connection got through");
     }
@@ -88,7 +88,7 @@ fn serve(mut stream: TcpStream, answer: &Answer, seen: &Mutex<Vec<String>>) {
     seen.lock().push(first.clone());
     let path = first.split(' ').nth(1).unwrap_or("/");
     let (head, body) = match answer(path) {
-        // An answer of its own: `302 Found\r\nLocation: …`
+        // A complete status line: `302 Found\r\nLocation: …`
         Some(body) if body.starts_with(b"30") => {
             (String::from_utf8_lossy(&body).into_owned(), vec![])
         }

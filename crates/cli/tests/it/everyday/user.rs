@@ -1,4 +1,4 @@
-//! A user with a home and a project, who runs `hermes` with nobody to ask.
+//! A user with a home and a project, who runs `hermes` without an approver.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -13,13 +13,13 @@ use tempfile::TempDir;
 
 use super::super::context::Run;
 
-/// Nobody has this number.
+/// An unused user id.
 const ORDINARY_UID: u32 = 54_321;
 
-/// No row takes this long unless it hangs.
+/// Longer than any row takes unless it hangs.
 const RUN_TIMEOUT: Duration = Duration::from_secs(280);
 
-/// Variables of the tests' own surroundings that an ordinary shell does not have.
+/// Variables of the test environment that an ordinary shell does not have.
 const FOREIGN_VARIABLES: &[&str] = &[
     "CARGO",
     "GIT_DIR",
@@ -33,8 +33,8 @@ const FOREIGN_VARIABLES: &[&str] = &[
     "npm_",
 ];
 
-/// Where homes are made: with what is built, unless that is in a temporary
-/// directory itself.
+/// Where homes are created: in the target directory, unless that is in a
+/// temporary directory itself.
 fn ground() -> PathBuf {
     let usual = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let is_temporary = |path: &Path| {
@@ -55,20 +55,20 @@ pub(super) enum Account {
     Ordinary,
 }
 
-/// What one row works in; gone with it.
+/// The directories of one row, removed with it.
 pub(super) struct TestUser {
     account: Account,
     root: TempDir,
     /// A file with the profile `own`.
     permissions: Option<PathBuf>,
-    /// Where this user finds the Rust toolchains.
+    /// Directory of the Rust toolchains for this user.
     toolchain: Option<PathBuf>,
-    /// What lies over other files for this user's programs only: what, and where.
+    /// Files mounted over others for this user's programs: source and target.
     binds: Vec<(PathBuf, PathBuf)>,
 }
 
 impl TestUser {
-    /// Does something as this account, if that can be done here.
+    /// Runs a row as this account, if possible here.
     pub(super) fn with(account: Account, work: impl FnOnce(&mut Self)) {
         let support = hermes::sandbox::support();
         if !support.user_namespaces || support.landlock.is_none() {
@@ -127,7 +127,7 @@ impl TestUser {
         }
     }
 
-    /// Writes a file below the home, with the directories on its way.
+    /// Writes a file below the home, and creates its parent directories.
     pub(super) fn write_home(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.home().join(name);
         let parent = path.parent().expect("a directory");
@@ -141,7 +141,7 @@ impl TestUser {
         path
     }
 
-    /// Writes a file of the project; a script can be run.
+    /// Writes a file of the project; a script becomes executable.
     pub(super) fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.write_home(&format!("project/{name}"), content);
         if name.ends_with(".sh") {
@@ -156,7 +156,7 @@ impl TestUser {
         self.permissions = Some(self.write_home("permissions.yaml", profile));
     }
 
-    /// Lets this user have the Rust toolchain that runs these tests.
+    /// Gives this user the Rust toolchain that runs these tests.
     pub(super) fn share_toolchain(&mut self) {
         let mut place = rustup_home();
         if self.is_other() {
@@ -167,7 +167,7 @@ impl TestUser {
         self.toolchain = Some(place);
     }
 
-    /// Lays a file over one of the system; false if that cannot be done here.
+    /// Mounts a file over one of the system; false if not possible here.
     pub(super) fn lay_over(&mut self, place: &str, content: &str) -> bool {
         if !rustix::process::getuid().is_root() {
             skip(&format!("only root can lay a file over {place}"));
@@ -230,7 +230,7 @@ impl TestUser {
         command
     }
 
-    /// Where programs are that everybody may use, and this user's own.
+    /// Directories of programs that every user may use, and this user's own.
     fn path(&self) -> std::ffi::OsString {
         let all = std::env::var_os("PATH").unwrap_or_default();
         let mut directories: Vec<PathBuf> = std::env::split_paths(&all).collect();
@@ -245,8 +245,8 @@ impl TestUser {
         std::env::join_paths(directories).expect("a search path")
     }
 
-    /// A command of the shell outside of the sandbox, as its user would type it;
-    /// its output if it succeeds.
+    /// Runs a shell command outside of the sandbox; returns its output if it
+    /// succeeds.
     pub(super) fn on_host(&self, script: &str) -> Result<String, String> {
         let mut command = self.program("sh".as_ref());
         command.args(["-c", script]).stdin(Stdio::null());
@@ -258,7 +258,7 @@ impl TestUser {
         }
     }
 
-    /// Whether something works outside of the sandbox; if not, the row is skipped.
+    /// Whether a command works outside of the sandbox; if not, the row is skipped.
     pub(super) fn can(&self, what: &str, script: &str) -> bool {
         match self.on_host(script) {
             Ok(_) => true,
@@ -286,13 +286,13 @@ impl TestUser {
         result
     }
 
-    /// The result of one command, whatever it is.
+    /// The result of one command, which may fail.
     pub(super) fn attempt(&self, command: &str) -> Value {
         let (tool, arguments) = terminal(command);
         self.call(tool, arguments)
     }
 
-    /// The results of calls of one session, one after the other.
+    /// The results of sequential calls of one session.
     pub(super) fn session(&self, calls: Vec<(&str, Value)>) -> Vec<Value> {
         let count = calls.len();
         let mut input = String::new();
@@ -311,8 +311,8 @@ impl TestUser {
         lines.into_iter().map(|line| line["tool_results"][0]["content"].clone()).collect()
     }
 
-    /// The results of commands of one session, each of which must succeed
-    /// without a question; their outputs.
+    /// The outputs of commands of one session, each of which must succeed without
+    /// an approval request.
     #[track_caller]
     pub(super) fn succeed(&self, commands: &[&str]) -> Vec<String> {
         let calls = commands.iter().map(|command| terminal(command)).collect();
@@ -327,7 +327,7 @@ impl TestUser {
     }
 }
 
-/// A call of the terminal; one that ends in ` &` goes on in the background.
+/// A call of the terminal; one that ends in ` &` runs in the background.
 pub(super) fn terminal(command: &str) -> (&'static str, Value) {
     let arguments = match command.strip_suffix(" &") {
         Some(command) => json!({ "command": command, "background": true }),
@@ -336,21 +336,21 @@ pub(super) fn terminal(command: &str) -> (&'static str, Value) {
     ("terminal", arguments)
 }
 
-/// Asserts that a call succeeded, that nobody would have been asked, and that
-/// the sandbox stopped nothing.
+/// Asserts that a call succeeded, required no approval, and that the sandbox
+/// blocked nothing.
 #[track_caller]
 pub(super) fn assert_unhindered(what: &str, result: &Value) {
     let text = result.to_string();
     assert_eq!(result["status"], "success", "{what}: {text}");
     assert!(!text.contains("approval_required"), "{what}: {text}");
     assert!(result.get("blocked").is_none(), "{what}: {text}");
-    // One that goes on in the background has no code yet.
+    // A background command has no exit code yet.
     let code = &result["exit_code"];
     assert!(code.is_null() || *code == 0, "{what}: {text}");
 }
 
-/// Asserts that the sandbox stopped a connection to this host, because of who
-/// asked for it, and said so.
+/// Asserts that the sandbox blocked a connection to this host because of the
+/// program that made it, and reported it.
 #[track_caller]
 pub(super) fn assert_stopped(what: &str, result: &Value, host: &str, scope: &str) {
     let stops = result["blocked"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -361,7 +361,7 @@ pub(super) fn assert_stopped(what: &str, result: &Value, host: &str, scope: &str
     assert!(stops.iter().any(|stop| is_it(&stop)), "{what}: {result}");
 }
 
-/// Says why a row is not tried here, in the form that all tests use.
+/// Prints why a row is skipped, in the form that all tests use.
 #[expect(clippy::print_stdout, reason = "a skipped test says why")]
 pub(super) fn skip(reason: &str) {
     println!("skipped: {reason}");
@@ -373,7 +373,7 @@ fn finish(command: Command, input: Vec<u8>) -> Run {
     Run::new(output.expect("the command starts"))
 }
 
-/// Where rustup keeps the toolchains.
+/// Directory of rustup's toolchains.
 fn rustup_home() -> PathBuf {
     let own = std::env::var_os("RUSTUP_HOME").map(PathBuf::from);
     own.unwrap_or_else(|| std::env::home_dir().unwrap_or_default().join(".rustup"))
@@ -385,13 +385,13 @@ fn toolchain_bin() -> PathBuf {
     PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()).join("bin")
 }
 
-/// The programs of PostgreSQL, which Debian keeps out of the way.
+/// Directory of the PostgreSQL programs, which Debian keeps out of PATH.
 fn postgres_bin() -> Option<PathBuf> {
     let versions = fs::read_dir("/usr/lib/postgresql").ok()?.flatten();
     versions.map(|version| version.path().join("bin")).max()
 }
 
-/// Whether everybody may go to this place and use it.
+/// Whether every user may access this path.
 fn is_open_to_all(path: &Path) -> bool {
     path.ancestors().all(|part| {
         fs::metadata(part).is_ok_and(|about| about.permissions().mode() & 0o005 == 0o005)

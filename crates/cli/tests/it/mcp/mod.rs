@@ -1,5 +1,5 @@
-//! `hermes mcp serve`, with clients that are not ours: the official Python
-//! SDK over both carriers and in both eras of the protocol.
+//! `hermes mcp serve` with a third-party client: the official Python SDK over
+//! both transports and in both eras of the protocol.
 
 mod reload;
 mod servers;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::context::{Run, TestContext};
 
-/// The list is asked about, and only changes of it.
+/// Requires approval for changes of the list.
 const ASKING: &str = "profiles:
   default:
     extends: default
@@ -40,13 +40,13 @@ fn asking() -> TestContext {
         ("closed/SKILL.md", format!("{}Not for clients.\n", fields("closed", "Kept."))),
     ] {
         let path = context.home().join("skills").join(name);
-        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        std::fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
         std::fs::write(path, text).expect("a file");
     }
     context
 }
 
-/// The environment with the Python SDK, if it is there.
+/// The environment with the Python SDK, if installed.
 #[expect(clippy::print_stdout, reason = "a skipped test says why")]
 fn python() -> Option<PathBuf> {
     let venv = std::env::var_os("HERMES_TEST_MCP_PYTHON").map(PathBuf::from);
@@ -114,7 +114,7 @@ fn the_server_goes_with_its_client_and_says_nothing_else() {
         "clientInfo": {"name": "pipe", "version": "0"}}});
     let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
         "name": "terminal", "arguments": {"command": "echo to the end; echo aside >&2"}}});
-    // What was asked before the pipe was closed is still answered.
+    // Requests sent before the pipe was closed are still answered.
     let run = context.feed(["mcp", "serve"], format!("{hello}\n{call}\n"));
     assert_eq!(run.code, 0, "{}", run.stderr);
     let lines: Vec<Value> =
@@ -140,7 +140,7 @@ fn a_client_that_goes_gets_all_its_answers_whether_it_wanted_signs_or_not() {
             [hello(), call(1, meta.clone()), call(2, meta.clone()), request(3, "ping", &json!({}))];
         let began = Instant::now();
         let said = answers(&context, &["mcp", "serve"], &lines);
-        // Long enough for what is short, and no longer.
+        // Running calls get only a short grace period.
         assert!(began.elapsed() < Duration::from_secs(4), "{meta}: {:?}", began.elapsed());
         for id in 1..=3 {
             let is_answer = |it: &&Value| it["id"] == id && it.get("method").is_none();
@@ -190,7 +190,7 @@ fn a_client_that_never_reads_has_gone_and_that_is_no_failure() {
     assert_eq!((ended.status.code(), said.contains("::")), (Some(0), false), "{said}");
 }
 
-/// A server over HTTP: its address and token, while `work` goes on.
+/// Runs `work` with the URL and token of a server over HTTP.
 fn over_http<T>(context: &TestContext, work: impl FnOnce(&str, &str) -> T) -> T {
     let page = "https://page.test";
     let mut command =
@@ -221,7 +221,7 @@ fn requests_that_are_not_in_order_are_answered_by_the_book() {
     assert_eq!((run.code, run.stdout.trim()), (0, "all well"), "{}", run.stderr);
 }
 
-/// What a server says to these lines, a message each.
+/// The messages of a server in response to these lines.
 fn answers(context: &TestContext, args: &[&str], lines: &[String]) -> Vec<Value> {
     let run = context.feed(args, lines.join("\n"));
     assert_eq!(run.code, 0, "{}", run.stderr);
@@ -276,7 +276,7 @@ fn lines_that_are_no_messages_are_told_so_and_the_server_goes_on() {
         (json!(6), json!(-32602)),
         (json!(7), json!(-32602)),
         (json!(8), json!(-32602)),
-        // There is nothing of the kind here, whatever is given to it.
+        // Not offered by this server, whatever the arguments.
         (json!(9), json!(-32601)),
         (json!(10), json!(-32601)),
         (json!(11), json!(-32602)),
@@ -316,7 +316,7 @@ fn what_is_offered_unasked_is_about_the_code_and_not_about_the_user() {
             assert!(offered.contains(&near.as_str().unwrap_or_default()), "{name}: {shown}");
         }
     }
-    // Who asks for it by name gets it.
+    // Selected by name, it is offered.
     let lines = [hello(), request(1, "tools/list", &json!({}))];
     let said = answers(&context, &["mcp", "serve", "--toolsets", "memory"], &lines);
     assert!(said.iter().any(|it| it.to_string().contains(r#""name":"memory""#)), "{said:?}");
@@ -400,10 +400,10 @@ fn a_slip_on_the_command_line_is_told_at_once() {
 #[test]
 fn a_server_is_tried_set_down_and_taken_out() {
     let context = TestContext::new();
-    // Nobody is asked about packages.
+    // The package check is turned off.
     let before = "# mine\nmcp:\n  osv_url: \"\" # none\n";
     context.settings(before);
-    // One of few words, which is there at once.
+    // A minimal server that starts at once.
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../mcp/tests/it/servers/odd.py");
     let broken = context.run(["mcp", "add", "clock", "--", "/nonexistent/server"]);
     assert_ne!(broken.code, 0);
@@ -425,7 +425,7 @@ fn a_server_is_tried_set_down_and_taken_out() {
     assert!(trial["schema_tokens"].as_u64().is_some_and(|tokens| tokens > 50), "{trial}");
     assert!(trial["ready_ms"].as_f64().is_some_and(|taken| taken > 0.0), "{trial}");
 
-    // Whoever wants to be on the safe side does without.
+    // Safe mode disables all servers.
     let call = ["call", "mcp__clock__echo", r#"{"text": "hi"}"#];
     let known = context.run(call);
     assert!(!known.stdout.contains("not_found"), "{}", known.stdout);
@@ -441,12 +441,12 @@ fn a_server_is_tried_set_down_and_taken_out() {
     }
 }
 
-/// Settings with these servers, about whose packages nobody is asked.
+/// Settings with these servers, with the package check turned off.
 fn settings(context: &TestContext, servers: &Value) {
     context.settings(json!({"mcp": {"osv_url": ""}, "mcp_servers": servers}).to_string());
 }
 
-/// The server that can do everything wrong, in this mode.
+/// The misbehaving server, in this mode.
 fn odd(mode: &str) -> Value {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../mcp/tests/it/servers/odd.py");
     json!({"command": "python3", "args": ["-S", "-E", script, mode]})
@@ -459,7 +459,7 @@ fn a_server_that_fails_says_its_last_words_and_is_unavailable() {
     let tried = context.run(["mcp", "test", "gone"]).exits(4);
     assert!(tried.stderr.contains("no licence found"), "{}", tried.stderr);
     assert!(tried.stderr.contains("exit status: 7"), "{}", tried.stderr);
-    assert!(!tried.stderr.contains("address"), "{}", tried.stderr);
+    assert!(!tried.stderr.contains("`url`"), "{}", tried.stderr);
     let called = context.run(["call", "mcp__gone__echo", "{}"]).exits(4);
     assert!(called.stdout.contains("no licence found"), "{}", called.stdout);
 }
@@ -479,7 +479,7 @@ fn nothing_begins_without_a_required_server() {
     context.file("prompts.jsonl", "{\"prompt\": \"hi\"}\n");
     let args = ["batch", "run", "prompts.jsonl", "-o", "out", "--distribution", "file=100"];
     let batch = context.run(args).exits(4);
-    assert!(batch.stderr.contains("A required MCP server is not there"), "{}", batch.stderr);
+    assert!(batch.stderr.contains("A required MCP server is not available"), "{}", batch.stderr);
 }
 
 #[test]
@@ -511,12 +511,12 @@ fn known_tools_of_servers_are_shown_like_others() {
     }
     assert!(context.run(["toolsets", "list"]).succeeds().stdout.contains("mcp-odd"));
     let new = context.run(["tools", "show", "mcp__new__x"]).exits(4);
-    assert!(new.stderr.contains("'new' has not been asked yet"), "{}", new.stderr);
-    // Those that nobody has asked yet are not passed over in silence.
+    assert!(new.stderr.contains("'new' has not listed its tools yet"), "{}", new.stderr);
+    // Servers that were never queried are reported.
     let listed = context.run(["tools", "list"]).succeeds();
-    assert!(listed.stderr.contains("`hermes mcp test new` asks it"), "{}", listed.stderr);
+    assert!(listed.stderr.contains("run `hermes mcp test new`"), "{}", listed.stderr);
     let new = context.run(["tools", "list", "--toolset", "mcp-new"]).exits(2);
-    assert!(new.stderr.contains("'new' has not been asked yet"), "{}", new.stderr);
+    assert!(new.stderr.contains("'new' are not known yet"), "{}", new.stderr);
 }
 
 #[test]
@@ -556,10 +556,10 @@ fn a_tool_that_has_changed_is_shown_with_what_is_different() {
     assert!(tried.stdout.contains("held back: mcp__odd__echo"), "{}", tried.stdout);
     assert!(tried.stdout.contains("- description: \"Says it.\""), "{}", tried.stdout);
     assert!(tried.stdout.contains("+ description: \"Shouts it.\""), "{}", tried.stdout);
-    // What is taken is what it is now, not what it was at the last look.
+    // The current definition is accepted, not the one of the last test.
     define("Screams it.");
     let accepted = context.run(["mcp", "accept", "odd"]).succeeds();
-    assert!(accepted.stdout.contains("taken: mcp__odd__echo"), "{}", accepted.stdout);
+    assert!(accepted.stdout.contains("accepted: mcp__odd__echo"), "{}", accepted.stdout);
     assert!(accepted.stdout.contains("+ description: \"Screams it.\""), "{}", accepted.stdout);
     let tried = context.run(["mcp", "test", "odd"]).succeeds();
     assert!(!tried.stdout.contains("held back"), "{}", tried.stdout);

@@ -1,4 +1,4 @@
-//! A server that runs while its settings change.
+//! Settings that change while a server runs.
 
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{hello, odd, request, settings};
 use crate::context::TestContext;
 
-/// A server on a pipe.
+/// A server over pipes.
 struct Served {
     child: Child,
     input: Option<ChildStdin>,
@@ -34,7 +34,7 @@ impl Served {
         writeln!(self.input.as_mut().expect("its input"), "{line}").expect("it reads");
     }
 
-    /// The first message that is like this.
+    /// The first message that satisfies the predicate.
     fn until(&mut self, is_it: impl Fn(&Value) -> bool) -> Value {
         loop {
             let line = self.lines.next().expect("another line").expect("a line");

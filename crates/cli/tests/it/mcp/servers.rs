@@ -1,5 +1,5 @@
-//! Servers that people use, and one that is told of its calls, through the
-//! command.
+//! Common MCP servers through the command, and one that receives notices of its
+//! calls.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 use super::python;
 use crate::context::TestContext;
 
-/// Every server may be called without a question.
+/// Allows calls of every server without approval.
 const TRUSTING: &str = "profiles:
   default:
     allow: [\"mcp:*\"]
 ";
 
-/// A folder whose settings have these servers, and nobody is asked about
-/// packages. A slow machine waits for them.
+/// A context with these servers and without the package check. The servers are
+/// required, so a slow machine waits for them.
 fn with_servers(servers: impl FnOnce(&TestContext) -> Value) -> TestContext {
     let context = TestContext::new();
     let mut servers = servers(&context);
@@ -31,7 +31,7 @@ fn with_servers(servers: impl FnOnce(&TestContext) -> Value) -> TestContext {
     context
 }
 
-/// The answers to a batch, without the mark that they came from outside.
+/// The results of a batch, without the marker for untrusted content.
 fn batch(context: &TestContext, calls: &[(&str, Value)]) -> Vec<Value> {
     let calls = calls.iter().enumerate().map(|(at, (name, arguments))| {
         json!({"id": at.to_string(), "type": "function",
@@ -44,7 +44,7 @@ fn batch(context: &TestContext, calls: &[(&str, Value)]) -> Vec<Value> {
     results.iter().map(|result| result["content"].clone()).collect()
 }
 
-/// The place of a server from npm, if it is installed.
+/// The path of a server from npm, if installed.
 #[expect(clippy::print_stdout, reason = "a skipped test says why")]
 fn npm(package: &str) -> Option<PathBuf> {
     let modules = std::env::var_os("HERMES_TEST_MCP_NODE").map(PathBuf::from);
@@ -56,7 +56,7 @@ fn npm(package: &str) -> Option<PathBuf> {
     script
 }
 
-/// A page on this machine, for as many readers as come.
+/// A web page on this machine, for any number of requests.
 fn page() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("its address");
@@ -84,7 +84,7 @@ fn git(dir: &Path, args: &[&str]) -> String {
     String::from_utf8(done.stdout).expect("text")
 }
 
-/// Whether any process has this word among its arguments.
+/// Whether any process has this argument.
 fn runs(word: &Path) -> bool {
     let word = word.display().to_string();
     let processes = std::fs::read_dir("/proc").expect("processes").flatten();
@@ -97,7 +97,7 @@ fn runs(word: &Path) -> bool {
 #[test]
 fn the_servers_for_git_and_pages_do_their_work() {
     let Some(venv) = python() else { return };
-    let repository = tempfile::tempdir().expect("a folder");
+    let repository = tempfile::tempdir().expect("a directory");
     let dir = repository.path();
     git(dir, &["init", "-q", "-b", "main"]);
     for (name, value) in [("user.name", "T"), ("user.email", "t@example.org")] {
@@ -115,7 +115,7 @@ fn the_servers_for_git_and_pages_do_their_work() {
             "fetch": run("mcp_server_fetch", &["--ignore-robots-txt", "--allow-private-ips"]),
         })
     });
-    // What changes something keeps its place in the batch.
+    // Calls that change something keep their order in the batch.
     let answers = batch(
         &context,
         &[
@@ -159,7 +159,7 @@ fn the_servers_for_files_and_memory_do_their_work() {
     );
     assert!(answers[0].to_string().contains("hello from a file"), "{}", answers[0]);
     assert!(answers[3].to_string().contains("knows"), "{}", answers[3]);
-    // One call by itself, under the exact name.
+    // A single call with the exact name.
     let arguments = json!({"path": text}).to_string();
     let run = context.run(["call", "mcp-files:read_text_file", &arguments]).succeeds();
     assert!(run.stdout.contains("hello from a file"), "{}", run.stdout);
@@ -173,11 +173,11 @@ fn calls_of_a_batch_are_at_one_server_together() {
     let entry = json!({"command": venv.join("bin/python"), "args": [script]});
     let context = with_servers(|_| json!({"sdk": entry}));
     let answers = batch(&context, &vec![("mcp__sdk__meet", json!({"count": 32})); 32]);
-    // Each was still there when the last one came.
+    // Each was still running when the last one arrived.
     assert!(answers.iter().all(|it| it.to_string().contains("32")), "{answers:?}");
 }
 
-/// A server that wants a login, and the address of it; it ends with this.
+/// A server that requires a login, and its URL; it is stopped on drop.
 struct Guarded(Child);
 
 impl Drop for Guarded {
@@ -204,7 +204,7 @@ fn guarded(context: &TestContext) -> (Guarded, String) {
     panic!("the server does not listen");
 }
 
-/// Where a browser is sent from an address.
+/// The redirect target of a URL.
 fn sent_to(url: &str) -> String {
     let rest = url.strip_prefix("http://").expect("an address");
     let (host, path) = rest.split_once('/').expect("a path");

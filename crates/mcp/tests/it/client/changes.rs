@@ -1,5 +1,5 @@
-//! Tools that change while they are used, and tools that say something else
-//! than before.
+//! Tools that change while they are used, and tools whose definitions have
+//! changed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ async fn a_new_tool_is_there_without_a_new_start() {
         let world = World::new();
         let servers = world.ready(&json!({"odd": odd(modes)})).await;
         let before = world.engine.snapshot().generation();
-        // In the newer protocol it is told only to who has asked.
+        // The newer protocol sends the notification only to subscribers.
         let mut answer = json!(null);
         for _ in 0..100 {
             answer = world.call("mcp__odd__add_tool", json!({"name": "fresh"})).await;
@@ -61,7 +61,7 @@ async fn a_changed_tool_is_held_back_until_it_is_accepted() {
     assert_eq!(held["kind"], "approval_required", "{held}");
     assert!(held["difference"].as_str().unwrap().contains("+ description: \"Says it again. Also"));
     assert!(held["hint"].as_str().unwrap().contains("hermes mcp accept odd echo"));
-    // What a model is told is what was accepted.
+    // The model sees the accepted description.
     let snapshot = world.engine.snapshot();
     assert_eq!(snapshot.get("mcp__odd__echo").unwrap().spec().description, "Says it again.");
     assert_eq!(servers.status()[0].held_back, ["mcp__odd__echo"]);
@@ -92,11 +92,11 @@ async fn a_tool_that_is_added_is_news_and_held_back_if_it_gives_orders() {
     let [suspect] = &status.held_back[..] else { panic!("{status:?}") };
     let held = world.call(suspect, json!({})).await;
     assert_eq!(held["kind"], "approval_required", "{held}");
-    // A name that a shell would read is not put into a command.
+    // A name with shell syntax is not put into a command.
     let hint = held["hint"].as_str().unwrap();
     assert!(hint.contains(&format!("hermes mcp accept odd {suspect}`")), "{hint}");
     let shown = world.engine.snapshot().get(suspect).unwrap().spec().description.to_string();
-    assert!(shown.contains("nobody has looked at yet"), "{shown}");
+    assert!(shown.contains("not yet reviewed by the user"), "{shown}");
     assert_eq!(servers.accept_tools("odd", Some(suspect)).unwrap(), 1);
     assert_eq!(world.call(suspect, json!({})).await, json!({"result": "I am x; rm"}));
     assert_eq!(servers.accept_tools("odd", None).unwrap(), 1);
@@ -121,7 +121,7 @@ async fn a_renamed_tool_is_held_back() {
     servers.accept_tools("odd", None).unwrap();
     assert!(world.call("mcp__odd__pid", json!({})).await["result"].is_string());
     servers.stop().await;
-    // Who does not want this can say so.
+    // This can be turned off.
     std::fs::write(&file, json!([tool("echo", "x")]).to_string()).unwrap();
     let servers = world.start(&json!({"odd": with(entry["odd"].clone(), json!({"pin": false}))}));
     servers.wait_settled(Duration::from_secs(20)).await;
@@ -147,7 +147,7 @@ async fn only_what_is_included_is_taken_and_names_are_those_of_hermes_agent_too(
     servers.stop().await;
 }
 
-/// Keeps what a tool reports.
+/// Records what a tool reports.
 #[derive(Default)]
 struct Seen(Mutex<Vec<(Option<f64>, String)>>);
 
@@ -162,7 +162,7 @@ async fn progress_is_shown_and_keeps_a_call_alive() {
     let world = World::new();
     let servers = world.ready(&json!({"odd": with(odd(&[]), json!({"timeout": 0.4}))})).await;
     let seen = Arc::new(Seen::default());
-    // Longer than it may be silent.
+    // Longer than its inactivity timeout.
     let call = ToolCall::new("1", "mcp__odd__progress", json!({"pause": 0.2}));
     let mut caller = caller(world.home.path());
     caller.observer = Some(Arc::clone(&seen) as Arc<dyn CallObserver>);

@@ -1,5 +1,5 @@
-//! Many calls to one server at a time. How many were there at once is told by
-//! the server, not by a clock.
+//! Many concurrent calls to one server. The server counts how many ran at the
+//! same time; no clock is involved.
 
 use std::process::Command;
 

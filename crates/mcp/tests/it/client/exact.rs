@@ -1,4 +1,4 @@
-//! A call reaches the tool that it names, as the server has it today, or none.
+//! A call reaches exactly the tool it names, in its current version, or none.
 
 use serde_json::{Value, json};
 
@@ -8,14 +8,14 @@ fn tool(name: &str, description: &str) -> Value {
     json!({"name": name, "description": description, "inputSchema": {"type": "object"}})
 }
 
-/// A server with the tools of a file, and what puts them there.
+/// A server with the tools of a file, and a function that writes that file.
 fn shelf(world: &World) -> (Value, impl Fn(Value) + use<>) {
     let file = world.path("tools.json");
     let entry = json!({"odd": odd(&[&format!("tools={}", file.display())])});
     (entry, move |tools: Value| std::fs::write(&file, tools.to_string()).unwrap())
 }
 
-/// The same home after a new start.
+/// The same home after a restart.
 fn anew(world: World) -> World {
     World { home: world.home, ..World::new() }
 }
@@ -33,7 +33,7 @@ async fn an_exact_name_calls_that_tool_and_no_other() {
     }
     let answer = world.call("mcp__odd__files_delete", json!({})).await;
     assert_eq!(answer, json!({"result": "I am files_delete"}));
-    // Of two that would be called the same, neither is.
+    // Of two tools with the same name, neither is called.
     for name in ["mcp__odd__x_y", "mcp-odd:x_y", "mcp-odd:Files_delete"] {
         assert_eq!(world.call(name, json!({})).await["kind"], "not_found", "{name}");
     }
@@ -52,7 +52,7 @@ async fn a_server_is_asked_before_a_tool_of_it_is_said_not_to_exist() {
     assert_eq!(servers.status()[0].status, "idle");
     let answer = world.call("mcp__odd__delete_files", json!({})).await;
     assert_eq!(answer, json!({"result": "I am delete_files"}));
-    // Also one that is there, and has not said that its list is another.
+    // Also on a running server that has not announced the changed list.
     write(json!([tool("delete_file", "x"), tool("delete_files", "x"), tool("add", "x")]));
     let answer = world.call("mcp-odd:add", json!({})).await;
     assert_eq!(answer, json!({"result": "I am add"}));
@@ -75,7 +75,7 @@ async fn a_tool_that_has_changed_is_not_called_on_the_word_of_yesterday() {
     assert_eq!(held["kind"], "approval_required", "{held}");
     assert!(!note.exists());
     servers.stop().await;
-    // One that is gone is not called, either.
+    // A removed tool is not called, either.
     let world = anew(world);
     let servers = world.start(&entry);
     let gone = world.call("mcp__odd__pid", json!({})).await;
@@ -136,7 +136,10 @@ async fn another_program_in_place_of_a_server_is_held_back() {
     let servers = world.ready(&other).await;
     let held = world.call("mcp__odd__echo", json!({"text": "hi"})).await;
     assert_eq!(held["kind"], "approval_required", "{held}");
-    assert!(held["error"].as_str().unwrap().contains("another one"), "{held}");
+    assert!(
+        held["error"].as_str().unwrap().contains("has changed since echo was first used"),
+        "{held}"
+    );
     assert_eq!(servers.accept_tools("odd", None).unwrap(), 1);
     assert_eq!(world.call("mcp__odd__echo", json!({"text": "hi"})).await, json!({"result": "hi"}));
     servers.stop().await;

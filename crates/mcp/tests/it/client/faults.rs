@@ -1,4 +1,4 @@
-//! Servers that break down in every way, and what is told of it.
+//! Servers that fail in every way, and the resulting messages.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ async fn answers_are_told_as_they_are() {
     let world = World::new();
     let servers = world.ready(&json!({"odd": odd(&[])})).await;
     assert_eq!(world.call("mcp__odd__echo", json!({"text": "hi"})).await, json!({"result": "hi"}));
-    // Under its exact name, too.
+    // By its exact name, too.
     assert_eq!(world.call("mcp-odd:echo", json!({"text": "hi"})).await, json!({"result": "hi"}));
     assert_eq!(world.call("mcp__odd__structured", json!({})).await, json!({"result": {"n": 5}}));
     let image = world.result("mcp__odd__image", json!({})).await;
@@ -48,7 +48,7 @@ async fn one_tool_that_is_nested_too_deep_costs_the_others_nothing() {
     for _ in 0..58 {
         schema = json!({"type": "object", "properties": {"a": schema}});
     }
-    // Deeper than can be read, and than can be written here.
+    // Deeper than can be parsed, or serialized here.
     let deep = schema.to_string().replace(
         r#"{"type":"string"}"#,
         &format!("{}{{}}{}", r#"{"not":"#.repeat(30), "}".repeat(30)),
@@ -61,7 +61,7 @@ async fn one_tool_that_is_nested_too_deep_costs_the_others_nothing() {
     assert_eq!(world.call("mcp__odd__good", json!({})).await, json!({"result": "I am good"}));
     let problems = servers.status().remove(0).problems.join("\n");
     assert!(
-        problems.contains("'deep' is left out: its definition is nested too deep"),
+        problems.contains("'deep' is omitted: its definition is nested too deeply"),
         "{problems}"
     );
     servers.stop().await;
@@ -86,7 +86,7 @@ async fn a_tool_with_a_pattern_that_cannot_be_read_here_can_be_called() {
         let tool = format!("mcp__odd__{name}");
         let answer = world.call(&tool, json!({"a": "zz"})).await;
         assert_eq!(answer, json!({"result": format!("I am {name}")}));
-        // The rest of what it says is held.
+        // The rest of the schema is enforced.
         let wrong = world.call(&tool, json!({"n": "many"})).await;
         assert_eq!(wrong["kind"], "invalid_arguments", "{wrong}");
     }
@@ -105,7 +105,7 @@ async fn a_server_that_dies_in_every_call_is_left_alone() {
         assert_eq!(lost["effect_disposition"], "unknown", "{lost}");
     }
     let alone = world.call("mcp__odd__echo", json!({"text": "hi"})).await;
-    assert!(text(&alone).contains("3 times in a row and is left alone"), "{alone}");
+    assert!(text(&alone).contains("3 times in a row and is suspended"), "{alone}");
     servers.stop().await;
 }
 
@@ -186,7 +186,7 @@ async fn a_server_that_cannot_start_says_why() {
     let gone = by_name("gone").error.clone().unwrap();
     assert!(gone.contains("exit status: 7"), "{gone}");
     let none = by_name("none").error.clone().unwrap();
-    assert!(none.contains("no program 'no-such-program-anywhere'"), "{none}");
+    assert!(none.contains("program 'no-such-program-anywhere' not found"), "{none}");
     assert_eq!(by_name("off").status, "disabled");
     let tried = servers.test_server("gone").await.unwrap_err();
     assert!(
@@ -203,7 +203,7 @@ async fn a_server_that_hangs_at_its_start_is_given_up_with_its_last_words() {
     let entry = with(odd(&["hang"]), json!({"connect_timeout": 1.5, "required": true}));
     let servers = world.start(&json!({"slow": entry}));
     let required = servers.wait_required().await.unwrap_err();
-    assert!(required.message().contains("'slow' did not answer within 1.5 s"), "{required}");
+    assert!(required.message().contains("'slow' did not respond within 1.5 s"), "{required}");
     assert_eq!(required.details()["stderr"], "still loading");
     servers.stop().await;
 }
@@ -216,7 +216,7 @@ async fn after_three_failures_a_server_is_left_alone() {
     for _ in 0..3 {
         last = servers.test_server("odd").await.unwrap_err().message().to_owned();
     }
-    assert!(last.contains("times in a row and is left alone"), "{last}");
+    assert!(last.contains("3 times in a row and is suspended"), "{last}");
     servers.stop().await;
 }
 
@@ -248,8 +248,8 @@ async fn an_answer_that_is_nested_too_deep_fails_its_call_at_once() {
     let world = World::new();
     let servers = world.ready(&json!({"odd": odd(&[])})).await;
     let deep = world.call("mcp__odd__deep", json!({})).await;
-    assert!(text(&deep).contains("cannot be read"), "{deep}");
-    // It was made all the same.
+    assert!(text(&deep).contains("cannot parse the response"), "{deep}");
+    // The call was made anyway.
     assert_eq!(deep["effect_disposition"], "unknown", "{deep}");
     assert_eq!(world.call("mcp__odd__echo", json!({"text": "hi"})).await, json!({"result": "hi"}));
     servers.stop().await;
@@ -260,10 +260,10 @@ async fn names_that_come_twice_and_tools_that_are_none_are_left_out() {
     let world = World::new();
     let servers = world.ready(&json!({"odd": odd(&["twice"])})).await;
     let problems = servers.status().remove(0).problems.join("\n");
-    assert!(problems.contains("second tool named 'echo'"), "{problems}");
-    assert!(problems.contains("'no_schema' is left out"), "{problems}");
+    assert!(problems.contains("duplicate tool named 'echo'"), "{problems}");
+    assert!(problems.contains("'no_schema' is omitted"), "{problems}");
     // Arguments are an object, so it could never be called.
-    assert!(problems.contains("'of_text' is left out"), "{problems}");
+    assert!(problems.contains("'of_text' is omitted"), "{problems}");
     let offered = world.tools();
     assert!(!offered.iter().any(|name| name.ends_with("__of_text")), "{offered:?}");
     assert!(offered.iter().any(|name| name.ends_with("__of_any")), "{offered:?}");
@@ -298,7 +298,7 @@ async fn a_tool_of_a_server_that_is_not_there_is_unavailable_and_no_other_is_off
     for (name, why) in [
         ("mcp__gone__echo", "exit status: 7"),
         ("mcp-gone:echo", "exit status: 7"),
-        ("mcp__off__echo", "'off' is switched off"),
+        ("mcp__off__echo", "'off' is disabled"),
         ("mcp__unset__echo", "${HERMES_TEST_NOT_SET} is not set"),
     ] {
         let answer = world.call(name, json!({"text": "hi"})).await;
@@ -308,7 +308,7 @@ async fn a_tool_of_a_server_that_is_not_there_is_unavailable_and_no_other_is_off
     }
     let gone = world.call("mcp__gone__echo", json!({})).await;
     assert!(gone["stderr"].as_str().unwrap().contains("ERROR: no licence found"), "{gone}");
-    // One that is there has the tool or has not.
+    // A running server has the tool or does not.
     assert_eq!(world.call("mcp__good__nonesuch", json!({})).await["kind"], "not_found");
     servers.stop().await;
 }
@@ -324,7 +324,7 @@ async fn a_call_of_one_tool_starts_its_server_and_no_other() {
     let all = servers.status();
     assert_eq!((all[0].status, all[1].status), ("connected", "idle"));
     servers.stop().await;
-    // What is known is offered before anything is started.
+    // Known tools are offered before any server is started.
     let next = World { home: world.home, ..World::new() };
     let servers = next.prepare(&entries);
     servers.start_for("mcp__good__echo").await;
@@ -332,7 +332,7 @@ async fn a_call_of_one_tool_starts_its_server_and_no_other() {
     assert!(next.engine.snapshot().get("mcp__good__echo").is_some());
     assert_eq!(servers.pending(), ["slow"]);
     let answer = next.call("mcp__slow__echo", json!({})).await;
-    assert!(answer["error"].as_str().unwrap().contains("has not been asked yet"), "{answer}");
+    assert!(answer["error"].as_str().unwrap().contains("has not listed its tools yet"), "{answer}");
     servers.stop().await;
 }
 
@@ -392,7 +392,7 @@ async fn a_server_that_refuses_the_greeting_is_quoted() {
     let servers = world.start(&json!({"odd": odd(&["refuse"])}));
     let error = servers.test_server("odd").await.unwrap_err();
     assert!(error.message().contains("the licence has expired"), "{error}");
-    assert!(!error.message().contains("ended"), "{error}");
+    assert!(!error.message().contains("exited"), "{error}");
     servers.stop().await;
 }
 
@@ -401,7 +401,7 @@ async fn a_server_whose_greeting_cannot_be_used_has_answered() {
     let world = World::new();
     let servers = world.start(&json!({"odd": odd(&["nameless"])}));
     let error = servers.test_server("odd").await.unwrap_err();
-    assert!(error.message().contains("answer to the greeting cannot be used"), "{error}");
+    assert!(error.message().contains("response to the handshake cannot be used"), "{error}");
     servers.stop().await;
 }
 

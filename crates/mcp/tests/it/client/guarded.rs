@@ -1,4 +1,4 @@
-//! Servers over HTTP that want a login, lose sessions, or answer too much.
+//! HTTP servers that require a login, lose sessions, or send too much.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -62,14 +62,14 @@ impl LoginPrompter for Browser {
         Box::pin(async move {
             let answer = reqwest::get(url).await.unwrap();
             assert_eq!(answer.status(), 200);
-            // The answer has come by itself.
+            // The redirect has already arrived.
             std::future::pending().await
         })
     }
 }
 
-/// A person at another machine, who pastes where the browser has ended up, but
-/// something else first.
+/// A user at another machine, who pastes the final URL of the browser, but
+/// wrong input first.
 #[derive(Default)]
 struct Paster {
     said: parking_lot::Mutex<Vec<String>>,
@@ -110,7 +110,7 @@ async fn a_login_is_made_once_and_refreshed_by_itself() {
     let guarded = Guarded::start(&world, &[]).await;
     let servers = world.ready(&guarded.entry()).await;
     let status = servers.status().remove(0);
-    assert!(status.error.unwrap().contains("wants a login"));
+    assert!(status.error.unwrap().contains("requires a login"));
     let wanted = servers.test_server("g").await.unwrap_err();
     assert!(wanted.hint().contains("hermes mcp login g"), "{wanted:?}");
 
@@ -118,16 +118,16 @@ async fn a_login_is_made_once_and_refreshed_by_itself() {
     let trial = servers.test_server("g").await.unwrap();
     assert_eq!(trial.status.status, "connected");
     assert_eq!(world.call("mcp__g__who", json!({})).await, json!({"result": "token1"}));
-    // A token that is void is replaced without anybody noticing.
+    // A revoked token is replaced without a prompt.
     guarded.get("/revoke").await;
     assert_eq!(world.call("mcp__g__who", json!({})).await, json!({"result": "token2"}));
     servers.stop().await;
 
-    // Another start needs nobody.
+    // Another start needs no login.
     let servers = world.start(&guarded.entry());
     assert_eq!(world.call("mcp__g__who", json!({})).await, json!({"result": "token2"}));
-    // Without anything that is still good, somebody must log in again, and
-    // that needs no new registration.
+    // Without a valid token, the user must log in again, which requires no
+    // new registration.
     guarded.get("/revoke?all=1").await;
     let again = world.call("mcp__g__who", json!({})).await;
     assert_eq!(again["needs_reauth"], true, "{again}");
@@ -178,16 +178,16 @@ async fn a_package_that_is_known_to_be_harmful_is_not_started() {
     let echo = json!({"text": "hi"});
     assert_eq!(world.call("mcp__good__echo", echo.clone()).await, json!({"result": "hi"}));
     servers.stop().await;
-    // What was learnt is not asked again.
+    // Answers are cached.
     assert_eq!(guarded.get("/state").await["asked"], 2);
     world.ready(&both).await.stop().await;
     assert_eq!(guarded.get("/state").await["asked"], 2);
-    // Nobody answers, and that is no reason to do without.
+    // Without a response the server is started anyway.
     world.osv = Some("http://127.0.0.1:9/osv".to_owned());
     let servers = world.ready(&json!({"other": entry("@other/pkg")})).await;
     assert_eq!(world.call("mcp__other__echo", echo).await, json!({"result": "hi"}));
     let problems = servers.status().remove(0).problems.join("\n");
-    assert!(problems.contains("@other/pkg is known to be harmful could not be"), "{problems}");
+    assert!(problems.contains("@other/pkg could not be checked for malware"), "{problems}");
     servers.stop().await;
 }
 
@@ -201,7 +201,7 @@ async fn nobody_logs_in_where_codes_cannot_be_kept_from_others() {
     assert!(error.message().contains("PKCE"), "{error}");
 }
 
-/// A program of that name that fetches nothing.
+/// A program of that name that downloads nothing.
 fn npx(world: &World) -> std::path::PathBuf {
     use std::os::unix::fs::PermissionsExt as _;
     let path = world.path("npx");

@@ -103,7 +103,7 @@ async fn what_a_crash_has_left_is_ended_at_the_next_start() {
         elsewhere: None,
     };
     leftovers.record(&entry).unwrap();
-    // A stranger that has got the number of another is left alone.
+    // An unrelated process that reuses the pid is left alone.
     let mut outsider = Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap();
     let other = hermes_exec::job_records::JobRecord {
         id: "mcp-y-1-2".into(),
@@ -216,7 +216,7 @@ async fn a_server_dies_with_us_however_we_die() {
     };
     until("the server is there", || note().is_some_and(|pid| is_running(&pid))).await;
     let pid = note().unwrap();
-    // Once it is past the program that tells it of our death.
+    // Once setpriv has been replaced by the server.
     until("it runs", || {
         std::fs::read_to_string(format!("/proc/{pid}/cmdline"))
             .is_ok_and(|it| it.contains("odd.py") && !it.contains("setpriv"))

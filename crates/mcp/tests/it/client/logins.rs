@@ -55,7 +55,7 @@ async fn a_login_asks_for_what_the_server_wants_and_no_more() {
     servers.stop().await;
 }
 
-/// Somebody who gives a login up.
+/// A user who cancels a login.
 struct Quitter;
 
 impl LoginPrompter for Quitter {
@@ -196,7 +196,7 @@ async fn a_login_at_the_python_sdk_lasts() {
     assert_eq!(who(&world).await, "token1");
     sdk.get("/revoke-all").await;
     assert_eq!(who(&world).await, "token2");
-    // Revoked for good, in mid-session: the user is told what to do.
+    // Revoked for good, in mid-session: the error says what to do.
     sdk.get("/revoke-all?all=1").await;
     let refused = world.call("mcp__sdk__who", json!({})).await;
     assert_eq!(refused["needs_reauth"], true, "{refused}");
@@ -232,7 +232,7 @@ async fn a_client_that_the_user_has_registered_is_used() {
     let kept = std::fs::read_to_string(world.path("state/mcp-tokens/sdk.client.json")).unwrap();
     assert!(!kept.contains("pass word") && kept.contains("localhost"), "{kept}");
 
-    // A name that the user has got at one place is not told to another.
+    // A client id issued by one server is not sent to another.
     let elsewhere = kept.replace(&sdk.base, "https://elsewhere");
     let resource = format!("{}/mcp", sdk.base);
     let elsewhere = elsewhere.replace("https://elsewhere/mcp", &resource);
@@ -241,7 +241,7 @@ async fn a_client_that_the_user_has_registered_is_used() {
     let refused = servers.login("sdk", &Browser).await.unwrap_err();
     assert!(refused.message().contains("https://elsewhere"), "{refused:?}");
     servers.stop().await;
-    // Without that name, another one is got there.
+    // Without that id, a new client is registered there.
     let servers = world.start(&sdk.entry(&json!({})));
     servers.login("sdk", &Browser).await.unwrap();
     assert_eq!(sdk.get("/state").await["registered"], 1);

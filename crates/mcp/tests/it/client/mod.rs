@@ -96,7 +96,7 @@ impl World {
     }
 }
 
-/// Whoever makes calls, and does not want strangers' text wrapped.
+/// A caller that does not want untrusted text wrapped.
 pub(crate) fn caller(cwd: &Path) -> Caller {
     let mut caller = Caller::new(cwd);
     caller.label_untrusted = false;

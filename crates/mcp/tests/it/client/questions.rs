@@ -1,5 +1,5 @@
-//! Servers that ask the user, the model or for our folders, in both ways in
-//! which the protocol lets them.
+//! Servers that query the user, the model or our roots, in both ways that
+//! the protocol allows.
 
 use std::sync::Arc;
 
@@ -126,10 +126,7 @@ async fn what_is_switched_off_is_refused() {
     let servers = world.ready(&json!({"odd": with(odd(&[]), off)})).await;
     assert_eq!(asked(&world, "mcp__odd__elicit").await, json!({"action": "decline"}));
     assert!(
-        asked(&world, "mcp__odd__sample").await["message"]
-            .as_str()
-            .unwrap()
-            .contains("switched off")
+        asked(&world, "mcp__odd__sample").await["message"].as_str().unwrap().contains("disabled")
     );
     servers.stop().await;
 }

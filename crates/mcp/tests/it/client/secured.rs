@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::guarded::{Guarded, prepare};
 use super::{World, with};
 
-/// Makes a certificate for a name, signed by another or by itself.
+/// Makes a certificate for a name, signed by another certificate or self-signed.
 fn certify(dir: &Path, name: &str, signer: Option<&str>) -> bool {
     let file = |name: &str, ending: &str| dir.join(format!("{name}.{ending}"));
     let mut command = Command::new("openssl");
@@ -69,7 +69,8 @@ async fn a_server_with_certificates_of_its_own_is_used() {
     assert_eq!(world.call("mcp__g__who", json!({})).await, json!({"result": "token1"}));
     servers.stop().await;
 
-    // Whoever does not trust it, or shows nothing, gets nothing.
+    // Without trust in the server, or without a client certificate, the
+    // connection fails.
     for more in [
         json!({"client_cert": path("client.pem"), "client_key": path("client.key")}),
         json!({"ssl_verify": path("ca.pem")}),

@@ -1,4 +1,4 @@
-//! Servers that go on with a call after they have answered it.
+//! Servers that continue a call after they have responded to it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ async fn a_task_is_seen_through_however_it_ends() {
         let failed = ends(&world, "failed").await;
         assert!(failed["error"].as_str().unwrap().contains("the press is jammed"), "{failed}");
         let given_up = ends(&world, "cancelled").await;
-        assert!(given_up["error"].as_str().unwrap().contains("given the task up"), "{given_up}");
+        assert!(given_up["error"].as_str().unwrap().contains("cancelled the task"), "{given_up}");
         let asked = ends(&world, "asks").await;
         assert!(asked["result"].as_str().unwrap().contains("Ann"), "{asked}");
         let lost = ends(&world, "dies").await;
@@ -83,7 +83,7 @@ async fn a_task_that_takes_too_long_is_not_reported_as_silence() {
     servers.stop().await;
 }
 
-/// Waits until the server says this of its only task.
+/// Waits until the only task of the server has this state.
 async fn eventually(world: &World, wanted: &str) {
     let mut said = Value::Null;
     for _ in 0..1_000 {

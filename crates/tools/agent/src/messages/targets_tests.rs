@@ -54,7 +54,7 @@ fn what_cannot_work_is_refused_at_once() {
             json!({"kind": "email", "host": "m.example", "security": "none", "password": "p", "from": "a@b", "to": "c@d"}),
             "in the open",
         ),
-        (json!({"kind": "email", "host": "m.example", "from": "a@b", "to": []}), "receiver"),
+        (json!({"kind": "email", "host": "m.example", "from": "a@b", "to": []}), "recipient"),
     ] {
         let error = read(&json!({"it": described})).unwrap_err();
         assert!(error.to_string().contains(said), "{error}");

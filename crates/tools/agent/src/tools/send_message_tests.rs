@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// What a server was told: the first line, the headers, the body.
+/// What a server received: the first line, the headers, the body.
 #[derive(Debug)]
 struct Heard {
     line: String,
@@ -58,7 +58,7 @@ fn hear(stream: &TcpStream) -> Heard {
     Heard { line, headers: lines, body: serde_json::from_slice(&body).unwrap_or_default() }
 }
 
-/// A mail server that takes one letter and gives what it was told.
+/// A mail server that accepts one message and returns what it received.
 fn mail_server() -> (u16, JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

@@ -87,7 +87,7 @@ async fn targets_of_messages_are_the_users_own_words() {
         assert!(result.is_success() && !result.untrusted, "{}", result.content);
         assert!(!result.content.contains("untrusted"), "{}", result.content);
     }
-    // What somebody out there says of a message is theirs.
+    // The reply of an external service is untrusted.
     let sent = r#"{"target":"the whole family","message":"see you at the harbour"}"#;
     let result = engine.call(ToolCall::from_text("send", "send_message", sent), &caller).await;
     assert!(!result.is_success() && result.untrusted, "{}", result.content);

@@ -74,7 +74,7 @@ impl Project {
         fs::read_to_string(self.path().join(name)).unwrap()
     }
 
-    /// Whoever calls its tools.
+    /// The caller of its tools.
     pub(crate) fn caller(&self) -> &Caller {
         &self.caller
     }
@@ -186,7 +186,7 @@ pub(crate) async fn pids(dir: &Path) -> Vec<u32> {
     text.split(' ').map(|pid| pid.parse().unwrap()).collect()
 }
 
-/// Whether these processes are gone; one that nobody has waited for counts.
+/// Whether these processes have exited; zombies count as exited.
 pub(crate) async fn are_gone(pids: &[u32]) -> bool {
     let is_gone = |pid: &u32| {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat"));

@@ -62,10 +62,10 @@ console.log(result);
 throw new RangeError('no change');
 ";
 
-/// Writes down who it is, and then does not end.
+/// Writes its pids to a file and never exits.
 const ENDLESS: &str = "import os\nwith open('pids.part', 'w') as file:\n    file.write(f'{os.getpid()} {os.getppid()}')\nos.rename('pids.part', 'pids')\nn = 0\nwhile True:\n    n += 1\n";
 
-/// A project with debugpy; none, and the reason printed, without it.
+/// A project with debugpy. Without debugpy, prints the reason and returns `None`.
 fn python(files: &[(&str, &str)]) -> Option<Project> {
     let project = Project::python(files)?;
     let found = project.path().join(".venv/bin/debugpy").exists();
@@ -198,7 +198,7 @@ async fn what_becomes_of_a_breakpoint_is_said() {
     let run = json!({ "program": "other.py", "breakpoints": [{ "file": "shop.py", "line": 14 }] });
     let unmet = debug(run).await;
     assert_eq!((&unmet["status"], &unmet["exit_code"]), (&json!("ended"), &json!(0)), "{unmet:#}");
-    assert!(unmet["note"].as_str().unwrap().contains("before it met a breakpoint"), "{unmet:#}");
+    assert!(unmet["note"].as_str().unwrap().contains("before it hit a breakpoint"), "{unmet:#}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -322,7 +322,7 @@ async fn a_debugger_that_breaks_down_says_so_and_takes_the_program_along() {
     assert!(killed.success());
     let answer = call.await.unwrap();
     assert_eq!(answer["kind"], "unavailable", "{answer:#}");
-    assert!(answer["error"].as_str().unwrap().contains("broke down"), "{answer:#}");
+    assert!(answer["error"].as_str().unwrap().contains("crashed"), "{answer:#}");
     assert!(are_gone(&pids).await, "{pids:?}");
 }
 
@@ -386,7 +386,7 @@ async fn a_missing_debugger_is_named_with_the_command_that_installs_it() {
     assert_eq!(answer["install"], "uv add --dev debugpy", "{answer:#}");
 }
 
-/// A tool that is called by hand, its programs held without a network.
+/// A tool that is called directly, whose programs have no network.
 struct Held {
     tool: Arc<dyn DynTool>,
     cx: ToolContext,
@@ -466,7 +466,7 @@ async fn programs_elsewhere_are_debugged_there() {
 async fn a_program_that_only_waits_is_shown_where_it_waits() {
     let code = "import time\n\n\ndef nap():\n    time.sleep(600)\n\n\nnap()\n";
     let Some(project) = python(&[("nap.py", code)]) else { return };
-    // So that it is about to wait, however long it took to start.
+    // So it is about to wait, regardless of how long it took to start.
     let run = json!({ "program": "nap.py", "breakpoints": [{ "file": "nap.py", "line": 5 }] });
     let begun = project.call("code_debug", run).await;
     assert_eq!(begun["status"], "stopped", "{begun:#}");

@@ -1,4 +1,4 @@
-//! Real linters on small projects with known faults.
+//! Real linters on small projects with known problems.
 
 use serde_json::json;
 
@@ -73,7 +73,7 @@ async fn only_what_is_new_to_a_baseline_or_to_a_commit() {
     assert_eq!(brief(&answer), ["a.py:5:5 error F821"], "{answer:#}");
     assert_eq!(answer["known"], 1);
     assert!(answer["compared_to"].as_str().unwrap().contains("baseline"), "{answer:#}");
-    // What is known of a folder is known of its files.
+    // A baseline of a directory covers its files.
     let answer = project.call("code_lint", json!({ "only_new": true, "path": "a.py" })).await;
     assert_eq!(brief(&answer), ["a.py:5:5 error F821"], "{answer:#}");
     assert!(answer["compared_to"].as_str().unwrap().contains("baseline"), "{answer:#}");
@@ -235,7 +235,7 @@ async fn parts_of_a_project_are_linted_by_their_own_tools() {
     assert_eq!(brief(&answer), ["core/src/lib.rs:2:5 warning clippy::needless_return"]);
     let outside = project.call("code_lint", json!({ "only_new": true })).await;
     assert_eq!(outside["kind"], "conflict", "{outside:#}");
-    assert!(outside["error"].as_str().unwrap().contains("in no git repository"), "{outside:#}");
+    assert!(outside["error"].as_str().unwrap().contains("not in a git repository"), "{outside:#}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -60,7 +60,7 @@ async fn what_failed_in_a_file_is_run_again() {
     assert_eq!(counts(&rest), ("failed", [0, 1, 0]), "the other is not forgotten: {rest:#}");
     let none = call(json!({ "path": "tests/test_other.py", "failed_only": true })).await;
     assert_eq!(none["kind"], "conflict", "{none:#}");
-    // A run that comes to nothing forgets nothing.
+    // A failed run discards nothing.
     project.write("pyproject.toml", "[tool.pytest.ini_options]\naddopts = '--nonesuch'\n");
     let broken = call(json!({})).await;
     assert_eq!(counts(&broken).0, "error", "{broken:#}");
@@ -90,7 +90,7 @@ async fn one_test_of_pytest_runs_alone() {
         (json!({ "path": "tests/test_a.py::TestA" }), ("failed", [2, 1, 0])),
         (json!({ "path": "tests/test_a.py::test_m2" }), ("failed", [0, 1, 0])),
         (json!({ "filter": "test_ab.py" }), ("failed", [0, 1, 0])),
-        // Nothing is called just so.
+        // No test has exactly this name.
         (json!({ "path": "tests/test_a.py::test_p" }), ("failed", [1, 1, 0])),
         (json!({ "path": "tests/test_a.py::nonesuch" }), ("no_tests", [0, 0, 0])),
     ];
@@ -143,7 +143,7 @@ async fn one_test_of_javascript_runs_alone() {
             assert_eq!(counts(&answer).0, expected.0, "{tool} {name} {answer:#}");
             assert_eq!(counts(&answer).1, expected.1, "{tool} {name} {answer:#}");
             let note = answer["note"].as_str().unwrap_or_default();
-            assert!(!note.contains("just so"), "{tool} {name} {answer:#}");
+            assert!(!note.contains("exactly this name"), "{tool} {name} {answer:#}");
             assert_eq!(answer["directory"], ".", "{tool} {name} {answer:#}");
         }
     }
@@ -167,8 +167,8 @@ async fn all_that_failed_runs_again_also_within_groups() {
     assert_eq!(names, ["grp > inner bad", "sub > child"], "{again:#}");
     let one = call(json!({ "path": "a.test.js::sub > child" })).await;
     assert_eq!(counts(&one), ("failed", [0, 1, 0]), "{one:#}");
-    assert!(!one["note"].as_str().unwrap_or_default().contains("just so"), "{one:#}");
-    // One of them is gone: that all others pass does not mean that it does.
+    assert!(!one["note"].as_str().unwrap_or_default().contains("exactly this name"), "{one:#}");
+    // One of them was removed: the others passing does not mean that it passes.
     project.write(
         "a.test.js",
         &text.replace("'inner bad'", "'renamed'").replace("throw new Error('c')", ""),

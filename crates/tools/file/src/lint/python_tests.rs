@@ -101,7 +101,7 @@ fn statements_that_are_none_are_told() {
         ("x + 1 = 2\n", "0 cannot assign to this"),
         ("x = 1 +\n", "7 an expression is missing at the end"),
         ("import\n", "6 a name is missing"),
-        ("else:\n    pass\n", "0 'else' has nothing"),
+        ("else:\n    pass\n", "0 'else' has no matching statement"),
         ("try:\n    x\ny = 1\n", "11 expected 'except' or 'finally'"),
         ("@a\nx = 1\n", "3 expected a function or a class"),
         ("x = \u{201C}a\u{201D}\n", "4 invalid character"),
@@ -116,8 +116,8 @@ fn statements_that_are_none_are_told() {
     }
 }
 
-/// Files that are wrong on purpose, or older than Python 3, and tests of other
-/// things than the language, which are many.
+/// Files that are invalid on purpose or older than Python 3, and the many tests
+/// of other things than the language.
 fn is_odd(path: &Path) -> bool {
     let name = path.to_string_lossy();
     let odd = ["/lib2to3/", "/bad", "/tokenizedata/", "/test/"];
@@ -139,7 +139,7 @@ fn collect(dir: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The library of the newest Python here.
+/// The standard library of the newest Python on this machine.
 fn library() -> Option<PathBuf> {
     let versions = std::fs::read_dir("/root/.pyenv/versions").into_iter().flatten().flatten();
     let kept = versions.map(|version| version.path().join("lib"));

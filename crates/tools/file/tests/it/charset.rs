@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::harness::Place;
 use crate::write_file::Caller;
 
-/// Anybody would guess that it is Russian.
+/// Detected as Russian without a hint.
 const BYTES: &[u8] = b"\xCF\xF0\xE8\xE2\xE5\xF2\n";
 
 fn place(charset: &str) -> Place {

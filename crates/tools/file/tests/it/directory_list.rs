@@ -198,11 +198,11 @@ async fn special_files_and_broken_links_are_explained() {
     symlink("round", place.path().join("round")).unwrap();
     symlink("gone", place.path().join("dangling")).unwrap();
     for (path, kind, says) in [
-        ("socket", "invalid_arguments", "is a socket, not a folder"),
-        ("/dev/null", "invalid_arguments", "is a device, not a folder"),
-        ("round", "invalid_arguments", "round is a link that leads back to itself"),
-        ("round/below", "invalid_arguments", "round is a link that leads back to itself"),
-        ("dangling", "not_found", "a link to gone"),
+        ("socket", "invalid_arguments", "is a socket, not a directory"),
+        ("/dev/null", "invalid_arguments", "is a device, not a directory"),
+        ("round", "invalid_arguments", "round is a symlink that leads back to itself"),
+        ("round/below", "invalid_arguments", "round is a symlink that leads back to itself"),
+        ("dangling", "not_found", "a symlink to gone"),
     ] {
         let error = place.call("directory_list", json!({"path": path})).await;
         assert_eq!(error["kind"], kind, "{error}");
@@ -291,9 +291,9 @@ async fn folders_are_added_up_when_asked() {
             {"path": "small", "type": "dir", "size": 1},
         ])
     );
-    // The bytes of the files that match, not of what lies below.
+    // The bytes of the matching files, not of everything below.
     assert_eq!(result["totals"]["bytes"], 120);
-    // A folder has what a list of it has.
+    // The size of a directory is that of its listing.
     fs::remove_file(place.path().join("big/again")).unwrap();
     for more in [json!({}), json!({"hidden": true}), json!({"hidden": true, "gitignore": false})] {
         let call = |mut arguments: Value| {

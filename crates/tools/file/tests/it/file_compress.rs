@@ -226,7 +226,7 @@ async fn a_missing_folder_is_explained_by_what_may_be_read() {
         place.call_within(Grants::from_effects(&granted), "file_compress", arguments("src")).await;
     assert_eq!(error["similar_folders"], json!(["src"]), "{error}");
     assert!(error["error"].as_str().unwrap().contains("srx"), "{error}");
-    // Nothing next to the archive may be read.
+    // Siblings of the archive may not be read.
     let deep = place.write("src/deep/file", "x");
     let far = json!({"action": "create", "archive": "src/dep/a.zip", "paths": ["README"]});
     place.write("README", "x");
@@ -451,7 +451,7 @@ async fn progress_is_shown() {
 async fn a_bomb_is_refused_by_the_limit_that_it_breaks() {
     let place = Place::new();
     place.write("zeros", vec![0; 12 << 20]);
-    // The quickest of them; the others are put through the same in the library.
+    // The fastest formats; the library tests cover the others.
     for archive in ["a.tar.zst", "a.zst"] {
         let made = json!({"action": "create", "archive": archive, "paths": ["zeros"]});
         let made = place.call("file_compress", made).await;
@@ -465,14 +465,14 @@ async fn a_bomb_is_refused_by_the_limit_that_it_breaks() {
         };
         let ratio = unpack(json!({})).await;
         assert_eq!(ratio["kind"], "limit", "{archive}: {ratio}");
-        assert!(ratio["error"].as_str().unwrap().contains("limit of the ratio"), "{ratio}");
+        assert!(ratio["error"].as_str().unwrap().contains("exceeds the ratio limit"), "{ratio}");
         assert!(ratio["hint"].as_str().unwrap().contains("max_ratio (now 100)"), "{ratio}");
         let total = unpack(json!({"max_ratio": 1_000_000, "max_bytes": 1000})).await;
         assert_eq!(total["kind"], "limit", "{archive}: {total}");
-        assert!(total["error"].as_str().unwrap().contains("limit of the total"), "{total}");
+        assert!(total["error"].as_str().unwrap().contains("exceeds the size limit"), "{total}");
         assert!(total["hint"].as_str().unwrap().contains("max_bytes (now 1000)"), "{total}");
         assert!(!place.path().join("out").exists(), "{archive}: nothing is left");
-        // What is told is what is asked for, but for the padding of a tar.
+        // The reported ratio is sufficient, except for the padding of a tar.
         let done = unpack(json!({"max_ratio": shown.ceil() as u64 + 10})).await;
         assert_eq!(done["bytes"], 12 << 20, "{archive}: {done}");
         std::fs::remove_dir_all(place.path().join("out")).unwrap();
@@ -518,7 +518,7 @@ async fn the_usual_target_is_named_where_it_is_taken() {
     assert_eq!(extract("su.zip").await["files"], 2);
     let refused = extract("su.tar").await;
     let hint = refused["hint"].as_str().unwrap();
-    assert!(hint.contains("Without target the folder is") && hint.contains("existing"), "{hint}");
+    assert!(hint.contains("Without target, files go to") && hint.contains("existing"), "{hint}");
 }
 
 #[tokio::test]

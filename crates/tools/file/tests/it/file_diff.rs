@@ -226,9 +226,9 @@ async fn folders_are_compared_entry_by_entry() {
         files.iter().find(|file| file["path"] == name).unwrap().clone()
     };
     assert_eq!(entry("data.bin")["binary"], true);
-    assert_eq!(entry("kind")["note"], "a file, now a folder");
+    assert_eq!(entry("kind")["note"], "a file, now a directory");
     assert_eq!(entry("link")["note"], "a symbolic link to same.txt, now to changed.txt");
-    assert_eq!(entry("empty")["note"], "a folder");
+    assert_eq!(entry("empty")["note"], "a directory");
     let same = place.call("file_diff", json!({"path": "old", "other_path": "old"})).await;
     assert_eq!((&same["identical"], same.get("files")), (&json!(true), None));
     assert_eq!(same["note"], "The directories are the same.");
@@ -242,7 +242,7 @@ async fn what_git_ignores_is_left_out_of_folders() {
         place.write(&format!("{side}/.git/index"), side);
         place.write(&format!("{side}/target/out"), side);
     }
-    // Only one of them says so: the other must not look as if it had lost it.
+    // Only one side ignores it: it must not appear as removed from the other.
     place.write("old/.gitignore", "target/\n");
     place.write("new/.gitignore", "target/\n*.log\n");
     place.write("old/x.log", "x\n");
@@ -387,7 +387,7 @@ async fn both_sides_need_their_grant() {
     }
 }
 
-/// One checkpoint, before which `a.txt` was there and `b.txt` was not.
+/// One checkpoint, before which `a.txt` existed and `b.txt` did not.
 struct Kept;
 
 impl CheckpointReader for Kept {
@@ -493,7 +493,7 @@ async fn a_carriage_return_at_the_very_end_is_no_line_feed() {
     let done = place.call("patch", edit).await;
     let none = "\\ No newline at end of file\n";
     assert!(diff(&done).ends_with(&format!("-x\r\n{none}+y\r\n{none}")), "{done}");
-    // It is a patch all the same.
+    // It is still a valid patch.
     place.write("old", "x\r");
     let again = place.call("patch", json!({"patch": diff(&done)})).await;
     assert_eq!(std::fs::read(place.path().join("old")).unwrap(), b"y\r", "{again}");

@@ -172,7 +172,7 @@ async fn folders_made_in_a_hurry_lose_none_of_their_files() {
     })
     .await;
     assert!(!events(&answer).is_empty());
-    // Whatever was told, the cursor before it knows all of them.
+    // Whatever was reported, the cursor before it covers all events.
     let all = watch
         .call(json!({"since": cursor, "timeout": 0, "max_events": 1000, "patterns": ["leaf"]}))
         .await;
@@ -180,7 +180,7 @@ async fn folders_made_in_a_hurry_lose_none_of_their_files() {
     let first = answer["total"].as_u64().unwrap();
     let rest = watch.call(json!({"since": answer["cursor"], "timeout": 0, "max_events": 1000, "patterns": ["leaf"]})).await;
     let before = all["total"].as_u64().unwrap() - rest["total"].as_u64().unwrap();
-    // What was there before the wait began is not told by it.
+    // Changes from before the wait are not reported by it.
     assert!(first <= before, "{first} of {before}");
 }
 

@@ -1,4 +1,4 @@
-//! A folder, and the tools called in it.
+//! A directory, and the tools called in it.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Names that are not text: what one tool says of a file, another understands.
+//! Names that are not UTF-8: tools accept the names that other tools report.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::harness::Place;
 
-/// A place with one file whose name and folder are not UTF-8.
+/// A place with one file whose name and directory are not UTF-8.
 fn odd() -> (Place, PathBuf) {
     let place = Place::new();
     let dir = place.path().join(OsStr::from_bytes(b"d\xE9 1"));
@@ -19,7 +19,7 @@ fn odd() -> (Place, PathBuf) {
     (place, file)
 }
 
-/// What a path argument must be for that file.
+/// The path argument for that file.
 fn address(place: &Place) -> Value {
     json!(format!("file://{}/d%E9%201/caf%E9%0A%2541.txt", place.path().display()))
 }
@@ -128,7 +128,7 @@ async fn what_search_files_finds_can_be_patched() {
     let patched = place.call("patch", arguments).await;
     assert_eq!(patched["files_modified"][0], path, "{patched}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "one\n2\n");
-    // The name in the diff is the way back.
+    // The name in the diff can be used as a path.
     let written = place.call("write_file", json!({"path": path, "content": "1\n2\n"})).await;
     fs::write(&file, "one\n2\n").unwrap();
     let again = place.call("patch", json!({"patch": written["diff"]})).await;
@@ -213,13 +213,13 @@ async fn a_slash_at_the_end_asks_for_a_folder() {
     ] {
         let answer = place.call(tool, arguments.clone()).await;
         assert_eq!(answer["kind"], "invalid_arguments", "{tool} {arguments}: {answer}");
-        assert!(answer["error"].as_str().unwrap().contains("folder"), "{tool}: {answer}");
+        assert!(answer["error"].as_str().unwrap().contains("directory"), "{tool}: {answer}");
         assert!(answer["hint"].is_string(), "{tool}: {answer}");
     }
     assert_eq!(fs::read_to_string(&file).unwrap(), "one\n");
     let names = fs::read_dir(place.path()).unwrap().count();
-    assert_eq!(names, 2, "nothing was made");
-    // What is a folder, or not there, is as it was.
+    assert_eq!(names, 2, "nothing was created");
+    // Directories and missing paths behave as before.
     fs::create_dir(place.path().join("folder")).unwrap();
     let listed = place.call("directory_list", json!({"path": "folder/"})).await;
     assert_eq!(listed["total"], 0, "{listed}");

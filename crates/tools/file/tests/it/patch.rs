@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::harness::{Place, check_examples, tool};
 
-/// One replacement in a file of this content: the answer, and what the file
-/// holds then.
+/// Makes one replacement in a file of this content: returns the result and the
+/// new content.
 async fn replace(content: impl AsRef<[u8]>, arguments: Value) -> (Value, Vec<u8>) {
     let place = Place::new();
     let path = place.write("file.txt", content);
@@ -275,13 +275,17 @@ async fn what_is_missing_or_senseless_is_told() {
         ),
         (json!({"path": "g", "old_string": "a", "new_string": "b"}), "not_found", "not found"),
         (json!({"patch": "*** Update File: ../x\n-a\n+b\n"}), "invalid_arguments", ".."),
-        (json!({"patch": "hello"}), "invalid_arguments", "no patch"),
+        (json!({"patch": "hello"}), "invalid_arguments", "unknown patch format"),
         (
             json!({"path": "f", "old_string": "a", "new_string": "b", "expected_hash": "xyz"}),
             "invalid_arguments",
             "hash",
         ),
-        (json!({"path": ".", "old_string": "a", "new_string": "b"}), "invalid_arguments", "folder"),
+        (
+            json!({"path": ".", "old_string": "a", "new_string": "b"}),
+            "invalid_arguments",
+            "directory",
+        ),
     ] {
         let answer = place.call("patch", arguments.clone()).await;
         assert_eq!(answer["kind"], kind, "{arguments}: {answer}");
@@ -334,7 +338,7 @@ async fn after_some_failures_another_way_is_advised() {
         );
     }
     cx.task_id = "other".into();
-    assert!(call("alpa", &cx).await.get("failures_in_a_row").is_none(), "others begin anew");
+    assert!(call("alpa", &cx).await.get("failures_in_a_row").is_none(), "others start at zero");
     cx.task_id = "default".into();
     assert_eq!(call("alpha", &cx).await["success"], true);
     assert!(call("alpa", &cx).await.get("failures_in_a_row").is_none(), "a success ends the row");
@@ -374,7 +378,7 @@ async fn names_of_every_kind_can_be_patched() {
     place.write(&deep, "a\n");
     let arguments = json!({"path": deep, "old_string": "a", "new_string": "b"});
     assert_eq!(place.call("patch", arguments).await["success"], true);
-    // A file whose folder has a name that is not text.
+    // A file whose directory name is not UTF-8.
     let odd = place.path().join(std::ffi::OsStr::from_bytes(b"odd-\xFF"));
     fs::create_dir(&odd).unwrap();
     fs::write(odd.join("f"), "a\n").unwrap();
@@ -459,7 +463,7 @@ proptest! {
             let expected = if all { content.replace(&old, &new) } else { content.replacen(&old, &new, 1) };
             prop_assert_eq!(&after, &expected);
         }
-        // Lines outside of the reported ones are as they were.
+        // Lines outside the reported ranges are unchanged.
         let ranges = answer["line_ranges"].as_array().unwrap();
         let first = ranges[0]["before"][0].as_u64().unwrap() as usize;
         let last = ranges[ranges.len() - 1]["before"][1].as_u64().unwrap() as usize;

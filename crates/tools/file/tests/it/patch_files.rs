@@ -164,7 +164,7 @@ async fn all_files_or_none() {
     assert_eq!(answer["kind"], "not_found", "{answer}");
     assert_eq!((text(&place, "a").as_deref(), text(&place, "b")), (Some("a\n"), None));
     assert_eq!(text(&place, "c").as_deref(), Some("c\n"));
-    // A failure while writing puts back what was done.
+    // A failure while writing rolls back earlier changes.
     fs::create_dir(place.path().join("ro")).unwrap();
     place.write("ro/x", "x\n");
     fs::set_permissions(place.path().join("ro/x"), fs::Permissions::from_mode(0o444)).unwrap();
@@ -353,7 +353,7 @@ async fn the_file_that_is_named_is_changed_and_no_other() {
         let named = place.effects("patch", json!({"patch": &patch}));
         let path = place.path().join(name);
         assert!(named.iter().all(|effect| effect.resource.as_path() == Some(&path)), "{named:?}");
-        // What is put around a name is forgiven where no file has it.
+        // Decoration around a name is ignored if no file has that name.
         fs::remove_file(&path).unwrap();
         apply(&place, &patch).await;
         assert_eq!(text(&place, "h").as_deref(), Some("b\n"), "{patch}");
@@ -388,7 +388,7 @@ async fn a_file_in_the_way_of_a_folder_is_told_truly() {
     let place = Place::new();
     let both = apply(&place, "*** Add File: a\n+x\n*** Add File: a/b\n+y\n").await;
     assert_eq!(both["kind"], "invalid_arguments", "{both}");
-    assert!(both["error"].as_str().unwrap().contains("no folder for"), "{both}");
+    assert!(both["error"].as_str().unwrap().contains("cannot be a directory for"), "{both}");
     assert_eq!(text(&place, "a"), None);
     place.write("a", "old\n");
     for patch in [
@@ -400,7 +400,7 @@ async fn a_file_in_the_way_of_a_folder_is_told_truly() {
         assert!(refused["hint"].as_str().unwrap().contains("two calls"), "{refused}");
         assert_eq!(text(&place, "a").as_deref(), Some("old\n"), "{patch}");
     }
-    // A folder is not in the way.
+    // A directory is no obstacle.
     place.write("d/x", "x\n");
     assert_eq!(
         apply(&place, "*** Delete File: d/x\n*** Add File: d/y\n+y\n").await["success"],

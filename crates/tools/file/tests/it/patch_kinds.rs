@@ -1,4 +1,4 @@
-//! Patches of links, modes, line endings and files that are not as they seem.
+//! Patches of symlinks, modes, line endings and unusual files.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -102,7 +102,7 @@ async fn lines_of_several_steps_are_those_of_the_file_before_and_after_all() {
     assert_eq!(text(&place, "s").as_deref(), Some("B1\nx\ny\nc\nD\n"), "{answer}");
     let ranges = answer["line_ranges"].as_array().unwrap();
     let lines = |key: &str| ranges.iter().map(|range| range[key].clone()).collect::<Vec<Value>>();
-    // What came in place of lines 1 and 2 by then is one piece.
+    // The replacement of lines 1 and 2 is one range.
     assert_eq!(json!(lines("before")), json!([[2, 2], [4, 4], [1, 1], [1, 2]]));
     assert_eq!(json!(lines("after")), json!([[1, 3], [5, 5], [1, 0], [2, 3]]));
 }
@@ -181,7 +181,7 @@ async fn a_change_of_mode_alone_is_made() {
     assert_eq!(fs::read(place.path().join("data")).unwrap(), b"\x7FELF\0\0\xFF");
     assert!(!place.path().join("old").exists());
     assert!(answer["diff"].as_str().unwrap().contains("new mode 100755"), "{answer}");
-    // Done once, there is nothing left to do; and a file must be there.
+    // The second time there is nothing left to do; and the file must exist.
     let alone = "diff --git a/r.sh b/r.sh\nold mode 100644\nnew mode 100755\n";
     assert!(apply(&place, alone).await["error"].is_string());
     let missing = apply(&place, &alone.replace("r.sh", "none")).await;
@@ -243,7 +243,7 @@ async fn deleting_a_link_deletes_the_link() {
     };
     let refused = place.call_within(judged(false), "patch", arguments.clone()).await;
     assert_eq!(refused["kind"], "denied", "{refused}");
-    assert!(refused["error"].as_str().unwrap().contains("is a link"), "{refused}");
+    assert!(refused["error"].as_str().unwrap().contains("is a symlink"), "{refused}");
     let answer = place.call_within(judged(true), "patch", arguments.clone()).await;
     assert_eq!(answer["files_deleted"].as_array().map(Vec::len), Some(2), "{answer}");
     assert_eq!((link(&place, "ln"), link(&place, "dangling")), (None, None));
@@ -316,7 +316,7 @@ async fn a_link_and_its_file_are_one() {
         let error = refused(patch).await;
         assert!(error.contains("is a symbolic link"), "{patch}: {error}");
     }
-    // The link alone goes, its file alone changes: no conflict.
+    // Only the symlink is deleted, only its target changes: no conflict.
     let answer = apply(&place, "*** Delete File: ln\n*** Update File: a\n-one\n+two\n").await;
     assert_eq!(answer["success"], true, "{answer}");
     assert_eq!((link(&place, "ln"), text(&place, "a").as_deref()), (None, Some("two\n")));

@@ -93,7 +93,7 @@ async fn a_page_has_at_most_two_thousand_lines() {
     let text = "x\n".repeat(5000);
     let usual = read(&text, json!({})).await;
     assert_eq!((&usual["next_offset"], &usual["truncated"]), (&json!(501), &json!(true)));
-    assert_eq!(usual["hint"], "Lines 1-500 of 5000; go on with offset=501.");
+    assert_eq!(usual["hint"], "Lines 1-500 of 5000; continue with offset=501.");
     let most = read(&text, json!({"limit": 9999})).await;
     assert_eq!(most["next_offset"], 2001);
 }
@@ -299,10 +299,10 @@ async fn links_that_lead_nowhere_are_explained() {
     symlink("ping", place.path().join("pong")).unwrap();
     symlink("gone", place.path().join("dangling")).unwrap();
     for (path, kind, says) in [
-        ("ping", "invalid_arguments", "ping is a link that leads back to itself"),
-        ("pong/below.txt", "invalid_arguments", "pong is a link that leads back to itself"),
-        ("dangling", "not_found", "a link to gone, which does not exist"),
-        ("dangling/below.txt", "not_found", "dangling is a link to gone"),
+        ("ping", "invalid_arguments", "ping is a symlink that leads back to itself"),
+        ("pong/below.txt", "invalid_arguments", "pong is a symlink that leads back to itself"),
+        ("dangling", "not_found", "a symlink to gone, which does not exist"),
+        ("dangling/below.txt", "not_found", "dangling is a symlink to gone"),
     ] {
         let error = place.call("read_file", json!({"path": path})).await;
         assert_eq!(error["kind"], kind, "{error}");

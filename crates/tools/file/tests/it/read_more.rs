@@ -122,7 +122,7 @@ async fn what_was_seen_is_noted_for_the_task() {
         (json!({"path": "a.txt", "column": 2}), false),
     ] {
         let result = call(&cx, arguments).await;
-        // In one of the pieces of the document.
+        // In one of the parts of the session state.
         let mut pieces = (0..64).map(|piece| cx.session.read(&format!("files/{piece:02x}")));
         let known: Value = pieces.find_map(|found| found.ok().filter(Value::is_object)).unwrap();
         let record = known["files"].as_object().unwrap().values().next().unwrap();
@@ -236,7 +236,7 @@ async fn a_line_without_end_is_cut_early_and_read_on() {
     assert!(deep.get("next_column").is_none(), "{deep}");
 }
 
-/// A file of more than 64 MB, nearly all of it a hole.
+/// A file of more than 64 MB, nearly all of it sparse.
 fn huge(place: &Place, lines: &str) -> u64 {
     let mut file = File::create(place.path().join("huge.log")).unwrap();
     file.write_all("start\n".repeat(3000).as_bytes()).unwrap();
@@ -258,7 +258,7 @@ async fn the_first_page_of_a_huge_file_does_not_count_it() {
     );
     assert_eq!((&first["total_lines"], &first["total_lines_at_least"]), (&Value::Null, &json!(3)));
     assert_eq!((&first["next_offset"], &first["truncated"]), (&json!(3), &json!(true)));
-    assert!(first["note"].as_str().unwrap().contains("not been counted"), "{first}");
+    assert!(first["note"].as_str().unwrap().contains("Not all lines"), "{first}");
     assert!(first.get("hash").is_none());
 
     let last = call(&cx, json!({"path": "huge.log", "offset": -1})).await;
@@ -275,7 +275,7 @@ async fn what_was_counted_is_known_to_the_next_call_of_the_session() {
     huge(&place, "\nlast\n");
     let path = place.path().join("huge.log");
     let cx = ToolContext::bare(place.path());
-    // A file that has only just changed is not trusted; each try takes a while.
+    // A file that has only just changed is not cached; each attempt takes a while.
     for _ in 0..1000 {
         call(&cx, json!({"path": "huge.log", "offset": -1, "fresh": true})).await;
         if cx.session.read::<Value>("lines").unwrap().is_array() {
@@ -314,7 +314,7 @@ async fn odd_names_are_read() {
     let address = format!("file://{}/caf%E9/inside.txt", place.path().display());
     let named = place.call("read_file", json!({"path": address})).await;
     assert_eq!((&named["content"], &named["path"]), (&json!("1|x"), &json!(address)));
-    // A name as directory_list shows it leads to the address.
+    // A name as shown by directory_list leads to the exact path.
     let shown = place.call("read_file", json!({"path": "caf\u{FFFD}/inside.txt"})).await;
     assert_eq!((&shown["kind"], &shown["similar_files"]), (&json!("not_found"), &json!([address])));
 }
@@ -353,7 +353,7 @@ proptest! {
         if !is_open {
             text.push_str(ending);
         }
-        // A last line that is empty and open is no line.
+        // An empty last line without a newline does not count.
         let expected = if is_open && lines.last().is_some_and(String::is_empty) { &lines[..lines.len() - 1] } else { &lines[..] };
         let is_plain = !text.contains(ending);
         prop_assume!(!(ending == "\r" && is_plain));
@@ -409,7 +409,7 @@ async fn all_tools_count_lines_alike_that_end_with_carriage_returns() {
     assert_eq!(longer["line_ranges"][1]["after"], json!([4, 5]), "{longer}");
 }
 
-/// N A7: a file of secrets tells the names of its variables without its values.
+/// N A7: a file of secrets shows the names of its variables without the values.
 #[tokio::test]
 async fn n_a7_of_a_dotenv_file_the_names_can_be_read_alone() {
     let place = Place::new();
@@ -418,7 +418,7 @@ async fn n_a7_of_a_dotenv_file_the_names_can_be_read_alone() {
     let answer = place.call("read_file", arguments.clone()).await;
     assert_eq!(answer["names"], json!(["PORT", "TOKEN", "EMPTY"]));
     assert!(!answer.to_string().contains("hunter"), "{answer}");
-    // The policy is told that no value is shown.
+    // The declared effects say that no value is shown.
     let effects = place.effects("read_file", arguments);
     let wanted = [Scope::FILE_READ, Scope::ENV_READ].map(|scope| Effect::path(scope, &path));
     assert_eq!(effects, wanted);

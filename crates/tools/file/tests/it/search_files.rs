@@ -212,7 +212,7 @@ async fn names_are_exact_and_globs_have_folders() {
     assert_eq!((files(&result), &result["files"][0]["type"]), (vec!["src"], &json!("dir")));
 }
 
-/// As `rg --files -g '!…'` has it: folders of that name are left out as well.
+/// Like `rg --files -g '!…'`: directories of that name are excluded as well.
 #[tokio::test]
 async fn an_exclamation_mark_leaves_names_out() {
     let place = project();
@@ -364,8 +364,8 @@ async fn nothing_found_is_explained_by_what_was_looked_at() {
     place.write("a", "x\n");
     fs::create_dir(place.path().join("empty")).unwrap();
     for (path, hint) in [
-        ("a", "Nothing found in 1 file. To look further: case=insensitive."),
-        ("empty", "There was no file to look at. To look further: hidden=true for dot files"),
+        ("a", "Nothing found in 1 file. To widen the search: case=insensitive."),
+        ("empty", "No files to search. To widen the search: hidden=true for dotfiles"),
     ] {
         let result = place.call("search_files", json!({"pattern": "y", "path": path})).await;
         assert!(result["hint"].as_str().unwrap().starts_with(hint), "{result}");
@@ -400,7 +400,7 @@ async fn what_read_file_shows_is_found() {
     let arguments = json!({"pattern": "Gr.+e des", "path": "legacy.txt"});
     let answer = place.call("search_files", arguments).await;
     assert!(answer.to_string().contains("Größe des Gebäudes"), "{answer}");
-    // The surroundings of a file count, too.
+    // Settings near the file count, too.
     place.write("said/.editorconfig", "root=true\n[*]\ncharset=latin1\n");
     place.write("said/x.txt", b"\x82\xA0 caf\xE9\n");
     let shown = place.call("read_file", json!({"path": "said/x.txt"})).await;
@@ -440,7 +440,7 @@ async fn only_what_was_looked_for_is_counted_when_nothing_is_found() {
     fs::create_dir(place.path().join("empty")).unwrap();
     symlink("src", place.path().join("link")).unwrap();
     for (pattern, expected) in
-        [("none", "Nothing found among 4 files."), ("none/", "Nothing found among 3 folders.")]
+        [("none", "Nothing found among 4 files."), ("none/", "Nothing found among 3 directories.")]
     {
         let found = place.call("search_files", json!({"pattern": pattern, "target": "files"}));
         let found = found.await;
@@ -478,7 +478,7 @@ async fn matches_over_lines_are_counted_one_by_one_and_it_is_said() {
     assert!(matches["hint"].as_str().unwrap().contains("not lines"), "{matches}");
 }
 
-/// Whoever gives a negative number is told by the schema, with an example.
+/// The schema rejects a negative number, with an example.
 #[test]
 fn every_number_says_how_small_it_may_be() {
     for tool in hermes_tools_file::tools() {

@@ -1,4 +1,4 @@
-//! `write_file`: what it writes, what it keeps, and when it refuses.
+//! `write_file`: what it writes, what it preserves, and when it refuses.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Place, holds, tool};
 
-/// Somebody who calls, and is remembered.
+/// A caller with a session.
 pub(crate) struct Caller {
     dir: PathBuf,
     session: Session,
@@ -29,7 +29,7 @@ impl Caller {
         Self { dir, session: Session::in_memory(), task: "main" }
     }
 
-    /// One whose session is kept there.
+    /// A caller with this session.
     pub(crate) fn keeping(place: &Place, session: Session) -> Self {
         Self { session, ..Self::new(place) }
     }
@@ -137,12 +137,12 @@ async fn what_changed_underneath_is_not_overwritten() {
         &refused,
         json!({
             "kind": "conflict", "current_hash": now, "seen_hash": hash(b"one\ntwo\nthree\n"),
-            "diff": "--- as you saw it\n+++ as it is now\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n",
+            "diff": "--- last seen\n+++ current\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n",
         }),
     );
     assert!(refused["hint"].as_str().unwrap().contains(&now), "{refused}");
     assert_eq!(caller.text("a.txt"), "one\n2\nthree\n");
-    // Asking again is not a way around it.
+    // Repeating the call does not bypass the check.
     assert_eq!(caller.write("a.txt", "mine\n").await["kind"], "conflict");
     let arguments = json!({"path": "a.txt", "content": "mine\n", "expected_hash": now});
     let done = caller.call("write_file", arguments).await;
@@ -160,11 +160,11 @@ async fn what_was_read_and_has_changed_is_not_overwritten() {
     let refused = caller.write("a.txt", "mine\n").await;
     assert_holds(&refused, json!({"kind": "conflict", "seen_hash": read["hash"]}));
     assert!(refused["diff"].as_str().unwrap().contains("-two\n+2\n"), "{refused}");
-    // Having read it again, one may.
+    // After reading it again, the write is allowed.
     let read = caller.call("read_file", json!({"path": "a.txt"})).await;
     assert_eq!(read["hash"], refused["current_hash"]);
     assert_holds(&caller.write("a.txt", "mine\n").await, json!({"bytes_written": 5}));
-    // What one wrote oneself may be written again, and read, and written.
+    // A file that the caller wrote may be written again.
     assert_holds(&caller.write("a.txt", "more\n").await, json!({"bytes_written": 5}));
 }
 
@@ -175,7 +175,7 @@ async fn a_file_that_was_read_in_part_is_replaced_with_a_note() {
     let caller = Caller::new(&place);
     caller.call("read_file", json!({"path": "a.txt", "limit": 2})).await;
     let done = caller.write("a.txt", "mine\n").await;
-    assert!(done["note"].as_str().unwrap().contains("only a part"), "{done}");
+    assert!(done["note"].as_str().unwrap().contains("only part"), "{done}");
     assert!(done.get("replaced_unseen").is_none(), "{done}");
     assert!(caller.write("a.txt", "more\n").await.get("note").is_none());
 }
@@ -184,12 +184,12 @@ async fn a_file_that_was_read_in_part_is_replaced_with_a_note() {
 async fn a_version_that_is_known_no_more_is_compared_with_the_new_one() {
     let place = Place::new();
     let caller = Caller::new(&place);
-    // Too long to be kept.
+    // Too long to be stored in the session.
     let long = "a line of the old file\n".repeat(60_000);
     caller.write("a.txt", &long).await;
     place.write("a.txt", "theirs\n");
     let refused = caller.write("a.txt", "mine\n").await;
-    let diff = "--- as it is now\n+++ as you would write it\n@@ -1 +1 @@\n-theirs\n+mine\n";
+    let diff = "--- current\n+++ proposed\n@@ -1 +1 @@\n-theirs\n+mine\n";
     assert_holds(&refused, json!({"kind": "conflict", "diff": diff}));
 }
 
@@ -204,7 +204,7 @@ async fn another_time_with_the_same_bytes_is_no_change() {
         fs::metadata(&path).unwrap().modified().unwrap() + std::time::Duration::from_secs(9);
     fs::File::options().write(true).open(&path).unwrap().set_modified(later).unwrap();
     assert_holds(&caller.write("a.txt", "three\n").await, json!({"bytes_written": 6}));
-    // What somebody else wrote already need not be written again.
+    // If the file already has the new content, nothing is written.
     place.write("a.txt", "four\n");
     let before = fs::metadata(&path).unwrap();
     let done = caller.write("a.txt", "four\n").await;
@@ -240,7 +240,7 @@ async fn tasks_of_one_session_see_the_writes_of_the_others() {
     let refused = main.write("a.txt", "three\n").await;
     assert_holds(&refused, json!({"kind": "conflict", "written_by": {"task_id": "helper"}}));
     assert!(refused["error"].as_str().unwrap().contains("task 'helper' wrote it"), "{refused}");
-    // Through a link it is the same file.
+    // Through a symlink it is the same file.
     symlink("a.txt", main.path("link")).unwrap();
     assert_holds(&main.write("link", "three\n").await, json!({"kind": "conflict"}));
     assert_eq!(main.text("a.txt"), "two\n");
@@ -536,7 +536,7 @@ async fn a_cancelled_call_writes_nothing() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// What is written is what the file holds, in the spelling of the file.
+    /// The file contains what was written, in its own encoding and line endings.
     #[test]
     fn the_file_holds_what_was_written(
         content in "(\\PC|[a-zäé |0-9]|\\n){0,40}",
@@ -688,7 +688,7 @@ async fn a_file_that_was_seen_and_is_gone_is_told_of() {
     fs::remove_file(path).unwrap();
     let answer = caller.call("write_file", json!({"path": "g", "content": "anew\n"})).await;
     assert_eq!(answer["created"], true);
-    assert!(answer["note"].as_str().unwrap().contains("was gone"), "{answer}");
+    assert!(answer["note"].as_str().unwrap().contains("no longer existed"), "{answer}");
     let answer = caller.call("write_file", json!({"path": "other", "content": "x\n"})).await;
     assert!(answer.get("note").is_none(), "{answer}");
 }

@@ -1,5 +1,5 @@
-//! `write_file` and what the session knows of a file: that it was not there,
-//! how much of it was shown, and the encoding that its bytes hide.
+//! `write_file` and what the session knows about a file: that it did not exist,
+//! how much of it was shown, and an encoding that cannot be detected.
 
 use std::fs;
 
@@ -21,9 +21,12 @@ async fn a_file_that_was_not_there_is_not_overwritten() {
     place.write("new.txt", "somebody else's\n");
     let refused = caller.write("new.txt", "mine\n").await;
     assert_eq!(refused["kind"], "conflict", "{refused}");
-    assert!(refused["error"].as_str().unwrap().contains("not there when you looked"), "{refused}");
+    assert!(
+        refused["error"].as_str().unwrap().contains("did not exist when you looked"),
+        "{refused}"
+    );
     assert_eq!(caller.text("new.txt"), "somebody else's\n");
-    // Another task has not looked; and whoever reads it knows it.
+    // Another task has not looked; and a task that reads the file knows it.
     let other = caller.task("other").write("new.txt", "somebody else's\n").await;
     assert_eq!(other["unchanged"], true, "{other}");
     caller.call("read_file", json!({"path": "new.txt"})).await;
@@ -42,7 +45,7 @@ async fn a_file_of_which_a_part_was_read_is_overwritten_with_a_note() {
     let caller = Caller::new(&place);
     caller.call("read_file", json!({"path": "long.txt", "limit": 5})).await;
     let done = caller.write("long.txt", "short\n").await;
-    assert!(done["note"].as_str().unwrap().contains("only a part"), "{done}");
+    assert!(done["note"].as_str().unwrap().contains("only part"), "{done}");
 }
 
 #[tokio::test]
@@ -53,21 +56,21 @@ async fn an_encoding_that_the_bytes_hide_is_told_and_remembered() {
     let done = caller.call("write_file", arguments).await;
     assert_eq!(fs::read(caller.path("d")).unwrap(), b"\xA3 5 \xFC");
     let note = done["note"].as_str().unwrap();
-    assert!(note.contains("encoding=windows-1252") && note.contains("look like"), "{note}");
+    assert!(note.contains("encoding=windows-1252") && note.contains("detected as"), "{note}");
     let read = caller.call("read_file", json!({"path": "d"})).await;
     assert_eq!((&read["content"], &read["encoding"]), (&json!("1|£ 5 ü"), &json!("windows-1252")));
     let patch = json!({"path": "d", "old_string": "£ 5", "new_string": "£ 6"});
     let patched = caller.call("patch", patch).await;
     assert!(patched.get("error").is_none(), "{patched}");
     assert_eq!(fs::read(caller.path("d")).unwrap(), b"\xA3 6 \xFC");
-    // Also where nobody named it.
+    // Also if the encoding was not specified.
     place.write("old", b"caf\xE9");
     caller.call("read_file", json!({"path": "old"})).await;
     let done = caller.write("old", "naïve").await;
     assert_eq!(done["encoding"], "windows-1252", "{done}");
     let read = caller.call("read_file", json!({"path": "old"})).await;
     assert_eq!(read["content"], "1|naïve", "{read}");
-    // Bytes that tell it need no note.
+    // A detectable encoding needs no note.
     let done = caller
         .call("write_file", json!({"path": "d", "content": "£ 5 ü", "encoding": "utf-8"}))
         .await;
@@ -75,7 +78,7 @@ async fn an_encoding_that_the_bytes_hide_is_told_and_remembered() {
     assert_eq!(caller.call("read_file", json!({"path": "d"})).await["content"], "1|£ 5 ü");
 }
 
-/// A disk that is full now and then.
+/// A disk that is full at times.
 #[derive(Default)]
 struct Full {
     inner: MemorySessionStore,
@@ -119,7 +122,7 @@ async fn what_cannot_be_written_down_is_known_all_the_same() {
         let refused = caller.write(name, "mine\n").await;
         assert_eq!(refused["kind"], "conflict", "{name}: {refused}");
     }
-    // What was seen then is known, and what was written.
+    // What was read and written in that time is known.
     caller.call("read_file", json!({"path": "late.txt"})).await;
     for text in ["mine\n", "mine again\n"] {
         let done = caller.write("late.txt", text).await;
@@ -128,7 +131,7 @@ async fn what_cannot_be_written_down_is_known_all_the_same() {
     // Another task has seen nothing of it.
     let other = caller.task("other").write("late.txt", "other\n").await;
     assert_eq!(other["kind"], "conflict", "{other}");
-    // And what was deleted is forgotten.
+    // And a deleted file is forgotten.
     caller
         .call(
             "patch",
@@ -137,7 +140,7 @@ async fn what_cannot_be_written_down_is_known_all_the_same() {
         .await;
     assert!(!caller.path("gone.txt").exists());
     assert_eq!(caller.write("gone.txt", "anew\n").await["created"], true);
-    // Once there is room again, all of it is written down.
+    // Once there is space again, all of it is saved.
     disk.is_full.store(false, Ordering::Relaxed);
     place.write("late.txt", "third\n");
     assert_eq!(caller.write("late.txt", "mine\n").await["kind"], "conflict");
@@ -196,7 +199,7 @@ async fn a_table_of_which_the_first_column_counts_is_written() {
         assert!(done.get("error").is_none(), "{path}: {done}");
     }
     assert_eq!(caller.text("t.psv"), more);
-    // With our numbers in front of its own it is refused.
+    // With line numbers before its own numbers it is refused.
     let shown = caller.call("read_file", json!({"path": "t.psv"})).await;
     let refused = caller.write("t.psv", shown["content"].as_str().unwrap()).await;
     assert_eq!(refused["kind"], "invalid_arguments", "{refused}");

@@ -84,7 +84,7 @@ pub(crate) fn all_installed(programs: &[&str]) -> bool {
     missing.is_none()
 }
 
-/// A folder for PATH that has just these programs.
+/// A directory for PATH with only these programs.
 pub(crate) fn path_of(programs: &[&str]) -> TempDir {
     let dir = TempDir::new().unwrap();
     let here = DesktopEnv::default();

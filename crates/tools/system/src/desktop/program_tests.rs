@@ -34,7 +34,7 @@ async fn bytes_go_in_and_come_out_as_they_are() {
 #[tokio::test]
 async fn what_stays_in_the_background_is_not_waited_for() {
     let (desktop, cx) = (here(), context());
-    // It holds all three ends for longer than a program may take.
+    // It keeps all three streams open for longer than the timeout.
     let ended = shell(&desktop, "sleep 300 & echo $!").output(100).run(&cx).await.unwrap();
     let pid = String::from_utf8(ended.output).unwrap();
     assert!(Path::new("/proc").join(pid.trim()).exists() || !cfg!(target_os = "linux"));
@@ -86,7 +86,7 @@ async fn a_failure_is_told_in_the_programs_words() {
     let error = ended.require_success().unwrap_err();
     assert_eq!(error.message(), "sh failed: no luck");
     let silent = shell(&desktop, "exit 1").run(&cx).await.unwrap().failure();
-    assert_eq!(silent.message(), "sh failed: it does not say why");
+    assert_eq!(silent.message(), "sh failed: no error message");
     let missing = DesktopProgram::new(&desktop, "no-such-program").unwrap_err();
     assert_eq!(missing.kind(), ErrorKind::Unavailable);
 }

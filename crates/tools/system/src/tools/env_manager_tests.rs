@@ -77,7 +77,7 @@ async fn a_secret_is_kept_but_not_shown() {
     assert_eq!(set["masked"], true);
     let get = place.call(json!({"action": "get", "name": "MY_API_KEY"})).await.unwrap();
     assert_eq!(get["value"], "[masked, 21 characters]");
-    assert!(get["hint"].as_str().unwrap().contains("handed to programs"));
+    assert!(get["hint"].as_str().unwrap().contains("passed to programs"));
     let list = place.call(json!({"action": "list", "filter": "my_api"})).await.unwrap();
     assert_eq!(list["masked"], json!(["MY_API_KEY"]));
     let diff = place.call(json!({"action": "diff"})).await.unwrap();

@@ -51,7 +51,7 @@ async fn the_daemon_shows_the_words_as_they_are() {
     }));
     assert_eq!(answer.await, json!({"delivered_by": "notify-send"}));
     let text = shown(&screen, "summary: '--help; $(id) `id`'").await;
-    // dunst reads markup, so these are the words that it shows.
+    // dunst parses markup, so this is the text that it shows.
     let body = "C:\\new\\table, a &lt; b &amp;&amp; &lt;b&gt;c&lt;/b&gt;\nline \"2\" &amp;amp;";
     for part in [
         format!("body: '{body}'"),
@@ -135,7 +135,7 @@ fn without_a_desktop_the_bell_of_the_terminal_rings() {
     assert!(output.status.success(), "{text}");
     assert!(text.contains('\x07'), "{text}");
     assert!(text.contains(r#""delivered_by":"bell""#), "{text}");
-    assert!(text.contains("the bell rang, the text was not shown"), "{text}");
+    assert!(text.contains("rang the bell, the text was not shown"), "{text}");
     assert!(text.contains(r#""ignored":["urgency"]"#), "{text}");
 }
 

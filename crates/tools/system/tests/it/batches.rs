@@ -26,8 +26,8 @@ impl Desk {
         answers.iter().map(|answer| answer["output"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// Named pipes, and somebody who gives each its own name, one after the
-    /// other: whoever reads one waits until those before it have been read.
+    /// Named pipes, and a writer that writes its name into each, one after the
+    /// other: a reader of one waits until those before it have been read.
     fn pipes(&self, names: [&str; 2]) -> Giver {
         let made = Command::new("mkfifo").args(names).current_dir(self.dir.path()).status();
         assert!(made.unwrap().success());

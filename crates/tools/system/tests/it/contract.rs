@@ -5,8 +5,8 @@ use std::process::Command;
 
 use hermes_testkit::contract;
 
-/// They reach for the desktop of whoever runs the tests, so their examples
-/// run on one of their own.
+/// These use the desktop, so their examples run on a separate one instead of
+/// that of the user who runs the tests.
 const ON_DESKTOP: &[&str] = &["clipboard", "notification"];
 
 #[test]

@@ -29,7 +29,7 @@ pub(crate) struct Desk {
 pub(crate) struct Desired {
     pub(crate) password: Option<Arc<dyn PasswordPrompter>>,
     pub(crate) confinement: Option<Confinement>,
-    /// Where jobs write, instead of a folder in the desk's.
+    /// Where jobs write, instead of a directory of the desk.
     pub(crate) jobs: Option<std::path::PathBuf>,
     /// Where they run, instead of here.
     pub(crate) backend: Option<Arc<dyn ExecBackend>>,
@@ -148,7 +148,7 @@ impl Policy for Held {
     }
 }
 
-/// Somebody who types these passwords, one after the other.
+/// A user who types these passwords, one after the other.
 pub(crate) struct Typist(pub(crate) parking_lot::Mutex<Vec<&'static str>>);
 
 impl Typist {

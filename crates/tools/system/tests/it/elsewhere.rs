@@ -1,4 +1,4 @@
-//! Commands in another place: what is kept of them, and what is told.
+//! Commands on a remote backend: the state that is kept, and the results.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ async fn a_program_may_take_away_the_folder_of_the_session() {
     desk.run(&format!("mkdir {0}/gg && cd {0}/gg", dir.display())).await;
     let answer = desk.run("rm -r ../gg").await;
     assert_eq!(answer["cwd"], dir.display().to_string(), "{answer}");
-    assert!(answer["note"].as_str().unwrap().contains("is gone"), "{answer}");
+    assert!(answer["note"].as_str().unwrap().contains("no longer exists"), "{answer}");
     assert_eq!(desk.output("pwd").await, format!("{}\n", dir.display()));
     desk.engine.shutdown().await;
 }
@@ -47,7 +47,7 @@ async fn a_greeting_is_no_output() {
     let arguments = json!({ "command": "echo out; echo err >&2", "separate": true });
     let answer = desk.call("terminal", arguments).await;
     assert_eq!((&answer["stdout"], &answer["stderr"]), (&json!("out\n"), &json!("err\n")));
-    // Of one stream nothing may be lost, whatever comes first.
+    // No output may be lost, whatever arrives first.
     let answer = desk.run("seq 1000; cat").await;
     let lines = answer["output"].as_str().unwrap().lines().filter(|line| *line != "Welcome!");
     assert_eq!(lines.count(), 1000, "{answer}");
@@ -119,7 +119,7 @@ async fn what_lingers_ages_until_it_has_ended() {
     desk.engine.shutdown().await;
 }
 
-/// A program that looks for keys for a while at a time.
+/// A program that polls for keys.
 const GLANCES: &str = r#"python3 -c '
 import os, select, sys, termios, tty
 tty.setcbreak(0)
@@ -161,7 +161,7 @@ async fn files_that_are_waited_for_or_loaded_are_where_commands_run() {
     let loaded = desk.call("env_manager", arguments).await;
     assert_eq!(loaded["loaded"], json!(["A"]), "{loaded}");
     let port = desk.call("sleep", json!({ "until_port": "1", "seconds": 0.05 })).await;
-    assert!(port["note"].as_str().unwrap().contains("machine of hermes"), "{port}");
+    assert!(port["note"].as_str().unwrap().contains("machine that runs hermes"), "{port}");
     desk.engine.shutdown().await;
 }
 

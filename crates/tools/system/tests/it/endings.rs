@@ -1,5 +1,4 @@
-//! How a call has ended, in the sense of all tools: what counts as a failure, and
-//! what does not.
+//! How a call ends: what counts as a failure for all tools, and what does not.
 
 use std::time::{Duration, Instant};
 
@@ -50,7 +49,7 @@ async fn a_code_that_is_an_answer_does_not_count_as_a_failure() {
     desk.engine.shutdown().await;
 }
 
-/// Whoever asks after a process gets an answer, however that has ended.
+/// A query about a process succeeds, however the process ended.
 #[tokio::test(flavor = "multi_thread")]
 async fn to_look_at_a_process_that_failed_is_no_failure() {
     let desk = Desk::new();
@@ -70,7 +69,7 @@ async fn one_that_was_killed_is_told_the_same_with_a_shell_and_without() {
     for command in [python.to_owned(), format!(": a; {python}"), format!("x=1; {python}; exit $?")]
     {
         let answer = desk.run(&command).await;
-        let wanted = (&json!(139), &json!("It was ended by signal 11"));
+        let wanted = (&json!(139), &json!("Terminated by signal 11"));
         assert_eq!((&answer["exit_code"], &answer["error"]), wanted, "{answer}");
     }
     let answer = desk.run("x=1; (exit 139)").await;
@@ -114,7 +113,7 @@ async fn a_strict_shell_still_finds_its_functions() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_editor_without_a_terminal_does_not_wait_for_ever() {
     let desk = Desk::new();
-    // As vim has it, which not every machine has.
+    // The output of vim, which not every machine has.
     let editor = "echo 'Vim: Warning: Input is not from a terminal'; sleep 60";
     let begin = Instant::now();
     let (status, answer) = ended(&desk, json!({ "command": editor, "timeout": 50 })).await;

@@ -1,4 +1,4 @@
-//! Everything that goes wrong: nothing hangs, nothing leaks, the session goes on.
+//! Failures: nothing hangs, nothing leaks, the session continues.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::desk::{Desired, Desk, eventually, open_files, processes_of};
 
-/// No fault takes this long to be answered.
+/// No failure takes this long to be reported.
 const HANGS: u64 = 60;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -36,7 +36,7 @@ async fn pipes_are_closed() {
     let desk = Desk::new();
     let answer = desk.run("yes | head -2; exec >&- 2>&-; sleep 0.3; echo lost; exit 4").await;
     assert_eq!((&answer["output"], &answer["exit_code"]), (&json!("y\ny\n"), &json!(4)));
-    // One that does not read what it is given.
+    // A command that does not read its input.
     let stdin = "x".repeat(4 << 20);
     let answer = desk.call("terminal", json!({ "command": "exit 3", "stdin": stdin })).await;
     assert_eq!(answer["exit_code"], 3, "{answer}");
@@ -67,8 +67,8 @@ async fn a_command_that_ignores_term_is_made_to_end() {
     desk.engine.shutdown().await;
 }
 
-/// A process that nothing leads to but what it was born with: its environment
-/// is empty, its session its own, its parents gone. It writes its number down.
+/// A process that is hard to trace: its environment is empty, it has its own
+/// session, its parents have exited. It writes its pid to a file.
 fn runaway(desk: &Desk, name: &str) -> (String, PathBuf) {
     let file = desk.path().join(name);
     let inner = format!("echo $$ > {0}.tmp; mv {0}.tmp {0}; exec sleep 600", file.display());
@@ -89,12 +89,12 @@ async fn a_process_that_casts_off_everything_ends_with_its_command() {
     assert!(hermes_exec::tree::start_time(pid).is_some());
     assert_eq!(desk.process("kill", &id).await["status"], "killed");
     eventually("it is gone", || !is_running(pid)).await;
-    // With a command that is over: it ends with hermes.
+    // Left by a finished command: it ends with hermes.
     let (command, file) = runaway(&desk, "second");
     let answer = desk.run(&command).await;
     assert_eq!(answer["exit_code"], 0, "{answer}");
     let pid = number(&file).await;
-    assert!(is_running(pid), "nobody has asked for its end");
+    assert!(is_running(pid), "nothing has ended it yet");
     desk.engine.shutdown().await;
     eventually("it is gone", || !is_running(pid)).await;
 }
@@ -197,7 +197,7 @@ async fn a_flood_of_output_is_bounded() {
     desk.assert_goes_on().await;
 }
 
-/// Walls that leave all files open.
+/// A confinement that allows all files.
 fn everywhere(limits: ChildLimits) -> Confinement {
     Confinement {
         read: vec!["/".into()],
@@ -223,7 +223,7 @@ async fn it_is_said_why_sudo_fails_in_the_sandbox() {
     desk.engine.shutdown().await;
 }
 
-/// As many processes as a command may have, and then some.
+/// More processes than a command may have.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_fork_bomb_is_ended() {
     let limits = ChildLimits { processes: Some(200), ..ChildLimits::default() };
@@ -231,8 +231,8 @@ async fn a_fork_bomb_is_ended() {
     let desk = Desk::with(Desired { confinement, ..Desired::default() });
     let probe = desk.run("true").await;
     assert_eq!(probe["exit_code"], 0, "{probe}");
-    // The kernel never counts the processes of root, so that there would be as
-    // many as this machine bears.
+    // The kernel never counts the processes of root, so there would be as many
+    // as this machine can run.
     let is_root = std::fs::metadata("/proc/self").unwrap().uid() == 0;
     let held = probe["sandbox"].as_str().unwrap();
     let has_gap = held.contains("not held: at most 200 processes (the kernel does not count");
@@ -257,7 +257,7 @@ async fn a_fork_bomb_is_ended() {
     desk.engine.shutdown().await;
 }
 
-/// Needs a machine that lets us mount; elsewhere no disk is small enough.
+/// Requires permission to mount; otherwise no disk is small enough.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_disk_loses_the_middle_and_says_so() {
     let dir = tempfile::tempdir().unwrap();
@@ -310,12 +310,12 @@ async fn who_does_not_read_its_input_holds_nobody_up() {
     let id = answer["session_id"].clone();
     let arguments = json!({ "action": "write", "session_id": id, "data": long, "timeout": 1 });
     let answer = desk.call("process", arguments).await;
-    assert!(answer["note"].as_str().unwrap().contains("has not read all of that"), "{answer}");
+    assert!(answer["note"].as_str().unwrap().contains("has not read all of the input"), "{answer}");
     let arguments = json!({ "action": "wait", "session_id": id, "timeout": 1 });
     let answer = desk.call("process", arguments).await;
     assert_eq!(answer["status"], "timeout", "{answer}");
     let answer = desk.process("close", &id).await;
-    assert!(answer["note"].as_str().unwrap().contains("is closed when"), "{answer}");
+    assert!(answer["note"].as_str().unwrap().contains("is closed once"), "{answer}");
     assert_eq!(desk.process("kill", &id).await["status"], "killed");
     desk.assert_goes_on().await;
     desk.engine.shutdown().await;

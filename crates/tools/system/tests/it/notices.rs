@@ -1,4 +1,4 @@
-//! What a session is told of its processes without asking.
+//! Notices that a session gets about its processes.
 
 use serde_json::json;
 

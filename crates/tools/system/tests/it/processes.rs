@@ -1,4 +1,4 @@
-//! Processes in the background: silence, input, detachment, what is left over.
+//! Background processes: inactivity, input, detachment, leftovers.
 
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ async fn a_silent_command_is_ended() {
     let answer = desk.call("terminal", arguments).await;
     assert_eq!((&answer["status"], &answer["exit_code"]), (&json!("timeout"), &json!(124)));
     assert!(answer["error"].as_str().unwrap().contains("wrote nothing for 1 s"), "{answer}");
-    // A shell that needs longer to begin has said nothing.
+    // A shell that starts slowly has no output yet.
     assert!("begun\n".starts_with(answer["output"].as_str().unwrap()), "{answer}");
 
     let arguments =
@@ -28,14 +28,14 @@ async fn a_silent_command_is_ended() {
     assert_eq!(ended["status"], "killed", "{ended}");
     eventually("its processes are gone", || processes_of(&answer["session_id"]) == 0).await;
     let seen = desk.process("poll", &answer["session_id"]).await;
-    assert!(seen["note"].as_str().unwrap().contains("wrote nothing"), "{seen}");
+    assert!(seen["note"].as_str().unwrap().contains("produced no output"), "{seen}");
     desk.engine.shutdown().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_chatty_command_is_not_ended() {
     let desk = Desk::new();
-    // It says when it speaks, without another program that might be late.
+    // It prints the time itself, without another program that might be late.
     let command = "exec 3<> <(:); for i in {1..15}; do echo $EPOCHREALTIME; read -t 0.1 -u 3; \
                    done; echo done";
     let arguments = json!({ "command": command, "inactivity_timeout": 1 });
@@ -43,7 +43,7 @@ async fn a_chatty_command_is_not_ended() {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
     let output = answer["output"].as_str().unwrap();
     if answer["status"] == "timeout" {
-        // The machine kept it from speaking; then it is right to end it.
+        // The machine delayed its output; then terminating it is correct.
         let last: f64 = output.lines().last().map_or(0.0, |line| line.parse().unwrap());
         assert!(now.as_secs_f64() - last >= 1.0, "{answer}");
         return;
@@ -52,8 +52,8 @@ async fn a_chatty_command_is_not_ended() {
     assert_eq!((output.lines().count(), output.lines().last()), (16, Some("done")), "{answer}");
 }
 
-/// A program that embeds the tools, and neither says where jobs may write nor
-/// closes anything.
+/// A program that embeds the tools, and neither sets a directory for jobs nor
+/// shuts anything down.
 #[tokio::test(flavor = "multi_thread")]
 async fn who_drops_the_tools_leaves_no_folder_and_no_process() {
     let dirs = || {
@@ -123,7 +123,7 @@ async fn one_that_has_closed_its_input_is_no_defect() {
     let id = desk.start("exec <&-; echo closed; sleep 60").await;
     let write = json!({ "action": "write", "session_id": id, "data": "x" });
     let mut answer = desk.call("process", write.clone()).await;
-    // It may have had no time to close it.
+    // It may not have closed it yet.
     while answer["kind"].is_null() {
         answer = desk.call("process", write.clone()).await;
     }
@@ -150,7 +150,7 @@ async fn input_is_open_when_a_command_goes_to_the_background() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kill_after_a_close_tells_how_it_ended() {
     let desk = Desk::new();
-    // It ends with its input, by itself.
+    // It exits at the end of its input.
     let id = desk.start("cat; exit 3").await;
     let closed = desk.process("close", &id).await;
     assert_eq!(
@@ -161,12 +161,12 @@ async fn a_kill_after_a_close_tells_how_it_ended() {
     let killed = desk.process("kill", &id).await;
     assert_eq!(killed["status"], "already_exited", "{killed}");
     assert_eq!(killed["exit_code"], 3, "{killed}");
-    // It goes on without it.
+    // It continues without input.
     let id = desk.start("cat; while true; do sleep 0.1; done").await;
     assert_eq!(desk.process("close", &id).await["status"], "running");
     let killed = desk.process("kill", &id).await;
     assert_eq!((&killed["status"], &killed["exit_code"]), (&json!("killed"), &json!(143)));
-    // In one batch: nobody waits in between.
+    // In one batch, without a wait in between.
     for _ in 0..2 {
         let id = desk.start("read line; exit 3").await;
         let calls = ["close", "kill"].map(|action| {
@@ -237,7 +237,7 @@ async fn the_log_is_paged_by_lines() {
     desk.engine.shutdown().await;
 }
 
-/// A desk of the same folder, as the next start of a program would have it.
+/// A desk in the same directory, as after a restart of the program.
 struct Next {
     engine: Engine,
     caller: Caller,
@@ -265,7 +265,7 @@ impl Next {
     }
 }
 
-/// Makes it look as if the program that started the job were gone.
+/// Makes it look as if the program that started the job had exited.
 fn orphan(desk: &Desk, id: &Value) {
     let file = desk.path().join(format!(".jobs/running/{}.json", id.as_str().unwrap()));
     let mut note: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
@@ -279,7 +279,7 @@ async fn what_is_detached_outlives_us_and_is_found_again() {
     let command = "echo out; echo err >&2; while true; do sleep 0.1; done";
     let answer = desk.call("terminal", json!({ "command": command, "detach": true })).await;
     assert_eq!((&answer["status"], &answer["detached"]), (&json!("running"), &json!(true)));
-    assert!(answer["note"].as_str().unwrap().contains("goes on when hermes ends"), "{answer}");
+    assert!(answer["note"].as_str().unwrap().contains("continues after hermes exits"), "{answer}");
     let id = answer["session_id"].clone();
     let begin = Instant::now();
     loop {
@@ -290,11 +290,11 @@ async fn what_is_detached_outlives_us_and_is_found_again() {
         assert!(begin.elapsed().as_secs() < 30, "{log}");
     }
     desk.engine.shutdown().await;
-    assert!(processes_of(&id) > 0, "it goes on");
+    assert!(processes_of(&id) > 0, "it is still running");
     let file = answer["output_file"].as_str().unwrap();
     assert_eq!(std::fs::read_to_string(file).unwrap(), "out\nerr\n");
     let mode = std::fs::metadata(file).unwrap().permissions().mode();
-    assert_eq!(mode & 0o777, 0o600, "nobody else reads it");
+    assert_eq!(mode & 0o777, 0o600, "only the owner can read it");
 
     orphan(&desk, &id);
     let next = Next::new(&desk);
@@ -314,12 +314,12 @@ async fn what_is_detached_outlives_us_and_is_found_again() {
     assert!(slept["reason"].as_str().unwrap().contains("still runs"), "{slept}");
     let typed = json!({ "action": "submit", "session_id": id, "data": "x" });
     assert_eq!(next.process(typed).await["kind"], "conflict");
-    // What it puts in the place of its output is not read.
+    // A file that replaced its output is not read.
     let kept = std::fs::read(file).unwrap();
     std::fs::remove_file(file).unwrap();
     std::os::unix::fs::symlink("/etc/passwd", file).unwrap();
     let read = next.process(json!({ "action": "log", "session_id": id })).await;
-    assert!(read["error"].as_str().is_some_and(|why| why.contains("not the file")), "{read}");
+    assert!(read["error"].as_str().is_some_and(|why| why.contains("was replaced")), "{read}");
     std::fs::remove_file(file).unwrap();
     std::fs::write(file, kept).unwrap();
     let killed = next.process(json!({ "action": "kill", "session_id": id })).await;
@@ -341,7 +341,7 @@ async fn what_a_crash_leaves_is_found_and_an_innocent_process_is_not_touched() {
     assert_eq!(listed["processes"][0]["session_id"], id, "{listed}");
     assert!(listed["processes"][0].get("detached").is_none());
 
-    // The same number, but another process: it began at another time.
+    // The same pid, but another process: it started at another time.
     let mut innocent = std::process::Command::new("sleep").arg("60").spawn().unwrap();
     let running = desk.path().join(".jobs/running");
     let text = std::fs::read(running.join(format!("{}.json", id.as_str().unwrap()))).unwrap();
@@ -440,5 +440,5 @@ async fn what_cannot_be_written_down_is_not_detached() {
     let id = answer["session_id"].clone();
     assert!(processes_of(&id) > 0);
     desk.engine.shutdown().await;
-    assert_eq!(processes_of(&id), 0, "nobody would find it again");
+    assert_eq!(processes_of(&id), 0, "it could not be found again");
 }

@@ -18,7 +18,7 @@ const LEAVING: [&str; 4] = [
     "nohup sleep 600 >/dev/null 2>&1 </dev/null & echo $! >left",
     "(setsid sh -c 'echo $$ >left; exec sleep 600' >/dev/null 2>&1 </dev/null &); \
      while [ ! -s left ]; do sleep 0.02; done",
-    // Without a word that would tell.
+    // Without a recognizable word.
     "eval \"$(printf 'sleep 600 >left.log 2>\\0461 \\046 echo $! >left')\"",
 ];
 

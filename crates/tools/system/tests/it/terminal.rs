@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::desk::Desk;
 
 impl Desk {
-    /// Asks until it says so, or for ten seconds.
+    /// Polls until the condition holds, for at most ten seconds.
     async fn until(&self, id: &Value, says: impl Fn(&Value) -> bool) -> Value {
         let begin = Instant::now();
         loop {
@@ -94,7 +94,7 @@ async fn one_in_the_background_may_take_away_the_folder() {
     let gone = json!({ "command": "rm -r ../gg", "background": true });
     let answer = desk.call("terminal", gone).await;
     assert_eq!((&answer["cwd"], &answer["exit_code"]), (&above, &json!(0)), "{answer}");
-    assert!(answer["note"].as_str().unwrap().contains("is gone"), "{answer}");
+    assert!(answer["note"].as_str().unwrap().contains("no longer exists"), "{answer}");
     assert_eq!(desk.run("true").await["exit_code"], 0);
     desk.engine.shutdown().await;
 }
@@ -142,13 +142,13 @@ async fn a_background_command_is_polled_answered_and_ended() {
     let answer = desk.until(&id, |answer| answer["output"] == "ready\ngot one").await;
     assert_eq!(answer["total_lines"], 2, "{answer}");
     let nothing = desk.call("process", json!({ "action": "poll", "session_id": id })).await;
-    assert_eq!(nothing["output"], "", "all of it was told: {nothing}");
+    assert_eq!(nothing["output"], "", "everything was reported already: {nothing}");
     let listed = desk.call("process", json!({ "action": "list" })).await;
     assert_eq!(listed["processes"][0]["session_id"], id);
     let closed = desk.call("process", json!({ "action": "close", "session_id": id })).await;
     let ended = desk.call("process", json!({ "action": "wait", "session_id": id })).await;
     assert_eq!((&ended["status"], &ended["exit_code"]), (&json!("exited"), &json!(0)));
-    // Each word is told once, by whoever is asked first.
+    // All output is reported once, by the first call.
     assert!(format!("{closed}{ended}").contains("over"), "{closed} {ended}");
     let gone = desk.call("process", json!({ "action": "poll", "session_id": "proc_none" })).await;
     assert_eq!(gone["kind"], "not_found");
@@ -235,7 +235,7 @@ async fn a_folder_whose_name_is_no_text_is_kept() {
     let desk = Desk::new();
     let made = desk.run("mkdir $'bad\\xff' && cd $'bad\\xff' && touch inside").await;
     if made["exit_code"] != 0 {
-        // Not every file system takes such a name.
+        // Not every file system allows such a name.
         return;
     }
     assert_eq!(desk.output("ls; a=1").await, "inside\n");
@@ -249,17 +249,17 @@ async fn a_folder_that_is_gone_does_not_end_the_session() {
     let top = desk.path().canonicalize().unwrap();
     let answer = desk.run("mkdir -p a/b && cd a/b && rm -r ../../a").await;
     assert_eq!(answer["cwd"], json!(top), "{answer}");
-    assert!(answer["note"].as_str().unwrap().contains("gone"), "{answer}");
+    assert!(answer["note"].as_str().unwrap().contains("no longer exists"), "{answer}");
     assert_eq!(desk.output("pwd").await, format!("{}\n", top.display()));
     desk.run("mkdir c && cd c").await;
     let answer = desk.run("rmdir ../c").await;
     assert_eq!(answer["cwd"], json!(top), "{answer}");
     assert_eq!(desk.output("pwd").await, format!("{}\n", top.display()));
-    // Taken away by somebody else: what was meant for it runs nowhere.
+    // Removed from outside: the command is not run elsewhere.
     desk.run("mkdir d && cd d").await;
     std::fs::remove_dir(top.join("d")).unwrap();
     let answer = desk.run("touch stray").await;
-    assert!(answer["error"].to_string().contains("gone"), "{answer}");
+    assert!(answer["error"].to_string().contains("no longer exists"), "{answer}");
     assert!(!top.join("stray").exists());
     assert_eq!(desk.output("pwd").await, format!("{}\n", top.display()));
 }
@@ -318,7 +318,7 @@ async fn what_bash_shows_at_an_exit_is_the_users_own() {
     let answer = desk.call("terminal", arguments).await;
     assert_eq!((&answer["stdout"], &answer["stderr"]), (&json!("a\n"), &json!("")), "{answer}");
     assert_eq!(answer["exit_code"], 3);
-    // It is still on.
+    // It is still set.
     let answer = desk.run("trap 'echo bye' EXIT; false; exit 4").await;
     assert!(!answer["output"].as_str().unwrap().contains("__hermes"), "{answer}");
     let answer = desk.run("set +v; set -x; f() { exit 5; }; f").await;
@@ -330,13 +330,13 @@ async fn what_bash_shows_at_an_exit_is_the_users_own() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_without_a_path_runs_or_says_why() {
     let desk = Desk::new();
-    // Unset: bash has places of its own to look in.
+    // Unset: bash has its own default path.
     desk.run("unset PATH").await;
     let found = desk.run("ls / >/dev/null; echo $?").await;
     assert_eq!((&found["output"], &found["exit_code"]), (&json!("0\n"), &json!(0)), "{found}");
     let said_so = found["note"].as_str().is_some_and(|note| note.contains("PATH"));
     assert!(!said_so, "{found}");
-    // Empty: nothing is found, and it is said what to do.
+    // Empty: nothing is found, and the result says what to do.
     let lost = desk.run("export PATH=; ls").await;
     assert_eq!(lost["exit_code"], 127, "{lost}");
     let lost = desk.run("ls").await;
@@ -353,7 +353,7 @@ async fn a_session_without_a_path_runs_or_says_why() {
     desk.run("export PATH=").await;
     let again = json!({ "command": "ls / >/dev/null", "reset": true });
     assert_eq!(desk.call("terminal", again).await["exit_code"], 0);
-    // One that is set anew is not exported, and empty all the same.
+    // If it is set again, it is not exported, and still empty.
     desk.run("unset PATH").await;
     desk.run("PATH=").await;
     let lost = desk.run("ls").await;
@@ -398,7 +398,7 @@ async fn bytes_that_are_no_text_are_told_of() {
 async fn a_missing_workdir_is_what_is_missing() {
     let desk = Desk::new();
     let answer = desk.call("terminal", json!({ "command": "true", "workdir": "/none/such" })).await;
-    assert!(answer["error"].as_str().unwrap().contains("/none/such: there is no such folder"));
+    assert!(answer["error"].as_str().unwrap().contains("/none/such: no such directory"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -420,7 +420,7 @@ async fn variables_are_told_as_programs_have_them() {
     assert_eq!(env("get", "PAGER", "").await["value"], "cat");
     let diff = desk.call("env_manager", json!({ "action": "diff" })).await;
     assert_eq!(diff["set"], json!({ "M": "two", "N": "3" }), "{diff}");
-    // What was said last counts, also if it is what was said before.
+    // The last value counts, even if it equals an earlier one.
     env("set", "M", "one").await;
     assert_eq!(desk.output("echo $M").await, "one\n");
     assert_eq!(env("unset", "N", "").await["was_set"], true);
@@ -458,7 +458,7 @@ async fn a_character_that_is_cut_by_an_answer_is_whole_in_the_next() {
         }
         assert_eq!(answer["output"], shown, "{answer}");
     }
-    // Of an order that is cut, nothing is seen either.
+    // An incomplete escape sequence is not shown either.
     let command = "printf '\\033[3'; read x; printf '1mred\\033[0m end\\n'";
     let asked = desk.call("terminal", json!({ "command": command, "open_stdin": true })).await;
     assert_eq!(asked["output"], "", "{asked}");

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// A home folder that goes away.
+/// A temporary home directory.
 struct Home(PathBuf);
 
 impl Home {

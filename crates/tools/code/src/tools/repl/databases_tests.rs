@@ -33,7 +33,7 @@ fn the_file_of_a_session_is_declared_with_what_is_done_to_it() {
     let with = |code: &str| json!({"language": "sql", "code": code, "database": "app.db"});
     assert_eq!(declared(with("select 1")), [Effect::path(Scope::DATABASE_READ, "/ws/app.db")]);
     assert_eq!(declared(with("drop table a")), [Effect::path(Scope::DATABASE_WRITE, "/ws/app.db")]);
-    // What is in memory concerns nobody.
+    // A database in memory needs no permission.
     assert_eq!(declared(sql("drop table a")), []);
     repl.databases.record("main", Path::new("/ws/app.db"));
     assert_eq!(declared(sql("drop table a")), [Effect::path(Scope::DATABASE_WRITE, "/ws/app.db")]);

@@ -115,7 +115,7 @@ impl Desk {
         self.forever.load(Ordering::SeqCst)
     }
 
-    /// Makes a virtualenv in the folder.
+    /// Creates a virtualenv in the directory.
     pub(super) fn virtualenv(&self) {
         let words = ["-m", "venv", "--without-pip", ".venv"];
         let made = Command::new("python3").args(words).current_dir(self.path()).status();
@@ -258,7 +258,7 @@ pub(super) async fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// How many processes work in a folder.
+/// The number of processes with this working directory.
 pub(super) fn alive(dir: &Path) -> usize {
     let dir = dir.canonicalize().unwrap_or_default();
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();

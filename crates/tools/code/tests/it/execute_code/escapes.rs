@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use super::desk::{Desired, Desk, alive, eventually, held, text};
 
-/// A desk whose scripts see their folder and the system, and no secret; none,
-/// and the reason printed, where the system cannot hold them.
+/// A desk whose scripts see their directory and the system, and no secret. If
+/// the system cannot confine them, prints the reason and returns `None`.
 async fn confined() -> Option<(Desk, tempfile::TempDir)> {
     let secret = tempfile::tempdir().unwrap();
     let place = secret.path().canonicalize().unwrap();
@@ -302,7 +302,7 @@ async fn a_connection_that_breaks_in_the_middle_breaks_nothing_else() {
     assert!(output.contains("The request cannot be read"), "{answer}");
     assert!(output.ends_with("unavailable\nalpha\n"), "{answer}");
     assert_eq!(answer["status"], "success", "{answer}");
-    eventually("what nobody waits for has stopped", || desk.forever() == 0).await;
+    eventually("abandoned calls have stopped", || desk.forever() == 0).await;
     desk.close().await;
 }
 

@@ -168,7 +168,7 @@ fn a_new_folder_with_the_number_of_an_old_one_is_no_renaming() {
             "{before:?} {now:?}"
         );
     }
-    // It is the same folder, although something has come into it.
+    // It is the same directory, although an entry was added.
     for (before, now, child) in [(Some(10), Some(10), 4), (None, None, 3)] {
         let old = TreeSnapshot::from([dir("/r/d", before, 10), file("/r/d/x", 3)]);
         let new = TreeSnapshot::from([dir("/r/e", now, 20), file("/r/e/x", child)]);

@@ -11,7 +11,7 @@ fn names_are_told_and_values_are_not() {
     assert_eq!(skipped, 0);
 }
 
-/// A value that nobody quoted goes on in lines that look like names.
+/// An unquoted value continues in lines that look like names.
 #[test]
 fn what_may_be_a_part_of_a_value_is_no_name() {
     let text = "A=1\n-----BEGIN KEY-----\nMIIEsecret=\nmore\nTail=\n\nB=2\n";

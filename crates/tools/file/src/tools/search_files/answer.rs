@@ -355,10 +355,11 @@ impl AnswerBuilder<'_> {
         } else if !args.ignores_case() {
             ways.push("case=insensitive");
         }
+        let [one, several] = args.searched_kind();
         let mut hint = match found.files_visited {
-            0 => format!("No {} to search.", args.kind()),
-            1 => format!("Nothing found in 1 {}.", args.kind()),
-            many => format!("Nothing found among {many} {}s.", args.kind()),
+            0 => format!("No {several} to search."),
+            1 => format!("Nothing found in 1 {one}."),
+            many => format!("Nothing found among {many} {several}."),
         };
         match found.skipped.unreadable + found.skipped.too_large {
             0 => {}

@@ -163,10 +163,10 @@ impl Args {
         }
     }
 
-    /// The kind of entry that is searched.
-    pub(super) fn kind(&self) -> &'static str {
-        let are_folders = self.target() == SearchTarget::Files && self.pattern.ends_with('/');
-        if are_folders { "dir" } else { "file" }
+    /// The kind of entry that is searched, in singular and plural.
+    pub(super) fn searched_kind(&self) -> [&'static str; 2] {
+        let are_dirs = self.target() == SearchTarget::Files && self.pattern.ends_with('/');
+        if are_dirs { ["directory", "directories"] } else { ["file", "files"] }
     }
 
     /// Whether filters besides the pattern narrow the search.

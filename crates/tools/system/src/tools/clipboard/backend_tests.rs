@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::desktop::tests::{desktop, path_of};
 
-/// The way on a desktop with these programs and variables.
+/// The backend chosen on a desktop with these programs and variables.
 fn way(
     programs: &[&str],
     variables: &[(&str, &str)],
@@ -44,11 +44,11 @@ fn the_best_way_that_is_there_is_taken() {
 #[test]
 fn what_is_missing_is_named_with_what_to_do() {
     let bare = way(&["xclip", "wl-copy", "tmux"], &[]).unwrap_err();
-    assert_eq!(bare.reason, "There is no display: WAYLAND_DISPLAY and DISPLAY are not set");
+    assert_eq!(bare.reason, "No display: WAYLAND_DISPLAY and DISPLAY are not set");
     assert_eq!(bare.fix, "Start hermes in a desktop session, with ssh -X, or in tmux.");
     let programless = way(&[], &[("DISPLAY", ":7"), ("TMUX", "x")]).unwrap_err();
     assert_eq!(programless.reason, "Neither xclip nor xsel is installed");
     assert_eq!(programless.fix, "Install xclip.");
     let stale = way(&[], &[("WAYLAND_DISPLAY", "/nowhere/wayland-0")]).unwrap_err();
-    assert_eq!(stale.reason, "There is no Wayland display at /nowhere/wayland-0");
+    assert_eq!(stale.reason, "No Wayland display at /nowhere/wayland-0");
 }

@@ -28,7 +28,7 @@ impl Place {
     async fn call(&self, arguments: Value) -> Result<Value, ToolError> {
         let tool = Clipboard { desktop: self.desktop.clone() };
         let bound = erase(tool).bind(&arguments)?;
-        // Held to what it declares, as in the engine.
+        // Restricted to its declared effects, as in the engine.
         let mut cx = self.cx.clone();
         cx.grants = Arc::new(Grants::from_effects(&bound.effects(&cx.working_dir)));
         let output = bound.run(cx).await?;
@@ -51,7 +51,7 @@ fn picture() -> Vec<u8> {
     bytes
 }
 
-/// Text comes back as it went in, whatever the way.
+/// Text is read back unchanged with every backend.
 async fn carries_text(place: &Place, backend: &str, lines: usize) {
     assert_eq!(place.read().await, "");
     let long = "añb\n".repeat(lines);
@@ -138,7 +138,7 @@ async fn images_go_through_files() {
     assert_eq!(error.message(), "The clipboard holds no PNG image, but TARGETS, UTF8_STRING");
 }
 
-/// Offers something as a type of its own.
+/// Offers content with a custom type.
 fn offer(screen: &Screen, kind: &str, what: &str) {
     let mut copy = Command::new("xclip")
         .args(["-selection", "clipboard", "-i", "-t", kind])
@@ -157,7 +157,7 @@ async fn what_a_password_manager_put_there_is_not_shown() {
     let Some(screen) = Screen::start(&["xclip"]) else { return };
     let place = Place::on(screen.desktop());
     offer(&screen, "x-kde-passwordManagerHint", "secret");
-    // The offer arrives when the server hears of it.
+    // The offer takes effect once the server has processed it.
     let error = loop {
         match place.call(json!({"action": "read"})).await {
             Ok(answer) => assert_eq!(answer["text"], ""),
@@ -197,7 +197,7 @@ async fn an_owner_that_hangs_does_not_hang_the_call() {
     place.cx.deadline = Some(Instant::now() + Duration::from_millis(500));
     let error = place.fails(json!({"action": "read"})).await;
     assert_eq!(error.kind(), ErrorKind::Timeout);
-    // The one that asked is gone; only the one that hangs is left.
+    // The process that asked has exited; only the one that hangs is left.
     assert_eq!(processes("xclip", screen.variable("DISPLAY")), owners);
     assert!(Command::new("kill").arg("-KILL").args(&owners).status().unwrap().success());
 }
@@ -216,7 +216,7 @@ async fn nothing_is_left_open_and_one_program_serves() {
     // Other tests of this process have some open, but not one for each round.
     assert!(open() < before + 30);
     assert_eq!(place.read().await, "29");
-    // Those before it end when they hear that they are not needed.
+    // Earlier ones exit once they lose the selection.
     while processes("xclip", screen.variable("DISPLAY")).len() > 1 {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
@@ -277,7 +277,7 @@ async fn without_a_desktop_the_reason_is_told() {
     let check = Clipboard { desktop: desktop(&[]) }.check().await;
     assert_eq!(
         check.reason(),
-        Some("There is no display: WAYLAND_DISPLAY and DISPLAY are not set")
+        Some("No display: WAYLAND_DISPLAY and DISPLAY are not set")
     );
 }
 
@@ -317,7 +317,7 @@ fn the_files_are_effects_too() {
     assert_eq!(effects(json!({"action": "clear"})), [write]);
 }
 
-/// On the Wayland display of whoever runs the tests, so only when asked to.
+/// Uses the real Wayland display, so it only runs on request.
 #[tokio::test]
 #[ignore = "needs WAYLAND_DISPLAY, and overwrites its clipboard"]
 async fn wl_clipboard_carries_text_and_images() {

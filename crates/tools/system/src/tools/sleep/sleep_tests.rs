@@ -69,7 +69,7 @@ async fn a_cancelled_wait_ends_now() {
     }
 }
 
-/// Passes the first progress report on as an event.
+/// Forwards the first progress report as an event.
 struct Bell(Mutex<Option<tokio::sync::oneshot::Sender<ProgressUpdate>>>);
 
 impl ProgressSink for Bell {
@@ -80,7 +80,7 @@ impl ProgressSink for Bell {
     }
 }
 
-/// Starts a wait, and makes the change once it has begun.
+/// Starts a wait, and makes the change once it has started.
 async fn waited(dir: &TempDir, arguments: Value, change: impl FnOnce()) -> Value {
     let (sender, begun) = tokio::sync::oneshot::channel();
     let mut cx = context(dir);
@@ -120,9 +120,9 @@ async fn what_is_so_already_wakes_at_once() {
     fs::write(dir.path().join("flag"), "1").unwrap();
     let cx = context(&dir);
     let there = call(&cx, json!({"until_file": "flag"})).await.unwrap();
-    assert_eq!(told(&there), ("file", "flag is there"));
+    assert_eq!(told(&there), ("file", "flag exists"));
     let gone = call(&cx, json!({"until_file": "none", "file_state": "gone"})).await.unwrap();
-    assert_eq!(told(&gone), ("file", "none is not there"));
+    assert_eq!(told(&gone), ("file", "none does not exist"));
     let no_process = call(&cx, json!({"until_process": "2147483647"})).await.unwrap();
     assert_eq!(no_process["woke"], "process");
     assert!(told(&no_process).1.starts_with("There is no process 2147483647"));
@@ -144,7 +144,7 @@ async fn what_stays_as_it_is_does_not_wake() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     for (arguments, reason) in [
         (json!({"until_file": "flag", "file_state": "changed"}), "flag is unchanged"),
-        (json!({"until_file": "flag", "file_state": "gone"}), "flag is still there"),
+        (json!({"until_file": "flag", "file_state": "gone"}), "flag still exists"),
         (json!({"until_file": "none"}), "none is missing"),
         (json!({"until_process": "1"}), "process 1 still runs"),
         (

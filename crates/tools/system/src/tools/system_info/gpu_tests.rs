@@ -9,7 +9,7 @@ use super::super::limits::tests::machine;
 use super::*;
 use crate::desktop::tests::desktop;
 
-/// A stand-in for the program that says what a real one would.
+/// A stand-in for the program, with realistic output.
 fn program(script: &str) -> TempDir {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join(NVIDIA_PROGRAM);
@@ -65,7 +65,7 @@ async fn a_program_that_hangs_does_not_hold_up_the_report() {
     let mut cx = ToolContext::bare(root.path());
     cx.deadline = Some(Instant::now() + Duration::from_millis(200));
     let found = find_gpus(root.path(), &desktop(&[("PATH", &path)]), &cx).await.unwrap();
-    assert!(found.note.unwrap().contains("did not end"));
+    assert!(found.note.unwrap().contains("did not exit"));
 }
 
 #[tokio::test]
