@@ -43,6 +43,7 @@ pub fn policy_read_gate(engine: &Engine, session: &Session, cwd: &Path) -> ReadG
             toolset: "file",
             arguments: &json!({"path": real}),
             effects: &effects,
+            code: None,
             annotations: ToolAnnotations { read_only: true, ..ToolAnnotations::default() },
             working_dir: &at,
             call_id: "",

@@ -24,6 +24,8 @@ pub struct CallProposal<'a> {
     pub arguments: &'a Value,
     /// The declared effects.
     pub effects: &'a [Effect],
+    /// Code in the arguments, if the tool runs some.
+    pub code: Option<InlineCode<'a>>,
     /// The tool's annotations.
     pub annotations: ToolAnnotations,
     /// Where the call runs.
@@ -36,6 +38,15 @@ pub struct CallProposal<'a> {
     pub task_id: &'a str,
     /// Nesting depth within other calls.
     pub depth: u8,
+}
+
+/// Code that is part of a call's arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InlineCode<'a> {
+    /// The language, as the tool names it.
+    pub language: &'a str,
+    /// The code.
+    pub text: &'a str,
 }
 
 /// The decision about a call. The strictest of several wins: deny over ask over allow.

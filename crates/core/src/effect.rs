@@ -147,8 +147,40 @@ pub enum Resource {
     Script(Box<ShellScript>),
     /// A host name or address.
     Host(String),
+    /// An environment variable that is set for later commands.
+    Variable(Box<EnvAssignment>),
     /// Anything else with a name: a table, a bucket, a server, a list.
     Name(String),
+}
+
+/// An environment variable and its new value. The value may be a secret, so only
+/// the name is shown and compared.
+#[derive(Clone)]
+pub struct EnvAssignment {
+    /// The name.
+    pub name: String,
+    /// The value.
+    pub value: String,
+}
+
+impl PartialEq for EnvAssignment {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for EnvAssignment {}
+
+impl std::hash::Hash for EnvAssignment {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
+impl fmt::Debug for EnvAssignment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "EnvAssignment({})", self.name)
+    }
 }
 
 impl Resource {
@@ -157,6 +189,8 @@ impl Resource {
         match (self, other) {
             (Resource::Any, _) | (_, Resource::Any) => true,
             (Resource::Path(a), Resource::Path(b)) => a.starts_with(b) || b.starts_with(a),
+            (Resource::Variable(a), Resource::Name(b))
+            | (Resource::Name(b), Resource::Variable(a)) => a.name == *b,
             (a, b) => a == b,
         }
     }
@@ -168,6 +202,7 @@ impl Resource {
             Resource::Path(path) => path.to_string_lossy(),
             Resource::Command(text) | Resource::Host(text) | Resource::Name(text) => text.into(),
             Resource::Script(script) => script.text.as_str().into(),
+            Resource::Variable(variable) => variable.name.as_str().into(),
         }
     }
 
@@ -216,6 +251,11 @@ pub struct ShellScript {
     /// Whether it runs in a separate shell, without the state that earlier
     /// commands left in the session's shell.
     pub fresh_shell: bool,
+    /// Whether it outlives this process.
+    pub detaches: bool,
+    /// Whether the call does more than run it to its end: in the background, in a
+    /// terminal, with open input.
+    pub open_ended: bool,
 }
 
 impl Serialize for Resource {

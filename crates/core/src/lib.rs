@@ -12,6 +12,7 @@ mod call;
 mod checkpoint;
 mod clarify;
 pub mod clock;
+mod command_analyzer;
 mod confinement;
 mod context;
 mod effect;
@@ -36,8 +37,8 @@ mod tool;
 
 pub use answers::answer_schema;
 pub use approval::{
-    ApprovalDecision, ApprovalRequest, ApprovalScope, Approver, CallProposal, Policy, Ruling,
-    UNRESOLVABLE_PATH_RULE, Verdict,
+    ApprovalDecision, ApprovalRequest, ApprovalScope, Approver, CallProposal, InlineCode, Policy,
+    Ruling, UNRESOLVABLE_PATH_RULE, Verdict,
 };
 pub use availability::Availability;
 pub use call::{CallArguments, CallStatus, EffectDisposition, ToolCall, ToolResult};
@@ -46,11 +47,16 @@ pub use checkpoint::{
     FileWritten, PathState, PendingChange,
 };
 pub use clarify::UserPrompter;
+pub use command_analyzer::{
+    CommandAnalyzer, CommandComparison, CommandWrites, NoAnalyzer, SideEffects,
+};
 pub use confinement::{
     ChildLimits, Confinement, HostService, OverlayMount, PartialDir, PendingSecrets,
 };
 pub use context::{ProgressSink, ProgressUpdate, ToolContext, WorkingDir, is_normalized};
-pub use effect::{AccessMode, Effect, Resource, Scope, ShellScript, approval_excerpt};
+pub use effect::{
+    AccessMode, Effect, EnvAssignment, Resource, Scope, ShellScript, approval_excerpt,
+};
 pub use engine_handle::{EngineHandle, ToolMatch};
 pub use error::{ErrorKind, ToolError};
 pub use grants::{Grant, GrantExceptions, Grants};

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use crate::InlineCode;
+
 use serde::Serialize;
 
 type StaticText = Cow<'static, str>;
@@ -93,6 +95,8 @@ pub struct ToolSpec {
     /// Whether only calls that declare effects reach beyond this machine. The
     /// output of a call without effects is then trusted.
     pub open_world_by_effects: bool,
+    /// The parameters with code that a call runs, and its language.
+    pub code_parameters: Option<(StaticText, StaticText)>,
 }
 
 impl ToolSpec {
@@ -114,6 +118,7 @@ impl ToolSpec {
             reports_changes: false,
             unordered: false,
             open_world_by_effects: false,
+            code_parameters: None,
         }
     }
 
@@ -232,6 +237,25 @@ impl ToolSpec {
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
+    }
+
+    /// Names the parameters with code that a call runs, and its language, so
+    /// that the policy examines it. Without a language it is Python.
+    #[must_use]
+    pub fn runs_code(
+        mut self,
+        code: impl Into<StaticText>,
+        language: impl Into<StaticText>,
+    ) -> Self {
+        self.code_parameters = Some((code.into(), language.into()));
+        self
+    }
+
+    /// Returns the code in the arguments of a call.
+    pub fn inline_code<'a>(&self, arguments: &'a serde_json::Value) -> Option<InlineCode<'a>> {
+        let (code, language) = self.code_parameters.as_ref()?;
+        let text = |name: &str| arguments.get(name).and_then(serde_json::Value::as_str);
+        Some(InlineCode { language: text(language).unwrap_or("python"), text: text(code)? })
     }
 
     /// Adds a search keyword.

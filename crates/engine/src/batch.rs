@@ -7,11 +7,9 @@ use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use hermes_core::{AccessMode, Effect, Resource, Scope, ToolCall, ToolResult};
-use hermes_shell::SideEffects;
+use hermes_core::{AccessMode, Effect, Resource, Scope, SideEffects, ToolCall, ToolResult};
 
 use crate::pipeline::{BatchContext, PreparedCall};
-use crate::side_effects;
 
 /// Maximum concurrent calls.
 const MAX_CONCURRENT_CALLS: usize = 32;
@@ -47,7 +45,8 @@ pub(crate) async fn run_batch(
         // Determined as late as possible: earlier calls may change what a
         // command means, and symlink targets.
         let group = take_independent_group(&mut waiting, conflict_key, |(_, prepared)| {
-            side_effects::command_side_effects(&batch, &prepared.call)
+            let at = batch.workplace.load();
+            batch.engine.analyzer().side_effects(&batch.proposal(&prepared.call, &at))
         });
         run_group(&batch, group, &mut answers).await;
         // A call may have changed the session's working directory; the

@@ -9,8 +9,8 @@ use std::time::Duration;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use futures_util::future::join_all;
 use hermes_core::{
-    Availability, CallProposal, CheckpointHooks, DynTool, Policy, Ports, Ruling, ToolCall,
-    ToolResult, Verdict,
+    Availability, CallProposal, CheckpointHooks, CommandAnalyzer, DynTool, NoAnalyzer, Policy,
+    Ports, Ruling, ToolCall, ToolResult, Verdict,
 };
 use serde_json::Value;
 
@@ -79,6 +79,7 @@ impl Default for SearchLimits {
 struct EngineInner {
     registry: ToolRegistry,
     policy: ArcSwap<Arc<dyn Policy>>,
+    analyzer: Arc<dyn CommandAnalyzer>,
     secrets: Arc<dyn SecretSource>,
     approval_timeout: Duration,
     hooks: Hooks,
@@ -273,6 +274,10 @@ impl Engine {
         self.inner.policy.store(Arc::new(policy));
     }
 
+    pub(crate) fn analyzer(&self) -> &dyn CommandAnalyzer {
+        &*self.inner.analyzer
+    }
+
     pub(crate) fn secrets(&self) -> &dyn SecretSource {
         &*self.inner.secrets
     }
@@ -362,6 +367,7 @@ impl fmt::Debug for Engine {
 pub struct EngineBuilder {
     tools: Vec<(ToolOwner, Vec<Arc<dyn DynTool>>)>,
     policy: Arc<dyn Policy>,
+    analyzer: Arc<dyn CommandAnalyzer>,
     secrets: Arc<dyn SecretSource>,
     approval_timeout: Duration,
     hooks: Hooks,
@@ -382,6 +388,7 @@ impl Default for EngineBuilder {
         Self {
             tools: Vec::new(),
             policy: Arc::new(AllowAll),
+            analyzer: Arc::new(NoAnalyzer),
             secrets: Arc::new(NoSecrets::default()),
             approval_timeout: DEFAULT_APPROVAL_TIMEOUT,
             hooks: Hooks::default(),
@@ -417,6 +424,13 @@ impl EngineBuilder {
     #[must_use]
     pub fn policy(mut self, policy: Arc<dyn Policy>) -> Self {
         self.policy = policy;
+        self
+    }
+
+    /// Sets the analysis of commands, which orders calls and saves checkpoints.
+    #[must_use]
+    pub fn analyzer(mut self, analyzer: Arc<dyn CommandAnalyzer>) -> Self {
+        self.analyzer = analyzer;
         self
     }
 
@@ -528,6 +542,7 @@ impl EngineBuilder {
         let inner = EngineInner {
             registry,
             policy: ArcSwap::from_pointee(self.policy),
+            analyzer: self.analyzer,
             secrets: self.secrets,
             approval_timeout: self.approval_timeout,
             hooks: self.hooks,

@@ -164,6 +164,7 @@ fn engine(dir: &Path) -> Engine {
     tools.extend(hermes_tools_file::tools());
     tools.push(erase(Echo));
     Engine::builder()
+        .analyzer(std::sync::Arc::new(hermes::policy::ShellAnalyzer))
         .tools(tools)
         .policy(Arc::new(Held(Arc::new(confinement))))
         .ports(Ports::new().with(Arc::new(jobs)).with(Arc::new(limits)))

@@ -120,6 +120,7 @@ fn engine(extra: usize, log: &std::path::Path) -> Engine {
         tools.push(Arc::new(Filler(spec, Arc::clone(&echo))));
     }
     Engine::builder()
+        .analyzer(std::sync::Arc::new(hermes::policy::ShellAnalyzer))
         .tools(tools)
         .tools(
             [hermes_tools_agent::tools(), hermes_tools_file::tools(), hermes_tools_system::tools()]
@@ -236,6 +237,7 @@ impl Bench {
                     toolset: "bench",
                     arguments: &Value::Null,
                     effects: &effects,
+                    code: None,
                     annotations: ToolAnnotations::default(),
                     working_dir: &at,
                     call_id: "1",

@@ -59,6 +59,7 @@ impl Bench {
         let permissions: PermissionPolicy =
             sources.permissions("default", EnforcementSettings::default(), saved, tickets).unwrap();
         Engine::builder()
+            .analyzer(std::sync::Arc::new(hermes::policy::ShellAnalyzer))
             .tools(hermes_tools_file::tools())
             .policy(Arc::new(permissions))
             .ports(Ports::default().with(Arc::clone(&journals)))

@@ -133,6 +133,7 @@ fn main() {
         sources.permissions("default", EnforcementSettings::default(), saved, tickets).unwrap();
     let jobs = Arc::new(JobRegistry::local(state.join("jobs")));
     let engine = Engine::builder()
+        .analyzer(std::sync::Arc::new(hermes::policy::ShellAnalyzer))
         .tools(hermes_tools_system::tools())
         .policy(Arc::new(permissions))
         .ports(Ports::new().with(jobs))

@@ -15,7 +15,8 @@ use hermes_exec::output::OutputMask;
 use hermes_exec::{ExecBackend, JobRegistry, LocalBackend, RetentionPolicy};
 use hermes_files::JournalDir;
 use hermes_policy::{
-    EnforcementSettings, PermissionPolicy, PolicyError, PolicySources, SavedRules, TicketStore,
+    EnforcementSettings, PermissionPolicy, PolicyError, PolicySources, SavedRules, ShellAnalyzer,
+    TicketStore,
 };
 use hermes_store::FileSessionStore;
 
@@ -230,6 +231,7 @@ impl HermesBuilder {
             .tools(tools)
             .ports(ports)
             .spill_to(home.cache_dir().join("results"))
+            .analyzer(Arc::new(ShellAnalyzer))
             .secrets(Arc::clone(&secrets) as Arc<dyn SecretSource>)
             .recorder(Arc::clone(&records) as Arc<dyn CallRecorder>);
         if let Some(checkpoints) = &checkpoints {

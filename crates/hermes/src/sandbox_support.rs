@@ -86,6 +86,7 @@ pub fn trial_confinement(permissions: &PermissionPolicy, cwd: &Path) -> Option<C
         toolset: "terminal",
         arguments: &serde_json::Value::Null,
         effects: &[command],
+        code: None,
         annotations: ToolAnnotations::default(),
         working_dir: &at,
         call_id: "trial",

@@ -61,6 +61,7 @@ fn main() {
                 toolset: "bench",
                 arguments: &Value::Null,
                 effects: &effects,
+                code: None,
                 annotations: ToolAnnotations::default(),
                 working_dir: at,
                 call_id: "1",

@@ -3,7 +3,7 @@
 //! session's directory, but effects that depend on it are approved only once,
 //! since the same text may mean another tree the next time.
 
-use hermes_core::{Effect, Resource, WorkingDir};
+use hermes_core::{Effect, ShellScript, WorkingDir};
 use hermes_shell::{CommandAnalysis, LeafCommand};
 
 /// The command analyzed without a working directory, if that may differ.
@@ -13,12 +13,9 @@ pub(crate) struct CwdIndependentAnalysis(Option<CommandAnalysis>);
 impl CwdIndependentAnalysis {
     /// Analyzes code for a persistent shell that has run `earlier`; other
     /// commands are not analyzed.
-    pub(crate) fn analyze(earlier: &str, command: &Resource, at: &WorkingDir) -> Self {
-        let script = match command {
-            Resource::Script(script) if script.fresh_shell && script.cwd.is_none() => script,
-            _ => return Self(None),
-        };
-        Self(Some(hermes_shell::analyze_anywhere(earlier, script, at)))
+    pub(crate) fn analyze(earlier: &str, script: &ShellScript, at: &WorkingDir) -> Self {
+        let is_unknown = script.fresh_shell && script.cwd.is_none();
+        Self(is_unknown.then(|| hermes_shell::analyze_anywhere(earlier, script, at)))
     }
 
     /// Whether the effects of a simple command depend on the working directory.

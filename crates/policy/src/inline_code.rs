@@ -1,14 +1,8 @@
 //! Finds large-scale destruction in code that is part of a call. All else that
 //! code can do is left to the sandbox.
 
-use hermes_core::{CallProposal, ShellScript, WorkingDir};
+use hermes_core::{ShellScript, WorkingDir};
 use hermes_shell::{CommandFinding, CommentStyle, destructive_code};
-
-/// Returns the language and the code of a call, if it contains code.
-pub(crate) fn call_code<'a>(proposal: &CallProposal<'a>) -> Option<(&'a str, &'a str)> {
-    let text = |name: &str| proposal.arguments.get(name).and_then(|value| value.as_str());
-    Some((text("language").unwrap_or("python"), text("code")?))
-}
 
 /// Returns the dangerous parts of the code.
 pub(crate) fn dangerous_code(language: &str, code: &str, at: &WorkingDir) -> Vec<CommandFinding> {

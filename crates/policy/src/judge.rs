@@ -3,17 +3,18 @@
 
 mod commands;
 
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hermes_core::{
-    CallProposal, Effect, Grant, NetworkMode, Resource, Scope, Taint, UNRESOLVABLE_PATH_RULE,
+    CallProposal, Effect, EnvAssignment, Grant, InlineCode, NetworkMode, Resource, Scope,
+    ShellScript, Taint, UNRESOLVABLE_PATH_RULE,
 };
 use hermes_net::{AddressReach, host_reach};
-use hermes_shell::{CommandAnalysis, LeafCommand, SYNTAX_ERROR, UNKNOWN_PROGRAM};
+use hermes_shell::{LeafCommand, SYNTAX_ERROR, UNKNOWN_PROGRAM, shared_analysis};
 
+use crate::analyzer::{earlier_source, effect_script};
 use crate::approvals::{ApprovalUnit, command_identity};
 use crate::cwd_independent::CwdIndependentAnalysis;
 use crate::git_history;
@@ -157,11 +158,11 @@ impl PermissionPolicy {
         for effect in proposal.effects {
             let real = EffectTarget::for_effect(effect);
             // A command is judged by its parts.
-            let in_parts = match (&effect.resource, effect.scope == Scope::TERMINAL_EXECUTE) {
-                (command @ (Resource::Command(_) | Resource::Script(_)), true) => {
-                    self.examine_command(proposal, command, taint.as_ref(), &mut exam)
+            let in_parts = match (effect_script(effect), effect.scope == Scope::TERMINAL_EXECUTE) {
+                (Some(script), true) => {
+                    self.examine_command(proposal, &script, taint.as_ref(), &mut exam)
                 }
-                (_, true) => {
+                (None, true) => {
                     exam.findings.push(unknown_command_finding(effect));
                     false
                 }
@@ -509,7 +510,7 @@ fn reads_names_only(proposal: &CallProposal<'_>, effect: &Effect) -> bool {
 
 /// Whether the code is part of the call rather than in a file.
 fn is_inline_code(proposal: &CallProposal<'_>, effect: &Effect) -> bool {
-    effect.scope == Scope::CODE_EXECUTE && proposal.arguments.get("code").is_some()
+    effect.scope == Scope::CODE_EXECUTE && proposal.code.is_some()
 }
 
 fn unknown_command_finding(effect: &Effect) -> PolicyFinding {
@@ -526,33 +527,4 @@ fn unknown_command_finding(effect: &Effect) -> PolicyFinding {
         unit: None,
         protected: None,
     }
-}
-
-/// Returns the earlier input of the persistent shell that the call addresses,
-/// as recorded by its tool; `None` if it cannot be read.
-fn persistent_shell_history(proposal: &CallProposal<'_>) -> Option<String> {
-    #[derive(Default, serde::Deserialize)]
-    struct ReplShellRecord {
-        process: u32,
-        told: Vec<String>,
-    }
-    let mut known: BTreeMap<String, ReplShellRecord> = proposal.session.read("repl").ok()?;
-    let found = proposal.effects.iter().find_map(|effect| match &effect.resource {
-        Resource::Name(name) if effect.scope == Scope::PROCESS_MANAGE => known.remove(name),
-        _ => None,
-    });
-    // A shell does not outlive the process that started it.
-    let own = found.filter(|shell| shell.process == std::process::id());
-    Some(own.map(|shell| shell.told.join("\n")).unwrap_or_default())
-}
-
-/// Returns what the session's shell retains of earlier commands, as text;
-/// `None` if it cannot be read.
-fn session_shell_history(proposal: &CallProposal<'_>) -> Option<String> {
-    #[derive(Default, serde::Deserialize)]
-    struct SessionShellRecord {
-        #[serde(default)]
-        text: String,
-    }
-    Some(proposal.session.read::<SessionShellRecord>("shell").ok()?.text)
 }

@@ -181,8 +181,9 @@ impl ResourceSelectors {
                         || canonical.as_ref().is_some_and(|host| pattern.matches(host))
                 })
             }
-            Resource::Name(name) => {
-                self.names.iter().chain(&self.hosts).any(|pattern| pattern.matches(name))
+            resource @ (Resource::Name(_) | Resource::Variable(_)) => {
+                let name = resource.as_text();
+                self.names.iter().chain(&self.hosts).any(|pattern| pattern.matches(&name))
             }
             Resource::Command(_) | Resource::Script(_) => false,
             // An unknown target may be any of the resources.
@@ -426,7 +427,9 @@ impl ResourceSelectors {
         match &subject.effect.resource {
             Resource::Path(_) => !self.paths.is_empty(),
             Resource::Host(_) => !self.hosts.is_empty(),
-            Resource::Name(_) => !self.names.is_empty() || !self.hosts.is_empty(),
+            Resource::Name(_) | Resource::Variable(_) => {
+                !self.names.is_empty() || !self.hosts.is_empty()
+            }
             Resource::Command(_) | Resource::Script(_) => !self.commands.is_empty(),
             Resource::Any => true,
         }

@@ -11,9 +11,11 @@
 //! profile, the global rules, the project's own file, a tool's rules, a
 //! parameter's rules) is judged separately, so it can only narrow the others.
 
+mod analyzer;
 mod approvals;
 mod approved_writes;
 mod argument_spellings;
+mod command_writes;
 mod config_node;
 mod confine;
 mod connections;
@@ -22,6 +24,7 @@ mod error;
 mod git_history;
 mod git_push;
 mod git_settings;
+mod glob_expansion;
 mod glob_targets;
 mod globs;
 mod inline_code;
@@ -48,6 +51,7 @@ mod suggest;
 mod views;
 mod wildcard_places;
 
+pub use analyzer::ShellAnalyzer;
 pub use approvals::{
     ApprovalReviewer, ApprovalTicket, ApprovalUnit, ReviewOpinion, SavedRule, SavedRules,
     SmartApprover, TicketError, TicketStore,

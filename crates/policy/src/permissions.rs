@@ -360,7 +360,7 @@ impl Policy for PermissionPolicy {
             });
         let effects = effects.chain(implied.iter().map(ToString::to_string));
         // The effects mean little without the code that causes them.
-        let code = proposal.arguments.get("code").and_then(|code| code.as_str());
+        let code = proposal.code.map(|code| code.text);
         let effects = effects.chain(code.map(|code| format!("code {}", approval_excerpt(code))));
         let call = self.fingerprint(proposal);
         self.tickets.issue(ApprovalTicket {
@@ -445,8 +445,8 @@ fn command_or_code(proposal: &CallProposal<'_>) -> Option<String> {
         command @ (Resource::Command(_) | Resource::Script(_)) => Some(command.as_text()),
         _ => None,
     });
-    let code = || proposal.arguments.get("code").and_then(|code| code.as_str());
-    let text = command.or_else(|| code().map(Into::into))?;
+    let code = || proposal.code.map(|code| code.text.into());
+    let text = command.or_else(code)?;
     Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
@@ -483,10 +483,11 @@ fn detached_finding(
     exam: &CallExamination,
     confinement: &Confinement,
 ) -> Option<PolicyFinding> {
-    let detaches = proposal.arguments.get("detach").and_then(serde_json::Value::as_bool);
+    let detaches =
+        |effect: &Effect| matches!(&effect.resource, Resource::Script(script) if script.detaches);
     let is_pointer = |path: &&PathBuf| path.ends_with("commondir");
     let place = confinement.quarantined.iter().find(|path| !is_pointer(path))?;
-    if detaches != Some(true) || !exam.clients.runs_untrusted_code() {
+    if !proposal.effects.iter().any(detaches) || !exam.clients.runs_untrusted_code() {
         return None;
     }
     let reason = format!(

@@ -304,6 +304,7 @@ impl PolicySources {
             toolset: "example",
             arguments: &serde_json::Value::Null,
             effects: &[effect],
+            code: None,
             annotations: hermes_core::ToolAnnotations::default(),
             working_dir: &at,
             call_id: "example",

@@ -60,6 +60,7 @@ fn judged(yaml: &str, profile: &str, effect: Effect) -> PolicyAnswer {
         toolset: "probe",
         arguments: &serde_json::Value::Null,
         effects: &[effect],
+        code: None,
         annotations: ToolAnnotations::default(),
         working_dir: &at,
         call_id: "1",

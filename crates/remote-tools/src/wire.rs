@@ -176,6 +176,7 @@ impl GrantedEffect {
                     apart: script.fresh_shell,
                 },
                 Resource::Host(text) => GrantedResource::Host(text.clone()),
+                Resource::Variable(variable) => GrantedResource::Name(variable.name.clone()),
                 Resource::Name(text) => GrantedResource::Name(text.clone()),
             },
         };
@@ -196,6 +197,7 @@ impl From<GrantedEffect> for Effect {
                     cwd: folder,
                     stdin: input,
                     fresh_shell: apart,
+                    ..ShellScript::default()
                 }))
             }
             GrantedResource::Host(text) => Resource::Host(text),

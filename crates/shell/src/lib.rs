@@ -21,6 +21,7 @@ mod programs;
 mod redirects;
 mod second_parse;
 mod secret_paths;
+mod shared_analysis;
 mod shell_scope;
 mod shells;
 mod side_effects;
@@ -42,7 +43,8 @@ pub use leaf::{
     CommandAnalysis, CommandFinding, FindingLevel, LeafCommand, ShellWord, TargetMode, Transfer,
 };
 pub use programs::{changes_settings, push_remote};
-pub use side_effects::{SideEffects, side_effects};
+pub use shared_analysis::shared_analysis;
+pub use side_effects::side_effects;
 
 use hermes_core::{Effect, ShellScript, WorkingDir};
 use text_stream::TextStream;

@@ -1,26 +1,15 @@
 //! Commands that certainly change nothing: no file, no shell state, nor
 //! anything else that a later command could observe.
 
-use hermes_core::{Scope, WorkingDir};
+use std::sync::Arc;
+
+use hermes_core::{Scope, SideEffects};
 
 use crate::leaf::{CommandAnalysis, LeafCommand};
 use crate::parse::parse;
 use crate::syntax::{
     ParameterOperator, RawWord, ShellCommand, ShellRedirect, SimpleCommand, WordPart,
 };
-
-/// Upper bound of a command's side effects. It is used to order commands, never
-/// to permit them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum SideEffects {
-    /// It may do anything.
-    #[default]
-    Unknown,
-    /// It may read anything and changes nothing.
-    ReadOnly,
-    /// It touches nothing; only time passes.
-    None,
-}
 
 /// Programs that touch nothing.
 const NO_EFFECT_PROGRAMS: &str = "echo false sleep true";
@@ -34,9 +23,9 @@ const READ_ONLY_PROGRAMS: &str = "\
     sha256sum sha512sum sort stat strings tac tail tr uname uniq uptime wc whereis which \
     who whoami xxd";
 
-/// Returns the side effects of a command in a shell that has run `earlier`. In
-/// doubt, they are unknown.
-pub fn side_effects(earlier: &str, source: &str, at: &WorkingDir) -> SideEffects {
+/// Returns the side effects of a command, which is analyzed only if its source
+/// may be read-only. In doubt, they are unknown.
+pub fn side_effects(source: &str, analyze: impl FnOnce() -> Arc<CommandAnalysis>) -> SideEffects {
     // Far longer than any read-only command; skipping it is cheaper than
     // parsing.
     if source.len() > 4096 {
@@ -47,7 +36,7 @@ pub fn side_effects(earlier: &str, source: &str, at: &WorkingDir) -> SideEffects
         (None, Some(simple)) if !simple.is_empty() => simple,
         _ => return SideEffects::Unknown,
     };
-    let analysis = crate::analyze_after(earlier, source, at);
+    let analysis = analyze();
     if !is_read_only_as_written(&analysis, &simple) {
         return SideEffects::Unknown;
     }

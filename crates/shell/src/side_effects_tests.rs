@@ -1,7 +1,14 @@
+use hermes_core::WorkingDir;
+
 use super::*;
 
+fn side_effects_after(earlier: &str, source: &str) -> SideEffects {
+    let at = WorkingDir::new("/work", None);
+    side_effects(source, || Arc::new(crate::analyze_after(earlier, source, &at)))
+}
+
 fn of(source: &str) -> SideEffects {
-    side_effects("", source, &WorkingDir::new("/work", None))
+    side_effects_after("", source)
 }
 
 #[test]
@@ -103,9 +110,8 @@ fn whatever_may_change_something_is_open() {
 
 #[test]
 fn what_a_name_stands_for_by_now_counts() {
-    let at = WorkingDir::new("/work", None);
     for earlier in ["ls() { touch x; }", "alias ls='touch x;'", "ls() { true; }"] {
-        assert_eq!(side_effects(earlier, "ls", &at), SideEffects::Unknown, "{earlier}");
-        assert_eq!(side_effects(earlier, "pwd", &at), SideEffects::ReadOnly, "{earlier}");
+        assert_eq!(side_effects_after(earlier, "ls"), SideEffects::Unknown, "{earlier}");
+        assert_eq!(side_effects_after(earlier, "pwd"), SideEffects::ReadOnly, "{earlier}");
     }
 }

@@ -120,6 +120,7 @@ impl PermissionPair {
             toolset: "terminal",
             arguments: &Value::Null,
             effects: &effects,
+            code: None,
             annotations: ToolAnnotations::default(),
             working_dir: &at,
             call_id: "1",

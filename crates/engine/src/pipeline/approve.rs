@@ -104,6 +104,7 @@ impl BatchContext {
             toolset: REQUEST_TOOL_NAME,
             arguments: &arguments,
             effects: &effects,
+            code: None,
             annotations: ToolAnnotations::default(),
             working_dir: &workplace,
             call_id,

@@ -8,13 +8,11 @@ use std::time::{Duration, Instant};
 
 use hermes_core::{
     CancellationToken, ChangeReporter, CheckpointHooks, Confinement, Effect, ErrorKind,
-    FileWritten, PendingChange, Ports, ProgressUpdate, Resource, Scope, ToolError, WorkingDir,
+    FileWritten, PendingChange, Ports, ProgressUpdate, Resource, Scope, SideEffects, ToolError,
+    WorkingDir,
 };
 
-use hermes_shell::SideEffects;
-
 use super::{Authorization, BatchContext, ResolvedCall};
-use crate::{command_writes, side_effects};
 
 /// Delay after which a running checkpoint is reported as progress.
 const PROGRESS_DELAY: Duration = Duration::from_secs(1);
@@ -106,9 +104,12 @@ impl BatchContext {
         let Some(keeper) = self.engine.checkpoints() else { return Ok(None) };
         let (mut places, mut open_ended) =
             possible_changes(call, judged, self.workplace.load().cwd());
-        let named = command_writes::collect_writes(self, call);
+        let at = self.workplace.load();
+        let proposal = self.proposal(call, &at);
+        let analyzer = self.engine.analyzer();
+        let named = analyzer.writes(&proposal);
         places.extend(named.paths);
-        if open_ended && side_effects::command_side_effects(self, call) != SideEffects::Unknown {
+        if open_ended && analyzer.side_effects(&proposal) != SideEffects::Unknown {
             open_ended = false;
         }
         if places.is_empty() && named.opaque_dirs.is_empty() && !open_ended {

@@ -50,7 +50,7 @@ impl BatchContext {
     }
 
     /// The proposal that the policy judges.
-    pub(super) fn proposal<'a>(
+    pub(crate) fn proposal<'a>(
         &'a self,
         call: &'a ResolvedCall,
         at: &'a WorkingDir,
@@ -60,6 +60,7 @@ impl BatchContext {
             toolset: call.entry.toolset(),
             arguments: &call.arguments,
             effects: &call.effects,
+            code: call.entry.spec().inline_code(&call.arguments),
             annotations: call.entry.spec().annotations,
             working_dir: at,
             call_id: &call.id,

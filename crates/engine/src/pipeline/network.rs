@@ -122,6 +122,7 @@ impl CallConnectionJudge {
             toolset: &self.toolset,
             arguments: &arguments,
             effects: &effects,
+            code: None,
             annotations: self.annotations,
             working_dir: &self.workplace,
             call_id: &self.call_id,

@@ -185,7 +185,13 @@ impl BatchContext {
                 .with_hint("Write the path or host literally, and use the secret elsewhere."));
         }
         let lookup = |name: &str| self.engine.secrets().lookup(name).ok().flatten();
-        let commands = commands::fill_commands(&call.effects, &effects, &lookup, &workplace)?;
+        let commands = commands::fill_commands(
+            &call.effects,
+            &effects,
+            &lookup,
+            self.engine.analyzer(),
+            &workplace,
+        )?;
         Ok((revealed, commands::grants_with_secrets(&judged.grants, &commands)))
     }
 

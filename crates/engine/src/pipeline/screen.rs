@@ -69,7 +69,8 @@ impl BatchContext {
     pub(super) fn redacted_effect(&self, effect: &Effect) -> Effect {
         let mut effect = effect.clone();
         match &mut effect.resource {
-            Resource::Any => {}
+            // Only the name of a variable is shown.
+            Resource::Any | Resource::Variable(_) => {}
             Resource::Path(path) => {
                 let shown = path.to_string_lossy();
                 if let Cow::Owned(masked) = self.redactor().redact(&shown) {

@@ -95,8 +95,13 @@ async fn a_command_may_change_anything() {
 async fn what_a_command_names_is_kept() {
     let notes = Arc::new(Notes::default());
     let command = ProbeTool::new("command").declare_effects(|args, _| {
-        let command = args["command"].as_str().unwrap_or_default().to_owned();
-        vec![Effect { scope: Scope::TERMINAL_EXECUTE, resource: Resource::Command(command) }]
+        let script = hermes_core::ShellScript {
+            text: args["command"].as_str().unwrap_or_default().to_owned(),
+            cwd: args["workdir"].as_str().map(Into::into),
+            ..hermes_core::ShellScript::default()
+        };
+        let resource = Resource::Script(Box::new(script));
+        vec![Effect { scope: Scope::TERMINAL_EXECUTE, resource }]
     });
     let (engine, caller, _dir) = with(&notes, vec![command]);
     let elsewhere = tempfile::tempdir().unwrap();

@@ -23,7 +23,11 @@ fn engine(tools: Vec<Arc<dyn DynTool>>) -> (Engine, Caller, tempfile::TempDir) {
 /// The same from a builder.
 fn built(builder: EngineBuilder) -> (Engine, Caller, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
-    let engine = builder.spill_to(dir.path().join("spill")).build().unwrap();
+    let engine = builder
+        .analyzer(std::sync::Arc::new(hermes_policy::ShellAnalyzer))
+        .spill_to(dir.path().join("spill"))
+        .build()
+        .unwrap();
     let caller = Caller::new(dir.path());
     (engine, caller, dir)
 }

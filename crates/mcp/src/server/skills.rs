@@ -192,6 +192,7 @@ impl ServedSkills {
             toolset: JUDGED_TOOL.1,
             arguments: &arguments,
             effects: &effects,
+            code: None,
             annotations: ToolAnnotations { read_only: true, ..ToolAnnotations::default() },
             working_dir: &workplace,
             call_id: JUDGED_TOOL.0,

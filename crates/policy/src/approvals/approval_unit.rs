@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use hermes_core::{CallProposal, Effect, Resource, Scope};
+use hermes_core::{CallProposal, Effect, Resource, Scope, ShellScript};
 use hermes_shell::LeafCommand;
 use serde::{Deserialize, Serialize};
 
@@ -150,10 +150,10 @@ impl ApprovalUnit {
     fn set_resource(&mut self, effect: &Effect, real: Option<&Path>) {
         match &effect.resource {
             Resource::Path(path) => self.trees = vec![real.unwrap_or(path).to_path_buf()],
-            command @ (Resource::Command(_) | Resource::Script(_)) => {
-                self.exact = Some(hash(&command_identity(command)));
-            }
+            Resource::Command(text) => self.exact = Some(hash(text)),
+            Resource::Script(script) => self.exact = Some(hash(&command_identity(script))),
             Resource::Host(text) | Resource::Name(text) => self.resource = Some(text.clone()),
+            Resource::Variable(variable) => self.resource = Some(variable.name.clone()),
             Resource::Any => {}
         }
     }
@@ -227,11 +227,12 @@ impl fmt::Display for ApprovalUnit {
 
 /// Returns what identifies a command: its text and, if it does not run at the
 /// session's prompt, also where it runs and what it reads.
-pub(crate) fn command_identity(command: &Resource) -> Cow<'_, str> {
-    match command {
-        Resource::Script(script) => format!("{script:?}").into(),
-        other => other.as_text(),
+pub(crate) fn command_identity(script: &ShellScript) -> Cow<'_, str> {
+    let ShellScript { text, cwd, stdin, fresh_shell, .. } = script;
+    if cwd.is_none() && stdin.is_none() && !fresh_shell {
+        return Cow::Borrowed(text);
     }
+    Cow::Owned(format!("{text:?} in {cwd:?} with {stdin:?}, fresh shell {fresh_shell}"))
 }
 
 /// Resolves the path of an effect. Deleting a symlink affects the link, not its

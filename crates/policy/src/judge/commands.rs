@@ -8,26 +8,19 @@ impl PermissionPolicy {
     pub(super) fn examine_command(
         &self,
         proposal: &CallProposal<'_>,
-        resource: &Resource,
+        script: &ShellScript,
         taint: Option<&Taint>,
         exam: &mut CallExamination,
     ) -> bool {
-        let command = &*resource.as_text();
-        let identity = &*command_identity(resource);
-        let apart = matches!(resource, Resource::Script(script) if script.fresh_shell);
-        let earlier = if apart {
-            persistent_shell_history(proposal)
-        } else {
-            session_shell_history(proposal)
-        };
+        let command = &*script.text;
+        let identity = &*command_identity(script);
+        let apart = script.fresh_shell;
+        let earlier = earlier_source(proposal, script);
         let known = earlier.as_deref().unwrap_or_default();
         let at = proposal.working_dir;
-        let mut analysis: CommandAnalysis = match resource {
-            Resource::Script(script) => hermes_shell::analyze_script(known, script, at),
-            _ => hermes_shell::analyze_after(known, command, at),
-        };
-        let loose = CwdIndependentAnalysis::analyze(known, resource, at);
-        let is_given = matches!(resource, Resource::Script(script) if script.stdin.is_some());
+        let mut analysis = (*shared_analysis(known, script, at)).clone();
+        let loose = CwdIndependentAnalysis::analyze(known, script, at);
+        let is_given = script.stdin.is_some();
         exam.accepts_typed_commands |= apart || (analysis.runs_stdin && !is_given);
         if earlier.is_none() {
             let reason = "The state that earlier commands left in the session's shell cannot \
@@ -131,7 +124,7 @@ impl PermissionPolicy {
         taint: Option<&Taint>,
         exam: &mut CallExamination,
     ) {
-        let Some((language, code)) = inline_code::call_code(proposal) else { return };
+        let Some(InlineCode { language, text: code }) = proposal.code else { return };
         // An in-memory database has nothing to lose.
         let has_file = || proposal.effects.iter().any(|other| other.scope.family() == "database");
         if language == "sql" && !has_file() {
@@ -153,8 +146,8 @@ impl PermissionPolicy {
         taint: Option<&Taint>,
         exam: &mut CallExamination,
     ) {
-        let value = proposal.arguments.get("value").and_then(serde_json::Value::as_str);
-        let (Resource::Name(name), Some(value)) = (&effect.resource, value) else { return };
+        let Resource::Variable(variable) = &effect.resource else { return };
+        let EnvAssignment { name, value } = &**variable;
         let (found, reached) = hermes_shell::variable_effects(name, value);
         if let Some(found) = found {
             let answer = self.dangerous_answer(proposal.tool, taint.is_some());

@@ -419,12 +419,13 @@ fn what_outlives_hermes_is_asked_about_where_somebody_has_to_look() {
                 {allowed_paths: ['${home}/**']}}}}";
     let answer = |yaml: &str, command: &str, detach: bool| {
         let p = world.with(yaml, "p").unwrap();
-        let resource = Resource::Command(command.to_owned());
-        let (effects, at) = ([Effect { scope: Scope::TERMINAL_EXECUTE, resource }], world.at());
-        let arguments = serde_json::json!({"command": command, "detach": detach});
-        p.consider(&CallProposal { arguments: &arguments, ..world.proposal(&effects, &at) })
-            .0
-            .answer()
+        let script = hermes_core::ShellScript {
+            text: command.to_owned(),
+            detaches: detach,
+            ..hermes_core::ShellScript::default()
+        };
+        let resource = Resource::Script(Box::new(script));
+        world.examine(&p, Effect { scope: Scope::TERMINAL_EXECUTE, resource }).answer()
     };
     assert_eq!(answer(home, "python3 serve.py", true), PolicyAnswer::Ask);
     assert_eq!(answer(home, "python3 serve.py", false), PolicyAnswer::Allow);

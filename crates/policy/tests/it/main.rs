@@ -18,7 +18,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hermes_core::{
-    CallProposal, Effect, MemorySessionStore, Resource, Scope, Session, ToolAnnotations, WorkingDir,
+    CallProposal, Effect, EnvAssignment, MemorySessionStore, Resource, Scope, Session,
+    ToolAnnotations, WorkingDir,
 };
 use hermes_policy::{
     CallExamination, EnforcementSettings, PathVariables, PermissionPolicy, PolicyAnswer,
@@ -108,6 +109,7 @@ impl World {
             toolset: "probe",
             arguments: &Value::Null,
             effects,
+            code: None,
             annotations: ToolAnnotations::default(),
             working_dir: at,
             call_id: "1",
@@ -128,10 +130,9 @@ impl World {
 
     /// What is said of a variable of the session.
     fn sets(&self, permissions: &PermissionPolicy, name: &str, value: &str) -> PolicyAnswer {
-        let (effects, at) = ([Effect::name(Scope::ENV_WRITE, name)], self.at());
-        let arguments = serde_json::json!({"action": "set", "name": name, "value": value});
-        let proposal = CallProposal { arguments: &arguments, ..self.proposal(&effects, &at) };
-        permissions.consider(&proposal).0.answer()
+        let variable = EnvAssignment { name: name.to_owned(), value: value.to_owned() };
+        let resource = Resource::Variable(Box::new(variable));
+        self.examine(permissions, Effect { scope: Scope::ENV_WRITE, resource }).answer()
     }
 
     fn judged(&self, permissions: &PermissionPolicy, command: &str) -> PolicyAnswer {

@@ -1,7 +1,9 @@
 //! Shell code that does not run at the session's prompt: in another folder,
 //! from the input of a command, in a shell of its own.
 
-use hermes_core::{ApprovalScope, CallProposal, Effect, Policy as _, Resource, Scope, ShellScript};
+use hermes_core::{
+    ApprovalScope, CallProposal, Effect, InlineCode, Policy as _, Resource, Scope, ShellScript,
+};
 use hermes_policy::{PermissionPolicy, PolicyAnswer};
 use serde_json::json;
 
@@ -130,9 +132,11 @@ fn always_for_code_is_for_this_code() {
     let (this, other) = (json!({"code": "print(1)"}), json!({"code": "import os"}));
     let mut proposal = world.proposal(&effects, &at);
     proposal.arguments = &this;
+    proposal.code = Some(InlineCode { language: "python", text: "print(1)" });
     p.remember_approval(&proposal, ApprovalScope::Always).unwrap();
     assert_eq!(p.consider(&proposal).0.answer(), PolicyAnswer::Allow);
     proposal.arguments = &other;
+    proposal.code = Some(InlineCode { language: "python", text: "import os" });
     p.issue_ticket(&proposal, "it runs code").unwrap();
     let shown = &p.tickets().list()[0].effects;
     assert!(shown.iter().any(|line| line.contains("import os")), "{shown:?}");
@@ -245,7 +249,11 @@ fn code_in_a_call_that_destroys_is_asked_about() {
         let mut effects = vec![Effect::path(Scope::CODE_EXECUTE, world.path("ws"))];
         effects.extend(more);
         let at = world.at();
-        let proposal = CallProposal { arguments: &arguments, ..world.proposal(&effects, &at) };
+        let text = |name: &str| arguments[name].as_str();
+        let code = text("code")
+            .map(|code| InlineCode { language: text("language").unwrap_or("python"), text: code });
+        let proposal =
+            CallProposal { arguments: &arguments, code, ..world.proposal(&effects, &at) };
         p.consider(&proposal).0.answer()
     };
     let default = "profiles: {p: {extends: default}}";

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use hermes::core::{
-    CallArguments, CallProposal, Confinement, Effect, ErrorKind, Resource, Scope, Session,
-    ToolAnnotations, ToolCall, WorkingDir,
+    CallArguments, CallProposal, Confinement, Effect, ErrorKind, InlineCode, Resource, Scope,
+    Session, ToolAnnotations, ToolCall, WorkingDir,
 };
-use hermes::engine::{Caller, SecretSource as _};
+use hermes::engine::{Caller, RegistrySnapshot, SecretSource as _};
 use hermes::policy::{CallExamination, PermissionPolicy, PolicyAnswer, PolicyFinding};
 use hermes_store::FileSessionStore;
 use serde_json::{Value, json};
@@ -30,6 +30,12 @@ struct JudgedCall {
     workplace: Arc<WorkingDir>,
 }
 
+impl JudgedCall {
+    fn code(&self, tools: &RegistrySnapshot) -> Option<InlineCode<'_>> {
+        tools.get(&self.tool)?.spec().inline_code(&self.arguments)
+    }
+}
+
 pub(crate) fn run(app: &AppContext, args: &PermissionCheckArgs, everything: bool) -> CommandResult {
     let ready = app.services()?;
     ready.offer_cached_tools();
@@ -45,6 +51,7 @@ pub(crate) fn run(app: &AppContext, args: &PermissionCheckArgs, everything: bool
         toolset: &case.toolset,
         arguments: &case.arguments,
         effects: &case.effects,
+        code: case.code(&ready.engine().snapshot()),
         annotations: case.annotations,
         working_dir: &case.workplace,
         call_id: "check",

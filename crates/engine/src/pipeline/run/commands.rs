@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use hermes_core::{Effect, Grant, Grants, Resource, ShellScript, ToolError, WorkingDir};
+use hermes_core::{
+    CommandAnalyzer, Effect, Grant, Grants, Resource, ShellScript, ToolError, WorkingDir,
+};
 use hermes_secrets::{Secret, reference};
 use serde_json::Value;
-
-use super::located_effects;
 
 /// A command as judged, and as run.
 type SecretCommand = (Effect, Effect);
@@ -18,6 +18,7 @@ pub(super) fn fill_commands(
     declared: &[Effect],
     revealed: &[Effect],
     lookup: &dyn Fn(&str) -> Option<Secret>,
+    analyzer: &dyn CommandAnalyzer,
     at: &WorkingDir,
 ) -> Result<Vec<SecretCommand>, ToolError> {
     let mut filled = Vec::new();
@@ -31,11 +32,9 @@ pub(super) fn fill_commands(
         }
         let plain = |name: &str| lookup(name).is_some_and(|secret| is_shell_safe(secret.expose()));
         let all_plain = |text: &str| reference::find(text).iter().all(|found| plain(&found.name));
+        let compared = analyzer.compare(&judged, &run, at);
         // Standard input that is only data may contain anything.
-        let code = judged.stdin.as_deref().filter(|_| {
-            let alone = ShellScript { stdin: None, ..judged.clone() };
-            hermes_shell::analyze_script("", &alone, at).runs_stdin
-        });
+        let code = judged.stdin.as_deref().filter(|_| compared.runs_stdin);
         if !all_plain(&judged.text) || !code.is_none_or(all_plain) {
             return Err(unsafe_secret_error(
                 "A secret with whitespace or special characters cannot be used in a command",
@@ -48,7 +47,7 @@ pub(super) fn fill_commands(
         let (given, read) = (judged.stdin.as_deref(), run.stdin.as_deref());
         let is_whole = is_filled(&judged.text, &run.text)
             && is_filled(given.unwrap_or_default(), read.unwrap_or_default());
-        if !is_whole || !has_same_effects(&judged, &run, at) {
+        if !is_whole || !compared.same_effects {
             return Err(unsafe_secret_error(
                 "A secret cannot be a program, a path or a host in a command",
             ));
@@ -79,20 +78,6 @@ fn unsafe_secret_error(message: &str) -> ToolError {
 fn is_shell_safe(value: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.+=:@,%/".contains(&byte);
     !value.is_empty() && !value.starts_with('-') && value.bytes().all(is_plain)
-}
-
-/// Whether two commands run the same programs with the same paths and hosts.
-fn has_same_effects(judged: &ShellScript, run: &ShellScript, at: &WorkingDir) -> bool {
-    let analyze = |script| hermes_shell::analyze_script("", script, at);
-    let (judged, run) = (analyze(judged), analyze(run));
-    judged.findings.len() == run.findings.len()
-        && judged.leaves.len() == run.leaves.len()
-        && judged.leaves.iter().zip(&run.leaves).all(|(judged, run)| {
-            judged.program == run.program
-                && judged.wrappers == run.wrappers
-                && judged.findings.len() == run.findings.len()
-                && located_effects(&judged.effects).eq(located_effects(&run.effects))
-        })
 }
 
 /// The grants, with commands as they run.

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::io::Read as _;
 use std::path::Path;
 
-use hermes_core::{
+use hermes_core::{EnvAssignment, Resource, 
     Effect, EnvOverrides, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolExample, ToolSpec,
     WorkingDir,
 };
@@ -118,6 +118,21 @@ fn is_false(flag: &bool) -> bool {
     !*flag
 }
 
+impl Args {
+    /// The effect of setting the variable.
+    fn assignment(&self) -> Effect {
+        let resource = match (&self.name, &self.value) {
+            (Some(name), Some(value)) => Resource::Variable(Box::new(EnvAssignment {
+                name: name.clone(),
+                value: value.clone(),
+            })),
+            (Some(name), None) => Resource::Name(name.clone()),
+            (None, _) => Resource::Any,
+        };
+        Effect { scope: Scope::ENV_WRITE, resource }
+    }
+}
+
 impl Tool for EnvManager {
     type Args = Args;
     type Output = EnvAnswer;
@@ -173,7 +188,8 @@ impl Tool for EnvManager {
         match args.action {
             EnvAction::Get => vec![on_name(Scope::ENV_READ)],
             EnvAction::List | EnvAction::Diff => vec![Effect::any(Scope::ENV_READ)],
-            EnvAction::Set | EnvAction::Unset => vec![on_name(Scope::ENV_WRITE)],
+            EnvAction::Set => vec![args.assignment()],
+            EnvAction::Unset => vec![on_name(Scope::ENV_WRITE)],
             EnvAction::Load => {
                 let file = args
                     .path

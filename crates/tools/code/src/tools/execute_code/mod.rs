@@ -62,6 +62,7 @@ impl Tool for ExecuteCode {
 
     fn spec() -> ToolSpec {
         let spec = ToolSpec::new("execute_code", "code_execution")
+            .runs_code("code", "language")
             .emoji("🐍")
             .description(
                 "Run a Python or JavaScript program that can call this session's file, search, \

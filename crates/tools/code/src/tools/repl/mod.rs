@@ -117,6 +117,7 @@ impl Tool for Repl {
 
     fn spec() -> ToolSpec {
         let spec = ToolSpec::new("repl", "code")
+            .runs_code("code", "language")
             .emoji("🔁")
             .description(
                 "Run code in an interpreter that keeps its state: variables, imports and \

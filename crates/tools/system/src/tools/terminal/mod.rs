@@ -273,7 +273,14 @@ fn workdir_not_found(dir: &Path, why: &str) -> ToolError {
 
 /// The command with its directory and its stdin, which may also be code.
 fn resource(args: &Args, at: &WorkingDir) -> Resource {
-    if args.workdir.is_none() && args.stdin.is_none() {
+    let open_ended = args.background
+        || args.pty
+        || args.separate
+        || args.open_stdin
+        || args.notify_on_complete
+        || args.detach
+        || args.reset;
+    if args.workdir.is_none() && args.stdin.is_none() && !open_ended {
         return Resource::Command(args.command.clone());
     }
     Resource::Script(Box::new(ShellScript {
@@ -281,6 +288,8 @@ fn resource(args: &Args, at: &WorkingDir) -> Resource {
         cwd: args.workdir.as_deref().map(|dir| at.resolve(dir)),
         stdin: args.stdin.clone(),
         fresh_shell: false,
+        detaches: args.detach,
+        open_ended,
     }))
 }
 

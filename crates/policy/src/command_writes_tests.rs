@@ -1,5 +1,7 @@
 use std::fs;
 
+use hermes_core::WorkingDir;
+
 use super::*;
 
 /// A project and a folder outside of it, each with some files.
@@ -22,7 +24,7 @@ fn named(root: &Path, command: &str) -> Vec<String> {
     let at = WorkingDir::new(root.join("in"), None);
     let command = command.replace("OUT", &root.join("out").to_string_lossy());
     let command = command.replace("IN", &root.join("in").to_string_lossy());
-    let named = CommandWrites::from_leaves(hermes_shell::analyze(&command, &at).leaves.into_iter());
+    let named = writes_of_leaves(hermes_shell::analyze(&command, &at).leaves.iter());
     let short = |path: &PathBuf| path.strip_prefix(root).unwrap().to_string_lossy().into_owned();
     let filled = named.opaque_dirs.iter().map(|path| format!("+{}", short(path)));
     named.paths.iter().map(short).chain(filled).collect()
