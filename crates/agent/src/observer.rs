@@ -1,9 +1,6 @@
 //! Observer of an agent's events.
 
-use std::sync::Arc;
-
-use hermes_core::{ProgressUpdate, ToolResult};
-use hermes_engine::{CallObserver, CallStarted};
+use hermes_engine::CallEvent;
 use hermes_llm::{RetryEvent, TokenUsage};
 
 /// Event of a turn.
@@ -30,24 +27,8 @@ pub enum AgentEvent<'a> {
         /// Token usage of the reply.
         usage: &'a TokenUsage,
     },
-    /// A call started.
-    CallStarted(&'a CallStarted<'a>),
-    /// A call reports progress.
-    Progress {
-        /// Id of the call.
-        call: &'a str,
-        /// Name of the tool.
-        tool: &'a str,
-        /// Progress of the call.
-        progress: &'a ProgressUpdate,
-    },
-    /// A call ended.
-    CallEnded {
-        /// Result of the call.
-        result: &'a ToolResult,
-        /// Id of the enclosing call, if the call is nested.
-        parent: Option<&'a str>,
-    },
+    /// An event of a call.
+    Call(&'a CallEvent<'a>),
     /// The conversation was compacted.
     Compressed {
         /// Estimated tokens before.
@@ -79,21 +60,4 @@ pub struct NullObserver;
 
 impl AgentObserver for NullObserver {
     fn on_event(&self, _: &AgentEvent<'_>) {}
-}
-
-/// Forwards the engine's call events to an [`AgentObserver`].
-pub(crate) struct CallForwarder(pub(crate) Arc<dyn AgentObserver>);
-
-impl CallObserver for CallForwarder {
-    fn call_started(&self, begun: &CallStarted<'_>) {
-        self.0.on_event(&AgentEvent::CallStarted(begun));
-    }
-
-    fn progress(&self, call: &str, tool: &str, progress: &ProgressUpdate) {
-        self.0.on_event(&AgentEvent::Progress { call, tool, progress });
-    }
-
-    fn call_ended(&self, result: &ToolResult, parent: Option<&str>) {
-        self.0.on_event(&AgentEvent::CallEnded { result, parent });
-    }
 }

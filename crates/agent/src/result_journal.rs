@@ -4,17 +4,17 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use hermes_core::{CallStatus, CancellationToken, ErrorKind, ProgressUpdate, ToolResult};
-use hermes_engine::{CallObserver, CallStarted};
+use hermes_core::{CallStatus, CancellationToken, ErrorKind, ToolResult};
+use hermes_engine::{CallEvent, CallObserver};
 use hermes_llm::{ChatMessage, ToolCallAnswer};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::journal::{ConversationJournal, JournalEntry, JournalError};
-use crate::observer::CallForwarder;
+use crate::observer::{AgentEvent, AgentObserver};
 
 /// Journals the results of one reply's calls.
 pub(crate) struct ResultJournal {
-    calls: CallForwarder,
+    observer: Arc<dyn AgentObserver>,
     journal: Arc<dyn ConversationJournal>,
     /// Cancels the calls when the journal cannot be written.
     stop: CancellationToken,
@@ -37,11 +37,11 @@ pub(crate) struct JournaledResults {
 
 impl ResultJournal {
     pub(crate) fn new(
-        calls: CallForwarder,
+        observer: Arc<dyn AgentObserver>,
         journal: Arc<dyn ConversationJournal>,
         stop: CancellationToken,
     ) -> Self {
-        Self { calls, journal, stop, lines: Mutex::default() }
+        Self { observer, journal, stop, lines: Mutex::default() }
     }
 
     /// Returns what was written, or the first error.
@@ -78,20 +78,12 @@ impl ResultJournal {
 }
 
 impl CallObserver for ResultJournal {
-    fn call_started(&self, begun: &CallStarted<'_>) {
-        self.calls.call_started(begun);
-    }
-
-    fn progress(&self, call: &str, tool: &str, progress: &ProgressUpdate) {
-        self.calls.progress(call, tool, progress);
-    }
-
-    fn call_ended(&self, result: &ToolResult, parent: Option<&str>) {
+    fn on_event(&self, event: &CallEvent<'_>) {
         // A nested call is part of its parent's result.
-        if parent.is_none() {
+        if let CallEvent::Ended { result, parent: None } = event {
             self.write(result);
         }
-        self.calls.call_ended(result, parent);
+        self.observer.on_event(&AgentEvent::Call(event));
     }
 }
 

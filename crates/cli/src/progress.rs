@@ -4,8 +4,7 @@
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
-use hermes::core::ProgressUpdate;
-use hermes::engine::CallObserver;
+use hermes::engine::{CallEvent, CallObserver};
 use parking_lot::Mutex;
 
 /// One line, rewritten in place and cleared at the end.
@@ -22,7 +21,8 @@ impl Default for ProgressLine {
 }
 
 impl CallObserver for ProgressLine {
-    fn progress(&self, _call: &str, tool: &str, progress: &ProgressUpdate) {
+    fn on_event(&self, event: &CallEvent<'_>) {
+        let CallEvent::Progress { tool, progress, .. } = event else { return };
         let mut shown = self.shown.lock();
         let soon = shown.is_some_and(|at| at.elapsed() < Duration::from_millis(100));
         if soon || self.started.elapsed() < Duration::from_millis(500) {

@@ -103,11 +103,8 @@ pub struct ProgressUpdate {
     pub message: String,
 }
 
-/// A receiver of progress reports.
-pub trait ProgressSink: Send + Sync {
-    /// Called from any thread, any number of times.
-    fn report(&self, tool: &str, progress: &ProgressUpdate);
-}
+/// Receives the progress reports of a tool, from any thread.
+pub type ProgressCallback = Arc<dyn Fn(&str, &ProgressUpdate) + Send + Sync>;
 
 /// The services and limits of a running call.
 #[derive(Clone)]
@@ -133,7 +130,7 @@ pub struct ToolContext {
     /// Services that it may use.
     pub ports: Arc<Ports>,
     /// Receives progress reports.
-    pub progress: Option<Arc<dyn ProgressSink>>,
+    pub progress: Option<ProgressCallback>,
     /// The engine that runs it.
     pub engine: Option<Arc<dyn EngineHandle>>,
     /// Whether another tool, such as a script, makes this call. The outer
@@ -168,10 +165,10 @@ impl ToolContext {
         self.grants.check(scope, resource)
     }
 
-    /// Reports progress to the sink, if any.
+    /// Reports progress to the caller.
     pub fn report_progress(&self, fraction: Option<f64>, message: impl Into<String>) {
-        if let Some(sink) = &self.progress {
-            sink.report(&self.tool, &ProgressUpdate { fraction, message: message.into() });
+        if let Some(report) = &self.progress {
+            report(&self.tool, &ProgressUpdate { fraction, message: message.into() });
         }
     }
 

@@ -53,7 +53,7 @@ pub use command_analyzer::{
 pub use confinement::{
     ChildLimits, Confinement, HostService, OverlayMount, PartialDir, PendingSecrets,
 };
-pub use context::{ProgressSink, ProgressUpdate, ToolContext, WorkingDir, is_normalized};
+pub use context::{ProgressCallback, ProgressUpdate, ToolContext, WorkingDir, is_normalized};
 pub use effect::{
     AccessMode, Effect, EnvAssignment, Resource, Scope, ShellScript, approval_excerpt,
 };

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use hermes_agent::{AgentBudget, AgentEvent, AgentObserver};
 use hermes_core::{Effect, ErrorKind, Scope, Session, ToolContext, ToolResult, WorkingDir};
-use hermes_engine::{CallStarted, Engine};
+use hermes_engine::{CallEvent, CallStarted, Engine};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
@@ -237,7 +237,7 @@ impl AgentObserver for ProgressWatcher {
             AgentEvent::RoundStarted { .. } => {
                 self.board.update(self.task_index, |seat| "thinks".clone_into(&mut seat.doing));
             }
-            AgentEvent::CallStarted(begun) => {
+            AgentEvent::Call(CallEvent::Started(begun)) => {
                 let open = OpenCall {
                     args_bytes: begun.arguments.to_string().len(),
                     changes: self.changes(begun),
@@ -248,11 +248,13 @@ impl AgentObserver for ProgressWatcher {
                     seat.open_calls.insert(begun.call.to_owned(), open);
                 });
             }
-            AgentEvent::Progress { tool, progress, .. } if !progress.message.is_empty() => {
+            AgentEvent::Call(CallEvent::Progress { tool, progress, .. })
+                if !progress.message.is_empty() =>
+            {
                 let doing = one_line_excerpt(&format!("{tool} {}", progress.message), 80);
                 self.board.update(self.task_index, |seat| seat.doing = doing);
             }
-            AgentEvent::CallEnded { result, .. } => {
+            AgentEvent::Call(CallEvent::Ended { result, .. }) => {
                 let below = nested_changes(result);
                 self.board.update(self.task_index, |seat| seat.finish_call(result, below));
             }

@@ -22,8 +22,8 @@ use crate::definitions::{
 use crate::entry::ToolEntry;
 use crate::hooks::{Hook, Hooks};
 use crate::loop_guard::{LoopGuard, LoopGuardSettings};
+use crate::observer::CallObserver;
 use crate::pipeline::{BatchContext, normalize_call};
-use crate::record::CallRecorder;
 use crate::registry::{RegistryError, RegistrySnapshot, ToolOwner, ToolRegistry};
 use crate::secret_source::{NoSecrets, SecretSource};
 use crate::spill::{ResultSizeLimits, SpillStore};
@@ -86,7 +86,7 @@ struct EngineInner {
     guard: LoopGuard,
     limits: ResultSizeLimits,
     spill: SpillStore,
-    recorder: Option<Arc<dyn CallRecorder>>,
+    observers: Vec<Arc<dyn CallObserver>>,
     checkpoints: Option<Arc<dyn CheckpointHooks>>,
     ports: Arc<Ports>,
     default_timeout: Duration,
@@ -302,8 +302,8 @@ impl Engine {
         &self.inner.spill
     }
 
-    pub(crate) fn recorder(&self) -> Option<&Arc<dyn CallRecorder>> {
-        self.inner.recorder.as_ref()
+    pub(crate) fn observers(&self) -> &[Arc<dyn CallObserver>] {
+        &self.inner.observers
     }
 
     pub(crate) fn checkpoints(&self) -> Option<&Arc<dyn CheckpointHooks>> {
@@ -374,7 +374,7 @@ pub struct EngineBuilder {
     guard: LoopGuardSettings,
     limits: ResultSizeLimits,
     spill: PathBuf,
-    recorder: Option<Arc<dyn CallRecorder>>,
+    observers: Vec<Arc<dyn CallObserver>>,
     checkpoints: Option<Arc<dyn CheckpointHooks>>,
     ports: Ports,
     toolsets: ToolsetCatalog,
@@ -395,7 +395,7 @@ impl Default for EngineBuilder {
             guard: LoopGuardSettings::default(),
             limits: ResultSizeLimits::default(),
             spill: std::env::temp_dir().join("hermes-results"),
-            recorder: None,
+            observers: Vec::new(),
             checkpoints: None,
             ports: Ports::new(),
             toolsets: ToolsetCatalog::default(),
@@ -476,10 +476,10 @@ impl EngineBuilder {
         self
     }
 
-    /// Sets the recorder of calls.
+    /// Adds an observer of all calls, such as the audit log.
     #[must_use]
-    pub fn recorder(mut self, recorder: Arc<dyn CallRecorder>) -> Self {
-        self.recorder = Some(recorder);
+    pub fn observer(mut self, observer: Arc<dyn CallObserver>) -> Self {
+        self.observers.push(observer);
         self
     }
 
@@ -549,7 +549,7 @@ impl EngineBuilder {
             guard: LoopGuard::new(self.guard),
             limits: self.limits,
             spill: SpillStore::new(self.spill),
-            recorder: self.recorder,
+            observers: self.observers,
             checkpoints: self.checkpoints,
             ports: Arc::new(self.ports),
             default_timeout: self.default_timeout,

@@ -40,8 +40,8 @@ pub use engine::{
 pub use entry::ToolEntry;
 pub use hooks::{CallView, Hook, HookDecision, Hooks, ResultView};
 pub use loop_guard::{LoopGuardSettings, LoopThresholds};
-pub use observer::{CallObserver, CallStarted};
-pub use record::{CallRecord, CallRecorder, status_name};
+pub use observer::{CallEvent, CallObserver, CallStarted};
+pub use record::{CallRecord, status_name};
 pub use registry::{
     BRIDGE_TOOLSET, RESERVED_TOOL_NAMES, RegistryEdit, RegistryError, RegistrySnapshot, ToolOwner,
     ToolRegistry, ToolSource, is_valid_tool_name,

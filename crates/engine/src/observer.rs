@@ -1,10 +1,9 @@
-//! Observer of the call lifecycle.
+//! Events in the life of a call, and their observers.
 
-use std::fmt;
-use std::sync::Arc;
-
-use hermes_core::{ProgressSink, ProgressUpdate, ToolResult};
+use hermes_core::{ProgressUpdate, ToolResult};
 use serde_json::Value;
+
+use crate::record::CallRecord;
 
 /// A call that starts.
 #[derive(Debug, Clone, Copy)]
@@ -20,33 +19,35 @@ pub struct CallStarted<'a> {
     pub parent: Option<&'a str>,
 }
 
-/// Observer of the call lifecycle. Called from any thread; must return quickly.
-pub trait CallObserver: Send + Sync {
-    /// A call starts: it is judged next and may need approval. Calls that
-    /// cannot be prepared start too, with the arguments as given.
-    fn call_started(&self, _begun: &CallStarted<'_>) {}
-
+/// An event in the life of a call.
+#[derive(Debug, Clone, Copy)]
+pub enum CallEvent<'a> {
+    /// A call starts: it is judged next and may need approval. Calls that cannot
+    /// be prepared start too, with the arguments as given.
+    Started(&'a CallStarted<'a>),
     /// A call reports progress.
-    fn progress(&self, _call: &str, _tool: &str, _progress: &ProgressUpdate) {}
-
+    Progress {
+        /// The id of the call.
+        call: &'a str,
+        /// The tool's name.
+        tool: &'a str,
+        /// The report.
+        progress: &'a ProgressUpdate,
+    },
     /// A call has ended.
-    fn call_ended(&self, _result: &ToolResult, _parent: Option<&str>) {}
+    Ended {
+        /// Its result.
+        result: &'a ToolResult,
+        /// The enclosing call.
+        parent: Option<&'a str>,
+    },
+    /// A call or a connection of its child processes is recorded.
+    Recorded(&'a CallRecord<'a>),
 }
 
-/// Forwards the progress of one call to the observer.
-pub(crate) struct ProgressForwarder {
-    pub(crate) observer: Arc<dyn CallObserver>,
-    pub(crate) call: Arc<str>,
-}
-
-impl ProgressSink for ProgressForwarder {
-    fn report(&self, tool: &str, progress: &ProgressUpdate) {
-        self.observer.progress(&self.call, tool, progress);
-    }
-}
-
-impl fmt::Debug for ProgressForwarder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ProgressForwarder").field("call", &self.call).finish_non_exhaustive()
-    }
+/// Observer of calls: a caller's sees the life of its own calls, an engine's the
+/// records of all. Called from any thread; must return quickly.
+pub trait CallObserver: Send + Sync {
+    /// Handles an event.
+    fn on_event(&self, event: &CallEvent<'_>);
 }

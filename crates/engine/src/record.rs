@@ -111,9 +111,3 @@ pub fn status_name(status: CallStatus) -> &'static str {
         CallStatus::Error(kind) => kind.name(),
     }
 }
-
-/// Sink for call records.
-pub trait CallRecorder: Send + Sync {
-    /// Called once per call, when its result is known.
-    fn record(&self, record: &CallRecord<'_>);
-}

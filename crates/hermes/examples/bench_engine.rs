@@ -127,7 +127,7 @@ fn engine(extra: usize, log: &std::path::Path) -> Engine {
                 .concat(),
         )
         .policy(Arc::new(permissions(log)))
-        .recorder(Arc::new(hermes::AuditRecorder::new(AuditLog::open(log.join("audit")))))
+        .observer(Arc::new(hermes::AuditRecorder::new(AuditLog::open(log.join("audit")))))
         .build()
         .unwrap()
 }

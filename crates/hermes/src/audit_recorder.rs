@@ -1,11 +1,11 @@
-//! Adapts the audit log to the engine's recorder interface.
+//! Appends the records of calls to the audit log.
 
 use std::time::Duration;
 
 use hermes_audit::AuditLog;
-use hermes_engine::{CallRecord, CallRecorder};
+use hermes_engine::{CallEvent, CallObserver};
 
-/// Recorder that appends every record to an audit log.
+/// Observer that appends every record to an audit log.
 #[derive(Debug)]
 pub struct AuditRecorder(AuditLog);
 
@@ -26,8 +26,10 @@ impl AuditRecorder {
     }
 }
 
-impl CallRecorder for AuditRecorder {
-    fn record(&self, record: &CallRecord<'_>) {
-        self.0.append(record);
+impl CallObserver for AuditRecorder {
+    fn on_event(&self, event: &CallEvent<'_>) {
+        if let CallEvent::Recorded(record) = event {
+            self.0.append(record);
+        }
     }
 }

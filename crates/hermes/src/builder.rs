@@ -10,7 +10,7 @@ use hermes_config::{ConfigError, EnvSnapshot, HermesHome};
 use hermes_core::{
     CheckpointReader, DynTool, NoticeQueue, NoticeSink, Policy, Ports, SessionNetworks, Tool, erase,
 };
-use hermes_engine::{CallRecorder, Engine, EngineBuilder, RegistryError, SecretSource};
+use hermes_engine::{CallObserver, Engine, EngineBuilder, RegistryError, SecretSource};
 use hermes_exec::output::OutputMask;
 use hermes_exec::{ExecBackend, JobRegistry, LocalBackend, RetentionPolicy};
 use hermes_files::JournalDir;
@@ -233,7 +233,7 @@ impl HermesBuilder {
             .spill_to(home.cache_dir().join("results"))
             .analyzer(Arc::new(ShellAnalyzer))
             .secrets(Arc::clone(&secrets) as Arc<dyn SecretSource>)
-            .recorder(Arc::clone(&records) as Arc<dyn CallRecorder>);
+            .observer(Arc::clone(&records) as Arc<dyn CallObserver>);
         if let Some(checkpoints) = &checkpoints {
             engine = engine.checkpoints(Arc::clone(checkpoints) as Arc<_>);
         }

@@ -12,7 +12,7 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hermes_core::{Grants, ProgressSink, ProgressUpdate, Scope, ToolError};
+use hermes_core::{Grants, ProgressCallback, ProgressUpdate, Scope, ToolError};
 use hermes_exec::output::OutputStream;
 use hermes_exec::{ProcessControl, SpawnedProcess};
 use parking_lot::Mutex;
@@ -89,14 +89,14 @@ struct PendingCall {
     is_sent: bool,
     grants: Arc<Grants>,
     tool: Arc<str>,
-    progress: Option<Arc<dyn ProgressSink>>,
+    progress: Option<ProgressCallback>,
 }
 
 /// The caller's context, for messages that arrive before the response.
 pub(crate) struct CallHandlers {
     pub(crate) grants: Arc<Grants>,
     pub(crate) tool: Arc<str>,
-    pub(crate) progress: Option<Arc<dyn ProgressSink>>,
+    pub(crate) progress: Option<ProgressCallback>,
 }
 
 impl ServerConnection {
@@ -296,7 +296,7 @@ impl ConnectionShared {
                     Some((Arc::clone(call.progress.as_ref()?), Arc::clone(&call.tool)))
                 });
                 if let Some((sink, tool)) = sink {
-                    sink.report(&tool, &ProgressUpdate { fraction, message });
+                    sink(&tool, &ProgressUpdate { fraction, message });
                 }
             }
             ServerMessage::Question { id, question, scope, paths } => {

@@ -13,7 +13,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hermes_core::{
     Attachment, CancellationToken, DynTool, Effect, Grants, MemorySessionStore, Ports,
-    ProgressSink, ProgressUpdate, Scope, Session, SessionStore as _, ToolContext, ToolError,
+    ProgressCallback, ProgressUpdate, Scope, Session, SessionStore as _, ToolContext, ToolError,
     ToolOutput, WorkingDir,
 };
 use parking_lot::Mutex;
@@ -191,7 +191,7 @@ impl ToolServer {
             grants,
             confinement: None,
             ports: Arc::new(bounds.map_or_else(Ports::new, |bounds| Ports::new().with(bounds))),
-            progress: Some(Arc::new(ProgressSender { server: Arc::clone(&self), id: call.id })),
+            progress: Some(Arc::clone(&self).progress_sender(call.id)),
             engine: None,
             is_nested: call.inner,
         };
@@ -250,16 +250,13 @@ impl ClosedPathQuery for RemotePathQuery {
     }
 }
 
-/// Forwards progress reports.
-struct ProgressSender {
-    server: Arc<ToolServer>,
-    id: u64,
-}
-
-impl ProgressSink for ProgressSender {
-    fn report(&self, _tool: &str, progress: &ProgressUpdate) {
-        let ProgressUpdate { fraction, message } = progress.clone();
-        let _ = self.server.send_reply(&ServerMessage::Progress { id: self.id, fraction, message });
+impl ToolServer {
+    /// Forwards the progress reports of a call.
+    fn progress_sender(self: Arc<Self>, id: u64) -> ProgressCallback {
+        Arc::new(move |_, progress| {
+            let ProgressUpdate { fraction, message } = progress.clone();
+            let _ = self.send_reply(&ServerMessage::Progress { id, fraction, message });
+        })
     }
 }
 

@@ -126,7 +126,7 @@ impl<'a> ContentSearch<'a> {
     /// Lists all files, newest first.
     pub(crate) fn files_by_time(&self, above: &[IgnoreRules]) -> Vec<(OrderKey, SearchWork)> {
         let plan = RunLimits { needed: None, is_stopped: &|| self.monitor.early_stop().is_some() };
-        let tool_host = ordered_work::run_ordered(
+        let workers = ordered_work::run_ordered(
             &plan,
             vec![self.start(above)],
             Vec::new,
@@ -147,7 +147,7 @@ impl<'a> ContentSearch<'a> {
             },
             |(): ()| {},
         );
-        let mut all: Vec<_> = tool_host.into_iter().flatten().collect();
+        let mut all: Vec<_> = workers.into_iter().flatten().collect();
         all.sort_unstable();
         batch_work(all.into_iter().map(|(_, path)| path))
     }

@@ -65,7 +65,7 @@ pub fn find_fuzzy(
     };
     let walk = SearchWalk::new(base, root.real_path.clone(), selection)?;
     let plan = RunLimits { needed: None, is_stopped: &|| watch.early_stop().is_some() };
-    let tool_host = ordered_work::run_ordered(
+    let workers = ordered_work::run_ordered(
         &plan,
         vec![walk.start(above)],
         || FuzzyWorker::new(page),
@@ -85,7 +85,7 @@ pub fn find_fuzzy(
         },
         |()| {},
     );
-    let (best, seen) = BoundedHeap::merge(tool_host.into_iter().map(|hand| hand.best).collect());
+    let (best, seen) = BoundedHeap::merge(workers.into_iter().map(|hand| hand.best).collect());
     let items = build_hits(&pattern, best, page, |path, kind| {
         FoundEntry::with_stat(&base.handle, path, kind)
     });

@@ -151,7 +151,7 @@ impl<'a> SearchMonitor<'a> {
             self.reported.compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed);
         if swapped.is_ok() {
             let message = format!("{} files searched", before + files as u64);
-            sink.report(&self.cx.tool, &hermes_core::ProgressUpdate { fraction: None, message });
+            sink(&self.cx.tool, &hermes_core::ProgressUpdate { fraction: None, message });
         }
     }
 

@@ -187,7 +187,7 @@ fn find_ranked<R: Ord + Send>(
 ) -> Result<ResultPage<FoundEntry>, SearchError> {
     let plan = RunLimits { needed: None, is_stopped: &|| watch.early_stop().is_some() };
     let wants_facts = names.sort == SortOrder::Modified;
-    let tool_host = ordered_work::run_ordered(
+    let workers = ordered_work::run_ordered(
         &plan,
         vec![walk.start(above)],
         || BoundedHeap::new(page.end()),
@@ -214,7 +214,7 @@ fn find_ranked<R: Ord + Send>(
         },
         |()| {},
     );
-    let (best, seen) = BoundedHeap::merge(tool_host);
+    let (best, seen) = BoundedHeap::merge(workers);
     let skip = usize::try_from(page.offset).unwrap_or(usize::MAX);
     let items = best
         .into_iter()

@@ -112,14 +112,14 @@ pub(crate) fn run_ordered<W: Send, D: Send, H: Send>(
     let others = thread_count() - 1;
     thread::scope(|scope| {
         let helpers: Vec<_> = (0..others).map(|_| scope.spawn(work)).collect();
-        let mut tool_host = vec![work()];
+        let mut workers = vec![work()];
         for helper in helpers {
             match helper.join() {
-                Ok(hand) => tool_host.push(hand),
+                Ok(hand) => workers.push(hand),
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
-        tool_host
+        workers
     })
 }
 

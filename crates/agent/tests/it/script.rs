@@ -10,7 +10,7 @@ use hermes_agent::{
     ModelParams, ProjectGuidance,
 };
 use hermes_core::{BoxFuture, DynTool};
-use hermes_engine::{Caller, Engine};
+use hermes_engine::{CallEvent, Caller, Engine};
 use hermes_llm::{
     ChatMessage, FinishReason, LanguageModel, ModelError, ModelRequest, ReplyEvent, ReplyStream,
     TokenUsage,
@@ -121,8 +121,10 @@ impl AgentObserver for Eyes {
     fn on_event(&self, notice: &AgentEvent<'_>) {
         let words = match notice {
             AgentEvent::Text(text) => format!("text {text}"),
-            AgentEvent::CallStarted(begun) => format!("call {}", begun.tool),
-            AgentEvent::CallEnded { result, .. } => format!("result {}", result.is_success()),
+            AgentEvent::Call(CallEvent::Started(begun)) => format!("call {}", begun.tool),
+            AgentEvent::Call(CallEvent::Ended { result, .. }) => {
+                format!("result {}", result.is_success())
+            }
             AgentEvent::AnswerDiscarded { .. } => "again".to_owned(),
             AgentEvent::Compressed { .. } => "compressed".to_owned(),
             AgentEvent::Warning(text) => format!("warning {text}"),

@@ -103,7 +103,8 @@ async fn tasks_are_done_side_by_side_and_one_that_fails_harms_none() {
 struct Lines(parking_lot::Mutex<Vec<String>>);
 
 impl hermes_engine::CallObserver for Lines {
-    fn progress(&self, _: &str, tool: &str, progress: &hermes_core::ProgressUpdate) {
+    fn on_event(&self, event: &hermes_engine::CallEvent<'_>) {
+        let hermes_engine::CallEvent::Progress { tool, progress, .. } = event else { return };
         let fraction = progress.fraction.unwrap_or_default();
         self.0.lock().push(format!("{tool} {fraction} {}", progress.message));
     }

@@ -13,6 +13,7 @@ use hermes_core::{
 };
 
 use super::{Authorization, BatchContext, ResolvedCall};
+use crate::observer::CallEvent;
 
 /// Delay after which a running checkpoint is reported as progress.
 const PROGRESS_DELAY: Duration = Duration::from_secs(1);
@@ -160,13 +161,11 @@ impl BatchContext {
     }
 
     fn report_progress(&self, call: &ResolvedCall, message: &str) {
-        if let Some(onlooker) = &self.caller.observer {
-            onlooker.progress(
-                &call.id,
-                call.entry.name(),
-                &ProgressUpdate { fraction: None, message: message.to_owned() },
-            );
-        }
+        self.notify(&CallEvent::Progress {
+            call: &call.id,
+            tool: call.entry.name(),
+            progress: &ProgressUpdate { fraction: None, message: message.to_owned() },
+        });
     }
 
     /// Records what the call did to the files.

@@ -49,7 +49,7 @@ use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::entry::ToolEntry;
 use crate::loop_guard::CallFingerprint;
-use crate::observer::CallStarted;
+use crate::observer::{CallEvent, CallStarted};
 use crate::registry::RegistrySnapshot;
 
 pub(crate) use resolve::normalize_call;
@@ -267,9 +267,10 @@ impl BatchContext {
             |panic| {
                 let error = result_limits::sanitize_tool_error(run::panic_error(&name, &*panic));
                 let result = ToolResult::error(&id, &name, &error, EffectDisposition::Unknown);
-                if let Some(onlooker) = &batch.caller.observer {
-                    onlooker.call_ended(&result, batch.caller.parent.as_deref());
-                }
+                batch.notify(&CallEvent::Ended {
+                    result: &result,
+                    parent: batch.caller.parent.as_deref(),
+                });
                 result
             },
         )
@@ -310,20 +311,27 @@ impl BatchContext {
         result
     }
 
+    /// Sends an event to the caller's observer.
+    fn notify(&self, event: &CallEvent<'_>) {
+        if let Some(observer) = &self.caller.observer {
+            observer.on_event(event);
+        }
+    }
+
     fn notify_started(&self, call: &ResolvedCall) {
-        let Some(onlooker) = &self.caller.observer else { return };
-        onlooker.call_started(&CallStarted {
+        let Some(observer) = &self.caller.observer else { return };
+        observer.on_event(&CallEvent::Started(&CallStarted {
             call: &call.id,
             tool: call.entry.name(),
             arguments: &self.redacted_arguments(&call.arguments),
             parent: self.caller.parent.as_deref(),
-        });
+        }));
     }
 
     /// Notifies the observer of a call that cannot be made, with its original
     /// arguments.
     fn notify_refused(&self, call: &str, tool: &str, asked: CallArguments) {
-        let Some(onlooker) = &self.caller.observer else { return };
+        let Some(observer) = &self.caller.observer else { return };
         let asked = match asked {
             CallArguments::Json(value) => value,
             CallArguments::Text(text) => {
@@ -332,7 +340,8 @@ impl BatchContext {
         };
         let arguments = &self.redacted_arguments(&asked);
         let parent = self.caller.parent.as_deref();
-        onlooker.call_started(&CallStarted { call, tool, arguments, parent });
+        let started = CallStarted { call, tool, arguments, parent };
+        observer.on_event(&CallEvent::Started(&started));
     }
 
     /// Stages 6 and 7: decides whether the call may run.

@@ -16,7 +16,8 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::{Authorization, BatchContext, ResolvedCall};
-use crate::record::{CallRecord, CallRecorder, ConnectionDetails};
+use crate::observer::{CallEvent, CallObserver};
+use crate::record::{CallRecord, ConnectionDetails};
 
 /// The tool name under which connections are recorded.
 const RECORD_TOOL_NAME: &str = "network";
@@ -28,7 +29,7 @@ const RECORD_TOOL_NAME: &str = "network";
 /// and must not keep the engine alive.
 struct CallConnectionJudge {
     policy: Arc<dyn Policy>,
-    recorder: Option<Arc<dyn CallRecorder>>,
+    observers: Vec<Arc<dyn CallObserver>>,
     approver: Option<Arc<dyn Approver>>,
     approval_timeout: Duration,
     session: Session,
@@ -64,7 +65,7 @@ impl BatchContext {
         let granted = call.effects.iter().chain(&judged.implied).filter(is_network);
         let judge = CallConnectionJudge {
             policy: self.engine.policy(),
-            recorder: self.engine.recorder().cloned(),
+            observers: self.engine.observers().to_vec(),
             approver: self.caller.approver.clone(),
             approval_timeout: self.engine.approval_timeout(),
             session: self.caller.session.clone(),
@@ -238,7 +239,9 @@ impl ConnectionJudge for CallConnectionJudge {
     }
 
     fn record(&self, record: ConnectionRecord) {
-        let Some(recorder) = &self.recorder else { return };
+        if self.observers.is_empty() {
+            return;
+        }
         let request = &record.request;
         let destination = Resource::Host(request.destination.to_string());
         let effect = self.policy.connection_effect(request);
@@ -251,7 +254,7 @@ impl ConnectionJudge for CallConnectionJudge {
             }
             ConnectionVerdict::Refuse(refusal) => ("deny", Some(refusal.rule.as_str()), "denied"),
         };
-        recorder.record(&CallRecord {
+        let record = CallRecord {
             time_ms: hermes_core::clock::unix_millis(),
             who: &self.who,
             session: self.session.id(),
@@ -279,7 +282,8 @@ impl ConnectionJudge for CallConnectionJudge {
                 received: record.received,
                 error: record.error.as_deref(),
             }),
-        });
+        };
+        self.observers.iter().for_each(|observer| observer.on_event(&CallEvent::Recorded(&record)));
     }
 }
 

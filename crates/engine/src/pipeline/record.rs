@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::{Authorization, BatchContext};
 use crate::hooks::ResultView;
+use crate::observer::CallEvent;
 use crate::record::{CallRecord, status_name};
 
 impl BatchContext {
@@ -38,10 +39,10 @@ impl BatchContext {
     }
 
     pub(super) fn record(&self, result: &ToolResult, effects: &[Effect], judged: &Authorization) {
-        if let Some(onlooker) = &self.caller.observer {
-            onlooker.call_ended(result, self.caller.parent.as_deref());
+        self.notify(&CallEvent::Ended { result, parent: self.caller.parent.as_deref() });
+        if self.engine.observers().is_empty() {
+            return;
         }
-        let Some(recorder) = self.engine.recorder() else { return };
         let effects = self.shown_effects(effects, &judged.grants, &judged.implied);
         let name = self.redactor().redact(&result.name).into_owned();
         let (would, would_rule) = match &judged.unenforced_verdict {
@@ -49,7 +50,7 @@ impl BatchContext {
             Some(Verdict::Deny { rule, .. }) => (Some("deny"), Some(rule.as_str())),
             Some(Verdict::Allow) | None => (None, None),
         };
-        recorder.record(&CallRecord {
+        let record = CallRecord {
             time_ms: hermes_core::clock::unix_millis(),
             who: &self.caller.who,
             session: self.caller.session.id(),
@@ -71,6 +72,8 @@ impl BatchContext {
             chars: result.content.len(),
             coerced: result.coercions.len(),
             connection: None,
-        });
+        };
+        let observers = self.engine.observers().iter();
+        observers.for_each(|observer| observer.on_event(&CallEvent::Recorded(&record)));
     }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use hermes_core::{
     BoundCall, CallEnding, CancellationToken, Confinement, Effect, EffectDisposition, ErrorKind,
-    Grants, ProgressSink, Resource, Scope, ToolContext, ToolError, ToolOutput,
+    Grants, ProgressCallback, ProgressUpdate, Resource, Scope, ToolContext, ToolError, ToolOutput,
 };
 use hermes_secrets::reference;
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::checkpoint::CallCheckpoint;
 use super::{Authorization, BatchContext, CallOutcome, ResolvedCall, effects};
 use crate::host::SessionHost;
-use crate::observer::ProgressForwarder;
+use crate::observer::CallEvent;
 
 /// Time that a cancelled tool has to stop.
 const CANCEL_GRACE: Duration = Duration::from_secs(2);
@@ -247,9 +247,11 @@ impl BatchContext {
             grants: Arc::clone(&allowed.grants),
             confinement: allowed.confinement.clone(),
             ports: self.caller.ports.clone().unwrap_or_else(|| Arc::clone(self.engine.ports())),
-            progress: self.caller.observer.clone().map(|onlooker| {
-                Arc::new(ProgressForwarder { observer: onlooker, call: Arc::clone(&call_id) })
-                    as Arc<dyn ProgressSink>
+            progress: self.caller.observer.clone().map(|observer| {
+                let call = Arc::clone(&call_id);
+                Arc::new(move |tool: &str, progress: &ProgressUpdate| {
+                    observer.on_event(&CallEvent::Progress { call: &call, tool, progress });
+                }) as ProgressCallback
             }),
             call_id,
             engine: Some(Arc::new(host)),

@@ -8,7 +8,7 @@ use hermes_core::{
     ApprovalDecision, ApprovalRequest, ApprovalScope, Approver, BoxFuture, CallProposal,
     CallStatus, Effect, ErrorKind, Policy, Resource, Ruling, Scope, ToolCall, ToolOutput, Verdict,
 };
-use hermes_engine::{CallRecord, CallRecorder, Engine};
+use hermes_engine::{CallEvent, CallObserver, Engine};
 use hermes_testkit::probe::{self, CallDiary, ProbeTool};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -167,8 +167,9 @@ async fn a_call_is_handed_what_it_declared_and_no_more() {
 
 #[derive(Default)]
 struct Keeps(Mutex<Vec<Value>>);
-impl CallRecorder for Keeps {
-    fn record(&self, record: &CallRecord<'_>) {
+impl CallObserver for Keeps {
+    fn on_event(&self, event: &CallEvent<'_>) {
+        let CallEvent::Recorded(record) = event else { return };
         self.0.lock().push(serde_json::to_value(record).unwrap());
     }
 }
@@ -185,7 +186,7 @@ async fn records_say_who_what_why_and_inside_which_call() {
         probe::read_and_write_probes(&CallDiary::default()).map(ProbeTool::into_tool).to_vec();
     tools.push(outer.into_tool());
     let builder =
-        Engine::builder().tools(tools).recorder(Arc::clone(&keeps) as Arc<dyn CallRecorder>);
+        Engine::builder().tools(tools).observer(Arc::clone(&keeps) as Arc<dyn CallObserver>);
     let (engine, mut caller, _dir) = built(builder);
     caller.who = "test".into();
     engine.call(ToolCall::new("out", "outer", json!({})), &caller).await;

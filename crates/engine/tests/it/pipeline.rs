@@ -10,7 +10,7 @@ use hermes_core::{
     ToolOutput, ToolSpec, Verdict,
 };
 use hermes_engine::{
-    CallRecord, CallRecorder, CallView, Engine, Hook, HookDecision, ResultSizeLimits, ResultView,
+    CallEvent, CallObserver, CallView, Engine, Hook, HookDecision, ResultSizeLimits, ResultView,
 };
 use hermes_testkit::probe::{self, CallDiary, ProbeTool};
 use serde_json::{Value, json};
@@ -185,7 +185,7 @@ async fn a_call_that_was_stopped_is_cancelled_and_shows_what_it_had() {
     let keeper = Arc::new(Keeper::default());
     let diary = keeper.0.clone();
     let (engine, caller, _dir) =
-        built(Engine::builder().tools(vec![stops.into_tool()]).recorder(keeper));
+        built(Engine::builder().tools(vec![stops.into_tool()]).observer(keeper));
     for (pauses, stops) in [(0, true), (1, true), (10, true), (0, false), (10, false)] {
         let call = ToolCall::new("1", "stops", json!({ "pauses": pauses, "stops": stops }));
         let mut caller = caller.clone();
@@ -423,8 +423,9 @@ async fn a_loop_can_be_stopped() {
 
 #[derive(Default)]
 struct Keeper(CallDiary);
-impl CallRecorder for Keeper {
-    fn record(&self, record: &CallRecord<'_>) {
+impl CallObserver for Keeper {
+    fn on_event(&self, event: &CallEvent<'_>) {
+        let CallEvent::Recorded(record) = event else { return };
         self.0.write(format!("{} {} {}", record.call, record.tool, record.status));
     }
 }
@@ -436,7 +437,7 @@ async fn every_call_is_recorded_once() {
     let (engine, caller, _dir) = built(
         Engine::builder()
             .tools(vec![probe::echo().into_tool(), probe::panics().into_tool()])
-            .recorder(keeper)
+            .observer(keeper)
             .guard(NO_GUARD),
     );
     let calls = ["echo", "panics", "nothing_like_it", ""].iter().enumerate();

@@ -6,7 +6,7 @@ use hermes_core::{
     CallStatus, Effect, ErrorKind, Resource, Scope, Taint, ToolAnnotations, ToolCall, ToolError,
     ToolOutput,
 };
-use hermes_engine::{CallRecord, CallRecorder, Engine, SecretSource};
+use hermes_engine::{CallEvent, CallObserver, Engine, SecretSource};
 use hermes_secrets::{Redactor, Secret};
 use hermes_testkit::probe::ProbeTool;
 use parking_lot::Mutex;
@@ -33,8 +33,9 @@ impl SecretSource for One {
 
 #[derive(Default)]
 struct Keeps(Mutex<String>);
-impl CallRecorder for Keeps {
-    fn record(&self, record: &CallRecord<'_>) {
+impl CallObserver for Keeps {
+    fn on_event(&self, event: &CallEvent<'_>) {
+        let CallEvent::Recorded(record) = event else { return };
         self.0.lock().push_str(&serde_json::to_string(record).unwrap());
     }
 }
@@ -64,7 +65,7 @@ async fn a_placeholder_is_filled_in_for_the_tool_alone() {
     let builder = Engine::builder()
         .tools(vec![tool.into_tool()])
         .secrets(One::new())
-        .recorder(Arc::clone(&keeps) as Arc<dyn CallRecorder>);
+        .observer(Arc::clone(&keeps) as Arc<dyn CallObserver>);
     let (engine, caller, _dir) = built(builder);
     let call = ToolCall::new("1", "sends", json!({ "header": "Bearer secret://DEPLOY_KEY" }));
     let result = engine.call(call, &caller).await;
@@ -110,7 +111,7 @@ async fn a_command_that_was_allowed_with_a_placeholder_runs_with_the_secret() {
     let builder = Engine::builder()
         .tools(vec![shell().into_tool()])
         .secrets(One::new())
-        .recorder(Arc::clone(&keeps) as Arc<dyn CallRecorder>);
+        .observer(Arc::clone(&keeps) as Arc<dyn CallObserver>);
     let (engine, caller, _dir) = built(builder);
     for command in [
         "V=secret://DEPLOY_KEY; export V",
@@ -157,7 +158,7 @@ async fn a_value_that_a_command_assigns_is_not_kept() {
     let keeps = Arc::new(Keeps::default());
     let builder = Engine::builder()
         .tools(vec![shell().into_tool()])
-        .recorder(Arc::clone(&keeps) as Arc<dyn CallRecorder>);
+        .observer(Arc::clone(&keeps) as Arc<dyn CallObserver>);
     let (engine, caller, _dir) = built(builder);
     let command = "export APP_TOKEN=zq8Hk2LmP0vX7tRw5Ys3; PW=pl41n; deploy --password hunter2";
     let call = ToolCall::new("1", "shell", json!({ "command": command }));
@@ -188,7 +189,7 @@ async fn secrets_leave_in_no_result_error_spill_or_record() {
     let builder = Engine::builder()
         .tools(vec![leaks.into_tool(), fails.into_tool(), panics.into_tool()])
         .secrets(One::new())
-        .recorder(Arc::clone(&keeps) as Arc<dyn CallRecorder>);
+        .observer(Arc::clone(&keeps) as Arc<dyn CallObserver>);
     let (engine, caller, _dir) = built(builder);
     for name in ["leaks", "fails", "panics", CANARY] {
         let result = engine.call(ToolCall::new("1", name, json!({})), &caller).await;

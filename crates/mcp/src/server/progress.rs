@@ -90,8 +90,9 @@ impl ProgressNotifier {
 }
 
 impl CallObserver for ProgressNotifier {
-    fn progress(&self, call: &str, _tool: &str, progress: &ProgressUpdate) {
-        if let Some(sign) = self.notification(progress, call == self.call, Instant::now()) {
+    fn on_event(&self, event: &hermes_engine::CallEvent<'_>) {
+        let hermes_engine::CallEvent::Progress { call, progress, .. } = event else { return };
+        if let Some(sign) = self.notification(progress, *call == self.call, Instant::now()) {
             // Dropped if the client does not keep up.
             let _ = self.events.try_send(CallEvent::Progress(sign));
         }

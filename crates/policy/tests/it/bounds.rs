@@ -3,9 +3,7 @@
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::PathBuf;
 
-use hermes_core::{
-    CallProposal, Confinement, Effect, HostService, Policy as _, Resource, Scope, Taint,
-};
+use hermes_core::{Confinement, Effect, HostService, Policy as _, Resource, Scope, Taint};
 use hermes_policy::PolicyAnswer;
 
 use crate::World;

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use hermes_core::{
     Attachment, Availability, BoundCall, BoxFuture, CheckpointHooks, CheckpointId, DynTool, Effect,
-    FileWritten, OutputLimits, PendingChange, Ports, ProgressSink, ProgressUpdate, Scope, Session,
-    ToolCall, ToolContext, ToolError, ToolOutput, ToolSpec, WorkingDir,
+    FileWritten, OutputLimits, PendingChange, Ports, ProgressCallback, ProgressUpdate, Scope,
+    Session, ToolCall, ToolContext, ToolError, ToolOutput, ToolSpec, WorkingDir,
 };
 use hermes_engine::{Caller, Engine};
 use hermes_exec::output::OutputStream;
@@ -196,9 +196,10 @@ impl Room {
 #[derive(Default)]
 struct Heard(Mutex<Vec<(String, ProgressUpdate)>>);
 
-impl ProgressSink for Heard {
-    fn report(&self, tool: &str, progress: &ProgressUpdate) {
-        self.0.lock().push((tool.to_owned(), progress.clone()));
+impl Heard {
+    fn callback(self: &Arc<Self>) -> ProgressCallback {
+        let heard = Arc::clone(self);
+        Arc::new(move |tool, progress| heard.0.lock().push((tool.to_owned(), progress.clone())))
     }
 }
 
@@ -206,7 +207,7 @@ impl ProgressSink for Heard {
 async fn progress_is_heard_before_the_answer() {
     let room = Room::new();
     let heard = Arc::new(Heard::default());
-    let cx = ToolContext { progress: Some(Arc::clone(&heard) as _), ..room.context() };
+    let cx = ToolContext { progress: Some(heard.callback()), ..room.context() };
     room.call(cx, json!({"do": "report"})).await.unwrap();
     let wanted = ProgressUpdate { fraction: Some(0.5), message: "half".to_owned() };
     assert_eq!(*heard.0.lock(), [("odd".to_owned(), wanted)]);
@@ -245,7 +246,7 @@ async fn a_tool_that_crashes_ends_its_own_call_only() {
 async fn a_call_that_is_stopped_may_still_say_something() {
     let room = Room::new();
     let heard = Arc::new(Heard::default());
-    let cx = ToolContext { progress: Some(Arc::clone(&heard) as _), ..room.context() };
+    let cx = ToolContext { progress: Some(heard.callback()), ..room.context() };
     let cancel = cx.cancel.clone();
     let call = room.call(cx, json!({"do": "hang"}));
     let (answer, ()) = tokio::join!(call, async {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hermes::core::Session;
-use hermes::engine::Engine;
+use hermes::engine::{CallEvent, Engine};
 use hermes_agent::{AgentBudget, AgentEvent, AgentObserver};
 use hermes_chat::{ChatScreen, StatusLine, TodoLine, TodoState};
 use hermes_llm::{RetryAction, TokenUsage};
@@ -122,7 +122,7 @@ impl AgentObserver for EventRenderer {
                 self.context_used.store(usage.input + usage.output, Ordering::Relaxed);
             }
             AgentEvent::AnswerDiscarded { why } => screen.warn(&format!("Retrying: {why}")),
-            AgentEvent::CallStarted(begun) if begun.parent.is_none() => {
+            AgentEvent::Call(CallEvent::Started(begun)) if begun.parent.is_none() => {
                 let snapshot = self.engine.snapshot();
                 let emoji = snapshot.find(begun.tool).map(|entry| entry.spec().emoji.to_string());
                 let emoji = emoji.unwrap_or_else(|| "⚡".to_owned());
@@ -133,10 +133,10 @@ impl AgentObserver for EventRenderer {
                     &call_summary::summarize_arguments(begun.arguments),
                 );
             }
-            AgentEvent::Progress { call, progress, .. } => {
+            AgentEvent::Call(CallEvent::Progress { call, progress, .. }) => {
                 screen.call_progress(call, &progress.message, progress.fraction);
             }
-            AgentEvent::CallEnded { result, parent: None } => {
+            AgentEvent::Call(CallEvent::Ended { result, parent: None }) => {
                 let note = call_summary::result_note(result);
                 let id = &result.tool_call_id;
                 screen.call_ended(id, result.is_success(), result.duration, &note);
@@ -158,7 +158,7 @@ impl AgentObserver for EventRenderer {
                 screen.warn(&format!("{}: {}; {remedy}", setback.model, setback.error));
             }
             AgentEvent::Warning(text) => screen.warn(text),
-            AgentEvent::CallStarted(_) | AgentEvent::CallEnded { .. } => {}
+            AgentEvent::Call(_) => {}
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::io;
 
 use hermes::core::CancellationToken;
+use hermes::engine::CallEvent;
 use hermes_agent::{AgentEvent, AgentObserver};
 use hermes_llm::{RetryAction, TokenUsage};
 use serde_json::{Value, json};
@@ -44,21 +45,21 @@ fn event_json(notice: &AgentEvent<'_>) -> Option<Value> {
         AgentEvent::Answered { text, usage: used } => {
             json!({"type": "answer", "text": text, "usage": usage_json(used)})
         }
-        AgentEvent::CallStarted(begun) => json!({
+        AgentEvent::Call(CallEvent::Started(begun)) => json!({
             "type": "call",
             "id": begun.call,
             "tool": begun.tool,
             "arguments": begun.arguments,
             "parent": begun.parent,
         }),
-        AgentEvent::Progress { call, tool, progress } => json!({
+        AgentEvent::Call(CallEvent::Progress { call, tool, progress }) => json!({
             "type": "progress",
             "id": call,
             "tool": tool,
             "message": progress.message,
             "fraction": progress.fraction,
         }),
-        AgentEvent::CallEnded { result, parent } => json!({
+        AgentEvent::Call(CallEvent::Ended { result, parent }) => json!({
             "type": "call_result",
             "id": result.tool_call_id,
             "tool": result.name,
@@ -67,6 +68,7 @@ fn event_json(notice: &AgentEvent<'_>) -> Option<Value> {
             "content": result.content,
             "parent": parent,
         }),
+        AgentEvent::Call(CallEvent::Recorded(_)) => return None,
         AgentEvent::Compressed { before, after } => {
             json!({"type": "compressed", "tokens_before": before, "tokens_after": after})
         }

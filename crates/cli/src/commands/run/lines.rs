@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use hermes::engine::Engine;
+use hermes::engine::{CallEvent, Engine};
 use hermes_agent::{AgentEvent, AgentObserver, TurnOutcome};
 use hermes_llm::RetryAction;
 use parking_lot::{Mutex, MutexGuard};
@@ -133,7 +133,7 @@ impl AgentObserver for LineEventWriter {
                 state.is_open = false;
                 let _ = writeln!(io::stdout());
             }
-            AgentEvent::CallStarted(begun) if begun.parent.is_none() => {
+            AgentEvent::Call(CallEvent::Started(begun)) if begun.parent.is_none() => {
                 let what = format!(
                     "{} {}",
                     self.tool_label(begun.tool),
@@ -142,12 +142,12 @@ impl AgentObserver for LineEventWriter {
                 let running = RunningCall { label: what, since: Instant::now(), progress: None };
                 state.running.insert(begun.call.to_owned(), running);
             }
-            AgentEvent::Progress { call, progress, .. } => {
+            AgentEvent::Call(CallEvent::Progress { call, progress, .. }) => {
                 if let Some(running) = state.running.get_mut(*call) {
                     running.progress = Some(crate::terminal::one_line(&progress.message));
                 }
             }
-            AgentEvent::CallEnded { result, parent: None } => {
+            AgentEvent::Call(CallEvent::Ended { result, parent: None }) => {
                 let what = state.running.remove(&result.tool_call_id);
                 let what =
                     what.map_or_else(|| self.tool_label(&result.name), |running| running.label);

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hermes_core::{ProgressUpdate, ToolCall};
-use hermes_engine::CallObserver;
+use hermes_core::ToolCall;
+use hermes_engine::{CallEvent, CallObserver};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
@@ -152,8 +152,10 @@ async fn only_what_is_included_is_taken_and_names_are_those_of_hermes_agent_too(
 struct Seen(Mutex<Vec<(Option<f64>, String)>>);
 
 impl CallObserver for Seen {
-    fn progress(&self, _: &str, _: &str, progress: &ProgressUpdate) {
-        self.0.lock().push((progress.fraction, progress.message.clone()));
+    fn on_event(&self, event: &CallEvent<'_>) {
+        if let CallEvent::Progress { progress, .. } = event {
+            self.0.lock().push((progress.fraction, progress.message.clone()));
+        }
     }
 }
 

@@ -2,9 +2,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::sync::Arc;
 
-use hermes_core::{
-    CancellationToken, Effect, Grants, ProgressSink, ProgressUpdate, Scope, ToolContext,
-};
+use hermes_core::{Effect, Grants, Scope, ToolContext};
 use serde_json::{Value, json};
 
 use crate::harness::{Place, check_examples, tool};
@@ -389,15 +387,6 @@ async fn a_cancelled_call_leaves_nothing() {
     assert!(!fs::exists(place.path().join("a.zip")).unwrap());
 }
 
-/// Stops the call at the first sign of progress.
-struct Stop(CancellationToken);
-
-impl ProgressSink for Stop {
-    fn report(&self, _: &str, _: &ProgressUpdate) {
-        self.0.cancel();
-    }
-}
-
 #[tokio::test]
 async fn a_call_that_is_stopped_midway_has_tidied_up_when_it_answers() {
     let place = Place::new();
@@ -412,7 +401,9 @@ async fn a_call_that_is_stopped_midway_has_tidied_up_when_it_answers() {
         json!({"action": "extract", "archive": "big.tar", "target": ".", "existing": "overwrite"}),
     ] {
         let mut cx = ToolContext::bare(place.path());
-        cx.progress = Some(Arc::new(Stop(cx.cancel.clone())));
+        // Stops the call at the first sign of progress.
+        let cancel = cx.cancel.clone();
+        cx.progress = Some(Arc::new(move |_, _| cancel.cancel()));
         let call = tool("file_compress").bind(&arguments).unwrap();
         assert_eq!(call.run(cx).await.unwrap_err().kind().name(), "cancelled", "{arguments}");
         let mut names: Vec<_> =
@@ -425,22 +416,17 @@ async fn a_call_that_is_stopped_midway_has_tidied_up_when_it_answers() {
 
 #[tokio::test]
 async fn progress_is_shown() {
-    struct Seen(parking_lot::Mutex<Vec<f64>>);
-    impl ProgressSink for Seen {
-        fn report(&self, _: &str, progress: &ProgressUpdate) {
-            self.0.lock().extend(progress.fraction);
-        }
-    }
     let place = Place::new();
     place.write("big", vec![7; 4 << 20]);
-    let seen = Arc::new(Seen(parking_lot::Mutex::default()));
+    let seen = Arc::new(parking_lot::Mutex::new(Vec::<f64>::new()));
+    let report = Arc::clone(&seen);
     let mut cx = ToolContext::bare(place.path());
-    cx.progress = Some(seen.clone());
+    cx.progress = Some(Arc::new(move |_, progress| report.lock().extend(progress.fraction)));
     let call = tool("file_compress")
         .bind(&json!({"action": "create", "archive": "a.tar", "paths": ["big"]}))
         .unwrap();
     call.run(cx).await.unwrap();
-    let seen = seen.0.lock();
+    let seen = seen.lock();
     assert!(
         seen.len() >= 3 && seen.is_sorted() && seen.iter().all(|f| (0.0..=1.0).contains(f)),
         "{seen:?}"

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::process::Command;
 use std::sync::Arc;
 
-use hermes_core::{ErrorKind, Ports, ProgressSink, ProgressUpdate, erase};
+use hermes_core::{ErrorKind, Ports, ProgressCallback, ProgressUpdate, erase};
 use hermes_exec::JobRegistry;
 use hermes_exec::job_records::{JobRecord, JobRecords};
 use jiff::Timestamp;
@@ -70,21 +70,20 @@ async fn a_cancelled_wait_ends_now() {
 }
 
 /// Forwards the first progress report as an event.
-struct Bell(Mutex<Option<tokio::sync::oneshot::Sender<ProgressUpdate>>>);
-
-impl ProgressSink for Bell {
-    fn report(&self, _tool: &str, progress: &ProgressUpdate) {
-        if let Some(sender) = self.0.lock().take() {
+fn first_report(sender: tokio::sync::oneshot::Sender<ProgressUpdate>) -> ProgressCallback {
+    let sender = Mutex::new(Some(sender));
+    Arc::new(move |_, progress| {
+        if let Some(sender) = sender.lock().take() {
             let _ = sender.send(progress.clone());
         }
-    }
+    })
 }
 
 /// Starts a wait, and makes the change once it has started.
 async fn waited(dir: &TempDir, arguments: Value, change: impl FnOnce()) -> Value {
     let (sender, begun) = tokio::sync::oneshot::channel();
     let mut cx = context(dir);
-    cx.progress = Some(Arc::new(Bell(Mutex::new(Some(sender)))));
+    cx.progress = Some(first_report(sender));
     let wait = tokio::spawn(async move { call(&cx, arguments).await.unwrap() });
     begun.await.unwrap();
     change();
@@ -186,7 +185,7 @@ async fn progress_says_how_far_it_is() {
     let dir = TempDir::new().unwrap();
     let (sender, begun) = tokio::sync::oneshot::channel();
     let mut cx = context(&dir);
-    cx.progress = Some(Arc::new(Bell(Mutex::new(Some(sender)))));
+    cx.progress = Some(first_report(sender));
     call(&cx, json!({"seconds": 0.02})).await.unwrap();
     let progress = begun.await.unwrap();
     assert_eq!(progress.message, "1 s left");
