@@ -4,6 +4,8 @@
 //! cargo run -p hermes --example embedding
 //! ```
 
+#![allow(clippy::print_stdout)]
+
 mod word_count;
 
 use std::error::Error;

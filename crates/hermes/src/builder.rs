@@ -202,7 +202,7 @@ impl HermesBuilder {
         let journals = JournalDir::new(home.changes_dir());
         let recovered = journals.recover();
         let journals = Arc::new(journals);
-        let checkpoint_limits = self.checkpoints.clone().unwrap_or_default();
+        let checkpoint_limits = self.checkpoints.unwrap_or_default();
         let store = Arc::new(CheckpointStore::new(home.checkpoints_dir(), checkpoint_limits));
         let checkpoints = self.checkpoints.map(|_| {
             let private = vec![home.root().to_path_buf()];

@@ -21,22 +21,22 @@ pub fn render_results(request: &CallRequest, results: &[ToolResult]) -> String {
         .map(|(position, result)| ResultWriter { result, form: request.id_form(position) });
     match request.dialect {
         CallDialect::Envelope => {
-            let tool_results = answers.map(ResultWriter::to_envelope).collect();
+            let tool_results = answers.map(ResultWriter::into_envelope).collect();
             to_line(&ResultEnvelope { tool_results })
         }
         CallDialect::OpenAiChat => {
-            to_line(&answers.map(ResultWriter::to_chat_message).collect::<Vec<_>>())
+            to_line(&answers.map(ResultWriter::into_chat_message).collect::<Vec<_>>())
         }
         CallDialect::OpenAiResponses => {
-            to_line(&answers.map(ResultWriter::to_output_item).collect::<Vec<_>>())
+            to_line(&answers.map(ResultWriter::into_output_item).collect::<Vec<_>>())
         }
         CallDialect::Anthropic => {
-            let content = answers.map(ResultWriter::to_result_block).collect();
+            let content = answers.map(ResultWriter::into_result_block).collect();
             to_line(&ToolResultMessage { role: "user", content })
         }
         CallDialect::HermesText => {
             let blocks: Vec<_> =
-                answers.map(|answer| response_block(&to_line(&answer.to_response()))).collect();
+                answers.map(|answer| response_block(&to_line(&answer.into_response()))).collect();
             let text = blocks.join("\n");
             if request.is_wrapped() {
                 to_line(&TextMessage { role: "tool", content: &text })
@@ -80,7 +80,7 @@ impl<'a> ResultWriter<'a> {
         CallIdValue { text: &self.result.tool_call_id, form: self.form }
     }
 
-    fn to_envelope(self) -> EnvelopeResult<'a> {
+    fn into_envelope(self) -> EnvelopeResult<'a> {
         EnvelopeResult {
             tool_call_id: self.id(),
             role: "tool",
@@ -92,7 +92,7 @@ impl<'a> ResultWriter<'a> {
         }
     }
 
-    fn to_chat_message(self) -> ToolMessage<'a> {
+    fn into_chat_message(self) -> ToolMessage<'a> {
         ToolMessage {
             role: "tool",
             tool_call_id: self.id(),
@@ -101,7 +101,7 @@ impl<'a> ResultWriter<'a> {
         }
     }
 
-    fn to_output_item(self) -> FunctionCallOutput<'a> {
+    fn into_output_item(self) -> FunctionCallOutput<'a> {
         FunctionCallOutput {
             kind: "function_call_output",
             call_id: self.id(),
@@ -109,7 +109,7 @@ impl<'a> ResultWriter<'a> {
         }
     }
 
-    fn to_result_block(self) -> ToolResultBlock<'a> {
+    fn into_result_block(self) -> ToolResultBlock<'a> {
         ToolResultBlock {
             kind: "tool_result",
             tool_use_id: self.id(),
@@ -118,7 +118,7 @@ impl<'a> ResultWriter<'a> {
         }
     }
 
-    fn to_response(self) -> HermesToolResponse<'a> {
+    fn into_response(self) -> HermesToolResponse<'a> {
         HermesToolResponse {
             tool_call_id: (self.form != IdForm::Generated).then(|| self.id()),
             name: &self.result.name,

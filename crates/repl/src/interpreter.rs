@@ -289,7 +289,7 @@ impl StreamReader {
             StreamPiece::DriverPart(kind, part) => {
                 extend_bounded(&mut kept.message, part, MAX_MESSAGE_BYTES);
                 if kind == b'e' {
-                    events.extend(kept.into_event());
+                    events.extend(kept.take_event());
                 }
             }
         });
@@ -298,7 +298,7 @@ impl StreamReader {
 }
 
 impl PartialMessage {
-    fn into_event(&mut self) -> Option<DriverEvent> {
+    fn take_event(&mut self) -> Option<DriverEvent> {
         let message = std::mem::take(&mut self.message);
         // An unreadable message must still end the wait.
         let shown: DriverMessage =

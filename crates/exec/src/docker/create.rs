@@ -106,7 +106,7 @@ impl ContainerFactory<'_> {
         let script = ContainerLifeline::script(self.settings);
         let words = ["exec", "--interactive", &id, "sh", "-c", &script];
         let lifeline = ContainerLifeline::attach(self.engine, &words).await?;
-        Ok(ConnectedContainer { id, lifeline, has_disk_limit: has_disk_limit })
+        Ok(ConnectedContainer { id, lifeline, has_disk_limit })
     }
 
     pub(super) fn explain(&self, cut: LifelineError) -> ToolError {

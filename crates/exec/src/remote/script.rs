@@ -94,7 +94,7 @@ pub(super) fn save_script(word: &str, length: usize, end: &str) -> String {
 
 /// Runs a saved script after deleting its file.
 pub(super) fn run_saved_script(file: &str) -> String {
-    let file = hermes_core::text::shell_quote(&file);
+    let file = hermes_core::text::shell_quote(file);
     format!("s=$(cat {file}); rm -f {file}; eval \"$s\"")
 }
 

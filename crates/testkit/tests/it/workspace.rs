@@ -186,6 +186,13 @@ fn gather(dir: &Path, text: &mut String) {
 }
 
 #[test]
+fn the_tool_in_the_docs_is_the_one_that_is_compiled() {
+    let page = std::fs::read_to_string(root().join("docs/writing-a-tool.md")).unwrap();
+    let tool = std::fs::read_to_string(root().join("examples/embedding/word_count.rs")).unwrap();
+    assert!(page.contains(&format!("```rust\n{tool}```")), "docs/writing-a-tool.md is stale");
+}
+
+#[test]
 fn names_and_prose_keep_to_the_rules() {
     let mut check = Command::new("python3");
     let output = check.args(["scripts/names.py", "--check"]).current_dir(root()).output().unwrap();

@@ -287,8 +287,9 @@ impl Tool for Cronjob {
         };
         let folder = args.working_dir(&cx.working_dir);
         let folder = folder.map(|dir| dir.into_os_string().into_string()).transpose();
-        let folder = folder
-            .map_err(|_| ToolError::invalid("The directory's path is not valid UTF-8; choose another"))?;
+        let folder = folder.map_err(|_| {
+            ToolError::invalid("The directory's path is not valid UTF-8; choose another")
+        })?;
         // Another process may hold the lock.
         let work = tokio::task::spawn_blocking(move || serve(&jobs, args, folder));
         work.await.map_err(|e| ToolError::internal(format!("The cron worker failed: {e}")))?

@@ -153,9 +153,8 @@ fn build_operation(
     let need = |value: Option<String>, name: &str| {
         value.filter(|text| !text.trim().is_empty()).ok_or_else(|| {
             let action = format!("{action:?}").to_lowercase();
-            ToolError::invalid(format!("{place}{action} needs {name}")).with_hint(
-                "content is the new text; old_text is a part of the entry to change.",
-            )
+            ToolError::invalid(format!("{place}{action} needs {name}"))
+                .with_hint("content is the new text; old_text is a part of the entry to change.")
         })
     };
     Ok(match action {
@@ -303,20 +302,22 @@ fn memory_error(error: MemoryError, lists: &Lists, target: MemoryTarget) -> Tool
         MemoryError::Ambiguous { matches, .. } => ToolError::invalid(text)
             .with("matches", matches.clone())
             .with_hint("Give a longer part that matches only one entry."),
-        MemoryError::Threat { rule, .. } => ToolError::denied(text)
-            .with("rule", *rule)
-            .with_hint("Notes become part of later prompts. State the fact without commands, \
-                secrets or instructions."),
-        MemoryError::TooLong { .. } => ToolError::limit(text)
-            .with_hint("Put it into a file, and note the file's path."),
-        MemoryError::Drift { backup, .. } => ToolError::conflict(text)
-            .with("drift_backup", backup.display().to_string())
-            .with(
+        MemoryError::Threat { rule, .. } => ToolError::denied(text).with("rule", *rule).with_hint(
+            "Notes become part of later prompts. State the fact without commands, \
+                secrets or instructions.",
+        ),
+        MemoryError::TooLong { .. } => {
+            ToolError::limit(text).with_hint("Put it into a file, and note the file's path.")
+        }
+        MemoryError::Drift { backup, .. } => {
+            ToolError::conflict(text).with("drift_backup", backup.display().to_string()).with(
                 "remediation",
                 "Ask the user to repair the file (`hermes memory edit`); additions still work.",
-            ),
-        MemoryError::Busy { .. } => ToolError::new(ErrorKind::Timeout, text)
-            .with_hint("Nothing was written. Retry."),
+            )
+        }
+        MemoryError::Busy { .. } => {
+            ToolError::new(ErrorKind::Timeout, text).with_hint("Nothing was written. Retry.")
+        }
         MemoryError::Io { source, .. } => {
             let kind = match ToolError::io("", source).kind() {
                 // The file was changed outside the program, so this is not an

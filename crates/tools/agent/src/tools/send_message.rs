@@ -119,7 +119,10 @@ impl Tool for SendMessage {
             .keyword("email")
             .keyword("ntfy")
             .keyword("webhook")
-            .example(ToolExample::new("List the message targets", r#"{"action":"list"}"#).expects(r#"{}"#))
+            .example(
+                ToolExample::new("List the message targets", r#"{"action":"list"}"#)
+                    .expects(r#"{}"#),
+            )
     }
 
     fn effects(&self, args: &Args, _at: &WorkingDir) -> Vec<Effect> {

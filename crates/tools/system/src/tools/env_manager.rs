@@ -5,9 +5,9 @@ use std::ffi::OsStr;
 use std::io::Read as _;
 use std::path::Path;
 
-use hermes_core::{EnvAssignment, Resource, 
-    Effect, EnvOverrides, JsonSchema, Scope, Tool, ToolContext, ToolError, ToolExample, ToolSpec,
-    WorkingDir,
+use hermes_core::{
+    Effect, EnvAssignment, EnvOverrides, JsonSchema, Resource, Scope, Tool, ToolContext, ToolError,
+    ToolExample, ToolSpec, WorkingDir,
 };
 use hermes_exec::shell_env::{self, ShellEnv, ShellSnapshot};
 use hermes_exec::{JobRegistry, StdioMode};
@@ -167,12 +167,9 @@ impl Tool for EnvManager {
             )
             .example(
                 // Most profiles deny reading a file named .env.
-                ToolExample::new(
-                    "Load a dotenv file",
-                    r#"{"action":"load","path":"dev.env"}"#,
-                )
-                .file("dev.env", "# local settings\nPORT=8080\nexport API_TOKEN='abc'\n")
-                .expects(r#"{"loaded":["API_TOKEN","PORT"]}"#),
+                ToolExample::new("Load a dotenv file", r#"{"action":"load","path":"dev.env"}"#)
+                    .file("dev.env", "# local settings\nPORT=8080\nexport API_TOKEN='abc'\n")
+                    .expects(r#"{"loaded":["API_TOKEN","PORT"]}"#),
             )
             .example(
                 ToolExample::new("Show what this session changed", r#"{"action":"diff"}"#)
@@ -407,8 +404,11 @@ async fn load(
     let known = |name: &str| view.program_value(name);
     let parsed = DotenvFile::expand(&text, &known, environment::MAX_VALUE_BYTES);
     if let Some(problem) = parsed.problems.first() {
-        return Err(ToolError::invalid(format!("{} cannot be loaded: {problem}", resolved.display()))
-            .with_hint("Nothing was loaded. Fix the line and load it again."));
+        return Err(ToolError::invalid(format!(
+            "{} cannot be loaded: {problem}",
+            resolved.display()
+        ))
+        .with_hint("Nothing was loaded. Fix the line and load it again."));
     }
     let mut skipped = BTreeMap::new();
     let mut wanted = BTreeMap::new();
@@ -418,9 +418,10 @@ async fn load(
             None if name == PATH_VARIABLE && view.check_path(&value).is_err() => {
                 Some("it has no bash, so no command could be started")
             }
-            None => environment::redirects_programs(&name, &value)
-                .then_some("it changes which programs run or what they connect to: use \
-                    action=set for it"),
+            None => environment::redirects_programs(&name, &value).then_some(
+                "it changes which programs run or what they connect to: use \
+                    action=set for it",
+            ),
             why => why,
         };
         if let Some(why) = refused {

@@ -218,10 +218,8 @@ impl Args {
                 return Err(ToolError::invalid(format!("'{name}' contains a NUL character")));
             }
             if text.chars().count() > longest {
-                return Err(ToolError::invalid(format!(
-                    "'{name}' exceeds {longest} characters"
-                ))
-                .with_hint("Shorten it; put long text into a file."));
+                return Err(ToolError::invalid(format!("'{name}' exceeds {longest} characters"))
+                    .with_hint("Shorten it; put long text into a file."));
             }
         }
         if self.message.trim().is_empty() {

@@ -153,8 +153,8 @@ impl Tool for SessionSearch {
             SessionSearchRequest { args: &args, calling_session: &asker, history }.answer()
         });
         let outcome = cx.run_until_cancelled(work).await?;
-        let outcome =
-            outcome.map_err(|e| ToolError::internal(format!("The search worker failed: {e}")))??;
+        let outcome = outcome
+            .map_err(|e| ToolError::internal(format!("The search worker failed: {e}")))??;
         if !summarize {
             return Ok(outcome);
         }

@@ -14,8 +14,7 @@ struct Home(PathBuf);
 
 impl Home {
     fn new(name: &str) -> Self {
-        let dir =
-            std::env::temp_dir().join(format!("hermes-search-{name}-{}", std::process::id()));
+        let dir = std::env::temp_dir().join(format!("hermes-search-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&dir);
         Self(dir)
     }

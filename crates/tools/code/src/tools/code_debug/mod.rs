@@ -144,12 +144,9 @@ impl Tool for CodeDebug {
             return Vec::new();
         }
         let dir = start::working_dir(args, at);
-        let mut effects = vec![
-            Effect::path(Scope::CODE_EXECUTE, &dir),
-            Effect::path(Scope::FILE_READ, &dir),
-        ];
-        if let Some(file) = start::program_file(args, at).filter(|file| !file.starts_with(&dir))
-        {
+        let mut effects =
+            vec![Effect::path(Scope::CODE_EXECUTE, &dir), Effect::path(Scope::FILE_READ, &dir)];
+        if let Some(file) = start::program_file(args, at).filter(|file| !file.starts_with(&dir)) {
             effects.push(Effect::path(Scope::FILE_READ, file));
         }
         effects

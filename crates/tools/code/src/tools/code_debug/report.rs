@@ -290,12 +290,10 @@ impl<'a> DebugReport<'a> {
         {
             let name = self.session.debugger.adapter.name();
             let said = if complaint.is_empty() { "no error output".to_owned() } else { complaint };
-            return Err(ToolError::unavailable(format!(
-                "The debugger ({name}) crashed: {said}"
-            ))
-            .with_hint("The program ended with it. Run it again with action 'restart'.")
-            .with("session", self.session.id.as_str())
-            .with("output", output.output.as_str()));
+            return Err(ToolError::unavailable(format!("The debugger ({name}) crashed: {said}"))
+                .with_hint("The program ended with it. Run it again with action 'restart'.")
+                .with("session", self.session.id.as_str())
+                .with("output", output.output.as_str()));
         }
         if let Some(signal) = code.filter(|code| *code < 0) {
             output.exit_code = Some(128 - signal);

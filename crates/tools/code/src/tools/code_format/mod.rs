@@ -133,7 +133,10 @@ impl Tool for CodeFormat {
         refuse_if_nothing_ran(&tools, &choices)?;
         let mut notes = shaping.notes;
         if shaping.changes.unshown > 0 {
-            notes.push(format!("The diffs of {} files are omitted for space.", shaping.changes.unshown));
+            notes.push(format!(
+                "The diffs of {} files are omitted for space.",
+                shaping.changes.unshown
+            ));
         }
         let is_formatted = shaping.unformatted == 0 && shaping.failures.is_empty();
         Ok(Output {

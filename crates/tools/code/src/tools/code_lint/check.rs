@@ -80,9 +80,8 @@ impl LintResults {
             LintOutcome::Found(found, _) => {
                 run.findings = found.len();
                 let is_partial = run.exit_code.is_some_and(|code| choice.is_partial(code));
-                run.error = is_partial.then(|| {
-                    "these errors stopped it early; there may be more".to_owned()
-                });
+                run.error = is_partial
+                    .then(|| "these errors stopped it early; there may be more".to_owned());
                 self.findings.extend(found);
                 self.has_run = true;
             }
@@ -192,9 +191,7 @@ fn interpret_output(
         return LintOutcome::Missing;
     }
     if ran.is_truncated {
-        return LintOutcome::Failed(
-            "its output is too large; give a smaller path".to_owned(),
-        );
+        return LintOutcome::Failed("its output is too large; give a smaller path".to_owned());
     }
     let said = CheckOutput { stdout: &ran.stdout, stderr: &ran.stderr, report: "" };
     let Some(mut found) = choice.parse(&said, ran.exit_code()) else {

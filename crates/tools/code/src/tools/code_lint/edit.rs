@@ -106,8 +106,7 @@ impl<'a> EditApplier<'a> {
             self.context.write(&path, &new, &old).await?;
         }
         let name = self.choice.linter.name;
-        self.note =
-            Some(format!("The edits of {name} cause new errors; nothing was changed."));
+        self.note = Some(format!("The edits of {name} cause new errors; nothing was changed."));
         Ok(())
     }
 

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use hermes_core::ids::unique_id;
 use hermes_checks::CheckOutput;
 use hermes_checks::test::{ChosenRunner, TestRequest, TestResults};
 use hermes_core::ToolError;
+use hermes_core::ids::unique_id;
 
 use super::report::ReportingCommand;
 use crate::checks::{self, CheckContext};
-use crate::program::{ProgramRun};
+use crate::program::ProgramRun;
 
 /// Maximum number of retries with looser names.
 const MAX_RETRIES: u8 = 2;

@@ -33,9 +33,7 @@ impl<'a> FailureMemory<'a> {
         let name = self.choice.runner.name;
         if !self.choice.runner.can_filter {
             return Err(ToolError::invalid(format!("{name} cannot run individual tests"))
-                .with_hint(
-                    "Omit failed_only, or choose the underlying runner with 'tool'.",
-                ));
+                .with_hint("Omit failed_only, or choose the underlying runner with 'tool'."));
         }
         let failed: FailedTests = self.context.cx.session.read(FAILED_TESTS_DOCUMENT)?;
         let Some(known) = failed.get(&self.key) else {

@@ -159,7 +159,8 @@ impl Tool for CodeTest {
         let aim = choice.select_tests(&desk.survey, name, args.filter.as_deref());
         let is_some = !aim.name.is_empty() || aim.filter.is_some();
         if is_some && !choice.runner.can_filter {
-            notes.push(format!("{} cannot run individual tests; all were run.", choice.runner.name));
+            notes
+                .push(format!("{} cannot run individual tests; all were run.", choice.runner.name));
         }
         let memory = FailureMemory::new(&desk, &choice);
         let only = if args.failed_only { memory.failed_tests(&aim)? } else { Vec::new() };
@@ -240,8 +241,11 @@ impl TestRunReport<'_> {
         let mut status = self.status();
         let Self { results, ran, args, mut notes, .. } = self;
         if results.unrequested > 0 {
-            notes.push(format!("{} other tests also ran, because the runner could not exclude \
-                them.", results.unrequested));
+            notes.push(format!(
+                "{} other tests also ran, because the runner could not exclude \
+                them.",
+                results.unrequested
+            ));
         }
         notes.extend(project_notes(choice, desk));
         let (named, cut) = TestNames::from_cases(&results.cases, args.list);
@@ -332,7 +336,10 @@ impl TestRunReport<'_> {
             }
         }
         if ran.exit_code() != 0 && !results.unrequested_failed {
-            notes.push(format!("No test failed, but the runner exited with code {}.", ran.exit_code()));
+            notes.push(format!(
+                "No test failed, but the runner exited with code {}.",
+                ran.exit_code()
+            ));
             return TestRunStatus::Failed;
         }
         // A test that failed before may still fail.

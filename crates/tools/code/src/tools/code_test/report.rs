@@ -3,13 +3,13 @@
 use std::io::Read;
 use std::path::Path;
 
-use hermes_core::ids::unique_id;
 use hermes_checks::test::ChosenRunner;
 use hermes_core::ToolError;
+use hermes_core::ids::unique_id;
 use hermes_exec::StdinSource;
 
 use crate::checks::CheckContext;
-use crate::program::{ProgramRun};
+use crate::program::ProgramRun;
 
 /// Maximum number of report bytes read.
 const MAX_REPORT_BYTES: u64 = 16 * 1024 * 1024;

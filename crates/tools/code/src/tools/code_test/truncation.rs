@@ -37,10 +37,7 @@ pub(super) fn shorten_failures(failures: &mut Vec<TestCase>) -> Option<String> {
     let all = failures.len();
     failures.truncate(fitting);
     (full < all).then(|| {
-        format!(
-            "Of the failing tests shown, {full} are in full and {} in short.",
-            fitting - full
-        )
+        format!("Of the failing tests shown, {full} are in full and {} in short.", fitting - full)
     })
 }
 

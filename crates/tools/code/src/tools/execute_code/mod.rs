@@ -100,8 +100,9 @@ impl Tool for ExecuteCode {
         cx.check_grant(&Scope::CODE_EXECUTE, &here)?;
         cx.check_grant(&Scope::FILE_READ, &here)?;
         if args.code.trim().is_empty() {
-            return Err(ToolError::invalid("No code to run")
-                .with_hint("Give the whole script in 'code'."));
+            return Err(
+                ToolError::invalid("No code to run").with_hint("Give the whole script in 'code'.")
+            );
         }
         let script = ScriptRequest {
             code: args.code,

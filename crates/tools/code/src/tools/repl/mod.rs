@@ -262,8 +262,10 @@ impl Repl {
         }
         let note = match (was_there, args.action) {
             (false, _) => "It was not running.",
-            (true, ReplAction::Reset) => "The state is cleared; the next call starts a new \
-                interpreter.",
+            (true, ReplAction::Reset) => {
+                "The state is cleared; the next call starts a new \
+                interpreter."
+            }
             (true, _) => "The interpreter was closed.",
         };
         Ok(Output::with_note("ok", language.name(), name.to_owned(), note))
@@ -316,5 +318,9 @@ fn examples(spec: ToolSpec) -> ToolSpec {
         r#"{"language":"sql","code":"SELECT 1 AS one"}"#,
         r#"{"status":"ok","rows":1}"#,
     ))
-    .example(of("List interpreters", r#"{"action":"list"}"#, r#"{"status":"ok","sessions":[]}"#))
+    .example(of(
+        "List interpreters",
+        r#"{"action":"list"}"#,
+        r#"{"status":"ok","sessions":[]}"#,
+    ))
 }

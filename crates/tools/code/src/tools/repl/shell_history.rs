@@ -45,9 +45,8 @@ impl ShellHistory {
 /// arguments and predefined variables). Blanks, quotes and line continuations
 /// may be inside any of them (`ls ( ) { …; }`).
 fn may_define(code: &str) -> bool {
-    const DEFINITION_SIGNS: &[&str] = &[
-        "()", "ALIASES", "HOME", "IFS", "TMPDIR", "alias", "eval", "function", "set", "shopt",
-    ];
+    const DEFINITION_SIGNS: &[&str] =
+        &["()", "ALIASES", "HOME", "IFS", "TMPDIR", "alias", "eval", "function", "set", "shopt"];
     let is_skipped = |c: &char| c.is_whitespace() || matches!(c, '\\' | '\'' | '"');
     let bare: String = code.chars().filter(|c| !is_skipped(c)).collect();
     DEFINITION_SIGNS.iter().any(|sign| bare.contains(sign))

@@ -354,9 +354,7 @@ fn check_trailing_slashes(args: &Args, archive: &Path, cx: &ToolContext) -> Resu
     }
     if args.archive.ends_with('/') || args.archive.ends_with("/.") {
         let what = format!("'{}' ends with a slash, so it names a directory", args.archive);
-        return Err(
-            ToolError::invalid(what).with_hint("Remove the slash, or name a file in it.")
-        );
+        return Err(ToolError::invalid(what).with_hint("Remove the slash, or name a file in it."));
     }
     let mut paths = args.paths.iter();
     paths.try_for_each(|path| {
@@ -419,8 +417,10 @@ fn create(
         OnExisting::Refuse => hermes_files::ExistingFile::Refuse,
         OnExisting::Overwrite => hermes_files::ExistingFile::Replace,
         OnExisting::Skip | OnExisting::Rename => {
-            return Err(ToolError::invalid("An existing archive can only be refused or overwritten")
-                .with_hint("existing=skip and existing=rename are only for extract."));
+            return Err(ToolError::invalid(
+                "An existing archive can only be refused or overwritten",
+            )
+            .with_hint("existing=skip and existing=rename are only for extract."));
         }
     };
     let sources: Vec<PackSource> =

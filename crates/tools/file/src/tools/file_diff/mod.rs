@@ -274,10 +274,11 @@ fn subject(args: &Args, cx: &ToolContext) -> Result<DiffSubject, ToolError> {
             let (old, new) = checkpoint_sides(checkpoint, path, shown, cx)?;
             pair(old, new)
         }
-        _ => Err(ToolError::invalid("The arguments do not name one old and one new side").with_hint(
-            "Set path and other_path; path and content; old_content and content; old_content \
+        _ => Err(ToolError::invalid("The arguments do not name one old and one new side")
+            .with_hint(
+                "Set path and other_path; path and content; old_content and content; old_content \
              and other_path; or path and checkpoint.",
-        )),
+            )),
     }
 }
 

@@ -72,8 +72,10 @@ impl TreeComparison<'_> {
             (true, _) => notes.push("The directories are the same.".to_owned()),
             (_, 0) => {}
             (_, n) => {
-                notes.push(format!("The lines of {n} files are not counted: the size limit was \
-                    reached."));
+                notes.push(format!(
+                    "The lines of {n} files are not counted: the size limit was \
+                    reached."
+                ));
             }
         }
         match self.denied {

@@ -160,9 +160,7 @@ impl TreeComparison<'_> {
                     }
                 }
                 let place = half.place.join(&open.relative);
-                Ok(above
-                    .as_ref()
-                    .map(|above| above.for_dir(&place, marks, |name| dir.open(name))))
+                Ok(above.as_ref().map(|above| above.for_dir(&place, marks, |name| dir.open(name))))
             });
             match read {
                 Ok(rules) => {

@@ -302,9 +302,7 @@ fn answer(
     match closed.len() {
         0 => {}
         1 => hints.push("Changes in an unreadable directory are not detected.".to_owned()),
-        many => {
-            hints.push(format!("Changes in {many} unreadable directories are not detected."))
-        }
+        many => hints.push(format!("Changes in {many} unreadable directories are not detected.")),
     }
     let word = |path: &PathBuf| path_text::display_relative(path, &cx.working_dir);
     Ok(Output {

@@ -248,8 +248,7 @@ impl<'a> TreeScanner<'a> {
                 (self.enter)(&place, (facts.identity.dev, facts.identity.ino));
                 let rules = level.rules.clone();
                 let opened = level.dir.open_dir(name);
-                let entered =
-                    opened.and_then(|dir| WatchLevel::enter(&path, place, dir, rules));
+                let entered = opened.and_then(|dir| WatchLevel::enter(&path, place, dir, rules));
                 match entered {
                     Ok(below) => {
                         self.add_transient(&below);

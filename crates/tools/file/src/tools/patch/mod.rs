@@ -166,8 +166,10 @@ fn patch(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
     let paths: Vec<PathBuf> = plan.paths();
     let sources = plan.sources();
     if expected.is_some() && sources.len() != 1 {
-        return Err(ToolError::invalid("expected_hash requires a call that changes exactly one file")
-            .with_hint("Omit it, or change the files one by one."));
+        return Err(ToolError::invalid(
+            "expected_hash requires a call that changes exactly one file",
+        )
+        .with_hint("Omit it, or change the files one by one."));
     }
     let held = lock_files(cx, &paths.iter().map(PathBuf::as_path).collect::<Vec<&Path>>())?;
     nesting::refuse_nested(&plan, cx).map_err(|error| error.with("changed", ATOMIC_NOTE))?;

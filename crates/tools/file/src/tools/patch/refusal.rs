@@ -152,10 +152,10 @@ pub(super) fn hunk_mismatch(
             places,
         )
         .with("hinted", ranges(hinted)),
-        HunkError::NoLocation => ToolError::invalid(format!(
-            "{name} only adds lines and has no location"
-        ))
-        .with_hint(format_hints::anchor_hint(format)),
+        HunkError::NoLocation => {
+            ToolError::invalid(format!("{name} only adds lines and has no location"))
+                .with_hint(format_hints::anchor_hint(format))
+        }
         HunkError::HintNotFound { hint } => {
             let shown = explain_mismatch(text, &WantedText { old: hint, new: "" });
             let what = format!("{name} adds lines after '{hint}', which is not in the file");
@@ -168,12 +168,12 @@ pub(super) fn hunk_mismatch(
             text,
             places,
         ),
-        HunkError::Unclear { lines, reason } => {
-            ToolError::invalid(format!("{name} matches at {lines}, but the replacement text is \
-                ambiguous"))
-                .with_hint(reason.clone())
-                .with("places", excerpts(text, &[*lines], MAX_SHOWN_PLACES))
-        }
+        HunkError::Unclear { lines, reason } => ToolError::invalid(format!(
+            "{name} matches at {lines}, but the replacement text is \
+                ambiguous"
+        ))
+        .with_hint(reason.clone())
+        .with("places", excerpts(text, &[*lines], MAX_SHOWN_PLACES)),
         HunkError::Overlap { lines } => {
             ToolError::invalid(format!("{name} overlaps another one ({lines})"))
                 .with_hint(format!("Merge the two into one {part}."))
@@ -226,8 +226,10 @@ fn to_value(of: &impl Serialize) -> Value {
 fn not_found(what: String, text: &str, shown: &MismatchExplanation) -> ToolError {
     let mut said = shown.notes.clone();
     if let Some(lines) = shown.already_applied {
-        let note = format!("The new text is already present ({lines}): the change seems to be \
-            applied.");
+        let note = format!(
+            "The new text is already present ({lines}): the change seems to be \
+            applied."
+        );
         said.insert(0, note);
     }
     match &shown.nearest {
@@ -411,7 +413,11 @@ pub(super) fn in_place_of_file(path: &Path, file: &Path) -> ToolError {
 }
 
 pub(super) fn other_content(path: &Path) -> ToolError {
-    ToolError::conflict(format!("{} does not have the content that the patch would delete", display_path(path))).with_hint(
+    ToolError::conflict(format!(
+        "{} does not have the content that the patch would delete",
+        display_path(path)
+    ))
+    .with_hint(
         "The deleted lines must be the whole file. Read it; a V4A patch with `*** Delete \
             File:` deletes it whatever its content.",
     )
@@ -476,11 +482,8 @@ pub(super) fn another_version(
     };
     let by = seen_files::other_writer(cx, path, || found);
     let who = by.as_ref().map(|by| format!(": task '{}' wrote it at {}", by.task_id, by.at));
-    let message = format!(
-        "{} is not the expected version{}",
-        display_path(path),
-        who.unwrap_or_default()
-    );
+    let message =
+        format!("{} is not the expected version{}", display_path(path), who.unwrap_or_default());
     let error = ToolError::conflict(message)
         .with_hint("Nothing was changed. Read it again and patch this version.")
         .with("expected_hash", expected.to_string())
@@ -533,17 +536,15 @@ pub(super) fn splice_error(path: &Path, error: &SpliceError) -> ToolError {
 }
 
 pub(super) fn too_long() -> ToolError {
-    ToolError::limit("The patch has too many operations on the same large files")
-        .with_hint("Put all hunks of a file into one section, or split the patch into several \
-            calls.")
+    ToolError::limit("The patch has too many operations on the same large files").with_hint(
+        "Put all hunks of a file into one section, or split the patch into several \
+            calls.",
+    )
 }
 
 fn too_repetitive(path: &Path) -> ToolError {
-    ToolError::limit(format!(
-        "{} is too repetitive to locate the text",
-        display_path(path)
-    ))
-    .with_hint(
-        "Give a part of the old text that is rare in the file, or rewrite it with write_file.",
-    )
+    ToolError::limit(format!("{} is too repetitive to locate the text", display_path(path)))
+        .with_hint(
+            "Give a part of the old text that is rare in the file, or rewrite it with write_file.",
+        )
 }

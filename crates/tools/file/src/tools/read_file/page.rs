@@ -291,8 +291,11 @@ impl LinePage {
                 Some(total) => total.to_string(),
                 None => "many".to_owned(),
             };
-            let _ =
-                write!(hint, "Lines {first}-{} of {of}{full}; continue with offset={next}.", next - 1);
+            let _ = write!(
+                hint,
+                "Lines {first}-{} of {of}{full}; continue with offset={next}.",
+                next - 1
+            );
         }
         if let Some(line) = self.cut.first() {
             let more = match self.cut.len() - 1 {

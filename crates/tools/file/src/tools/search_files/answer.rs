@@ -163,8 +163,10 @@ impl AnswerBuilder<'_> {
                     ..self.base_output(&found, shown)
                 };
                 if counts_matches && shown > 0 {
-                    output.add_hint("Counts are matches, not lines: a match may span several \
-                        lines.");
+                    output.add_hint(
+                        "Counts are matches, not lines: a match may span several \
+                        lines.",
+                    );
                 }
                 output
             }

@@ -207,9 +207,9 @@ impl SearchCall<'_> {
         };
         let (matches, files) = (searched.matches, searched.page.total);
         if matches == 0 && searched.page.early_stop.is_none() {
-            return error.with("literal_matches", 0).with_hint(
-                "Fix the pattern; taken literally, it has no matches.",
-            );
+            return error
+                .with("literal_matches", 0)
+                .with_hint("Fix the pattern; taken literally, it has no matches.");
         }
         if matches == 0 {
             return error;

@@ -167,7 +167,9 @@ impl Tool for WriteFile {
         let path = path_text::resolve(&cx.working_dir, &args.path);
         let written = in_place(cx, move |cx| write(args, &path, cx)).await;
         written.map_err(|error| match error.kind() {
-            ErrorKind::NotFound => error.with_hint("A parent of the path is a file; choose another path."),
+            ErrorKind::NotFound => {
+                error.with_hint("A parent of the path is a file; choose another path.")
+            }
             _ => error,
         })
     }
@@ -318,9 +320,11 @@ fn refuse_note(content: &str) -> Result<(), ToolError> {
     if !is_unchanged_note(content) {
         return Ok(());
     }
-    Err(ToolError::invalid("The content is read_file's note that a file is unchanged, not file \
-        content")
-        .with_hint("Read the file with fresh=true and write its content."))
+    Err(ToolError::invalid(
+        "The content is read_file's note that a file is unchanged, not file \
+        content",
+    )
+    .with_hint("Read the file with fresh=true and write its content."))
 }
 
 /// Rejects content with the line numbers of `read_file`.

@@ -51,8 +51,10 @@ impl BackendChoice {
         if let Some(socket) = desktop.wayland_socket() {
             if !socket.exists() {
                 reasons.push(format!("no Wayland display at {}", socket.display()));
-                fixes.push("set WAYLAND_DISPLAY and XDG_RUNTIME_DIR to the values of the \
-                    desktop session");
+                fixes.push(
+                    "set WAYLAND_DISPLAY and XDG_RUNTIME_DIR to the values of the \
+                    desktop session",
+                );
             } else if has("wl-copy") && has("wl-paste") {
                 return straight(ClipboardBackend::WlClipboard);
             } else {
@@ -194,8 +196,10 @@ impl<'a> ClipboardHandle<'a> {
                 self.xclip_program()?.args(["-i", "-t", png::MEDIA_TYPE])
             }
             (ClipboardBackend::Xsel, _) if bytes.len() > MAX_XSEL_BYTES => {
-                let message = format!("xsel does not transfer more than {MAX_XSEL_BYTES} bytes \
-                    reliably");
+                let message = format!(
+                    "xsel does not transfer more than {MAX_XSEL_BYTES} bytes \
+                    reliably"
+                );
                 return Err(ToolError::limit(message).with_hint("Install xclip, or copy less."));
             }
             (ClipboardBackend::Xsel, _) => self.xsel_program()?.args(["--input"]),
@@ -253,9 +257,7 @@ impl<'a> ClipboardHandle<'a> {
             error.with_hint(match self.backend {
                 ClipboardBackend::WlClipboard => "Check WAYLAND_DISPLAY and XDG_RUNTIME_DIR.",
                 ClipboardBackend::Xclip | ClipboardBackend::Xsel => "Check DISPLAY and XAUTHORITY.",
-                ClipboardBackend::Pasteboard => {
-                    "Run hermes in the session of the logged-in user."
-                }
+                ClipboardBackend::Pasteboard => "Run hermes in the session of the logged-in user.",
                 ClipboardBackend::Tmux => "Check that the tmux server in TMUX is still running.",
             })
         })

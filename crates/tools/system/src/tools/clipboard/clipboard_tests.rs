@@ -275,10 +275,7 @@ async fn without_a_desktop_the_reason_is_told() {
     assert!(error.message().contains("WAYLAND_DISPLAY and DISPLAY are not set"));
     assert!(error.hint().contains("tmux"));
     let check = Clipboard { desktop: desktop(&[]) }.check().await;
-    assert_eq!(
-        check.reason(),
-        Some("No display: WAYLAND_DISPLAY and DISPLAY are not set")
-    );
+    assert_eq!(check.reason(), Some("No display: WAYLAND_DISPLAY and DISPLAY are not set"));
 }
 
 #[tokio::test]

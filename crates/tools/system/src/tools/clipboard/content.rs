@@ -134,9 +134,8 @@ async fn wait_for_arrival(
         board.cx.run_until_cancelled(tokio::time::sleep(pause)).await?;
         pause *= 2;
     }
-    Err(ToolError::conflict("The clipboard content is not what was written").with_hint(
-        "Another program took it over, perhaps a clipboard manager; read it, or retry.",
-    ))
+    Err(ToolError::conflict("The clipboard content is not what was written")
+        .with_hint("Another program took it over, perhaps a clipboard manager; read it, or retry."))
 }
 
 /// A page of a text, counted in characters.

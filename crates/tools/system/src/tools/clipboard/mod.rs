@@ -162,9 +162,12 @@ impl Tool for Clipboard {
                 .expects(r#"{"bytes_written":20}"#),
             )
             .example(
-                ToolExample::new("Copy the text of a file", r#"{"action":"write","path":"notes.txt"}"#)
-                    .file("notes.txt", "bread\nmilk\n")
-                    .expects(r#"{"format":"text","bytes_written":11}"#),
+                ToolExample::new(
+                    "Copy the text of a file",
+                    r#"{"action":"write","path":"notes.txt"}"#,
+                )
+                .file("notes.txt", "bread\nmilk\n")
+                .expects(r#"{"format":"text","bytes_written":11}"#),
             )
             .example(
                 ToolExample::new("Clear it", r#"{"action":"clear"}"#)
@@ -303,7 +306,10 @@ fn note(way: &BackendChoice, done: &ClipboardResult) -> Option<String> {
         (
             ClipboardBackend::Xclip | ClipboardBackend::Xsel | ClipboardBackend::WlClipboard,
             ClipboardResult::Written { .. },
-        ) => Some("The clipboard program stays in the background until something else is copied".to_owned()),
+        ) => Some(
+            "The clipboard program stays in the background until something else is copied"
+                .to_owned(),
+        ),
         _ => None,
     }
 }

@@ -65,8 +65,10 @@ pub(super) async fn answer(
             Some(file) => format!(" Its output is in {}.", file.display()),
             None => " Its output is lost.".to_owned(),
         };
-        return Err(ToolError::conflict("The process was started by an earlier instance of hermes")
-            .with_hint(format!("It is still running; action=kill ends it.{output}")));
+        return Err(ToolError::conflict(
+            "The process was started by an earlier instance of hermes",
+        )
+        .with_hint(format!("It is still running; action=kill ends it.{output}")));
     }
     let (jobs, entry) = (Arc::clone(jobs), entry.clone());
     let is_gone = blocking(cx, move || jobs.terminate_orphan(&entry)).await?;
@@ -86,8 +88,10 @@ async fn answer_remote(
     cx: &ToolContext,
 ) -> Result<Output, ToolError> {
     if action != ProcessAction::Kill {
-        let message = format!("The process was started by an earlier instance of hermes, in \
-            {place}");
+        let message = format!(
+            "The process was started by an earlier instance of hermes, in \
+            {place}"
+        );
         return Err(ToolError::conflict(message)
             .with_hint("Whether it still runs is unknown; action=kill ends it if it does."));
     }
@@ -127,8 +131,13 @@ async fn read_output(
     output.showing = (!page.lines.is_empty()).then(|| format!("lines {}-{}", page.first, last - 1));
     output.output = Some(page.lines.join("\n"));
     output.add_note(&match runs {
-        true => format!("Started by an earlier instance of hermes. Its output is in {}.", file.display()),
-        false => "Started by an earlier instance of hermes, so its exit status is unknown.".to_owned(),
+        true => format!(
+            "Started by an earlier instance of hermes. Its output is in {}.",
+            file.display()
+        ),
+        false => {
+            "Started by an earlier instance of hermes, so its exit status is unknown.".to_owned()
+        }
     });
     Ok(output)
 }

@@ -216,9 +216,11 @@ fn publish(port: Option<u16>, jobs: &JobRegistry, cx: &ToolContext) -> Result<Ou
     };
     let networks = jobs.backend().networks();
     let network = networks.and_then(|networks| networks.get(cx.session.id())).ok_or_else(|| {
-        ToolError::unavailable("The session has no separate network, so there is nothing to \
-            publish")
-            .with_hint("Run a command with terminal first: it creates the session's network.")
+        ToolError::unavailable(
+            "The session has no separate network, so there is nothing to \
+            publish",
+        )
+        .with_hint("Run a command with terminal first: it creates the session's network.")
     })?;
     let outer = network.publish(port).map_err(|error| {
         ToolError::not_found(format!("Port {port} of the session is not reachable: {error}"))
@@ -298,8 +300,10 @@ async fn answer(args: &Args, listed: &JobHandle, cx: &ToolContext) -> Result<Out
             let is_read = send_input(args, listed, cx).await?;
             let mut output = wait_for_reaction(args, listed, cx).await;
             if !is_read {
-                output.add_note("It has not read all of the input yet; the rest is delivered \
-                    when it does.");
+                output.add_note(
+                    "It has not read all of the input yet; the rest is delivered \
+                    when it does.",
+                );
             }
             output
         }
@@ -341,7 +345,10 @@ fn resize(args: &Args, listed: &JobHandle) -> Result<(), ToolError> {
     };
     let size =
         TerminalSize { rows: args.rows.unwrap_or(rows), columns: args.columns.unwrap_or(columns) };
-    listed.job.resize(size).map_err(|error| ToolError::io("Cannot resize the process's terminal", &error))
+    listed
+        .job
+        .resize(size)
+        .map_err(|error| ToolError::io("Cannot resize the process's terminal", &error))
 }
 
 fn new_output(listed: &JobHandle) -> Output {
@@ -450,8 +457,10 @@ async fn send_input(args: &Args, listed: &JobHandle, cx: &ToolContext) -> Result
             // The process may close its input or terminal and keep running.
             sent.map(|()| true).map_err(|error| {
                 ToolError::conflict(format!("The process no longer accepts input: {error}"))
-                    .with_hint("It has closed its input or is exiting; action=poll shows its \
-                        state.")
+                    .with_hint(
+                        "It has closed its input or is exiting; action=poll shows its \
+                        state.",
+                    )
             })
         }
         Ok(Err(broken)) => Err(ToolError::internal(format!("the input task failed: {broken}"))),

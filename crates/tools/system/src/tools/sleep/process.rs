@@ -161,9 +161,7 @@ impl ProcessWatch {
             WaitOutcome::Cancelled => Err(ToolError::cancelled()),
             WaitOutcome::AwaitingInput => {
                 let id = &listed.job.id;
-                let reason = format!(
-                    "{id} waits for input; answer with process action=submit"
-                );
+                let reason = format!("{id} waits for input; answer with process action=submit");
                 Ok(Some(WakeEvent::new(WakeCause::Question, reason)))
             }
             // A program that draws on its screen may still end.
@@ -198,8 +196,10 @@ fn ended_event(id: &str, ended: JobExit, text: Option<&str>) -> WakeEvent {
         _ => format!("{id} ended with exit code {}", ended.exit.code()),
     };
     if let Some(text) = text {
-        reason = format!("{reason} and has not written '{text}'; process action=log shows its \
-            output");
+        reason = format!(
+            "{reason} and has not written '{text}'; process action=log shows its \
+            output"
+        );
     }
     if ended.has_descendants {
         reason.push_str("; a process that it started still runs");

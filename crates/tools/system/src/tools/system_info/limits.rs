@@ -136,10 +136,7 @@ impl CgroupPath {
     }
 
     fn first_text(&self, name: &str) -> Option<String> {
-        self.0
-            .iter()
-            .find_map(|dir| read_trimmed(&dir.join(name)))
-            .filter(|text| !text.is_empty())
+        self.0.iter().find_map(|dir| read_trimmed(&dir.join(name))).filter(|text| !text.is_empty())
     }
 }
 

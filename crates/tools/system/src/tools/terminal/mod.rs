@@ -316,9 +316,8 @@ fn redirect_to_file(
             .with_hint("Leave out pty, or start the command inside tmux or screen."));
     }
     if args.stdin.is_some() || args.open_stdin {
-        return Err(ToolError::invalid("'detach' excludes 'stdin' and 'open_stdin'").with_hint(
-            "Leave out stdin and open_stdin; the command can read a file: < FILE.",
-        ));
+        return Err(ToolError::invalid("'detach' excludes 'stdin' and 'open_stdin'")
+            .with_hint("Leave out stdin and open_stdin; the command can read a file: < FILE."));
     }
     if jobs.backend().name() != "local" {
         return Err(ToolError::invalid("Only local commands can be detached").with_hint(
