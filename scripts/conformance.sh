@@ -1,19 +1,18 @@
 #!/usr/bin/env bash
-# Puts our server and our client through the official conformance suite of the
-# Model Context Protocol, in both of its eras. What that needs is installed
+# Runs our MCP server and client against the official conformance suite of the
+# Model Context Protocol, for both protocol versions. Dependencies are installed
 # once, under target/.
 #
-#   conformance.sh [server] [client]    both unless named; a line for each run,
-#                                       then what was bad; 77 and a reason if
-#                                       the suite cannot be had here. What is
-#                                       built already is used as it is with
-#                                       CONFORMANCE_BUILT=1
+#   conformance.sh [server] [client]    both by default; prints one line per run
+#                                       and the failed checks; exits with 77 and
+#                                       a reason if the suite is unavailable.
+#                                       CONFORMANCE_BUILT=1 skips the build
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 PACKAGES=(node@22 @modelcontextprotocol/conformance@0.2.0-alpha.12)
-ERAS=(2025-11-25 2026-07-28)
-# Of the extension, what needs no fixture that our pipeline could not be.
+VERSIONS=(2025-11-25 2026-07-28)
+# The scenarios of the tasks extension that need no special fixture tools.
 TASKS=(
   tasks-capability-negotiation
   tasks-wire-fields
@@ -23,35 +22,35 @@ TASKS=(
   tasks-dispatch-and-envelope
 )
 
-folder=$PWD/target/conformance
+dir=$PWD/target/conformance
 skip() {
   echo "skipped: $1" >&2
   exit 77
 }
 
 install() {
-  [[ -e $folder/installed && $(cat "$folder/installed") == "${PACKAGES[*]}" ]] && return
+  [[ -e $dir/installed && $(cat "$dir/installed") == "${PACKAGES[*]}" ]] && return
   command -v npm >/dev/null || skip "the conformance suite needs npm"
-  mkdir -p "$folder"
-  (cd "$folder" && npm install --silent --no-audit --no-fund --prefix . "${PACKAGES[@]}") \
-    >"$folder/npm.log" 2>&1 || skip "npm cannot install ${PACKAGES[*]}"
-  echo "${PACKAGES[*]}" >"$folder/installed"
+  mkdir -p "$dir"
+  (cd "$dir" && npm install --silent --no-audit --no-fund --prefix . "${PACKAGES[@]}") \
+    >"$dir/npm.log" 2>&1 || skip "npm cannot install ${PACKAGES[*]}"
+  echo "${PACKAGES[*]}" >"$dir/installed"
 }
 
 suite() {
-  "$folder/node_modules/.bin/node" \
-    "$folder/node_modules/@modelcontextprotocol/conformance/dist/index.js" "$@"
+  "$dir/node_modules/.bin/node" \
+    "$dir/node_modules/@modelcontextprotocol/conformance/dist/index.js" "$@"
 }
 
-# check NAME ARGUMENTS...: one run of the suite, and what came of it.
+# check NAME ARGUMENTS...: runs the suite once and prints the result.
 bad=0
 check() {
-  local name=$1 log=$folder/$1.log good wrong
+  local name=$1 log=$dir/$1.log good wrong
   shift
-  suite "$@" -o "$folder/out/$name" >"$log" 2>&1 || true
+  suite "$@" -o "$dir/out/$name" >"$log" 2>&1 || true
   good=$(grep -cE '^(✓|✅)' "$log" || true)
   wrong=$(grep -cE '^(✗|❌)' "$log" || true)
-  # Of one scenario only the checks are counted.
+  # A run of a single scenario prints only the totals.
   if ((good + wrong == 0)) && grep -qE '^Passed: ([1-9][0-9]*)/\1, 0 failed' "$log"; then good=1; fi
   printf '%-28s %3d ok %3d bad   %s\n' "$name" "$good" "$wrong" \
     "$(grep -E '^(Total|Passed):' "$log" || true)"
@@ -72,18 +71,18 @@ finish() {
 trap finish EXIT
 
 check_server() {
-  rm -f "$folder/server.url"
-  target/debug/examples/conformance_server >"$folder/server.url" 2>"$folder/server.err" &
+  rm -f "$dir/server.url"
+  target/debug/examples/conformance_server >"$dir/server.url" 2>"$dir/server.err" &
   server=$!
   for _ in {1..500}; do
-    [[ ! -s $folder/server.url ]] || break
-    kill -0 "$server" 2>/dev/null || { cat "$folder/server.err" >&2; exit 1; }
+    [[ ! -s $dir/server.url ]] || break
+    kill -0 "$server" 2>/dev/null || { cat "$dir/server.err" >&2; exit 1; }
     sleep 0.02
   done
-  local url era name
-  url=$(cat "$folder/server.url")
-  for era in "${ERAS[@]}"; do
-    check "server-$era" server --url "$url" --suite all --spec-version "$era"
+  local url version name
+  url=$(cat "$dir/server.url")
+  for version in "${VERSIONS[@]}"; do
+    check "server-$version" server --url "$url" --suite all --spec-version "$version"
   done
   for name in "${TASKS[@]}"; do
     check "$name" server --url "$url" --scenario "$name"
@@ -94,10 +93,10 @@ check_server() {
 }
 
 check_client() {
-  local era
-  for era in "${ERAS[@]}"; do
-    check "client-$era" client --command "$PWD/target/debug/examples/conformance_client" \
-      --suite all --spec-version "$era"
+  local version
+  for version in "${VERSIONS[@]}"; do
+    check "client-$version" client --command "$PWD/target/debug/examples/conformance_client" \
+      --suite all --spec-version "$version"
   done
   check client-password client --command "$PWD/target/debug/examples/conformance_client" \
     --scenario auth/client-credentials-basic
@@ -106,7 +105,7 @@ check_client() {
 parts=("$@")
 ((${#parts[@]})) || parts=(server client)
 install
-# With the features of the whole workspace, as the tests are built.
+# Same features as the test build.
 settings=(--quiet --locked --workspace)
 [[ -z ${CARGO_CONFIG-} ]] || settings+=(--config "$CARGO_CONFIG")
 for part in "${parts[@]}"; do

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# A desktop without a screen, for tests: an X server on a free display, a
-# session bus, and a notification daemon that writes down what it shows.
+# A headless desktop for tests: an X server on a free display, a session bus, and
+# a notification daemon that logs what it shows.
 #
 #   scripts/desktop.sh                  prints the environment to export, then
-#                                       "ready"; ends when its input is closed
+#                                       "ready"; exits when stdin is closed
 #   scripts/desktop.sh COMMAND [ARG]…   runs the command on the desktop
 #
-# What the daemon shows is in the file DESKTOP_NOTIFICATIONS. Without the programs it
-# says what is missing and ends with 77.
+# DESKTOP_NOTIFICATIONS is the path of that log. Exits with 77 and a reason if a
+# program is missing.
 set -euo pipefail
 
 for tool in Xvfb dbus-daemon dbus-send dunst; do
@@ -17,28 +17,28 @@ for tool in Xvfb dbus-daemon dbus-send dunst; do
   }
 done
 
-folder=$(mktemp -d)
+dir=$(mktemp -d)
 pids=()
 end() {
   trap - EXIT INT TERM
   for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
   wait "${pids[@]}" 2>/dev/null || true
-  rm -rf "$folder"
+  rm -rf "$dir"
 }
 trap end EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# await WHAT TEST…: until the test succeeds, ten seconds at most.
+# await NAME TEST…: waits until the test succeeds, for ten seconds at most.
 await() {
-  local what=$1
+  local name=$1
   shift
   for _ in $(seq 200); do
     if "$@"; then return; fi
     sleep 0.05
   done
-  echo "error: $what did not start" >&2
-  cat "$folder"/*.log >&2
+  echo "error: $name did not start within 10 seconds" >&2
+  cat "$dir"/*.log >&2
   exit 1
 }
 
@@ -48,25 +48,25 @@ announced() {
     grep -q 'boolean true'
 }
 
-# None of them may hold the output that the environment is printed to.
-Xvfb -displayfd 3 -nolisten tcp -screen 0 640x480x24 3>"$folder/display" \
-  </dev/null >"$folder/xvfb.log" 2>&1 &
+# None of them may inherit stdout, which the caller reads to its end.
+Xvfb -displayfd 3 -nolisten tcp -screen 0 640x480x24 3>"$dir/display" \
+  </dev/null >"$dir/xvfb.log" 2>&1 &
 pids+=($!)
-dbus-daemon --session --nofork --nopidfile --print-address=3 3>"$folder/address" \
-  </dev/null >"$folder/bus.log" 2>&1 &
+dbus-daemon --session --nofork --nopidfile --print-address=3 3>"$dir/address" \
+  </dev/null >"$dir/bus.log" 2>&1 &
 pids+=($!)
-await Xvfb test -s "$folder/display"
-await dbus-daemon test -s "$folder/address"
+await Xvfb test -s "$dir/display"
+await dbus-daemon test -s "$dir/address"
 
-DISPLAY=:$(cat "$folder/display")
-DBUS_SESSION_BUS_ADDRESS=$(cat "$folder/address")
-DESKTOP_NOTIFICATIONS=$folder/notifications
+DISPLAY=:$(cat "$dir/display")
+DBUS_SESSION_BUS_ADDRESS=$(cat "$dir/address")
+DESKTOP_NOTIFICATIONS=$dir/notifications
 export DISPLAY DBUS_SESSION_BUS_ADDRESS DESKTOP_NOTIFICATIONS
 unset WAYLAND_DISPLAY XAUTHORITY
 
-# The same on every machine, whatever the user has configured.
-printf '[global]\nmarkup = full\n' >"$folder/dunstrc"
-dunst -config "$folder/dunstrc" -print </dev/null >"$DESKTOP_NOTIFICATIONS" 2>"$folder/dunst.log" &
+# An explicit configuration, independent of the user's.
+printf '[global]\nmarkup = full\n' >"$dir/dunstrc"
+dunst -config "$dir/dunstrc" -print </dev/null >"$DESKTOP_NOTIFICATIONS" 2>"$dir/dunst.log" &
 pids+=($!)
 await dunst announced
 

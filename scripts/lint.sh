@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Formatting, clippy and rustdoc, all without warnings. `lint.sh text` looks only
-# at what can be seen without compiling.
+# Checks formatting, clippy and rustdoc; warnings are errors. `lint.sh text` runs
+# only the checks that need no compilation.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Measures how well names tell things apart, and how plain the prose is.
+"""Measures how distinctive names are and how plain the prose is.
 
     scripts/names.py [--check] [--crate NAME] [--worst N]
 
 Reads the tracked Rust sources without tests, benches and examples, and the Markdown
 pages. Prints the share of one-word type names, of type definitions whose name is
-defined three or more times, of one-word constants, the number of functions called
-`of`, and words per 1,000 lines that readers of this field stumble over. `--check`
-fails if a figure exceeds its limit.
+defined three or more times, and of one-word constants; the number of functions
+called `of`; and the banned words per 1,000 lines. `--check` fails if a figure
+exceeds its limit.
 """
 import argparse
 import collections
@@ -18,14 +18,14 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LIMITS = {"one-word types": 35, "homonyms": 10, "one-word constants": 35, "functions called of": 10,
-          "stumbling words": 0.5}
+          "banned words": 0.5}
 
 VISIBILITY = r"^\s*(?:pub(?:\([^)]*\))?\s+)?"
 TYPE = re.compile(VISIBILITY + r"(?:unsafe\s+)?(?:struct|enum|trait|type|union)\s+([A-Z]\w*)", re.M)
 CONSTANT = re.compile(VISIBILITY + r"(?:const|static)\s+([A-Z][A-Z0-9_]*)\s*:", re.M)
 FN_OF = re.compile(r"\bfn\s+of\s*[<(]")
 WORDS_IN_TYPE = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z][a-z0-9]*|[A-Z]+")
-STUMBLING = re.compile(
+BANNED = re.compile(
     r"\b(told|tells of|mend(?:s|ed|ing)?|somebody|whoever|nobody|by now|how-manieth|is told|are told|"
     r"made anew|anew|strangers?)\b", re.I)
 TEST_PATH = re.compile(r"(^|/)(tests|benches|examples|fuzz|bench|testkit)(/|$)|_tests?\.rs$|/tests?\.rs$")
@@ -43,7 +43,7 @@ def without_inline_tests(text):
 def measure(only_crate=None):
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
     types, constants, of, lines = collections.defaultdict(list), [], 0, 0
-    stumbles = collections.Counter()
+    banned = collections.Counter()
     for path in tracked.stdout.split("\n"):
         file = ROOT / path
         if not file.is_file() or only_crate and not path.startswith(f"crates/{only_crate}/"):
@@ -51,7 +51,7 @@ def measure(only_crate=None):
         if path.endswith(".md") and path != "CHANGELOG.md":
             text = file.read_text(errors="replace")
             lines += text.count("\n")
-            stumbles.update(word.lower() for word in STUMBLING.findall(text))
+            banned.update(word.lower() for word in BANNED.findall(text))
         elif path.endswith(".rs") and not TEST_PATH.search(path):
             text = without_inline_tests(file.read_text(errors="replace"))
             lines += text.count("\n")
@@ -62,7 +62,7 @@ def measure(only_crate=None):
             of += len(FN_OF.findall(text))
             for line in text.split("\n"):
                 if "//" in line or '"' in line:
-                    stumbles.update(word.lower() for word in STUMBLING.findall(line))
+                    banned.update(word.lower() for word in BANNED.findall(line))
     defined = sum(len(places) for places in types.values())
     one_word = sum(len(places) for name, places in types.items() if len(WORDS_IN_TYPE.findall(name)) == 1)
     homonyms = sum(len(places) for places in types.values() if len(places) >= 3)
@@ -71,9 +71,9 @@ def measure(only_crate=None):
         "homonyms": 100 * homonyms / max(1, defined),
         "one-word constants": 100 * sum("_" not in name for name in constants) / max(1, len(constants)),
         "functions called of": of,
-        "stumbling words": 1000 * sum(stumbles.values()) / max(1, lines),
+        "banned words": 1000 * sum(banned.values()) / max(1, lines),
     }
-    return figures, types, stumbles
+    return figures, types, banned
 
 
 def main():
@@ -82,12 +82,12 @@ def main():
     parser.add_argument("--crate", help="measure one directory of crates/")
     parser.add_argument("--worst", type=int, default=10, help="number of homonyms to list")
     args = parser.parse_args()
-    figures, types, stumbles = measure(args.crate)
+    figures, types, banned = measure(args.crate)
     repeated = sorted((item for item in types.items() if len(item[1]) >= 3), key=lambda item: -len(item[1]))
     for name, places in repeated[:args.worst]:
         print(f"{len(places)} definitions of {name}: {', '.join(sorted(set(places)))}")
-    if stumbles:
-        print("words:", ", ".join(f"{word} {count}" for word, count in stumbles.most_common(10)))
+    if banned:
+        print("words:", ", ".join(f"{word} {count}" for word, count in banned.most_common(10)))
     failed = False
     for name, figure in figures.items():
         over = figure > LIMITS[name]

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Runs commands on a real terminal and draws what they show as an SVG.
+"""Runs commands on a real terminal and renders their output as an SVG.
 
 usage: picture.py OUT.svg COMMAND...
-Each command runs in bash on a terminal of its own; the prompt lines are drawn
-before what it printed.
+Each command runs in bash on a separate pseudoterminal; its output follows a
+prompt line.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PLAIN, DIM, BACK, PROMPT = "#dee2e6", "#868e96", "#16181d", "#69db7c"
 
 
 def run(command: str) -> str:
-    """What a command prints on a terminal of COLUMNS columns."""
+    """Returns the output of a command on a terminal of COLUMNS columns."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.environ["TERM"] = "xterm-256color"
@@ -47,7 +47,7 @@ def run(command: str) -> str:
 
 
 def spans(line: str) -> list[tuple[str, str, bool]]:
-    """The runs of one style in a line: text, colour, bold."""
+    """Splits a line into spans of one style: text, colour, bold."""
     found, colour, bold = [], PLAIN, False
     for text, code in re.findall(r"([^\x1b]*)(?:\x1b\[([0-9;]*)[mK])?", line):
         if text:
@@ -65,7 +65,7 @@ def spans(line: str) -> list[tuple[str, str, bool]]:
 
 
 def cells(text: str) -> int:
-    """How many columns a text takes."""
+    """Returns the display width of a text in columns."""
     wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)
     return len(text) + wide - text.count("\ufe0f")
 
@@ -96,7 +96,7 @@ def main() -> None:
     lines: list[list[tuple[str, str, bool]]] = []
     for command in commands:
         lines.append([("$ ", PROMPT, True), (command, PLAIN, True)])
-        # The reader's folder is not ours.
+        # Hides the local path.
         shown = run(command).replace(os.getcwd(), "~/hermes")
         lines += [spans(line) for line in shown.split("\n")]
         lines.append([])

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Records the terminal picture of the README from a real run.
+# Records the terminal screenshot of the README from a real run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo build --release --locked -p hermes-cli

@@ -1,47 +1,47 @@
 #!/usr/bin/env bash
-# Stands in for rustc on the crates of this workspace, so that one build gives
-# programs, lints and documentation: clippy compiles as rustc does, and rustdoc
-# reads what has just been compiled. Warnings are errors.
+# Wraps rustc for the crates of this workspace, so one build produces programs,
+# lints and documentation: clippy-driver compiles like rustc, and rustdoc reads
+# the compiled dependencies. Warnings are errors.
 #
-# `cargo clippy` and `cargo doc` find the same, but each goes through all the
-# dependencies once more for it. cargo calls this where a setting says so:
+# `cargo clippy` and `cargo doc` report the same, but each processes all
+# dependencies again. cargo uses the wrapper if configured:
 #
 #   build.rustc-workspace-wrapper = "/.../scripts/rustc-linted.sh"
 set -euo pipefail
 
-folder=
-[[ $1 != */* ]] || folder=${1%/*}/
-"${folder}clippy-driver" "$@" -D warnings
+bin=
+[[ $1 != */* ]] || bin=${1%/*}/
+"${bin}clippy-driver" "$@" -D warnings
 
-words=()
-kind='' place=''
+doc_args=()
+kind='' out_dir=''
 shift
 while (($#)); do
   case $1 in
     --test) exit ;;
     --crate-name)
       [[ $2 != build_script_* ]] || exit 0
-      words+=("$1" "$2")
+      doc_args+=("$1" "$2")
       shift
       ;;
     --crate-type)
       kind=$2
-      words+=("$1" "$2")
+      doc_args+=("$1" "$2")
       shift
       ;;
     --out-dir)
-      place=$2
+      out_dir=$2
       shift
       ;;
     --extern | --cfg | --check-cfg | -L)
-      words+=("$1" "$2")
+      doc_args+=("$1" "$2")
       shift
       ;;
-    --edition=* | --error-format=* | --json=* | *.rs) words+=("$1") ;;
+    --edition=* | --error-format=* | --json=* | *.rs) doc_args+=("$1") ;;
   esac
   shift
 done
-# What is asked about the compiler has no crate; examples have no documentation.
-[[ $place == */deps ]] || exit 0
-[[ $kind != bin ]] || words+=(--document-private-items)
-exec "${folder}rustdoc" "${words[@]}" -D warnings --out-dir "${place%/*/*}/doc"
+# Queries about the compiler name no crate; examples have no documentation.
+[[ $out_dir == */deps ]] || exit 0
+[[ $kind != bin ]] || doc_args+=(--document-private-items)
+exec "${bin}rustdoc" "${doc_args[@]}" -D warnings --out-dir "${out_dir%/*/*}/doc"

@@ -1,22 +1,21 @@
 #!/usr/bin/env bash
-# Runs the tests of components that take minutes to set up, and those that take
-# minutes themselves. What was fetched is kept for the next time, in
-# HERMES_SLOW_DIR.
+# Runs the tests whose components take minutes to set up, and the tests that take
+# minutes themselves. Downloads are kept in HERMES_SLOW_DIR for the next run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-folder=${HERMES_SLOW_DIR:-/var/tmp/hermes-slow}
-mkdir -p "$folder"
+dir=${HERMES_SLOW_DIR:-/var/tmp/hermes-slow}
+mkdir -p "$dir"
 lines=$(mktemp)
 started=()
 end() {
-  for name in "${started[@]}"; do scripts/components/"$name".sh stop "$folder/$name"; done
+  for name in "${started[@]}"; do scripts/components/"$name".sh stop "$dir/$name"; done
   rm -f "$lines"
 }
 trap end EXIT
 
-# tests CRATE FILTER: one crate's integration tests of that name, built as the
-# others are.
+# tests CRATE FILTER: runs the matching integration tests of one crate, with the
+# features of the whole workspace.
 settings=(--locked --workspace)
 [[ -z ${CARGO_CONFIG:-} ]] || settings+=(--config "$CARGO_CONFIG")
 tests() {
@@ -27,7 +26,7 @@ tests() {
   fi
 }
 
-# ignored CRATE FILTER: those of that name that `make test` leaves out.
+# ignored CRATE FILTER: runs the matching tests that `make test` ignores.
 ignored() {
   if cargo nextest --version >/dev/null 2>&1; then
     cargo nextest run "${settings[@]}" --run-ignored only -E "package($1) & binary(it) & test($2)"
@@ -36,12 +35,12 @@ ignored() {
   fi
 }
 
-# with COMPONENT CRATE FILTER: as `tests`, with a component running. One that
-# cannot be had here has said why.
+# with COMPONENT CRATE FILTER: like `tests`, with a component running. Skips the
+# tests if the component is unavailable; it has printed the reason.
 with() {
   local status=0
-  # Not in a pipe: what it starts must not hold the end of one.
-  scripts/components/"$1".sh start "$folder/$1" >"$lines" || status=$?
+  # Not in a pipe: a daemon that it starts would keep the pipe open.
+  scripts/components/"$1".sh start "$dir/$1" >"$lines" || status=$?
   if ((status == 77)); then return 0; fi
   if ((status != 0)); then return "$status"; fi
   started+=("$1")
@@ -50,14 +49,14 @@ with() {
   tests "$2" "$3"
 }
 
-# One that fails is no reason to leave the others out.
+# A failure does not stop the remaining suites.
 failed=0
 with apptainer hermes-exec singularity:: || failed=1
 with figures hermes-repl rich:: || failed=1
 with model hermes-cli real_model:: || failed=1
 HERMES_KILLS=${HERMES_KILLS:-200} tests hermes-cli killed:: || failed=1
 HERMES_KILLS=${HERMES_KILLS:-60} tests hermes-checkpoints killed:: || failed=1
-# Rows without their program say so themselves.
-scripts/components/everyday.sh start "$folder/everyday" || true
+# Tests without their program skip themselves.
+scripts/components/everyday.sh start "$dir/everyday" || true
 ignored hermes-cli everyday:: || failed=1
 exit "$failed"

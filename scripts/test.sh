@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs every test. Nothing beyond the Rust toolchain, a C compiler and Python
-# is needed; cargo-nextest is used where it is installed. CARGO_CONFIG names a
-# file of more settings for cargo.
+# Runs all tests. Requires only the Rust toolchain, a C compiler and Python;
+# cargo-nextest is used if installed. CARGO_CONFIG names a file with additional
+# cargo settings.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -18,19 +18,19 @@ command -v script >/dev/null || skip "terminal tests need 'script' (Debian: bsdu
 settings=(--workspace --locked)
 [[ -z ${CARGO_CONFIG-} ]] || settings+=(--config "$CARGO_CONFIG")
 
-# What tests need of the world: started here, on loopback, and ended with us.
+# External components for the tests, started on loopback and stopped on exit.
 # `COMPONENTS=` starts none.
 running=$(mktemp -d "${TMPDIR:-/tmp}/hermes-test.XXXXXX")
 names=() pids=()
 finish() {
-  # One that is still starting could not be stopped.
+  # A component can only be stopped once it has started.
   wait "${pids[@]}" 2>/dev/null || true
   for name in "${names[@]}"; do
     scripts/components/"$name".sh stop "$(home_of "$name")" >/dev/null 2>&1 || true
   done
   rm -rf "$running"
 }
-# What is only installed stays for the next time.
+# Components that only install files are kept for the next run.
 home_of() {
   case $1 in
     code | mcp) echo "$PWD/target/components/$1" ;;
@@ -38,7 +38,7 @@ home_of() {
   esac
 }
 trap finish EXIT
-# They start side by side, and may all want apt.
+# They start concurrently and may contend for the apt lock.
 echo 'DPkg::Lock::Timeout "300";' >"$running/apt.conf"
 for name in ${COMPONENTS-docker sshd code mcp go}; do
   mkdir -p "$(home_of "$name")"
@@ -47,10 +47,11 @@ for name in ${COMPONENTS-docker sshd code mcp go}; do
   names+=("$name") pids+=($!)
 done
 
-# The licences of all dependencies are read, also those of other systems.
-cargo fetch --locked --quiet || skip "dependencies of other systems could not be fetched"
+# A test reads the licences of all dependencies, including those of other
+# platforms.
+cargo fetch --locked --quiet || skip "cannot fetch the dependencies of other platforms"
 
-# nextest does not run the examples in the documentation.
+# nextest does not run doctests.
 cargo test "${settings[@]}" --doc --quiet
 
 has_nextest=$(cargo nextest --version 2>/dev/null) ||
@@ -66,24 +67,24 @@ for at in "${!names[@]}"; do
     # shellcheck disable=SC1090
     . "$running/${names[at]}.env"
   else
-    skip "tests that need ${names[at]}"
+    skip "tests that need the component ${names[at]}"
   fi
 done
 
 if [[ -n $has_nextest ]]; then
-  # One more than there are processors: many tests wait more than they work.
+  # One more than the number of CPUs: many tests are mostly idle.
   export NEXTEST_TEST_THREADS=${NEXTEST_TEST_THREADS-$(($(getconf _NPROCESSORS_ONLN) + 1))}
   cargo nextest run "${settings[@]}" "$@"
 else
   cargo test "${settings[@]}" --lib --bins --tests
 fi
 
-# The official suite of the Model Context Protocol, for our server and client.
+# The official MCP conformance suite, for our server and client.
 if [[ -n ${COMPONENTS-all} ]]; then
   scripts/conformance.sh || {
     status=$?
     ((status == 77)) || exit "$status"
-    skip "the conformance suite of the Model Context Protocol"
+    skip "the MCP conformance suite"
   }
 fi
 echo "components skipped: $skipped"

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Apptainer and an image for tests.
 #
-#   apptainer.sh start DIR   prints `export NAME='value'` lines; 77 and a reason
-#                            if it cannot be had on this machine
-#   apptainer.sh stop DIR    ends what was started; what was fetched stays
+#   apptainer.sh start DIR   prints `export NAME='value'` lines; exits with 77
+#                            and a reason if it is unavailable on this machine
+#   apptainer.sh stop DIR    stops what was started; keeps downloads
 #
-# Where the system has apptainer or singularity, that one is used. Otherwise a
-# small Debian is made in DIR and the program is run in it, in a mount namespace
-# of its own: this takes some minutes the first time, and 700 MB.
+# Uses the system's apptainer or singularity if installed. Otherwise bootstraps a
+# minimal Debian in DIR and runs the program in it, in a separate mount
+# namespace. The first run takes a few minutes and 700 MB.
 set -euo pipefail
 
 skip() {
@@ -15,7 +15,7 @@ skip() {
   exit 77
 }
 
-# The archive that apt fetches this system's packages from.
+# Prints the package archive that apt uses for this release.
 mirror() {
   # shellcheck disable=SC1091
   apt-get indextargets --format '$(RELEASE) $(REPO_URI)' 'Created-By: Packages' |
@@ -25,67 +25,67 @@ mirror() {
 
 install() {
   command -v "$2" >/dev/null && return
-  apt-get install -y --no-install-recommends "$1" </dev/null >"$folder/apt.log" 2>&1 ||
+  apt-get install -y --no-install-recommends "$1" </dev/null >"$dir/apt.log" 2>&1 ||
     skip "$2 is not installed, and apt cannot install $1"
 }
 
-# make_debian: a Debian with apptainer in it, all of it or nothing.
+# Bootstraps a Debian with apptainer; a partial one is replaced.
 make_debian() {
-  [[ -e $folder/debian/.complete ]] && return
-  command -v apt-get >/dev/null || skip "apptainer is not installed, and this is no Debian"
-  ((EUID == 0)) || skip "apptainer is not installed, and only root can make a system for it"
+  [[ -e $dir/debian/.complete ]] && return
+  command -v apt-get >/dev/null || skip "apptainer is not installed, and this system has no apt-get"
+  ((EUID == 0)) || skip "apptainer is not installed, and bootstrapping it requires root"
   install debootstrap debootstrap
   local from
   from=$(mirror)
-  [[ -n $from ]] || skip "apt has no archive to fetch apptainer from"
-  rm -rf "$folder/debian"
-  debootstrap --variant=minbase sid "$folder/debian" "$from" >"$folder/debootstrap.log" 2>&1 ||
-    skip "debootstrap failed; see $folder/debootstrap.log"
-  chroot "$folder/debian" apt-get install -y --no-install-recommends apptainer \
-    </dev/null >>"$folder/debootstrap.log" 2>&1 ||
-    skip "apptainer cannot be installed; see $folder/debootstrap.log"
-  touch "$folder/debian/etc/hosts" "$folder/debian/.complete"
+  [[ -n $from ]] || skip "apt has no archive for this release to fetch apptainer from"
+  rm -rf "$dir/debian"
+  debootstrap --variant=minbase sid "$dir/debian" "$from" >"$dir/debootstrap.log" 2>&1 ||
+    skip "debootstrap failed; see $dir/debootstrap.log"
+  chroot "$dir/debian" apt-get install -y --no-install-recommends apptainer \
+    </dev/null >>"$dir/debootstrap.log" 2>&1 ||
+    skip "apptainer cannot be installed; see $dir/debootstrap.log"
+  touch "$dir/debian/etc/hosts" "$dir/debian/.complete"
 }
 
-# hold: becomes the process that keeps the namespace of the small system.
+# Turns this process into the one that keeps the namespace alive.
 hold() {
-  local root=$folder/debian
+  local root=$dir/debian
   mount --make-rprivate /
   mount --bind "$root" "$root"
   mount -t proc proc "$root/proc"
   mount --rbind /sys "$root/sys"
   mount --rbind /dev "$root/dev"
   mount --rbind /tmp "$root/tmp"
-  # What is in the folder has the same name inside and outside.
-  mkdir -p "$root$folder"
-  mount --bind "$folder" "$root$folder"
+  # The directory has the same path inside and outside.
+  mkdir -p "$root$dir"
+  mount --bind "$dir" "$root$dir"
   cd "$root"
   mkdir -p .old
   pivot_root . .old
   umount -l /.old
-  # A name of its own, so that it can be told from other processes.
+  # A distinct name identifies the process.
   exec -a hermes-apptainer-holder sleep infinity </dev/null >/dev/null 2>&1
 }
 
 held() {
-  [[ -s $folder/pid ]] && kill -0 "$(cat "$folder/pid")" 2>/dev/null &&
-    grep -qa hermes-apptainer-holder "/proc/$(cat "$folder/pid")/cmdline"
+  [[ -s $dir/pid ]] && kill -0 "$(cat "$dir/pid")" 2>/dev/null &&
+    grep -qa hermes-apptainer-holder "/proc/$(cat "$dir/pid")/cmdline"
 }
 
-# make_image PROGRAM: a folder that the program takes for an image.
+# make_image PROGRAM: builds a sandbox image directory.
 make_image() {
-  [[ -x $folder/image/bin/sh ]] && return
+  [[ -x $dir/image/bin/sh ]] && return
   local busybox
   busybox=$(command -v busybox || true)
-  # One that needs no libraries.
+  # The image has no libraries, so busybox must be static.
   if [[ -z $busybox ]] || ldd "$busybox" >/dev/null 2>&1; then
     [[ -n $busybox ]] || command -v apt-get >/dev/null || skip "an image needs a static busybox"
     apt-get install -y --no-install-recommends busybox-static </dev/null \
-      >"$folder/apt.log" 2>&1 || skip "an image needs a static busybox (Debian: busybox-static)"
+      >"$dir/apt.log" 2>&1 || skip "an image needs a static busybox (Debian: busybox-static)"
     busybox=$(command -v busybox)
   fi
-  local image=$folder/plain
-  rm -rf "$image" "$folder/image.new"
+  local image=$dir/plain
+  rm -rf "$image" "$dir/image.new"
   mkdir -p "$image"/{bin,dev,etc,proc,root,sys,tmp,usr/bin,usr/sbin,sbin,var/tmp,home,mnt,opt}
   cp "$busybox" "$image/bin/busybox"
   local applet
@@ -96,54 +96,54 @@ make_image() {
   echo 'root:x:0:0:root:/root:/bin/sh' >"$image/etc/passwd"
   echo 'root:x:0:' >"$image/etc/group"
   touch "$image"/etc/{resolv.conf,hosts,localtime}
-  # An instance needs what a build adds.
-  "$1" build --sandbox "$folder/image.new" "$image" >"$folder/build.log" 2>&1 ||
-    skip "$1 cannot make an image; see $folder/build.log"
+  # Instances require the metadata that a build adds.
+  "$1" build --sandbox "$dir/image.new" "$image" >"$dir/build.log" 2>&1 ||
+    skip "$1 cannot build an image; see $dir/build.log"
   rm -rf "$image"
-  mv "$folder/image.new" "$folder/image"
+  mv "$dir/image.new" "$dir/image"
 }
 
 start() {
-  mkdir -p "$folder"
-  folder=$(cd "$folder" && pwd -P)
+  mkdir -p "$dir"
+  dir=$(cd "$dir" && pwd -P)
   local program
   program=$(command -v apptainer || command -v singularity || true)
   if [[ -z $program ]]; then
     make_debian
     if ! held; then
-      # The shell that makes the namespace becomes the one that holds it.
-      unshare -m "$BASH" "${BASH_SOURCE[0]}" hold "$folder" </dev/null >"$folder/hold.log" 2>&1 &
-      echo $! >"$folder/pid"
+      # The shell that creates the namespace also holds it.
+      unshare -m "$BASH" "${BASH_SOURCE[0]}" hold "$dir" </dev/null >"$dir/hold.log" 2>&1 &
+      echo $! >"$dir/pid"
       for _ in $(seq 100); do
         held && break
-        kill -0 "$(cat "$folder/pid")" 2>/dev/null || break
+        kill -0 "$(cat "$dir/pid")" 2>/dev/null || break
         sleep 0.1
       done
-      held || skip "the namespace cannot be made: $(tail -n 1 "$folder/hold.log")"
+      held || skip "cannot create the mount namespace: $(tail -n 1 "$dir/hold.log")"
     fi
-    mkdir -p "$folder/bin"
-    program=$folder/bin/apptainer
+    mkdir -p "$dir/bin"
+    program=$dir/bin/apptainer
     cat >"$program" <<END
 #!/bin/sh
-exec nsenter --mount=/proc/\$(cat '$folder/pid')/ns/mnt /usr/bin/apptainer "\$@"
+exec nsenter --mount=/proc/\$(cat '$dir/pid')/ns/mnt /usr/bin/apptainer "\$@"
 END
     chmod +x "$program"
   fi
-  "$program" --version >"$folder/version" 2>&1 || skip "$program: $(tail -n 1 "$folder/version")"
+  "$program" --version >"$dir/version" 2>&1 || skip "$program: $(tail -n 1 "$dir/version")"
   make_image "$program"
   printf "export HERMES_TEST_APPTAINER='%s'\n" "$program"
-  printf "export HERMES_TEST_APPTAINER_IMAGE='%s'\n" "$folder/image"
+  printf "export HERMES_TEST_APPTAINER_IMAGE='%s'\n" "$dir/image"
 }
 
 stop() {
-  [[ -d $folder ]] || return 0
-  folder=$(cd "$folder" && pwd -P)
-  if held; then kill "$(cat "$folder/pid")"; fi
-  rm -f "$folder/pid"
+  [[ -d $dir ]] || return 0
+  dir=$(cd "$dir" && pwd -P)
+  if held; then kill "$(cat "$dir/pid")"; fi
+  rm -f "$dir/pid"
 }
 
 (($# == 2)) || { echo "usage: $0 start|stop DIR" >&2; exit 2; }
-folder=$2
+dir=$2
 case $1 in
   start | stop | hold) "$1" ;;
   *) echo "usage: $0 start|stop DIR" >&2; exit 2 ;;

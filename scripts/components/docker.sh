@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# A Docker engine of its own, for tests, with two images that need no registry:
-# one of busybox, one of this machine's bash and small programs.
+# A separate Docker engine for tests, with two images that need no registry: one
+# with busybox, one with this machine's bash and small programs.
 #
-#   docker.sh start DIR   starts it, prints the environment to export
-#   docker.sh stop DIR    ends it, and removes what it has left in DIR
+#   docker.sh start DIR   starts it and prints the environment to export
+#   docker.sh stop DIR    stops it and removes its files in DIR
 #
-# Where it cannot run it says why and ends with 77.
+# Exits with 77 and a reason if it cannot run here.
 set -euo pipefail
 
 skip() {
@@ -18,8 +18,8 @@ verb=$1
 mkdir -p "$2"
 dir=$(cd "$2" && pwd)
 socket=$dir/docker.sock
-# The path of a socket is short by law.
-((${#socket} < 100)) || skip "the path of $dir is too long for a socket"
+# sun_path is limited to 108 bytes.
+((${#socket} < 100)) || skip "$dir is too long for a socket path"
 
 engine() { docker --host "unix://$socket" "$@"; }
 
@@ -31,10 +31,10 @@ install_missing() {
   command -v apt-get >/dev/null || skip "not installed: ${missing[*]}"
   DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
     -o DPkg::Lock::Timeout=300 "${missing[@]}" >"$dir/apt.log" 2>&1 ||
-    skip "not installed, and apt cannot: ${missing[*]} ($(tail -n 1 "$dir/apt.log"))"
+    skip "apt cannot install: ${missing[*]} ($(tail -n 1 "$dir/apt.log"))"
 }
 
-# root_of NAME: an empty root file system.
+# root_of NAME: creates an empty root file system and prints its path.
 root_of() {
   local root=$dir/images/$1
   rm -rf "$root"
@@ -68,7 +68,7 @@ bash_image() {
   done
   for path in "${programs[@]}"; do
     cp -L "$path" "$root/bin/"
-    # Programs without libraries have none to copy.
+    # ldd fails for static programs.
     for library in $(ldd "$path" 2>/dev/null | grep -o '/[^ ]*' || true); do
       mkdir -p "$root${library%/*}"
       cp -Lu "$library" "$root$library"
@@ -87,10 +87,10 @@ start() {
   local pid=$!
   for _ in $(seq 300); do
     if engine version >/dev/null 2>&1; then break; fi
-    kill -0 "$pid" 2>/dev/null || skip "dockerd does not run here: $(tail -n 1 "$dir/dockerd.log")"
+    kill -0 "$pid" 2>/dev/null || skip "dockerd does not start: $(tail -n 1 "$dir/dockerd.log")"
     sleep 0.1
   done
-  engine version >/dev/null 2>&1 || { stop; skip "dockerd does not answer: see its log"; }
+  engine version >/dev/null 2>&1 || { stop; skip "dockerd does not respond"; }
   busybox_image
   bash_image
   rm -rf "$dir/images"
@@ -110,8 +110,8 @@ stop() {
       kill -0 "$pid" 2>/dev/null || break
       sleep 0.1
     done
-    # One that does not go leaves its mounts: better to say so.
-    ! kill -0 "$pid" 2>/dev/null || { echo "error: dockerd ($pid) does not end" >&2; exit 1; }
+    # A daemon that is still running keeps its mounts.
+    ! kill -0 "$pid" 2>/dev/null || { echo "error: dockerd ($pid) does not exit" >&2; exit 1; }
   fi
   rm -rf "$dir/root" "$dir/exec" "$dir/images" "$dir"/docker.{sock,pid} "$dir"/{dockerd,apt}.log
 }

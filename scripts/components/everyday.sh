@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# What the slow rows of everyday work need: Maven with a repository of Debian's
-# own artifacts, a JDK, PostgreSQL, Go. Installed with apt where it is missing.
+# Dependencies of the slow `everyday` tests: Maven with Debian's artifact
+# repository, a JDK, PostgreSQL, Go. Missing packages are installed with apt.
 #
-#   everyday.sh start DIR   77 and a reason if not all of it can be had here;
-#                           rows without their program say so themselves
-#   everyday.sh stop DIR    nothing runs, so there is nothing to end
+#   everyday.sh start DIR   exits with 77 and a reason if a package is
+#                           unavailable; tests without their program say so
+#   everyday.sh stop DIR    does nothing: no process runs
 set -euo pipefail
 
 skip() {
@@ -12,7 +12,7 @@ skip() {
   exit 77
 }
 
-# Packages, by a file that tells whether they are there.
+# Pairs of a file and the package that provides it.
 PLUGINS=/usr/share/maven-repo/org/apache/maven/plugins
 FILES=(
   /usr/bin/go golang-go
@@ -34,16 +34,16 @@ start() {
   done
   ((${#missing[@]})) || return 0
   command -v apt-get >/dev/null && ((EUID == 0)) || skip "not installed: ${missing[*]}"
-  mkdir -p "$folder"
-  apt-get update -o DPkg::Lock::Timeout=300 </dev/null >"$folder/apt.log" 2>&1 || true
+  mkdir -p "$dir"
+  apt-get update -o DPkg::Lock::Timeout=300 </dev/null >"$dir/apt.log" 2>&1 || true
   apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=300 "${missing[@]}" \
-    </dev/null >>"$folder/apt.log" 2>&1 || skip "not installed, and apt cannot: ${missing[*]}"
+    </dev/null >>"$dir/apt.log" 2>&1 || skip "apt cannot install: ${missing[*]}"
 }
 
 stop() { :; }
 
 (($# == 2)) || { echo "usage: $0 start|stop DIR" >&2; exit 2; }
-folder=$2
+dir=$2
 case $1 in
   start | stop) "$1" ;;
   *) echo "usage: $0 start|stop DIR" >&2; exit 2 ;;

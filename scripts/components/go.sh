@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The Go toolchain for tests: installed with apt where it is missing.
+# The Go toolchain for tests, installed with apt if missing.
 #
-#   go.sh start DIR   77 and a reason if it cannot be had on this machine
-#   go.sh stop DIR    nothing runs, so there is nothing to end
+#   go.sh start DIR   exits with 77 and a reason if it is unavailable
+#   go.sh stop DIR    does nothing: no process runs
 set -euo pipefail
 
 skip() {
@@ -13,16 +13,16 @@ skip() {
 start() {
   command -v go >/dev/null && return
   command -v apt-get >/dev/null && ((EUID == 0)) || skip "go is not installed (Debian: golang-go)"
-  mkdir -p "$folder"
-  apt-get update -o DPkg::Lock::Timeout=300 </dev/null >"$folder/apt.log" 2>&1 || true
+  mkdir -p "$dir"
+  apt-get update -o DPkg::Lock::Timeout=300 </dev/null >"$dir/apt.log" 2>&1 || true
   apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=300 golang-go \
-    </dev/null >>"$folder/apt.log" 2>&1 || skip "go is not installed, and apt cannot install golang-go"
+    </dev/null >>"$dir/apt.log" 2>&1 || skip "go is not installed, and apt cannot install golang-go"
 }
 
 stop() { :; }
 
 (($# == 2)) || { echo "usage: $0 start|stop DIR" >&2; exit 2; }
-folder=$2
+dir=$2
 case $1 in
   start | stop) "$1" ;;
   *) echo "usage: $0 start|stop DIR" >&2; exit 2 ;;

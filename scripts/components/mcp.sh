@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Other people's MCP servers and clients for tests, in a folder of their own.
+# Third-party MCP servers and clients for tests, in a separate directory.
 #
-#   mcp.sh start DIR   prints `export NAME='value'` lines; 77 and a reason if
-#                      they cannot be had on this machine
-#   mcp.sh stop DIR    nothing runs, so there is nothing to end
+#   mcp.sh start DIR   prints `export NAME='value'` lines; exits with 77 and a
+#                      reason if they are unavailable on this machine
+#   mcp.sh stop DIR    does nothing: no process runs
 #
-# What is there already is left as it is. The npm servers are left out where
-# npm cannot be used: their tests skip by themselves.
+# Keeps an existing installation unchanged. Without npm, the npm servers are
+# omitted and their tests skip themselves.
 set -euo pipefail
 
 PYTHON=(
@@ -21,7 +21,7 @@ NODE=(
   @modelcontextprotocol/server-memory@2026.8.31
 )
 
-# It wants a newer Node than many systems have.
+# Requires a newer Node than many systems provide.
 INSPECTOR=(
   node@22
   @modelcontextprotocol/inspector@2.12.0
@@ -32,54 +32,54 @@ skip() {
   exit 77
 }
 
-# has_installed PLACE TOOL...: whether just these have been put there before.
+# has_installed SUBDIR PACKAGE...: whether exactly these packages are installed.
 has_installed() {
-  local place=$folder/$1/installed
+  local marker=$dir/$1/installed
   shift
-  [[ -e $place && $(cat "$place") == "$*" ]]
+  [[ -e $marker && $(cat "$marker") == "$*" ]]
 }
 
 python() {
   has_installed venv "${PYTHON[@]}" && return
   command -v python3 >/dev/null || skip "python3 is not installed"
-  python3 -m venv "$folder/venv" >"$folder/venv.log" 2>&1 ||
-    skip "python3 cannot make a venv (Debian: python3-venv)"
-  "$folder/venv/bin/pip" install --quiet --disable-pip-version-check "${PYTHON[@]}" \
-    >"$folder/pip.log" 2>&1 || skip "pip cannot install ${PYTHON[*]}"
-  echo "${PYTHON[*]}" >"$folder/venv/installed"
+  python3 -m venv "$dir/venv" >"$dir/venv.log" 2>&1 ||
+    skip "python3 cannot create a venv (Debian: python3-venv)"
+  "$dir/venv/bin/pip" install --quiet --disable-pip-version-check "${PYTHON[@]}" \
+    >"$dir/pip.log" 2>&1 || skip "pip cannot install ${PYTHON[*]}"
+  echo "${PYTHON[*]}" >"$dir/venv/installed"
 }
 
-# node PLACE PACKAGE...: these from npm.
+# node SUBDIR PACKAGE...: installs the packages from npm.
 node() {
-  local place=$1
+  local subdir=$1
   shift
-  has_installed "$place" "$@" && return
-  command -v npm >/dev/null || { echo "left out: npm is not installed" >&2; return; }
-  mkdir -p "$folder/$place"
-  if (cd "$folder/$place" && npm install --silent --no-audit --no-fund --prefix . "$@") \
-    >"$folder/npm.log" 2>&1; then
-    echo "$*" >"$folder/$place/installed"
+  has_installed "$subdir" "$@" && return
+  command -v npm >/dev/null || { echo "skipped: npm is not installed" >&2; return; }
+  mkdir -p "$dir/$subdir"
+  if (cd "$dir/$subdir" && npm install --silent --no-audit --no-fund --prefix . "$@") \
+    >"$dir/npm.log" 2>&1; then
+    echo "$*" >"$dir/$subdir/installed"
   else
-    echo "left out: npm cannot install $*" >&2
+    echo "skipped: npm cannot install $*" >&2
   fi
 }
 
 start() {
-  mkdir -p "$folder"
-  folder=$(cd "$folder" && pwd -P)
+  mkdir -p "$dir"
+  dir=$(cd "$dir" && pwd -P)
   python
   node node "${NODE[@]}"
   node inspector "${INSPECTOR[@]}"
   printf "export %s='%s'\n" \
-    HERMES_TEST_MCP_PYTHON "$folder/venv" \
-    HERMES_TEST_MCP_NODE "$folder/node/node_modules" \
-    HERMES_TEST_MCP_INSPECTOR "$folder/inspector/node_modules"
+    HERMES_TEST_MCP_PYTHON "$dir/venv" \
+    HERMES_TEST_MCP_NODE "$dir/node/node_modules" \
+    HERMES_TEST_MCP_INSPECTOR "$dir/inspector/node_modules"
 }
 
 stop() { :; }
 
 (($# == 2)) || { echo "usage: $0 start|stop DIR" >&2; exit 2; }
-folder=$2
+dir=$2
 case $1 in
   start | stop) "$1" ;;
   *) echo "usage: $0 start|stop DIR" >&2; exit 2 ;;

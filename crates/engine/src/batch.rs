@@ -386,6 +386,9 @@ impl ResourceSet {
             Resource::Path(path) => {
                 self.ancestors.contains(path) || path.ancestors().any(|a| self.paths.contains(a))
             }
+            Resource::Variable(variable) => {
+                self.names.contains(&Resource::Name(variable.name.clone()))
+            }
             other => self.names.contains(other),
         }
     }
@@ -401,6 +404,10 @@ impl ResourceSet {
                         break;
                     }
                 }
+            }
+            // A variable is read by its name.
+            Resource::Variable(variable) => {
+                self.names.insert(Resource::Name(variable.name.clone()));
             }
             other => {
                 self.names.insert(other.clone());

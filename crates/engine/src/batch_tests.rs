@@ -243,3 +243,27 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_variable_is_set_before_it_is_read() {
+    let assignment = |name: &str| hermes_core::EnvAssignment {
+        name: name.to_owned(),
+        value: "secret".to_owned(),
+    };
+    let set = |name: &str| Effect {
+        scope: Scope::ENV_WRITE,
+        resource: Resource::Variable(Box::new(assignment(name))),
+    };
+    let read = |name: &str| Effect::name(Scope::ENV_READ, name);
+    for (first, second, conflicts) in [
+        (set("A"), read("A"), true),
+        (read("A"), set("A"), true),
+        (set("A"), set("A"), true),
+        (set("A"), read("B"), false),
+    ] {
+        assert_eq!(first.conflicts_with(&second), conflicts, "{first} {second}");
+        let mut reserved = Reservations::default();
+        reserved.reserve(&first, false);
+        assert_eq!(reserved.conflicts(&second, false), conflicts, "{first} {second}");
+    }
+}
