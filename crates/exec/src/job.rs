@@ -70,6 +70,9 @@ pub struct Job {
     /// What confines it; `None` if it is unconfined.
     pub containment: Option<Arc<JobContainment>>,
     start_instant: Instant,
+    /// Before the backend started it: on a busy machine, a process can end
+    /// before `start_instant`.
+    requested_at: Instant,
     control: Box<dyn ProcessControl>,
     log: Mutex<OutputLog>,
     screen: Option<Mutex<TerminalScreen>>,
@@ -155,6 +158,7 @@ impl Job {
             StdinSource::Bytes(bytes) => Some(bytes.clone()),
             _ => None,
         };
+        let requested_at = Instant::now();
         let started = backend.start(&id, order).await?;
         let now = Instant::now();
         let SpawnedProcess { pid, output, input, control, containment } = started;
@@ -176,6 +180,7 @@ impl Job {
             pid,
             containment,
             start_instant: now,
+            requested_at,
             control,
             log: Mutex::new(OutputLog::new(spill).growing()),
             screen: size.map(|size| Mutex::new(TerminalScreen::new(size.rows, size.columns))),
@@ -216,7 +221,7 @@ impl Job {
     pub fn stops(&self, output: &str, directory: &std::path::Path) -> Vec<SandboxStop> {
         let Some(containment) = &self.containment else { return Vec::new() };
         let has_failed = self.ended().is_none_or(|ended| ended.exit != ProcessExit::Code(0));
-        containment.stops(self.start_instant, has_failed, output, directory)
+        containment.stops(self.requested_at, has_failed, output, directory)
     }
 
     /// Whether it reaches other hosts through the proxy of this process, and

@@ -102,7 +102,7 @@ async fn two_homes_leave_each_other_alone() {
     };
     tokio::time::timeout(Duration::from_secs(30), held).await.unwrap();
     let error = changed.open().await.unwrap_err();
-    assert!(error.message().contains("another hermes"), "{}", error.message());
+    assert!(error.message().contains("another running hermes"), "{}", error.message());
     assert_eq!(say(&base, &["inspect", "--format", "{{.State.Running}}", &shared]), "true");
     for place in [&left, &right, &second] {
         place.cleanup().await;
