@@ -143,7 +143,7 @@ pub enum Resource {
     Path(PathBuf),
     /// A command for the session's shell.
     Command(String),
-    /// Shell code that runs elsewhere.
+    /// Shell code with its own directory, input or options.
     Script(Box<ShellScript>),
     /// A host name or address.
     Host(String),
