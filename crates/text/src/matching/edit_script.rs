@@ -10,6 +10,7 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 use super::hunk::{HunkLine, LineRole};
 use super::indent::{IndentShift, is_mixed_indent};
 use super::line_table::{LineOffsets, LineTable};
+use super::typography::keep_typography;
 use crate::document::TextEdit;
 use crate::line_endings::LineEnding;
 
@@ -160,20 +161,38 @@ impl<'a> EditScript<'a> {
         run: &ChangedRun,
         place: &MatchPlace<'p>,
     ) -> Option<Vec<AddedLine<'p>>> {
-        let new = run.new.clone().zip(self.new.get(run.new.clone())?);
-        new.map(|(at, line)| {
-            let text = match place.shift {
-                Some(shift) => shift.shift_line(line)?,
-                None => (*line).to_owned(),
-            };
-            let own = self.endings.get(at).copied().flatten();
-            Some(AddedLine {
-                text,
-                ending: own.unwrap_or(place.ending),
-                is_explicit: own.is_some(),
+        let new = self.new.get(run.new.clone())?;
+        let mut restored = self.with_file_typography(run, place).into_iter().flatten();
+        run.new
+            .clone()
+            .zip(new)
+            .map(|(at, line)| {
+                let text = match (place.shift, restored.next()) {
+                    (Some(shift), _) => shift.shift_line(line)?,
+                    (None, Some(line)) => line,
+                    (None, None) => (*line).to_owned(),
+                };
+                let own = self.endings.get(at).copied().flatten();
+                Some(AddedLine {
+                    text,
+                    ending: own.unwrap_or(place.ending),
+                    is_explicit: own.is_some(),
+                })
             })
-        })
-        .collect()
+            .collect()
+    }
+
+    /// Returns the added lines with the file's typography where old and new
+    /// lines agree.
+    fn with_file_typography(
+        &self,
+        run: &ChangedRun,
+        place: &MatchPlace<'_>,
+    ) -> Option<Vec<String>> {
+        let text = place.typography?;
+        let rows = place.rows.get(run.old.clone())?;
+        let file: Option<Vec<&str>> = rows.iter().map(|row| text.get(row.start..row.end)).collect();
+        keep_typography(self.old.get(run.old.clone())?, self.new.get(run.new.clone())?, &file?)
     }
 
     /// Drops explicit endings of new lines that no line of the text has, except
@@ -270,6 +289,8 @@ pub(crate) struct MatchPlace<'a> {
     /// The line ending of new lines.
     pub(crate) ending: &'a str,
     pub(crate) shift: Option<&'a IndentShift>,
+    /// The text of the rows, if the old lines match it by look-alikes.
+    pub(crate) typography: Option<&'a str>,
 }
 
 /// A line to be added.

@@ -11,7 +11,33 @@ pub(crate) enum FoldMode {
     /// Line endings only.
     Endings { returns: bool },
     /// Line endings and look-alike characters.
-    LookAlikes { returns: bool },
+    LookAlikes { returns: bool, dash: LongDash },
+}
+
+/// The ASCII spelling of the em dash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LongDash {
+    /// `-`
+    Single,
+    /// `--`
+    Double,
+}
+
+impl LongDash {
+    /// Both spellings, the usual one first.
+    pub(crate) const ALL: [Self; 2] = [Self::Single, Self::Double];
+
+    fn spelling(self, c: char) -> Option<&'static str> {
+        match self {
+            Self::Double if is_long_dash(c) => Some("--"),
+            _ => plain_spelling(c),
+        }
+    }
+}
+
+/// Whether authors also write `--` for this dash.
+pub(crate) fn is_long_dash(c: char) -> bool {
+    matches!(c, '\u{2014}' | '\u{2015}')
 }
 
 /// Returns the ASCII spelling of a look-alike character. Covers only what
@@ -69,7 +95,7 @@ impl FoldedText {
         };
         match fold {
             FoldMode::Endings { returns } => made.fold_endings(text, returns),
-            FoldMode::LookAlikes { returns } => made.fold_all(text, returns),
+            FoldMode::LookAlikes { returns, dash } => made.fold_all(text, returns, dash),
         }
         made
     }
@@ -90,7 +116,7 @@ impl FoldedText {
         self.push_unchanged(text, kept..text.len());
     }
 
-    fn fold_all(&mut self, text: &str, returns: bool) {
+    fn fold_all(&mut self, text: &str, returns: bool, dash: LongDash) {
         let mut kept = 0;
         let mut rest = text.char_indices().peekable();
         while let Some((at, c)) = rest.next() {
@@ -100,7 +126,7 @@ impl FoldedText {
                     Some("\n")
                 }
                 '\r' if returns => Some("\n"),
-                c if !c.is_ascii() => plain_spelling(c),
+                c if !c.is_ascii() => dash.spelling(c),
                 _ => None,
             };
             if let Some(spelling) = spelling {

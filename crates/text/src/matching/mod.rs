@@ -21,6 +21,7 @@ mod nearest;
 mod placement;
 mod replace;
 mod search_index;
+mod typography;
 mod unique;
 mod warnings;
 
@@ -46,8 +47,8 @@ pub enum MatchStrategy {
     LineEndings,
     /// Equal except for spaces and tabs at line ends.
     TrailingWhitespace,
-    /// Equal except for quotes, dashes and spaces that look like the ASCII
-    /// ones.
+    /// Equal except for typographic quotes, dashes, spaces and ellipses in
+    /// place of the ASCII ones.
     LookAlikes,
     /// Equal except for the same indentation added to, or removed from, every
     /// line.

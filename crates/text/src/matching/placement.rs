@@ -37,7 +37,13 @@ pub(crate) fn place_hunk(
 ) -> Result<HunkFit, HunkError> {
     let script = hunk.edit_script(0);
     let regions = HintRegions::find(table, &hunk.hints)?;
-    if script.old.is_empty() {
+    // Blank lines at its end may be layout.
+    let appends = || {
+        hunk.at_end
+            && regions.is_none()
+            && hunk.edit_script(hunk.optional_blank_lines).old.is_empty()
+    };
+    if script.old.is_empty() || appends() {
         return place_insertion(hunk, table, regions.as_ref());
     }
     if let Some(row) = stated_row(hunk, &script, table, drift) {
@@ -206,6 +212,7 @@ fn build_edits(
         whole_lines: true,
         ending: rows.ending_near(row),
         shift: shift.as_ref(),
+        typography: (strategy == MatchStrategy::LookAlikes).then_some(rows.text()),
     };
     let edits = match hunk.final_newline {
         Some(newline) => script.new_text(&place, rows, newline).map(|edit| vec![edit]),
@@ -256,7 +263,8 @@ fn not_at_end_warning(
 }
 
 /// Places a hunk that only adds lines: after the hinted line, at the end of the
-/// file if so marked, or in an empty file.
+/// file if so marked, or in an empty file. A line number alone is no place,
+/// since it may be outdated.
 fn place_insertion(
     hunk: &PatchHunk,
     table: &SearchIndex<'_>,

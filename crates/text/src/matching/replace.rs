@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::edit_map::MovedRange;
 use super::edit_script::{EditScript, MatchPlace};
-use super::folding::{FoldMode, FoldedText, occurrences};
+use super::folding::{FoldMode, FoldedText, LongDash, occurrences};
 use super::indent::{IndentShift, is_shifted_already};
 use super::line_table::{LineEdge, LineEdges, LineOffsets, LineTable, to_line_feeds};
 use super::search_index::{SearchIndex, TooRepetitive};
@@ -89,9 +89,9 @@ impl From<TooRepetitive> for ReplaceError {
 
 /// Finds the old text and returns the edits.
 ///
-/// The new text is written as given, except for the file's line endings and the
-/// indentation by which the old text was off. Lines that old and new text share
-/// stay as in the file.
+/// The new text is written as given, except for the file's line endings, the
+/// indentation by which the old text was off, and look-alike characters that old
+/// and new text share. Lines that they share stay as in the file.
 pub fn replace_text(
     text: &str,
     request: &ReplaceRequest<'_>,
@@ -232,11 +232,13 @@ impl<'t> TextSearch<'t> {
         if self.text.is_ascii() && old.is_ascii() || old.trim().is_empty() {
             return Ok(None);
         }
-        let fold = FoldMode::LookAlikes { returns: self.has_only_returns };
-        let plain = FoldedText::new(old, fold).text;
-        let folded = FoldedText::new(self.text, fold);
-        if let Some(found) = none_if_empty(folded.find(&plain, !self.all, self.max_places())) {
-            return Ok(Some(found));
+        for dash in LongDash::ALL {
+            let fold = FoldMode::LookAlikes { returns: self.has_only_returns, dash };
+            let plain = FoldedText::new(old, fold).text;
+            let folded = FoldedText::new(self.text, fold);
+            if let Some(found) = none_if_empty(folded.find(&plain, !self.all, self.max_places())) {
+                return Ok(Some(found));
+            }
         }
         self.find_whole_lines(MatchStrategy::LookAlikes, old)
     }
@@ -307,6 +309,7 @@ impl<'t> TextSearch<'t> {
                 whole_lines: false,
                 ending: rows.ending_near(rows.row_at(place.start)),
                 shift: shift.as_ref(),
+                typography: (strategy == MatchStrategy::LookAlikes).then_some(self.text),
             };
             let Some(made) = script.edits(&at) else {
                 return Err(self.unclear_error(strategy, &found, SHALLOW_INDENT_REASON));

@@ -102,6 +102,46 @@ fn look_alikes_are_forgiven_and_kept_where_nothing_changes() {
 }
 
 #[test]
+fn look_alikes_stay_where_old_and_new_text_agree() {
+    for (text, old, new, wanted) in [
+        (
+            "Wait for it…and done\n",
+            "for it...and done",
+            "for it...and over",
+            "Wait for it…and over\n",
+        ),
+        ("a \u{2212} b = c\n", "a - b = c", "a - b = d", "a \u{2212} b = d\n"),
+        ("x\u{3000}y z\n", "x y z", "x y w", "x\u{3000}y w\n"),
+        ("“one”\n“two”\n", "\"one\"\n\"two\"", "\"one\"!\n\"six\"", "“one”!\n“six”\n"),
+        // What the new text changes is written as given.
+        ("say “hi”…\n", "say \"hi\"...", "say 'hi'...", "say 'hi'…\n"),
+        ("wait… now—\n", "wait… now-", "wait... now-", "wait... now—\n"),
+        // A file with ASCII characters keeps them as well.
+        ("say \"hi\" now\n", "say “hi” now", "say “hi” then", "say \"hi\" then\n"),
+    ] {
+        let (changed, strategy) = done(text, old, new);
+        assert_eq!((changed.as_str(), strategy), (wanted, MatchStrategy::LookAlikes));
+    }
+}
+
+#[test]
+fn two_dashes_are_a_long_dash_and_nothing_else() {
+    for (text, old, new, wanted) in [
+        ("run — stop\nrest\n", "run -- stop", "run -- halt", "run — halt\nrest\n"),
+        ("run — stop  \nrest\n", "run -- stop\nrest", "run -- stop\nlast", "run — stop  \nlast\n"),
+        ("a – b — c\n", "a - b -- c", "a - b -- d", "a – b — d\n"),
+        ("run -- stop é\n", "run — stop é", "run — halt é", "run -- halt é\n"),
+    ] {
+        let (changed, strategy) = done(text, old, new);
+        assert_eq!((changed.as_str(), strategy), (wanted, MatchStrategy::LookAlikes));
+    }
+    for text in ["é\nrun - stop\nrest\n", "é\nrun – stop\nrest\n", "é\nrun --- stop\nrest\n"] {
+        assert_eq!(refused(text, "run -- stop", "x"), ReplaceError::NotFound, "{text}");
+        assert_eq!(refused(text, "run -- stop\nrest", "x"), ReplaceError::NotFound, "{text}");
+    }
+}
+
+#[test]
 fn a_uniform_indent_is_shifted_with_the_new_text() {
     let text = "class A:\n    def f(self):\n        return 1\n";
     let (changed, strategy) = done(

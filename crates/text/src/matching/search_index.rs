@@ -10,6 +10,7 @@ use super::folding::plain_line;
 use super::hints::{HintRegion, line_regions};
 use super::indent::IndentShift;
 use super::line_table::LineTable;
+use super::typography::look_alike;
 
 /// Maximum number of comparisons of average-length lines per text. Typical
 /// patches stay far below; beyond it the text is so repetitive that no place is
@@ -39,13 +40,30 @@ pub(crate) struct SearchIndex<'t> {
     comparisons_left: Cell<usize>,
 }
 
-/// Returns the form of a line that is compared.
+/// Returns a form that is the same for lines that match.
 fn comparison_key(rung: MatchStrategy, line: &str) -> Cow<'_, str> {
     match rung {
         MatchStrategy::TrailingWhitespace => line.trim_end().into(),
-        MatchStrategy::LookAlikes => plain_line(line.trim_end()),
+        MatchStrategy::LookAlikes => {
+            let mut key = plain_line(line.trim_end());
+            // An em dash is written as one dash or two.
+            if key.contains("--") {
+                let mut chars: Vec<char> = key.chars().collect();
+                chars.dedup_by(|a, b| *a == '-' && *b == '-');
+                key = chars.into_iter().collect();
+            }
+            key
+        }
         MatchStrategy::IndentShift => line.trim().into(),
         _ => line.into(),
+    }
+}
+
+/// Whether a line of the file matches a line of the block.
+fn lines_match(rung: MatchStrategy, old: &str, line: &str) -> bool {
+    match rung {
+        MatchStrategy::LookAlikes => look_alike(old.trim_end(), line.trim_end()),
+        _ => comparison_key(rung, old) == comparison_key(rung, line),
     }
 }
 
@@ -119,9 +137,7 @@ impl<'t> SearchIndex<'t> {
         if row + block.len() > self.rows.len() {
             return 0;
         }
-        let agrees = |(old, row): &(&&str, usize)| {
-            comparison_key(rung, old) == comparison_key(rung, self.rows.line(*row))
-        };
+        let agrees = |(old, row): &(&&str, usize)| lines_match(rung, old, self.rows.line(*row));
         block.iter().zip(row..).take_while(agrees).count()
     }
 

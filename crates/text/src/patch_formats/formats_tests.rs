@@ -57,6 +57,49 @@ fn empty_lines_between_sections_are_layout() {
 }
 
 #[test]
+fn blanks_around_markers_are_accepted() {
+    let hunk = "@@\n-a\n+b\n";
+    for patch in [
+        format!(" *** Begin Patch\n*** Update File: f\n{hunk}*** End Patch "),
+        format!("*** Begin Patch\n  *** Update File: f\n{hunk}*** End Patch"),
+        format!("*** Begin Patch\n*** Update File: f\n{hunk}\t*** End Patch\n"),
+        format!(" *** Begin Patch\n  *** Update File: f\n{hunk} *** End Patch\n"),
+        format!("  *** Update File: f  \n{hunk}"),
+        "  *** Begin Patch\n  *** Update File: f\n  @@\n  -a\n  +b\n\n  *** End Patch\n".to_owned(),
+    ] {
+        assert_eq!(updated(&patch, "a\nx\n"), "b\nx\n", "{patch}");
+    }
+    let several = format!(
+        " *** Begin Patch\n *** Add File: n\n+x\n *** Update File: f\n *** Move to: g\n{hunk} *** \
+         Update File: h\n{hunk} *** Delete File: d\n *** End Patch"
+    );
+    assert_eq!(operations(&several).len(), 4, "{several}");
+}
+
+#[test]
+fn added_lines_without_a_place_are_appended() {
+    let patch = |hunk: &str| format!("*** Begin Patch\n*** Update File: f\n{hunk}*** End Patch");
+    for hunk in ["@@\n+x\n+y\n", "+x\n+y\n", "@@\n+x\n+y\n\n", "@@ ...\n+x\n+y\n"] {
+        assert_eq!(updated(&patch(hunk), "a\nb\n"), "a\nb\nx\ny\n", "{hunk}");
+    }
+    assert_eq!(updated(&patch("@@\n-a\n+A\n@@\n+x\n"), "a\nb\n"), "A\nb\nx\n");
+    // A line number is a place, though not a reliable one.
+    let numbered = parse_patch(&patch("@@ -1,0 +2 @@\n+x\n"), None).expect("a patch");
+    let [PatchOperation::Update { hunks, .. }] = numbered.operations.as_slice() else { panic!() };
+    assert!(apply_hunks("a\nb\n", hunks, MatchStrictness::Relaxed).is_err());
+}
+
+#[test]
+fn a_padded_marker_inside_a_hunk_is_context() {
+    let patch = "*** Begin Patch\n*** Update File: f\n@@\n-a\n+b\n *** End Patch\n *** Add File: \
+                 x\n-c\n+d\n*** End Patch\n";
+    assert_eq!(
+        updated(patch, "a\n*** End Patch\n*** Add File: x\nc\n"),
+        "b\n*** End Patch\n*** Add File: x\nd\n"
+    );
+}
+
+#[test]
 fn markers_spacing_wrapping_and_returns_are_forgiven() {
     let body = "*** Update File: f\n@@\n-a\n+b\n";
     for patch in [

@@ -132,10 +132,12 @@ pub fn recognize_format(patch: &str) -> Option<PatchFormat> {
         }
         dashes = line.starts_with("--- ");
     }
-    // Bare hunks without line numbers.
+    // Padded headers, and bare hunks without line numbers.
     patch
         .lines()
-        .any(|line| line.trim_end() == "@@" || line.starts_with("@@ "))
+        .any(|line| {
+            line.trim_end() == "@@" || line.starts_with("@@ ") || v4a::is_header(line.trim_start())
+        })
         .then_some(PatchFormat::V4a)
 }
 

@@ -4,7 +4,7 @@
 use super::header_names::{FileExists, choose_name};
 use super::unwrap::{PatchLine, unwrap_lines};
 use super::{PatchError, PatchOperation, hunk_lines, meaningful_hint, trailing_blank_lines};
-use crate::matching::PatchHunk;
+use crate::matching::{LineRole, PatchHunk};
 
 /// A line that begins with `***`. Names are as written, including surrounding
 /// spaces.
@@ -59,7 +59,8 @@ pub(super) fn parse(
     path: Option<&str>,
     is_there: FileExists<'_>,
 ) -> Result<Vec<PatchOperation>, PatchError> {
-    let lines = unwrap_lines(patch);
+    let mut lines = unwrap_lines(patch);
+    remove_padding(&mut lines);
     let body = patch_body(fence_content(&lines))?;
     let mut operations = Vec::new();
     let mut rest = body;
@@ -121,6 +122,50 @@ pub(super) fn parse(
         }
     }
     Ok(operations)
+}
+
+/// Removes the whitespace before headers, and an indentation that the whole
+/// patch has. A padded header inside a hunk is a context line, unless headers
+/// before the first hunk are padded as well, or it is the only end marker.
+fn remove_padding(lines: &mut [PatchLine<'_>]) {
+    remove_common_indent(lines);
+    let is_end = |text: &str| parse_header(text) == Some(V4aHeader::End);
+    let has_end = lines.iter().any(|line| is_end(line.text));
+    let last = lines.iter().rposition(|line| is_end(line.text.trim_start()));
+    let (mut in_update, mut in_hunk, mut any_hunk, mut pads) = (false, false, false, false);
+    for (at, line) in lines.iter_mut().enumerate() {
+        let bare = line.text.trim_start();
+        let Some(header) = parse_header(bare) else {
+            in_update |= hunk_hint(line.text).is_some();
+            in_hunk |= in_update && !bare.is_empty();
+            any_hunk |= in_hunk;
+            continue;
+        };
+        let is_padded = bare.len() < line.text.len();
+        if is_padded && in_hunk && !pads && (has_end || last != Some(at)) {
+            continue;
+        }
+        pads |= is_padded && !any_hunk;
+        in_update = !matches!(header, V4aHeader::Begin | V4aHeader::Add(_) | V4aHeader::Delete(_));
+        in_hunk = false;
+        line.text = bare;
+    }
+}
+
+/// Removes the indentation of `*** Begin Patch` if all lines after it have it.
+fn remove_common_indent(lines: &mut [PatchLine<'_>]) {
+    let begins = |line: &PatchLine<'_>| {
+        matches!(parse_header(line.text.trim_start()), Some(V4aHeader::Begin))
+    };
+    let Some(begin) = lines.iter().position(begins) else { return };
+    let patch = lines.get_mut(begin..).unwrap_or_default();
+    let Some(first) = patch.first().map(|line| line.text) else { return };
+    let indent = first.get(..first.len() - first.trim_start().len()).unwrap_or_default();
+    if patch.iter().all(|line| line.text.trim().is_empty() || line.text.starts_with(indent)) {
+        for line in patch {
+            line.text = line.text.strip_prefix(indent).unwrap_or_default();
+        }
+    }
 }
 
 /// Returns the content of a code fence that opens before the patch; all lines
@@ -264,12 +309,19 @@ fn hunk_hint(line: &str) -> Option<&str> {
 fn read_hunks(section: &[PatchLine<'_>]) -> Vec<PatchHunk> {
     let mut hunks = Vec::new();
     let mut open = PatchHunk::default();
+    let mut is_numbered = false;
     let mut lines: Vec<PatchLine<'_>> = Vec::new();
-    let mut close = |open: &mut PatchHunk, lines: &mut Vec<PatchLine<'_>>| {
+    let mut close = |open: &mut PatchHunk, lines: &mut Vec<PatchLine<'_>>, is_numbered: bool| {
         if lines.iter().any(|line| !line.text.is_empty()) {
             let mut hunk = std::mem::take(open);
             hunk.optional_blank_lines = trailing_blank_lines(lines);
             hunk.lines = hunk_lines(lines, None);
+            // Lines without a place are appended to the file.
+            let added = lines.len() - hunk.optional_blank_lines;
+            let mut added = hunk.lines.iter().take(added);
+            hunk.at_end |= hunk.hints.is_empty()
+                && !is_numbered
+                && added.all(|line| line.role == LineRole::Add);
             hunks.push(hunk);
         }
         lines.clear();
@@ -277,9 +329,10 @@ fn read_hunks(section: &[PatchLine<'_>]) -> Vec<PatchHunk> {
     for line in section {
         if parse_header(line.text) == Some(V4aHeader::EndOfFile) {
             open.at_end = true;
-            close(&mut open, &mut lines);
+            close(&mut open, &mut lines, is_numbered);
         } else if let Some(hint) = hunk_hint(line.text) {
-            close(&mut open, &mut lines);
+            close(&mut open, &mut lines, is_numbered);
+            is_numbered = super::unified::is_hunk_header(line.text);
             // Consecutive hints go from the outermost inward.
             if !hint.is_empty() {
                 open.hints.push(hint.to_owned());
@@ -288,6 +341,6 @@ fn read_hunks(section: &[PatchLine<'_>]) -> Vec<PatchHunk> {
             lines.push(*line);
         }
     }
-    close(&mut open, &mut lines);
+    close(&mut open, &mut lines, is_numbered);
     hunks
 }
