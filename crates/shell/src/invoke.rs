@@ -159,6 +159,10 @@ impl ShellWalk<'_> {
         if let Some(out) = self.builtin(&mut leaf, input) {
             return out;
         }
+        let arguments = words.get(1..).unwrap_or(&[]);
+        if let Some(finding) = programs::dynamic_options::glob_finding(&program, arguments) {
+            leaf.add_finding(finding);
+        }
         if crate::shells::is_shell(&leaf.program) {
             return self.run_shell(leaf, input);
         }

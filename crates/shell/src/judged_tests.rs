@@ -569,3 +569,76 @@ fn every_way_to_store_what_never_ends_is_asked_about() {
     let loud: Vec<_> = quiet.iter().filter(|source| !findings(source).is_empty()).collect();
     assert!(loud.is_empty(), "{loud:#?}");
 }
+
+#[test]
+fn a_glob_that_can_expand_to_an_option_is_asked_about() {
+    let quiet = unasked(&[
+        "find . -del*",
+        "find . -delet?",
+        "find . -delet[e]",
+        "find . -name x [-]delete",
+        "find . ?delete",
+        "rm -r* build",
+        "rm -?f build",
+        "git clean -f*",
+        "sed -[i] s/a/b/ f",
+        "rsync -a --del* a/ b/",
+        "bash -[c] 'echo hi'",
+    ]);
+    assert!(quiet.is_empty(), "{quiet:#?}");
+    for source in [
+        "find . -name '-del*'",
+        "find * -type f",
+        "find src/* -name '*.rs'",
+        "tar czf x.tgz --exclude=*.o src",
+        "rsync -a --exclude=*.log a/ b/",
+        "ls -l*",
+        "grep -r --include=*.rs TODO .",
+        "echo ---*---",
+        "cp -- -x* dir/",
+        "wc -l [!.]*",
+        "cat [a-c]*",
+        "mv ?.txt dir/",
+    ] {
+        assert_eq!(findings(source), Vec::<String>::new(), "{source}");
+    }
+}
+
+#[test]
+fn processes_looked_up_by_name_are_killed_by_name() {
+    let quiet = unasked(&[
+        "pkill nginx",
+        "kill $(pgrep nginx)",
+        "kill -9 `pidof nginx`",
+        "pgrep nginx | xargs kill",
+        "pgrep -f 'node server' | xargs -r kill -TERM",
+        "pid=$(pgrep nginx); kill $pid",
+    ]);
+    assert!(quiet.is_empty(), "{quiet:#?}");
+    for source in ["pgrep nginx", "kill -0 $(pgrep nginx)", "pgrep nginx; kill 123", "kill $PID"] {
+        assert_eq!(look(source).level(), None, "{source}");
+    }
+}
+
+#[test]
+fn the_value_of_an_option_is_no_option() {
+    for source in [
+        "rg -g --pre x",
+        "rg --glob --pre x src",
+        "sort -o --compress-program f",
+        "sort -t --compress-program f",
+        "man -C --pager printf",
+        "ag -G --pager x",
+        "bat -l --pager f",
+    ] {
+        assert_eq!(look(source).level(), None, "{source}");
+    }
+    let quiet = unasked(&[
+        "rg -g -- --pre ./x y",
+        "rg -i --pre ./x y",
+        "rg -g --pre --pre ./x y",
+        "sort -o f --compress-program ./x",
+        "man -C f --pager ./x printf",
+    ]);
+    assert!(quiet.is_empty(), "{quiet:#?}");
+}

@@ -39,7 +39,7 @@ fn what_may_be_an_option_is_asked_about() {
 #[test]
 fn names_numbers_and_paths_are_no_options() {
     for source in [
-        "kill $(pgrep x)",
+        "kill $(lsof -t -i:3000)",
         "kill -9 $(cat pid)",
         "git reset $(git rev-parse HEAD)",
         "git checkout $(git branch --show-current)",

@@ -10,6 +10,13 @@ use crate::eval_context::history_loss_reason;
 use crate::git_history::damages_history;
 use crate::leaf::{CommandFinding, LeafCommand, ShellWord};
 
+/// Whether it sends a signal to a process that is only known at run time.
+/// Signal 0 is a test.
+fn kills_unknown_pid(leaf: &LeafCommand) -> bool {
+    let is_test = matches!(leaf.words.get(1).map(|word| word.text.as_str()), Some("-0"));
+    leaf.program == "kill" && !is_test && leaf.words.iter().any(|word| !word.known)
+}
+
 /// Adds the findings that follow from the order of the leaves.
 pub(crate) fn analyze_dataflow(leaves: &mut [LeafCommand], root: &std::path::Path) {
     let mut fetched: HashSet<PathBuf> = HashSet::new();
@@ -21,6 +28,7 @@ pub(crate) fn analyze_dataflow(leaves: &mut [LeafCommand], root: &std::path::Pat
     let mut repositories = super::git_new_repos::NewRepositories::default();
     let mut dubious = false;
     let mut hunted = false;
+    let mut looks_up_pids = false;
     for leaf in leaves {
         repositories.follow(leaf);
         follow_links(leaf, &links);
@@ -63,6 +71,10 @@ pub(crate) fn analyze_dataflow(leaves: &mut [LeafCommand], root: &std::path::Pat
                 "Stops the program that runs this command",
             ));
         }
+        if looks_up_pids && kills_unknown_pid(leaf) {
+            leaf.add_finding(CommandFinding::ask("force-kill", "Kills processes by name"));
+        }
+        looks_up_pids |= matches!(leaf.program.as_str(), "pgrep" | "pidof");
         hunted |= matches!(leaf.program.as_str(), "pgrep" | "pidof" | "ps")
             && leaf.words.iter().any(|w| w.text.contains("hermes") || w.text.contains("ppid"));
         enabled.extend(leaf.made_executable.iter().cloned());

@@ -1,9 +1,10 @@
-//! Words that are only known at run time and may turn out to be options or
-//! subcommands. Most programs need no question, because the sandbox limits
+//! Words that are only known at run time, or are globs, and may turn out to be
+//! options or subcommands. Most programs need no question, because the sandbox limits
 //! them; for some, an option makes all the difference.
 
 use crate::eval_context::EffectBuilder;
-use crate::leaf::{RuntimeExtent, ShellWord, TextTaint};
+use crate::leaf::{CommandFinding, RuntimeExtent, ShellWord, TextTaint};
+use crate::text::has_glob;
 
 /// Programs with options that delete, overwrite or run something.
 const OPTION_SENSITIVE_PROGRAMS: &[&str] = &[
@@ -103,7 +104,24 @@ const HARMLESS_PROGRAMS: &[&str] = &[
     "sh",
 ];
 
-/// Asks about such words.
+/// Programs without an option that writes, deletes or runs something.
+const PRINTING_PROGRAMS: &[&str] = &[
+    "echo", "printf", "test", "[", "[[", "expr", "basename", "dirname", "cat", "ls", "wc", "head",
+    "tail", "grep", "egrep", "fgrep", "stat", "du", "cut", "tr", "export", "local", "declare",
+];
+
+/// Asks about globs among the arguments that may expand to options.
+pub(crate) fn glob_finding(program: &str, arguments: &[ShellWord]) -> Option<CommandFinding> {
+    if PRINTING_PROGRAMS.contains(&program) {
+        return None;
+    }
+    let mut own = arguments.iter().take_while(|word| word.text != "--");
+    let word = own.find(|word| may_expand_to_option(word))?;
+    let reason = format!("{program} receives a glob that may expand to options ({})", word.text);
+    Some(CommandFinding::ask("dynamic-option", reason))
+}
+
+/// Asks about words that are only known at run time.
 pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     if words.iter().all(|word| word.known) {
         return;
@@ -143,6 +161,28 @@ fn may_be_option(word: &ShellWord) -> bool {
         && !word.named
         && word.runtime_extent != RuntimeExtent::NotAtStart
         && word.taint.has(written)
+}
+
+/// Whether a glob is written to match an option: `-del*`, `-[d]elete`,
+/// `[-]delete`, `?delete`. The glob `*` is for files, and the value of an
+/// option (`--exclude=*.o`) does not change which option it is.
+fn may_expand_to_option(word: &ShellWord) -> bool {
+    if !word.glob {
+        return false;
+    }
+    let text = word.text.as_str();
+    let name = text.split('=').next().unwrap_or(text);
+    let class = text.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    match class {
+        Some((class, _)) if !class.starts_with(['!', '^']) => {
+            class.starts_with('-') || class.ends_with('-') || class.contains("+--")
+        }
+        Some(_) => false,
+        None if text.starts_with('?') => text
+            .get(1..)
+            .is_some_and(|rest| rest.starts_with(|c: char| c.is_alphabetic() || c == '-')),
+        None => text.starts_with('-') && has_glob(name),
+    }
 }
 
 fn is_sensitive_git_verb(words: &[ShellWord]) -> bool {

@@ -11,23 +11,129 @@ use crate::static_names::{StaticNameMap, by_name};
 struct ExecOptions {
     names: &'static [&'static str],
     options: &'static [&'static str],
+    /// Other options that always take the next word as their value.
+    valued: &'static [&'static str],
 }
 
 const fn exec_options(
     names: &'static [&'static str],
     options: &'static [&'static str],
 ) -> ExecOptions {
-    ExecOptions { names, options }
+    ExecOptions { names, options, valued: &[] }
+}
+
+impl ExecOptions {
+    const fn with_valued(self, valued: &'static [&'static str]) -> Self {
+        Self { valued, ..self }
+    }
 }
 
 const EXEC_OPTION_TABLE: &[ExecOptions] = &[
-    exec_options(&["rg", "ripgrep"], &["--pre", "--hostname-bin"]),
-    exec_options(&["sort", "gsort"], &["--compress-program"]),
+    exec_options(&["rg", "ripgrep"], &["--pre", "--hostname-bin"]).with_valued(&[
+        "-A",
+        "-B",
+        "-C",
+        "-E",
+        "-M",
+        "-T",
+        "-e",
+        "-f",
+        "-g",
+        "-j",
+        "-m",
+        "-r",
+        "-t",
+        "--after-context",
+        "--before-context",
+        "--context",
+        "--encoding",
+        "--file",
+        "--glob",
+        "--iglob",
+        "--ignore-file",
+        "--max-columns",
+        "--max-count",
+        "--max-depth",
+        "--pre-glob",
+        "--regexp",
+        "--replace",
+        "--sort",
+        "--threads",
+        "--type",
+        "--type-add",
+        "--type-not",
+    ]),
+    exec_options(&["sort", "gsort"], &["--compress-program"]).with_valued(&[
+        "-k",
+        "-o",
+        "-t",
+        "-S",
+        "-T",
+        "--key",
+        "--output",
+        "--field-separator",
+        "--buffer-size",
+        "--temporary-directory",
+        "--parallel",
+        "--batch-size",
+        "--files0-from",
+    ]),
     exec_options(&["ls", "eza"], &[]),
-    exec_options(&["split", "gsplit"], &["--filter"]),
-    exec_options(&["man"], &["-P", "--pager", "-H", "--html"]),
-    exec_options(&["bat", "batcat", "delta"], &["--pager"]),
-    exec_options(&["ag", "ack", "tig", "systemctl", "journalctl"], &["--pager"]),
+    exec_options(&["split", "gsplit"], &["--filter"]).with_valued(&[
+        "-a",
+        "-b",
+        "-C",
+        "-l",
+        "-n",
+        "-t",
+        "--suffix-length",
+        "--bytes",
+        "--lines",
+        "--number",
+    ]),
+    exec_options(&["man"], &["-P", "--pager", "-H", "--html"]).with_valued(&[
+        "-C",
+        "-L",
+        "-M",
+        "-S",
+        "-s",
+        "-e",
+        "-m",
+        "--config-file",
+        "--locale",
+        "--manpath",
+        "--sections",
+        "--extension",
+        "--systems",
+    ]),
+    exec_options(&["bat", "batcat"], &["--pager"]).with_valued(&[
+        "-l",
+        "-r",
+        "-H",
+        "-m",
+        "--language",
+        "--line-range",
+        "--highlight-line",
+        "--file-name",
+        "--theme",
+        "--style",
+        "--tabs",
+        "--wrap",
+    ]),
+    exec_options(&["delta"], &["--pager"]),
+    exec_options(&["ag"], &["--pager"]).with_valued(&[
+        "-G",
+        "-m",
+        "-p",
+        "-W",
+        "--file-search-regex",
+        "--ignore",
+        "--ignore-dir",
+        "--depth",
+        "--max-count",
+        "--path-to-ignore",
+    ]),
+    exec_options(&["ack", "tig", "systemctl", "journalctl"], &["--pager"]),
     exec_options(&["zip"], &["-TT", "--unzip-command"]),
     exec_options(&["go"], &["-exec", "--exec", "-toolexec", "--toolexec", "-vettool", "--vettool"]),
     exec_options(&["rsync"], &["-e", "--rsh", "--rsync-path"]),
@@ -72,7 +178,7 @@ static OPTIONS_BY_NAME: LazyLock<StaticNameMap<&'static ExecOptions>> =
 pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
     let program = act.program;
     if let Some(entry) = OPTIONS_BY_NAME.get(program) {
-        for code in values(words, entry.options) {
+        for code in values_beside(words, entry.options, entry.valued) {
             let plain = entry.names.contains(&"rsync") && is_plain_ssh(&code.text);
             if !plain {
                 act.program_option(&code);
@@ -130,11 +236,21 @@ pub(super) fn describe(act: &mut EffectBuilder<'_>, words: &[ShellWord]) {
 /// The values of options, in the next word or attached. Long options may be
 /// abbreviated.
 fn values(words: &[ShellWord], options: &[&str]) -> Vec<ShellWord> {
+    values_beside(words, options, &[])
+}
+
+/// Like [`values`], without the words that are values of the `valued` options.
+fn values_beside(words: &[ShellWord], options: &[&str], valued: &[&str]) -> Vec<ShellWord> {
     let mut found = Vec::new();
+    let mut is_value = false;
     for (at, word) in words.iter().enumerate() {
+        if std::mem::take(&mut is_value) {
+            continue;
+        }
         if word.text == "--" {
             break;
         }
+        is_value = word.known && !word.glob && valued.contains(&word.text.as_str());
         let (name, glued) = match word.text.split_once('=') {
             Some((name, value)) => (name, Some(value)),
             None => (word.text.as_str(), None),

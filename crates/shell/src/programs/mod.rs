@@ -13,7 +13,7 @@ mod databases;
 mod dataflow;
 mod destructive;
 mod disclosure;
-mod dynamic_options;
+pub(crate) mod dynamic_options;
 mod env_overrides;
 mod env_var_tables;
 mod exec_options;
