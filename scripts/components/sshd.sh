@@ -22,8 +22,14 @@ program() {
 install() {
   command -v apt-get >/dev/null && ((EUID == 0)) ||
     skip "sshd is not installed (Debian: openssh-server)"
-  apt-get install -y --no-install-recommends openssh-server openssh-client \
-    </dev/null >"$dir/apt.log" 2>&1 || skip "sshd is not installed, and apt cannot install openssh-server"
+  local get=(apt-get -y --no-install-recommends -o DPkg::Lock::Timeout=300)
+  # The package lists may be missing, or change while another component updates
+  # them.
+  for _ in 1 2 3; do
+    "${get[@]}" install openssh-server openssh-client </dev/null >>"$dir/apt.log" 2>&1 && return
+    "${get[@]}" update </dev/null >>"$dir/apt.log" 2>&1 || true
+  done
+  skip "sshd is not installed, and apt cannot install openssh-server: $(tail -n 1 "$dir/apt.log")"
 }
 
 free_port() {

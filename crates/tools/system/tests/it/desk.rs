@@ -52,6 +52,7 @@ impl Desk {
             ports = ports.with::<dyn PasswordPrompter>(password);
         }
         let mut engine = Engine::builder()
+            .analyzer(Arc::new(hermes_policy::ShellAnalyzer))
             .ports(ports)
             .tools(hermes_tools_system::tools())
             .spill_to(dir.path().join(".spill"));
