@@ -38,7 +38,7 @@ mod tidy;
 mod type_set;
 pub mod validate;
 
-pub use coerce::{CoercedArguments, CoercionChange, coerce_arguments};
+pub use coerce::{CoercedArguments, CoercionChange, coerce_arguments, unwrap_arguments};
 pub use depth::MAX_DEPTH;
 pub use dialect::{SchemaDialect, TranslatedSchema, TranslationLoss, UnknownDialect, translate};
 pub use drop_unusable::drop_unusable;

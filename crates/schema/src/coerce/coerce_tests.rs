@@ -306,12 +306,11 @@ fn other_spellings_of_a_key() {
             json!({"path": "/file_path", "from": "filePath", "to": "file_path", "rule": "key"})
         );
     }
-    // Present already, two keys for one property, unsuitable value, or valid as it is.
+    // Present already, two keys for one property, or unsuitable value.
     for args in [
         json!({"file_path": "a", "filePath": "b"}),
         json!({"filePath": "a", "FilePath": "b"}),
         json!({"file_path": 1, "maxCount": "many"}),
-        json!({"file_path": "a", "maxCount": 3}),
     ] {
         let coerced = coerce_arguments(&open, args.clone(), &[]);
         assert_eq!(
@@ -465,4 +464,117 @@ fn a_schema_of_many_keywords_coerces_like_one_of_few() {
     }
     let kept = json!({"type": "integer", "anyOf": [{"minimum": 5}, {"maximum": 1}]});
     assert_becomes(&kept, &json!("7"), &json!(7), &["number"]);
+}
+
+#[test]
+fn wrapped_arguments_are_unwrapped() {
+    let schema = Schema::new(json!({
+        "type": "object",
+        "properties": {"path": {"type": "string"}, "stdin": {"type": "string"}},
+        "additionalProperties": false,
+    }));
+    let open = Schema::new(json!({
+        "type": "object",
+        "properties": {"path": {"type": "string"}, "num_results": {"type": "integer"}},
+    }));
+    let aliases = [("file_path", "path"), ("input", "stdin")];
+    for schema in [&schema, &open] {
+        for wrapped in [
+            json!({"arguments": {"path": "x"}}),
+            json!([{"path": "x"}]),
+            json!([{"args": {"path": "x"}}]),
+            json!({"args": {"file_path": "x"}}),
+            json!({"parameters": {"filePath": "x"}}),
+            json!({"input": {"path": "x"}}),
+            json!({"arguments": "{\"path\":\"x\"}"}),
+        ] {
+            let coerced = coerce_arguments(schema, wrapped.clone(), &aliases);
+            assert_eq!(coerced.value, json!({"path": "x"}), "{wrapped}");
+            assert!(coerced.is_valid, "{wrapped}");
+            assert_eq!(coerced.changes[0].rule, "unwrap", "{wrapped}");
+        }
+    }
+}
+
+#[test]
+fn what_may_be_an_argument_is_not_unwrapped() {
+    let declared = json!({"properties": {"args": {"type": "object"}, "path": {}}});
+    let free = json!({});
+    let any_key = json!({"properties": {"path": {}}, "additionalProperties": true});
+    let open = json!({"properties": {"path": {"type": "string"}}});
+    let list = json!({"type": ["object", "array"], "properties": {"path": {}}});
+    for (schema, args) in [
+        (&declared, json!({"args": {"path": "x"}})),
+        (&free, json!({"args": {"path": "x"}})),
+        (&any_key, json!({"args": {"path": "x"}})),
+        (&open, json!({"args": {"path": "x", "other": 1}})),
+        (&open, json!({"args": {"path": "x"}, "path": "y"})),
+        (&open, json!({"args": "path"})),
+        (&list, json!([{"path": "x"}])),
+        (&open, json!([{"path": "x"}, {"path": "y"}])),
+    ] {
+        let mut schema = schema.clone();
+        if schema.get("type").is_none() {
+            schema["type"] = json!("object");
+        }
+        let coerced = coerce_arguments(&Schema::new(schema), args.clone(), &[]);
+        assert_eq!(coerced.value, args);
+    }
+    let closed = Schema::new(json!({
+        "type": "object",
+        "properties": {"stdin": {"type": "string"}},
+        "additionalProperties": false,
+    }));
+    let coerced =
+        coerce_arguments(&closed, json!({"input": "{\"stdin\":\"x\"}"}), &[("input", "stdin")]);
+    assert_eq!(coerced.value, json!({"stdin": "{\"stdin\":\"x\"}"}), "an alias that fits stays");
+}
+
+#[test]
+fn keys_in_another_spelling_are_renamed_even_if_the_schema_is_open() {
+    let open = Schema::new(json!({
+        "type": "object",
+        "properties": {"query": {"type": "string"}, "num_results": {"type": "integer"}},
+        "required": ["query"],
+    }));
+    let coerce = |args: Value| coerce_arguments(&open, args, &[]).value;
+    for key in ["numResults", "num-results", "NumResults"] {
+        assert_eq!(
+            coerce(json!({"query": "x", key: 3})),
+            json!({"query": "x", "num_results": 3}),
+            "{key}"
+        );
+    }
+    assert_eq!(
+        coerce(json!({"query": "x", "numResults": "3"})),
+        json!({"query": "x", "num_results": 3})
+    );
+    for kept in [
+        json!({"query": "x", "numResults": "many"}),
+        json!({"query": "x", "numResults": 3, "num_results": 4}),
+        json!({"query": "x", "numResults": 3, "num-results": 4}),
+        json!({"query": "x", "results": 3}),
+    ] {
+        assert_eq!(coerce(kept.clone()), kept);
+    }
+}
+
+#[test]
+fn aliases_are_known_in_every_spelling() {
+    let schema = Schema::new(json!({
+        "type": "object",
+        "properties": {"path": {"type": "string"}, "limit": {"type": "integer"}},
+        "required": ["path"],
+        "additionalProperties": false,
+    }));
+    let aliases = [("file_path", "path"), ("max_lines", "limit")];
+    for (key, count) in
+        [("filePath", "maxLines"), ("file-path", "MAX_LINES"), ("FilePath", "max-lines")]
+    {
+        let coerced = coerce_arguments(&schema, json!({key: "x", count: 2}), &aliases);
+        assert_eq!(coerced.value, json!({"path": "x", "limit": 2}), "{key}");
+        assert!(coerced.changes.iter().all(|change| change.rule == "alias"), "{key}");
+    }
+    let both = coerce_arguments(&schema, json!({"file_path": "x", "filePath": "y"}), &aliases);
+    assert_eq!(both.value, json!({"path": "x", "filePath": "y"}), "the exact alias is taken");
 }

@@ -120,8 +120,10 @@ fn parse_container(text: &str, opener: char) -> Option<Option<ConversionCandidat
         return None;
     }
     let parsed = repair::parse_value(text).ok()?;
-    let foreign =
-        |kind| matches!(kind, RepairKind::Prose | RepairKind::Comment | RepairKind::SurplusCloser);
+    let foreign = |kind| {
+        use RepairKind::{BareWord, Comment, Prose, SurplusCloser};
+        matches!(kind, Prose | Comment | SurplusCloser | BareWord)
+    };
     if parsed.repairs.iter().any(|repair| foreign(repair.kind)) {
         return None;
     }

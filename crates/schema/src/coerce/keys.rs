@@ -8,27 +8,48 @@ use serde_json::{Map, Value};
 use super::ChangeLog;
 use crate::validate::{CompiledSchema, SchemaNode, applicable};
 
-/// Renames top-level properties by the caller's aliases.
+/// Renames top-level properties by the caller's aliases, in any spelling.
 pub(super) fn apply_aliases(
     compiled: &CompiledSchema,
     args: &mut Value,
     aliases: &[(&str, &str)],
     log: &mut ChangeLog,
 ) {
-    let Value::Object(map) = args else { return };
-    if !aliases.iter().any(|(alias, _)| map.contains_key(*alias)) {
+    if aliases.is_empty() || !has_unknown_keys(compiled, args) {
         return;
     }
+    let Value::Object(map) = args else { return };
     let own = applicable::known_properties(&compiled.conjunction(&[compiled.root_node()]));
+    let own_spellings: HashSet<String> = own.iter().map(|name| normalize_name(name)).collect();
+    let respelled = |alias: &str| {
+        let spelling = normalize_name(alias);
+        let mut same = map.keys().filter(|key| normalize_name(key) == spelling);
+        same.next().filter(|_| !own_spellings.contains(&spelling) && same.next().is_none())
+    };
     let mut renames = HashMap::new();
-    for (alias, name) in aliases {
-        let taken = map.contains_key(*name) || renames.values().any(|used| used == name);
-        if map.contains_key(*alias) && !taken && !own.contains(alias) {
-            renames.insert((*alias).to_owned(), (*name).to_owned());
-            log.push_rename("", alias, name, "alias");
+    for is_exact in [true, false] {
+        for (alias, name) in aliases {
+            let taken = map.contains_key(*name) || renames.values().any(|used| used == name);
+            if taken || own.contains(alias) {
+                continue;
+            }
+            let key =
+                if is_exact { map.get_key_value(*alias).map(|it| it.0) } else { respelled(alias) };
+            if let Some(key) = key.filter(|key| !renames.contains_key(*key)) {
+                renames.insert(key.clone(), (*name).to_owned());
+                log.push_rename("", key, name, "alias");
+            }
         }
     }
     rename_keys(map, renames);
+}
+
+/// Whether an object has keys that the root of the schema does not declare
+/// itself.
+pub(super) fn has_unknown_keys(compiled: &CompiledSchema, args: &Value) -> bool {
+    let declared = compiled.root_node().get("properties").and_then(Value::as_object);
+    let is_declared = |key: &String| declared.is_some_and(|all| all.contains_key(key));
+    args.as_object().is_some_and(|map| !map.keys().all(is_declared))
 }
 
 /// Renames keys and keeps their order.

@@ -3,7 +3,9 @@
 //! Models write `"5"` for 5, `"[1]"` for a list, `Fast` for `fast`. The rules
 //! keep these invariants:
 //!
-//! - a value that satisfies its schema is never changed, at any position;
+//! - a value that satisfies its schema is never changed, at any position, except for an unknown
+//!   key of the arguments that is a declared property in another spelling, and for a wrapper
+//!   around them;
 //! - a changed value satisfies the schema of its position, and no other reading does;
 //! - where two alternatives of a union lead to different values, nothing is changed;
 //! - nothing is lost, unknown properties stay, no default is filled in, nothing panics;
@@ -17,7 +19,8 @@
 //!
 //! | rule | what it does |
 //! |---|---|
-//! | `alias` | renames a property by the caller's list of aliases (top level) |
+//! | `unwrap` | `{"arguments": {…}}`, `[{…}]` → the arguments, if the schema has no such property |
+//! | `alias` | renames a property by the caller's list of aliases, in any spelling (top level) |
 //! | `key` | renames an unknown property to the absent one that it spells differently |
 //! | `omit-null` | drops an optional property that is null but may not be |
 //! | `null` | `"null"` → null |
@@ -31,14 +34,16 @@
 //! | `unwrap` | a list of one scalar where a scalar is required |
 //!
 //! Rule `key` applies to the unknown keys of an invalid object if the object is
-//! closed (`additionalProperties: false`), if the absent property is required,
-//! or, at the top level, if the schema does not restrict additional properties.
-//! The value must fit the property.
+//! closed (`additionalProperties: false`) or if the absent property is required,
+//! and to the arguments themselves, valid or not, if the schema does not mention
+//! additional properties: most servers ignore a key that they do not know. The
+//! value must fit the property.
 
 mod conversions;
 mod keys;
 mod number;
 mod walker;
+mod wrappers;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -46,7 +51,7 @@ use serde_json::Value;
 use crate::depth::ValueSurvey;
 use crate::excerpt::{self, brief_value};
 use crate::pointer;
-use crate::validate::Schema;
+use crate::validate::{CompiledSchema, Schema};
 
 /// Maximum number of changes listed; further changes are made but only counted.
 pub const MAX_LISTED_CHANGES: usize = 100;
@@ -131,10 +136,14 @@ pub fn coerce_arguments(
         return coerced;
     };
     let mut log = ChangeLog::default();
+    wrappers::unwrap_arguments(compiled, &mut coerced.value, aliases, &mut log);
     keys::apply_aliases(compiled, &mut coerced.value, aliases, &mut log);
     let survey = ValueSurvey::measure(&coerced.value);
     if !survey.too_deep {
         coerced.is_valid = compiled.root().is_valid(&coerced.value);
+        if coerced.is_valid && keys::has_unknown_keys(compiled, &coerced.value) {
+            respell_keys(compiled, &mut coerced.value, survey, &mut log);
+        }
         if !coerced.is_valid || survey.integral_float {
             let valid = walker::coerce_value(
                 compiled,
@@ -150,6 +159,39 @@ pub fn coerce_arguments(
     coerced.changes = log.listed;
     coerced.unlisted_changes = log.unlisted;
     coerced
+}
+
+/// Removes wrappers around the arguments, such as `{"arguments": {…}}`; returns
+/// the arguments and the changes. [`coerce_arguments`] does it too.
+pub fn unwrap_arguments(
+    schema: &Schema,
+    mut args: Value,
+    aliases: &[(&str, &str)],
+) -> (Value, Vec<CoercionChange>) {
+    let mut log = ChangeLog::default();
+    if let Ok(compiled) = schema.compiled() {
+        wrappers::unwrap_arguments(compiled, &mut args, aliases, &mut log);
+    }
+    (args, log.listed)
+}
+
+/// Renames unknown keys of valid arguments, unless that makes them invalid.
+fn respell_keys(
+    compiled: &CompiledSchema,
+    args: &mut Value,
+    survey: ValueSurvey,
+    log: &mut ChangeLog,
+) {
+    let (mut trial, mut changes) = (args.clone(), ChangeLog::default());
+    if !walker::match_root_keys(compiled, &mut trial, survey, &mut changes) {
+        return;
+    }
+    let is_valid = compiled.root().is_valid(&trial)
+        || walker::coerce_value(compiled, &mut trial, false, survey, &mut changes);
+    if is_valid {
+        *args = trial;
+        log.append(changes);
+    }
 }
 
 /// Changes made so far; a failed trial discards its own.

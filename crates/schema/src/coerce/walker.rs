@@ -29,18 +29,26 @@ pub(super) fn coerce_value(
     survey: ValueSurvey,
     log: &mut ChangeLog,
 ) -> bool {
-    let mut walk = CoercionWalker {
-        compiled,
-        log: std::mem::take(log),
-        path: String::new(),
-        respell: survey.integral_float,
-        inside_valid: false,
-        depth: 0,
-        budget: survey.weight.saturating_mul(BUDGET_PER_WEIGHT).saturating_add(BUDGET_BASE),
-    };
+    let mut walk = CoercionWalker::new(compiled, survey, std::mem::take(log));
     let valid = walk.improve_value(value, &[compiled.root_node()], valid);
     *log = walk.log;
     valid
+}
+
+/// Renames unknown keys of the arguments themselves; returns whether there were
+/// any to rename.
+pub(super) fn match_root_keys(
+    compiled: &CompiledSchema,
+    value: &mut Value,
+    survey: ValueSurvey,
+    log: &mut ChangeLog,
+) -> bool {
+    let Value::Object(map) = value else { return false };
+    let before = log.len();
+    let mut walk = CoercionWalker::new(compiled, survey, std::mem::take(log));
+    walk.match_keys(map, &compiled.conjunction(&[compiled.root_node()]));
+    *log = walk.log;
+    log.len() > before
 }
 
 struct CoercionWalker<'s> {
@@ -61,6 +69,18 @@ struct CoercionWalker<'s> {
 }
 
 impl<'s> CoercionWalker<'s> {
+    fn new(compiled: &'s CompiledSchema, survey: ValueSurvey, log: ChangeLog) -> Self {
+        Self {
+            compiled,
+            log,
+            path: String::new(),
+            respell: survey.integral_float,
+            inside_valid: false,
+            depth: 0,
+            budget: survey.weight.saturating_mul(BUDGET_PER_WEIGHT).saturating_add(BUDGET_BASE),
+        }
+    }
+
     /// Coerces the value at a position with these schemas. Returns whether it
     /// satisfies them afterwards, or `None` if it was not visited.
     fn visit(&mut self, value: &mut Value, nodes: &[SchemaNode<'s>]) -> Option<bool> {

@@ -20,6 +20,10 @@ impl SyntaxFault {
     }
 }
 
+/// Typographic quotes that text programs put in place of straight ones.
+const DOUBLE_QUOTES: &[char] = &['“', '”', '„', '‟'];
+const SINGLE_QUOTES: &[char] = &['‘', '’', '‚', '‛'];
+
 /// A cursor over the text that records its repairs.
 #[derive(Debug)]
 pub(super) struct RepairLexer<'t> {
@@ -67,11 +71,61 @@ impl<'t> RepairLexer<'t> {
                 memchr(b'\n', rest).unwrap_or(rest.len())
             } else if rest.starts_with(b"/*") {
                 memmem::find(rest, b"*/").map_or(rest.len(), |at| at + 2)
+            } else if self.is_hash_comment() {
+                memchr(b'\n', rest).unwrap_or(rest.len())
             } else {
                 return;
             };
             self.record_repair(RepairKind::Comment, self.position);
             self.position += length;
+        }
+    }
+
+    /// Whether a `#` comment starts here. `#fff` is none, and neither is what
+    /// stands in place of a value.
+    fn is_hash_comment(&self) -> bool {
+        let Some(rest) = self.rest().strip_prefix('#') else { return false };
+        let before = self.text.get(..self.position).unwrap_or_default();
+        rest.starts_with([' ', '\t', '#', '\r', '\n']) && !before.trim_end().ends_with(':')
+    }
+
+    /// Whether a string with typographic quotes starts here.
+    pub(super) fn at_typographic_quote(&self) -> bool {
+        self.rest().starts_with(DOUBLE_QUOTES) || self.rest().starts_with(SINGLE_QUOTES)
+    }
+
+    /// Reads a string in typographic quotes; returns it and whether it was
+    /// closed. A quote inside it could be its end or part of the text, so only
+    /// one that a `,`, `:` or closer follows ends it, and any other is an error.
+    pub(super) fn read_typographic_string(&mut self) -> Result<(String, bool), SyntaxFault> {
+        let opened = self.position;
+        let is_double = self.rest().starts_with(DOUBLE_QUOTES);
+        let quotes = if is_double { DOUBLE_QUOTES } else { SINGLE_QUOTES };
+        let is_quote = |c: char| quotes.contains(&c) || (is_double && c == '"');
+        self.record_repair(RepairKind::TypographicQuotes, opened);
+        self.position += self.rest().chars().next().map_or(0, char::len_utf8);
+        let mut content = String::new();
+        loop {
+            let rest = self.rest();
+            let stop = rest.find(|c| c == '\\' || is_quote(c)).unwrap_or(rest.len());
+            content.push_str(&rest[..stop]);
+            self.position += stop;
+            let Some(next) = self.rest().chars().next() else {
+                self.record_repair(RepairKind::UnterminatedString, opened);
+                return Ok((content, false));
+            };
+            if next == '\\' {
+                self.read_escape(&mut content);
+                continue;
+            }
+            let after = self.rest()[next.len_utf8()..].trim_start();
+            if !after.is_empty() && !after.starts_with([',', ':', '}', ']']) {
+                return Err(
+                    self.syntax_fault("one reading of the quotes (use straight double quotes)")
+                );
+            }
+            self.position += next.len_utf8();
+            return Ok((content, true));
         }
     }
 
@@ -209,7 +263,7 @@ impl<'t> RepairLexer<'t> {
             {
                 return Ok(None);
             }
-            _ => return Err(SyntaxFault::new(start, "a value (text needs double quotes)")),
+            _ => return self.read_bare_word(start).map(Some),
         };
         if !matches!(word, "true" | "false" | "null") {
             self.record_repair(RepairKind::Literal, start);
@@ -217,10 +271,26 @@ impl<'t> RepairLexer<'t> {
         Ok(Some(value))
     }
 
+    /// Reads one word without quotes as text, if nothing else stands beside it.
+    fn read_bare_word(&mut self, start: usize) -> Result<Value, SyntaxFault> {
+        self.position = start;
+        let word = self.take_while(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/'));
+        let is_whole = self.rest().trim_start().starts_with([',', '}', ']']);
+        if !is_whole || !word.starts_with(char::is_alphabetic) || word == "undefined" {
+            return Err(SyntaxFault::new(start, "a value (text needs double quotes)"));
+        }
+        self.record_repair(RepairKind::BareWord, start);
+        Ok(Value::from(word))
+    }
+
     /// Reads the key of a member; `None` if the text ends inside it.
     pub(super) fn read_key(&mut self) -> Result<Option<String>, SyntaxFault> {
         if matches!(self.peek(), Some(b'"' | b'\'')) {
             let (key, closed) = self.read_string();
+            return Ok(closed.then_some(key));
+        }
+        if self.at_typographic_quote() {
+            let (key, closed) = self.read_typographic_string()?;
             return Ok(closed.then_some(key));
         }
         let start = self.position;

@@ -89,6 +89,7 @@ repair_kinds! {
     Comment, false, "comment ignored";
     ExtraComma, false, "surplus comma ignored";
     SingleQuotes, false, "single quotes read as double quotes";
+    TypographicQuotes, false, "typographic quotes read as double quotes";
     BareKey, false, "quotes added to a key";
     Literal, false, "literal respelled";
     Number, false, "number respelled";
@@ -101,6 +102,7 @@ repair_kinds! {
     MissingCloser, true, "missing closing bracket added";
     UnterminatedString, true, "unterminated string closed";
     MissingValue, true, "item without a value dropped";
+    BareWord, true, "quotes added to a value";
 }
 
 /// Text that is not JSON and has no unambiguous reading as JSON.
@@ -150,8 +152,26 @@ pub fn parse_arguments(text: &str) -> Result<ParsedArguments, RepairError> {
 pub(crate) fn parse_value(text: &str) -> Result<ParsedArguments, RepairError> {
     match serde_json::from_str(text) {
         Ok(value) => Ok(ParsedArguments::without_repairs(value)),
-        Err(_) => parser::parse_tolerant(text).map_err(|fault| fault.into_error(text)),
+        Err(_) => parser::parse_tolerant(text)
+            .or_else(|fault| decode_escaped(text).ok_or_else(|| fault.into_error(text))),
     }
+}
+
+/// Decodes an object that was escaped as a whole, but not quoted:
+/// `{\"a\": 1}`.
+fn decode_escaped(text: &str) -> Option<ParsedArguments> {
+    let text = text.trim();
+    if !text.strip_prefix('{')?.trim_start().starts_with("\\\"") {
+        return None;
+    }
+    // Line breaks between the members may be real ones.
+    let quoted =
+        format!("\"{}\"", text.replace('\n', "\\n").replace('\r', "\\r").replace('\t', "\\t"));
+    let inner: String = serde_json::from_str(&quoted).ok()?;
+    let object: Map<String, Value> = serde_json::from_str(&inner).ok()?;
+    let mut parsed = ParsedArguments::without_repairs(Value::Object(object));
+    parsed.record_repair(RepairKind::DoubleEncoding, 0);
+    Some(parsed)
 }
 
 /// Decodes an object from a string that contains JSON text, possibly encoded

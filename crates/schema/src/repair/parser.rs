@@ -211,6 +211,9 @@ impl TolerantParser<'_> {
             }
             b'"' | b'\'' => Some(Value::String(self.lexer.read_string().0)),
             b'0'..=b'9' | b'-' | b'+' | b'.' => self.lexer.read_number()?,
+            _ if self.lexer.at_typographic_quote() && !self.stack.is_empty() => {
+                Some(Value::String(self.lexer.read_typographic_string()?.0))
+            }
             _ => self.lexer.read_literal()?,
         };
         match value {

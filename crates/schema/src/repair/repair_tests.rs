@@ -66,6 +66,43 @@ fn sloppy_spelling_is_mended_without_guessing() {
 }
 
 #[test]
+fn text_whose_meaning_is_plain_is_repaired() {
+    let table: Vec<(&str, Value, Vec<RepairKind>)> = vec![
+        (r#"{\"key\": \"value\"}"#, json!({"key": "value"}), vec![DoubleEncoding]),
+        (
+            "{\\\"a\\\": \\\"x\\\\ny\\\",\n  \\\"b\\\": [1]}",
+            json!({"a": "x\ny", "b": [1]}),
+            vec![DoubleEncoding],
+        ),
+        ("{“key”: “a value”}", json!({"key": "a value"}), vec![TypographicQuotes; 2]),
+        ("{„key“: [‘x’, ‘y’]}", json!({"key": ["x", "y"]}), vec![TypographicQuotes; 3]),
+        ("{“key”: \"“kept”\"}", json!({"key": "“kept”"}), vec![TypographicQuotes]),
+        ("{\"a\":1, # one\n# two\n\"b\":\"# 3\"}", json!({"a": 1, "b": "# 3"}), vec![Comment; 2]),
+    ];
+    for (text, value, expected) in table {
+        let parsed = parse_arguments(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_eq!(parsed.value, value, "{text}");
+        assert_eq!(kinds(text), expected, "{text}");
+        assert!(!parsed.is_guess, "{text}");
+    }
+}
+
+/// A bare word may be a variable that the model meant to insert.
+#[test]
+fn a_bare_word_as_a_value_is_a_guess() {
+    for (text, value) in [
+        ("{\"action\": list}", json!({"action": "list"})),
+        ("{\"path\": src/main.rs, \"n\": 1}", json!({"path": "src/main.rs", "n": 1})),
+        ("{\"tags\": [fast, \"x\"]}", json!({"tags": ["fast", "x"]})),
+    ] {
+        let parsed = parse_arguments(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_eq!(parsed.value, value, "{text}");
+        assert_eq!(kinds(text), [BareWord], "{text}");
+        assert!(parsed.is_guess, "{text}");
+    }
+}
+
+#[test]
 fn cut_off_text_is_completed_as_a_guess() {
     let table: Vec<(&str, Value, RepairKind)> = vec![
         (r#"{"a":[1,2"#, json!({"a": [1, 2]}), MissingCloser),
@@ -105,7 +142,14 @@ fn what_has_no_clear_reading_is_refused() {
         ("{\"a\":-Infinity}", 5, "number"),
         ("{\"a\":1e999}", 5, "number"),
         ("{\"a\":007}", 5, "number"),
-        ("{\"a\":fast}", 5, "double quotes"),
+        ("{\"a\":very fast}", 5, "double quotes"),
+        ("{\"a\":undefined}", 5, "double quotes"),
+        ("{\"a\":x+1}", 5, "double quotes"),
+        ("{\"a\":#fff}", 5, "double quotes"),
+        ("{\"a\": # fff\n}", 6, "double quotes"),
+        ("{“a”: “he said “hi” twice”}", 21, "straight"),
+        ("{‘a’: ‘it’s’}", 15, "straight"),
+        ("{\\\"a\\\": \"b\"}", 1, "key"),
         ("{\"a\" 1}", 5, "`:`"),
         ("{\"a\":\"he said \"hi\" \"}", 15, "`,` or `}`"),
         ("[1 x]", 3, "`,` or `]`"),
@@ -127,11 +171,11 @@ fn what_has_no_clear_reading_is_refused() {
 
 #[test]
 fn errors_name_line_column_and_surroundings() {
-    let error = parse_arguments("{\n  \"ä\": 1,\n  \"ü\": oops\n}").unwrap_err();
+    let error = parse_arguments("{\n  \"ä\": 1,\n  \"ü\": oops no\n}").unwrap_err();
     assert_eq!((error.line, error.column), (3, 8));
     assert_eq!(error.found, "'o'");
     assert!(error.excerpt.contains("oops"), "{}", error.excerpt);
-    insta::assert_snapshot!(error.to_string().replace('\n', "⏎"), @r#"line 3, column 8: expected a value (text needs double quotes), found 'o' near `{⏎  "ä": 1,⏎  "ü": oops⏎}`"#);
+    insta::assert_snapshot!(error.to_string().replace('\n', "⏎"), @r#"line 3, column 8: expected a value (text needs double quotes), found 'o' near `{⏎  "ä": 1,⏎  "ü": oops no⏎}`"#);
 }
 
 #[test]
