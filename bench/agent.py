@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Measures the agent: the time of a turn outside the model, and a chat that waits.
+"""Measures the agent: the time of a turn without the model, and the memory of an idle chat.
 
     python3 bench/agent.py [-n 200]
 
-The model is a server on loopback that plays a script, so what is measured is everything
-but a model: its own time is a part of the figures. Prints a line of JSON for each figure.
-`run.py` runs it too; `README.md` says what has to be built.
+The model is a scripted server on loopback; its time is part of the figures. Prints a line of
+JSON for each figure. `run.py` runs this program too; `README.md` says what to build.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("-n", type=int, default=200, help="turns of one task")
-    parser.add_argument("--rounds", type=int, default=5, help="how often it is measured")
+    parser.add_argument("--rounds", type=int, default=5, help="number of measurements")
     parser.add_argument("--hermes", type=Path, default=REPOSITORY / "target/release/hermes")
     parser.add_argument(
         "--server", type=Path, default=REPOSITORY / "target/release/examples/model_server"
@@ -35,17 +34,17 @@ def parse_options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def call(turn: int) -> dict[str, object]:
+def tool_call(turn: int) -> dict[str, object]:
     arguments = json.dumps({"path": "a.txt", "offset": turn % 90 + 1, "limit": 5})
     step = {"call": {"name": "read_file", "arguments": arguments}}
     return {"steps": [step, {"usage": {"input": 1000, "output": 10}}]}
 
 
-def task(options: argparse.Namespace, home: Path, turns: int) -> float:
-    """Seconds that a task of so many turns takes."""
+def run_task(options: argparse.Namespace, home: Path, turns: int) -> float:
+    """Runs a task of that many turns; returns the seconds it takes."""
     script = home / "script.json"
-    scenes = [call(turn) for turn in range(turns - 1)] + [{"steps": [{"text": "Done."}]}]
-    script.write_text(json.dumps(scenes), encoding="utf-8")
+    replies = [tool_call(turn) for turn in range(turns - 1)] + [{"steps": [{"text": "Done."}]}]
+    script.write_text(json.dumps(replies), encoding="utf-8")
     server = subprocess.Popen([options.server, script], stdout=subprocess.PIPE, text=True)
     try:
         assert server.stdout is not None
@@ -54,20 +53,20 @@ def task(options: argparse.Namespace, home: Path, turns: int) -> float:
         (home / "config.yaml").write_text(settings, encoding="utf-8")
         environment = {"HERMES_HOME": str(home), "HOME": str(home), "PATH": os.environ["PATH"]}
         command = [options.hermes, "--json", "run", "--max-turns", str(turns + 5), "Read it"]
-        began = time.perf_counter()
-        done = subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True)
-        took = time.perf_counter() - began
-        last = json.loads(done.stdout.splitlines()[-1])
-        if done.returncode != 0 or last["turns"] != turns:
-            raise RuntimeError(f"the task failed: {last} {done.stderr}")
-        return took
+        started_at = time.perf_counter()
+        result = subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True)
+        seconds = time.perf_counter() - started_at
+        last = json.loads(result.stdout.splitlines()[-1])
+        if result.returncode != 0 or last["turns"] != turns:
+            raise RuntimeError(f"the task failed with exit code {result.returncode}: {last} {result.stderr}")
+        return seconds
     finally:
         server.kill()
         server.wait()
 
 
 def idle_chat(options: argparse.Namespace, home: Path) -> int:
-    """Bytes of a chat that waits for its first line."""
+    """Returns the resident bytes of a chat that waits for its first line."""
     script = home / "script.json"
     script.write_text("[]", encoding="utf-8")
     server = subprocess.Popen([options.server, script], stdout=subprocess.PIPE, text=True)
@@ -81,9 +80,9 @@ def idle_chat(options: argparse.Namespace, home: Path) -> int:
         os.environ.update(HERMES_HOME=str(home), HOME=str(home), TERM="xterm-256color")
         os.execv(options.hermes, ["hermes"])
     try:
-        seen = b""
-        while b"/help" not in seen:
-            seen += os.read(terminal, 65536)
+        output = b""
+        while b"/help" not in output:
+            output += os.read(terminal, 65536)
         time.sleep(1.0)
         status = Path(f"/proc/{child}/status").read_text(encoding="utf-8")
         resident = next(line for line in status.splitlines() if line.startswith("VmRSS"))
@@ -99,22 +98,22 @@ def main() -> int:
     options = parse_options()
     for program in (options.hermes, options.server):
         if not program.is_file():
-            print(f"missing: {program}; bench/README.md says how to build it", file=sys.stderr)
+            print(f"{program} does not exist; bench/README.md says how to build it", file=sys.stderr)
             return 2
-    per_turn, whole = [], []
+    turn_ms, task_ms = [], []
     for _ in range(options.rounds):
-        with tempfile.TemporaryDirectory() as folder:
-            home = Path(folder)
+        with tempfile.TemporaryDirectory() as directory:
+            home = Path(directory)
             (home / "a.txt").write_text("a line\n" * 200, encoding="utf-8")
-            one = task(options, home, 1)
-            many = task(options, home, options.n)
-            whole.append(one * 1e3)
-            per_turn.append((many - one) / (options.n - 1) * 1e3)
-    with tempfile.TemporaryDirectory() as folder:
-        idle = idle_chat(options, Path(folder))
+            one = run_task(options, home, 1)
+            many = run_task(options, home, options.n)
+            task_ms.append(one * 1e3)
+            turn_ms.append((many - one) / (options.n - 1) * 1e3)
+    with tempfile.TemporaryDirectory() as directory:
+        idle = idle_chat(options, Path(directory))
     figures = {
-        "agent.turn": {"p50_ms": statistics.median(per_turn), "n": options.n},
-        "agent.task": {"p50_ms": statistics.median(whole), "n": options.rounds},
+        "agent.turn": {"p50_ms": statistics.median(turn_ms), "n": options.n},
+        "agent.task": {"p50_ms": statistics.median(task_ms), "n": options.rounds},
         "agent.idle_chat": {"bytes": idle},
     }
     for metric, values in figures.items():

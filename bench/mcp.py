@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Measures `hermes mcp serve` beside other MCP servers that answer with what they were told.
+"""Measures `hermes mcp serve` beside MCP servers with an echo tool.
 
     python3 bench/mcp.py [-n 2000] [--json OUT]
 
 The Python and TypeScript servers are those of the official SDKs; --venv and --modules name
 where they are installed (`scripts/components/mcp.sh start target/components/mcp` and
-`bench/setup.sh mcp`). What is missing is left out, and said so.
-`run.py` runs it too; `README.md` says what has to be built.
+`bench/setup.sh mcp`). Missing servers are skipped with a message.
+`run.py` runs this program too; `README.md` says what to build.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ COMPONENTS = REPOSITORY / "target/components/mcp"
 
 def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("-n", type=int, default=2000, help="calls in each row")
-    parser.add_argument("-c", default="1,32", help="how many at once, such as 1,32")
+    parser.add_argument("-n", type=int, default=2000, help="calls per measurement")
+    parser.add_argument("-c", default="1,32", help="concurrent calls, such as 1,32")
     parser.add_argument("--hermes", type=Path, default=REPOSITORY / "target/release/hermes")
     parser.add_argument(
         "--bare", type=Path, default=REPOSITORY / "target/release/examples/echo_server"
     )
     parser.add_argument("--venv", type=Path, default=COMPONENTS / "venv")
-    parser.add_argument("--node", default="node", help="Node.js")
+    parser.add_argument("--node", default="node", help="the Node.js program")
     parser.add_argument("--modules", type=Path, default=BENCH / ".node/node_modules")
-    parser.add_argument("--quick", action="store_true", help="few calls: to see that it works")
-    parser.add_argument("--only", default="", help="only servers whose name has this in it")
-    parser.add_argument("--json", type=Path, help="a file for the figures, a line each")
+    parser.add_argument("--quick", action="store_true", help="few calls, as a check that it works")
+    parser.add_argument("--only", default="", help="only servers whose name contains this")
+    parser.add_argument("--json", type=Path, help="a file for the figures, one line per server")
     return parser.parse_args()
 
 
-def targets(options: argparse.Namespace, home: Path) -> list[Target]:
+def find_targets(options: argparse.Namespace, home: Path) -> list[Target]:
     token = "0123456789abcdef0123456789abcdef"
     environment = {
         "HERMES_HOME": str(home),
@@ -52,50 +52,50 @@ def targets(options: argparse.Namespace, home: Path) -> list[Target]:
         "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
         "BENCH_TOKEN": token,
     }
-    shown = {"Authorization": f"Bearer {token}"}
+    authorization = {"Authorization": f"Bearer {token}"}
     hermes = [str(options.hermes), "mcp", "serve", "--toolsets", "all", "--cwd", str(home)]
     over_http = [*hermes, "--http", "127.0.0.1:0", "--token-env", "BENCH_TOKEN"]
     echo = {"message": "hello"}
-    found: list[Target] = []
+    targets: list[Target] = []
 
-    def both(name: str, command: list[str], url: str | None, **more: object) -> None:
-        given = {"tool": "echo", "arguments": echo, "environment": environment, **more}
-        for era, protocol in (("", LEGACY), ("-2026", MODERN)):
-            found.append(Target(name + era, command, protocol=protocol, url=url, **given))
+    def add(name: str, command: list[str], url: str | None, **overrides: object) -> None:
+        fields = {"tool": "echo", "arguments": echo, "environment": environment, **overrides}
+        for suffix, protocol in (("", LEGACY), ("-2026", MODERN)):
+            targets.append(Target(name + suffix, command, protocol=protocol, url=url, **fields))
 
-    def missing(name: str, place: Path) -> None:
-        print(f"left out: {name}, which is not at {place}", file=sys.stderr)
+    def skip(name: str, path: Path) -> None:
+        print(f"skipped {name}: {path} does not exist", file=sys.stderr)
 
     if options.hermes.is_file():
-        # The cheapest tool there is, through every stage of the pipeline.
-        ours = {"tool": "todo", "arguments": {}}
-        both("hermes-stdio", hermes, None, **ours)
-        both("hermes-http", over_http, "", headers=shown, **ours)
+        # The cheapest tool, through every stage of the pipeline.
+        cheapest = {"tool": "todo", "arguments": {}}
+        add("hermes-stdio", hermes, None, **cheapest)
+        add("hermes-http", over_http, "", headers=authorization, **cheapest)
     else:
-        missing("hermes", options.hermes)
+        skip("hermes", options.hermes)
     if options.bare.is_file():
-        both("rmcp-stdio", [str(options.bare)], None)
-        both("rmcp-http", [str(options.bare), "http"], "")
+        add("rmcp-stdio", [str(options.bare)], None)
+        add("rmcp-http", [str(options.bare), "http"], "")
     else:
-        missing("rmcp", options.bare)
+        skip("rmcp", options.bare)
     python = options.venv / "bin/python"
     if python.exists():
         script = str(BENCH / "mcp_servers/echo.py")
-        both("python-stdio", [str(python), script], None)
-        both("python-http", [str(python), script, "18431"], "http://127.0.0.1:18431/mcp")
+        add("python-stdio", [str(python), script], None)
+        add("python-http", [str(python), script, "18431"], "http://127.0.0.1:18431/mcp")
     else:
-        missing("python", python)
+        skip("python", python)
     sdk = options.modules / "@modelcontextprotocol/server"
     if sdk.is_dir():
         command = [options.node, str(BENCH / "mcp_servers/echo.mjs"), str(options.modules)]
-        both("typescript-stdio", command, None)
-        both("typescript-http", [*command, "http"], "")
+        add("typescript-stdio", command, None)
+        add("typescript-http", [*command, "http"], "")
     else:
-        missing("typescript", sdk)
-    return [target for target in found if options.only in target.name]
+        skip("typescript", sdk)
+    return [target for target in targets if options.only in target.name]
 
 
-def row(measured: mcp_load.Measured) -> str:
+def row(measured: mcp_load.Measurement) -> str:
     cells = [measured.name, f"{measured.first_response_ms:.0f}"]
     for figures in measured.figures:
         cells += [
@@ -120,11 +120,11 @@ def main() -> int:
     print("|" + "---|" * len(header))
     lines = []
     with tempfile.TemporaryDirectory() as home:
-        for target in targets(options, Path(home)):
+        for target in find_targets(options, Path(home)):
             try:
                 measured = mcp_load.measure(target, options.n, concurrency)
             except (mcp_load.ServerFailed, OSError) as failure:
-                print(f"left out: {failure}", file=sys.stderr)
+                print(f"skipped {failure}", file=sys.stderr)
                 continue
             print(row(measured), flush=True)
             lines.append(json.dumps(dataclasses.asdict(measured)))

@@ -1,7 +1,7 @@
 """In-process measurements of the original; runs inside bench/.venv, started by bench/run.py.
 
-Prints one JSON object a line, under the metric names that `bench_engine` uses for
-the same thing. The shapes of tools and arguments are the contract in bench/README.md.
+Prints one JSON object per line, with the metric names of `bench_engine`. bench/README.md
+defines the tools and arguments.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-# Its packages come first: a program of this folder may have the name of one.
+# Its packages come first: a program in this directory may have the same name.
 sys.path.append(sys.path.pop(0))
 
 import model_tools  # noqa: E402
@@ -83,7 +83,7 @@ def emit_times(metric: str, nanoseconds: list[int], rate_per_s: float) -> None:
 def measure_calls(
     metric: str, action: Callable[[Arguments], object], arguments: Callable[[], Arguments], n: int
 ) -> None:
-    """Time `action`, each time on fresh arguments: the original coerces them in place."""
+    """Times `action`, always on fresh arguments, since the original coerces them in place."""
     clock = time.perf_counter_ns
     for _ in range(min(n, 200)):
         action(arguments())
@@ -93,7 +93,7 @@ def measure_calls(
             start = clock()
             action(value)
             samples.append(clock() - start)
-    # The rate is taken without a clock around each call.
+    # The rate is measured without a clock around each call.
     busy = 0
     for prepared in chunks(arguments, n):
         start = clock()
@@ -113,7 +113,7 @@ def chunks(arguments: Callable[[], Arguments], n: int) -> Iterable[list[Argument
 def measure_plain(
     metric: str, action: Callable[[], object], n: int, before: Callable[[], object] | None = None
 ) -> None:
-    """Time `action`; `before` prepares each run and is not measured."""
+    """Times `action`; `before` prepares each run and is not measured."""
     samples: list[int] = []
     for _ in range(n):
         if before is not None:
@@ -150,7 +150,7 @@ def fill_registry(size: int) -> None:
 
 
 def measure_definitions(quick: bool) -> None:
-    # Nothing was asked for yet in this process, so there is exactly one cold sample.
+    # Only the first request of the process is cold, so there is one sample.
     measure_plain("definitions.cold", all_definitions, n=1)
     measure_plain(
         "definitions.recompute",
@@ -173,14 +173,14 @@ def measure_schemas() -> None:
 
 
 def check_shapes() -> None:
-    """A wrong set-up would be fast too: see that calls do what is being timed."""
+    """Checks that calls do the work that is timed."""
     coerced = model_tools.coerce_tool_args(ECHO, string_args())
     if coerced != native_args():
-        raise SystemExit(f"coercion of the string arguments gave {coerced}")
+        raise SystemExit(f"coercion of the string arguments returned {coerced}, not {native_args()}")
     for name, arguments in ((ECHO, native_args()), (ECHO, string_args()), (NOOP, no_args())):
         result = call(name)(arguments)
         if result != RESULT:
-            raise SystemExit(f"{name} answered {result}")
+            raise SystemExit(f"{name} returned {result}, not {RESULT}")
 
 
 def measure_dispatch(quick: bool) -> None:
@@ -206,9 +206,9 @@ LINE = "the quick brown fox jumps over the lazy dog, and the line goes on to its
 GIGABYTE = 1_000_000_000
 
 
-def measure_files(folder: Path, quick: bool) -> None:
-    """The file tools on the data of `bench_files`, each call in a task of its own, so that
-    nothing is answered from what was read before."""
+def measure_files(directory: Path, quick: bool) -> None:
+    """Measures the file tools on the data of `bench_files`, each call in its own task, so that
+    no result comes from a cache."""
     few, many = (1, 3) if quick else (3, 15)
     tasks = count()
 
@@ -218,11 +218,11 @@ def measure_files(folder: Path, quick: bool) -> None:
                 name, dict(arguments), task_id=f"bench-{next(tasks)}", session_id="bench"
             )
             if not answer:
-                raise SystemExit(f"{name} answered nothing")
+                raise SystemExit(f"{name} returned an empty result")
 
         return run
 
-    big = folder / "big.txt"
+    big = directory / "big.txt"
     block = LINE * 10_000
     with big.open("w", encoding="utf-8") as file:
         for _ in range(GIGABYTE // len(block)):
@@ -232,10 +232,10 @@ def measure_files(folder: Path, quick: bool) -> None:
     deep = tool("read_file", path=str(big), offset=lines - 1000)
     measure_plain("files.read_deep_page", deep, few)
     big.unlink()
-    one = folder / "one.txt"
-    write = tool("write_file", path=str(one), content=LINE * (1_000_000 // len(LINE)))
-    measure_plain("files.write_1mb", write, many, before=lambda: one.unlink(missing_ok=True))
-    source = folder / "source.txt"
+    written = directory / "one.txt"
+    write = tool("write_file", path=str(written), content=LINE * (1_000_000 // len(LINE)))
+    measure_plain("files.write_1mb", write, many, before=lambda: written.unlink(missing_ok=True))
+    source = directory / "source.txt"
     text = "".join(f"line {n} says something of its own\n" for n in range(10_000))
     patch = tool(
         "patch",
@@ -253,15 +253,15 @@ def measure_files(folder: Path, quick: bool) -> None:
         new_string="x",
     )
     measure_plain("files.patch_no_match", miss, few, before=lambda: source.write_text(text))
-    tree = folder / "tree"
+    tree = directory / "tree"
     for number in range(500):
-        below = tree / f"pkg{number % 50:02}/mod{number:03}"
-        below.mkdir(parents=True)
+        module = tree / f"pkg{number % 50:02}/mod{number:03}"
+        module.mkdir(parents=True)
         for file_number in range(100):
             content = LINE * (5 + (number * 7 + file_number * 13) % 40)
             if file_number == 42:
                 content += "here is the needle_in_question\n"
-            (below / f"file_{file_number}.rs").write_text(content)
+            (module / f"file_{file_number}.rs").write_text(content)
     content = tool("search_files", pattern="needle_in_[a-z]+", path=str(tree), limit=1000)
     measure_plain("files.search_content", content, few)
     names = tool("search_files", pattern="file_42.rs", target="files", path=str(tree), limit=1000)
@@ -272,11 +272,11 @@ PRINT_GIGABYTE = "head -c 1000000000 /dev/zero | tr '\\0' x | fold -w 100"
 
 
 def measure_terminal(quick: bool) -> None:
-    """Commands as its agent runs them, in one environment that is already set up. The pause
-    that the agent makes between two calls (one second by default) is left out."""
+    """Measures commands as the original's agent runs them, in one prepared environment, without
+    the agent's delay between two calls (one second by default)."""
     from run_agent import AIAgent
 
-    # Nobody listens there, and nothing is asked of a model.
+    # The port is closed; no model request is made.
     agent = AIAgent(
         base_url="http://127.0.0.1:9/v1",
         api_key="none",
@@ -298,7 +298,7 @@ def measure_terminal(quick: bool) -> None:
             agent._execute_tool_calls(message, messages, "bench")
             codes = [json.loads(answer["content"]).get("exit_code") for answer in messages]
             if codes != [0] * len(commands):
-                raise SystemExit(f"{commands} ended with {codes}")
+                raise SystemExit(f"{commands} exited with {codes}")
 
         return run
 
@@ -311,26 +311,27 @@ def measure_terminal(quick: bool) -> None:
     emit("terminal.memory", growth_bytes=peak_memory() - before)
 
 
-def measure_code(folder: Path, quick: bool) -> None:
-    """Scripts as its agent runs them; each may make fifty calls, so their rate is not taken."""
+def measure_code(directory: Path, quick: bool) -> None:
+    """Measures scripts as the original's agent runs them. A script may make at most fifty calls,
+    so the call rate is not measured."""
     from tools.code_execution_tool import execute_code
 
     for number in range(40):
-        (folder / f"{number}.txt").write_text("a line of its own\n" * 100)
+        (directory / f"{number}.txt").write_text("a line of its own\n" * 100)
     tasks = count()
 
     def script(code: str) -> Callable[[], object]:
         def run() -> None:
             answer = json.loads(execute_code(code, task_id=f"bench-{next(tasks)}"))
             if answer.get("status") != "success":
-                raise SystemExit(f"the script ended with {answer}")
+                raise SystemExit(f"the script failed: {answer}")
 
         return run
 
     measure_plain("code.empty_script", script("pass"), 2 if quick else 10)
     reading = (
         "from hermes_tools import read_file\n"
-        f"for n in range(40): read_file(path={str(folder)!r} + f'/{{n}}.txt')"
+        f"for n in range(40): read_file(path={str(directory)!r} + f'/{{n}}.txt')"
     )
     measure_plain("code.read_files", script(reading), 1 if quick else 3)
 
@@ -342,9 +343,9 @@ def peak_memory() -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer repetitions")
-    parser.add_argument("--files", type=Path, help="measure the file tools, below this folder")
+    parser.add_argument("--files", type=Path, help="measure the file tools in this directory")
     parser.add_argument("--terminal", action="store_true", help="measure the terminal")
-    parser.add_argument("--code", type=Path, help="measure scripts, below this folder")
+    parser.add_argument("--code", type=Path, help="measure scripts in this directory")
     options = parser.parse_args()
     quick = options.quick
     if options.terminal:

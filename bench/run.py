@@ -28,8 +28,8 @@ BUILD = "the command that bench/README.md shows"
 
 def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer repetitions, for a first look")
-    parser.add_argument("--out", type=Path, default=BENCH, help="folder for the two result files")
+    parser.add_argument("--quick", action="store_true", help="fewer repetitions, as a check that it works")
+    parser.add_argument("--out", type=Path, default=BENCH, help="directory for the two result files")
     parser.add_argument("--hermes", type=Path, default=REPOSITORY / "target/release/hermes")
     parser.add_argument(
         "--engine", type=Path, default=EXAMPLES / "bench_engine"
@@ -51,9 +51,9 @@ def parse_options() -> argparse.Namespace:
     )
     parser.add_argument("--rg", type=Path, help="ripgrep, to measure searches against")
     parser.add_argument("--no-original", action="store_true", help="measure `hermes` alone")
-    parser.add_argument("--date", help="date to print in the results; today if left out")
+    parser.add_argument("--date", help="date to print in the results; by default today")
     options = parser.parse_args()
-    # Measured programs run in a folder of their own.
+    # Measured programs run in another directory.
     for name in ("out", "hermes", "engine", "spawn", "proxy", "files", "terminal", "code"):
         setattr(options, name, getattr(options, name).resolve())
     return options
@@ -63,18 +63,18 @@ def missing_parts(options: argparse.Namespace) -> list[str]:
     messages = []
     for path in (options.hermes, options.engine):
         if not (path.is_file() and os.access(path, os.X_OK)):
-            messages.append(f"{path.name} is not at {path}; build it with {BUILD}")
+            messages.append(f"{path.name} does not exist at {path}; build it with {BUILD}")
     if not options.no_original and not (VENV / "bin/hermes").is_file():
         messages.append("the original is not installed; run bench/setup.sh, or pass --no-original")
     return messages
 
 
-def say(message: str) -> None:
+def log(message: str) -> None:
     print(f"bench: {message}", file=sys.stderr, flush=True)
 
 
 class Recorder:
-    """Follows a run: shows its progress and keeps the highest load seen on the way."""
+    """Prints the progress of a run and records its highest load average."""
 
     def __init__(self) -> None:
         self.start = machine.load_average()
@@ -82,7 +82,7 @@ class Recorder:
 
     def note(self, message: str) -> None:
         self.highest = max(self.highest, machine.load_average()[0])
-        say(message)
+        log(message)
 
     def loads(self) -> dict[str, object]:
         end = machine.load_average()
@@ -104,24 +104,24 @@ def measure(options: argparse.Namespace, network: str, work: Path) -> dict[str, 
     effort = startup.QUICK if options.quick else startup.FULL
     start_up = startup.measure(cases, environments, effort, recorder.note)
 
-    spawn = spawns(options, ours)
+    spawn = measure_spawn(options, ours)
     recorder.note("spawns measured")
-    proxy = proxied(options, ours)
+    proxy = measure_proxy(options, ours)
     recorder.note("proxy measured")
 
-    files = file_tools(options, venv, ours, theirs, work)
+    files = measure_files(options, venv, ours, theirs, work)
     recorder.note("file tools measured")
 
-    terminal = commands(options, venv, ours, theirs, work)
+    terminal = measure_terminal(options, venv, ours, theirs, work)
     recorder.note("terminal measured")
 
-    code = scripts(options, venv, ours, theirs, work)
+    code = measure_code(options, venv, ours, theirs, work)
     recorder.note("scripts measured")
 
-    agent = agents(options, ours)
+    agent = measure_agent(options, ours)
     recorder.note("agent measured")
 
-    servers = mcp_servers(options, work)
+    servers = measure_mcp(options, work)
     recorder.note("MCP servers measured")
 
     programs = in_process_programs(options, venv, ours, theirs)
@@ -129,7 +129,7 @@ def measure(options: argparse.Namespace, network: str, work: Path) -> dict[str, 
     inprocess.measure(programs, rounds, recorder.note)
 
     metrics = {program.name: program.metrics() for program in programs}
-    theirs_in_prompt = metrics.get("original", {}).pop(f"schemas.{TOOLSET}", None)
+    original_schemas = metrics.get("original", {}).pop(f"schemas.{TOOLSET}", None)
     results: dict[str, object] = {
         "schema_version": 1,
         "date": options.date or datetime.date.today().isoformat(),
@@ -152,132 +152,132 @@ def measure(options: argparse.Namespace, network: str, work: Path) -> dict[str, 
         "mcp": servers,
         "schemas": {
             "hermes": schemas.cost_of(TOOLSET, options.hermes, ours),
-            "original": theirs_in_prompt,
+            "original": original_schemas,
         },
         "remarks": remarks(options, programs),
     }
-    results["targets"] = targets.judge_all(results)
+    results["targets"] = targets.evaluate_all(results)
     return results
 
 
-def spawns(options: argparse.Namespace, environment: dict[str, str]) -> dict[str, object] | None:
-    """A bare child and a confined one, started by turns from a parent of 20 MB."""
+def measure_spawn(options: argparse.Namespace, environment: dict[str, str]) -> dict[str, object] | None:
+    """Measures a bare and a sandboxed child process, alternating, from a parent of 20 MB."""
     if not options.spawn.is_file():
         return None
     line = first_line([str(options.spawn)], environment)
-    everything = json.loads(line) if line else {}
-    usual = everything.get("parent_20_mb", {})
-    return {**everything, "ratio": usual.get("ratio"), "namespace_ratio": usual.get("with_namespace_ratio")}
+    figures = json.loads(line) if line else {}
+    usual = figures.get("parent_20_mb", {})
+    return {**figures, "ratio": usual.get("ratio"), "namespace_ratio": usual.get("with_namespace_ratio")}
 
 
-def proxied(options: argparse.Namespace, environment: dict[str, str]) -> dict[str, object] | None:
-    """A request on loopback, direct and through the proxy of a session."""
+def measure_proxy(options: argparse.Namespace, environment: dict[str, str]) -> dict[str, object] | None:
+    """Measures a request on loopback, direct and through the proxy of a session."""
     if not options.proxy.is_file():
         return None
     line = first_line([str(options.proxy)], environment)
     return json.loads(line) if line else None
 
 
-def file_tools(
+def measure_files(
     options: argparse.Namespace,
     venv: Path | None,
     ours: dict[str, str],
     theirs: dict[str, str],
     work: Path,
 ) -> dict[str, dict[str, Any]] | None:
-    """The file tools against the same work by hand, and against the original's."""
+    """Measures the file tools against the same work by hand, and against the original."""
     if not options.files.is_file():
         return None
     rg = options.rg or shutil.which("rg")
     quick = {"HERMES_BENCH_QUICK": "1"} if options.quick else {}
     environment = {**ours, **quick, **({"RG": str(Path(rg).resolve())} if rg else {})}
-    found = metrics_of([str(options.files), str(work)], environment)
+    metrics = read_metrics([str(options.files), str(work)], environment)
     if venv is not None:
-        folder = work / "original-files"
-        folder.mkdir()
-        command = [str(venv / "bin/python"), str(BENCH / "original.py"), "--files", str(folder)]
-        for name, values in metrics_of(command + ["--quick"] * options.quick, theirs).items():
-            if name in found:
-                found[name]["original_us"] = values["p50_us"]
-    return found
+        directory = work / "original-files"
+        directory.mkdir()
+        command = [str(venv / "bin/python"), str(BENCH / "original.py"), "--files", str(directory)]
+        for name, values in read_metrics(command + ["--quick"] * options.quick, theirs).items():
+            if name in metrics:
+                metrics[name]["original_us"] = values["p50_us"]
+    return metrics
 
 
-def commands(
+def measure_terminal(
     options: argparse.Namespace,
     venv: Path | None,
     ours: dict[str, str],
     theirs: dict[str, str],
     work: Path,
 ) -> dict[str, dict[str, Any]] | None:
-    """Commands against a bare shell, by turns, and against the original's terminal."""
+    """Measures commands, alternating with a bare shell, and against the original."""
     if not options.terminal.is_file():
         return None
     quick = {"HERMES_BENCH_QUICK": "1"} if options.quick else {}
-    found = metrics_of([str(options.terminal), str(work)], {**ours, **quick})
+    metrics = read_metrics([str(options.terminal), str(work)], {**ours, **quick})
     if venv is not None:
         command = [str(venv / "bin/python"), str(BENCH / "original.py"), "--terminal"]
-        for name, values in metrics_of(command + ["--quick"] * options.quick, theirs).items():
+        for name, values in read_metrics(command + ["--quick"] * options.quick, theirs).items():
             for field in ("p50_us", "growth_bytes"):
-                if name in found and field in values:
-                    found[name][f"original_{field.removeprefix('p50_')}"] = values[field]
-    return found
+                if name in metrics and field in values:
+                    metrics[name][f"original_{field.removeprefix('p50_')}"] = values[field]
+    return metrics
 
 
-def scripts(
+def measure_code(
     options: argparse.Namespace,
     venv: Path | None,
     ours: dict[str, str],
     theirs: dict[str, str],
     work: Path,
 ) -> dict[str, dict[str, Any]] | None:
-    """Scripts against the bare interpreter, by turns, and against the original's."""
+    """Measures scripts, alternating with a bare interpreter, and against the original."""
     if not options.code.is_file():
         return None
     quick = {"HERMES_BENCH_QUICK": "1"} if options.quick else {}
-    found = metrics_of([str(options.code), str(work)], {**ours, **quick})
+    metrics = read_metrics([str(options.code), str(work)], {**ours, **quick})
     if venv is not None:
-        folder = work / "original-code"
-        folder.mkdir()
-        command = [str(venv / "bin/python"), str(BENCH / "original.py"), "--code", str(folder)]
-        for name, values in metrics_of(command + ["--quick"] * options.quick, theirs).items():
-            if name in found:
-                found[name]["original_us"] = values["p50_us"]
-    return found
+        directory = work / "original-code"
+        directory.mkdir()
+        command = [str(venv / "bin/python"), str(BENCH / "original.py"), "--code", str(directory)]
+        for name, values in read_metrics(command + ["--quick"] * options.quick, theirs).items():
+            if name in metrics:
+                metrics[name]["original_us"] = values["p50_us"]
+    return metrics
 
 
-def agents(options: argparse.Namespace, ours: dict[str, str]) -> dict[str, dict[str, Any]]:
-    """Turns and conversations, with a model that plays a script."""
-    found: dict[str, dict[str, Any]] = {}
+def measure_agent(options: argparse.Namespace, ours: dict[str, str]) -> dict[str, dict[str, Any]]:
+    """Measures turns, sub-agents and the history, with a scripted model."""
+    metrics: dict[str, dict[str, Any]] = {}
     messages = "10000" if options.quick else "100000"
-    work = [
+    programs = [
         (EXAMPLES / "model_server", [sys.executable, str(BENCH / "agent.py")]),
         (EXAMPLES / "bench_delegation", [str(EXAMPLES / "bench_delegation"), "100"]),
         (EXAMPLES / "bench_history", [str(EXAMPLES / "bench_history"), messages]),
     ]
-    for needed, command in work:
-        if needed.is_file():
-            found |= metrics_of(command, ours)
-    return found
+    for program, command in programs:
+        if program.is_file():
+            metrics |= read_metrics(command, ours)
+    return metrics
 
 
-def mcp_servers(options: argparse.Namespace, work: Path) -> list[dict[str, Any]]:
-    """Our MCP server beside others, each called one by one and by 32 at once."""
+def measure_mcp(options: argparse.Namespace, work: Path) -> list[dict[str, Any]]:
+    """Measures MCP servers, each with sequential calls and with 32 at once."""
     out = work / "mcp.jsonl"
     calls = "200" if options.quick else "2000"
     command = [sys.executable, str(BENCH / "mcp.py"), "-n", calls, "--json", str(out)]
     try:
         try_out(command, dict(os.environ))
     except CommandFailed as failure:
-        say(f"{command[1]} failed: {failure}")
+        log(f"{command[1]} failed: {failure}")
         return []
     return [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
 
 
-def metrics_of(command: list[str], environment: dict[str, str]) -> dict[str, dict[str, Any]]:
+def read_metrics(command: list[str], environment: dict[str, str]) -> dict[str, dict[str, Any]]:
     try:
         lines = try_out(command, environment).splitlines()
     except CommandFailed as failure:
-        say(f"{command[0]} failed: {failure}")
+        log(f"{command[0]} failed: {failure}")
         return {}
     parsed = [json.loads(line) for line in lines if line.startswith("{")]
     return {entry["metric"]: entry for entry in parsed if "metric" in entry}
@@ -309,16 +309,16 @@ def cpu_seconds(
 
 
 def remarks(options: argparse.Namespace, programs: list[inprocess.Program]) -> list[str]:
-    found = [
+    messages = [
         f"In-process figures of {program.name} are incomplete: {program.failure}."
         for program in programs
         if program.failure is not None
     ]
     if options.quick:
-        found.append("A quick run: too few repetitions to quote.")
+        messages.append("This is a quick run, with too few repetitions to quote.")
     if options.no_original:
-        found.append("The original was left out of this run.")
-    return found
+        messages.append("The original was not measured in this run.")
+    return messages
 
 
 def first_line(command: list[str], environment: dict[str, str]) -> str | None:
@@ -333,11 +333,11 @@ def main() -> int:
     problems = missing_parts(options)
     if problems:
         for problem in problems:
-            say(problem)
+            log(problem)
         return 2
     network = isolation.leave_network()
-    with tempfile.TemporaryDirectory(prefix="hermes-bench-") as folder:
-        work = Path(folder).resolve()
+    with tempfile.TemporaryDirectory(prefix="hermes-bench-") as directory:
+        work = Path(directory).resolve()
         (work / "empty").mkdir()
         os.chdir(work / "empty")
         try:
@@ -348,7 +348,7 @@ def main() -> int:
     text = json.dumps(results, indent=2, ensure_ascii=False)
     (options.out / "results.json").write_text(text + "\n", encoding="utf-8")
     (options.out / "RESULTS.md").write_text(report.render(results), encoding="utf-8")
-    say(f"wrote results.json and RESULTS.md in {options.out}")
+    log(f"wrote results.json and RESULTS.md in {options.out}")
     return 0
 
 

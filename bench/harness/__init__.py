@@ -1,1 +1,1 @@
-"""Measures `hermes` and the original side by side; `bench/run.py` is the way in."""
+"""Measures `hermes` and the original side by side; `bench/run.py` is the entry point."""

@@ -1,4 +1,4 @@
-"""What is measured: a row here is all that a new case needs on this side."""
+"""The measured cases. A new case needs only a row here."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ class Side(Enum):
 
 @dataclass(frozen=True)
 class StartUp:
-    """A command whose whole life is measured."""
+    """A command that is measured from start to exit."""
 
     key: str
     label: str
     side: Side
     command: tuple[str, ...]
-    # Cases of hundreds of milliseconds run once where the others run in a burst.
+    # Cases of hundreds of milliseconds run once per round, the others several times.
     slow: bool = False
-    # For a case of ours: the key of what the original offers for the same purpose.
+    # For a case of `hermes`: the key of the original's equivalent.
     rival: str | None = None
 
 
 @dataclass(frozen=True)
 class InProcess:
-    """One operation, measured by `bench_engine` on our side and `original.py` on the other."""
+    """One operation, measured by `bench_engine` for `hermes` and by `original.py`."""
 
     label: str
     ours: str
@@ -99,7 +99,7 @@ IN_PROCESS: tuple[InProcess, ...] = (
     InProcess("definitions of all tools, warm", "definitions.warm", "definitions.warm"),
     InProcess("definitions, first time in a process", "definitions.cold", "definitions.cold"),
     InProcess(
-        "the same, against its recomputation with availability checks cached",
+        "the same, against a recomputation with cached availability checks",
         "definitions.cold",
         "definitions.recompute",
     ),

@@ -12,7 +12,7 @@ from typing import Any
 from harness.stats import median
 
 _TIMEOUT_S = 900
-# How one metric's rounds become one figure; anything else keeps its last value.
+# How the rounds of a metric are combined; other fields keep their last value.
 _COMBINE: dict[str, Callable[[list[float]], float]] = {
     "p50_us": median,
     "p99_us": median,
@@ -26,7 +26,7 @@ Metrics = dict[str, dict[str, Any]]
 
 @dataclass
 class Program:
-    """A program that prints one JSON object a line, each with a `metric`."""
+    """A program that prints one JSON object per line, each with a `metric`."""
 
     name: str
     command: Sequence[str]
@@ -34,14 +34,14 @@ class Program:
     cpu_s: float = 0.0
     failure: str | None = None
     detail: str = ""
-    lines: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    entries: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
     def run_once(self) -> None:
         if self.failure is not None:
             return
         before = _children_cpu_s()
         try:
-            done = subprocess.run(
+            result = subprocess.run(
                 self.command,
                 env=self.environment,
                 stdin=subprocess.DEVNULL,
@@ -52,31 +52,31 @@ class Program:
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            self.failure = f"no end after {_TIMEOUT_S} s"
-            self.detail = "stopped"
+            self.failure = f"not finished after {_TIMEOUT_S} s"
+            self.detail = "killed"
             return
         self.cpu_s += _children_cpu_s() - before
-        if done.returncode != 0:
-            self.failure = f"exit code {done.returncode}"
-            self.detail = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        if result.returncode != 0:
+            self.failure = f"exit code {result.returncode}"
+            self.detail = (result.stderr.strip().splitlines() or ["no message"])[-1]
             return
-        for line in done.stdout.splitlines():
-            self._accept(line)
+        for line in result.stdout.splitlines():
+            self._parse_line(line)
 
-    def _accept(self, line: str) -> None:
+    def _parse_line(self, line: str) -> None:
         try:
             entry = json.loads(line)
         except ValueError:
             return
         if isinstance(entry, dict) and isinstance(entry.get("metric"), str):
-            self.lines.setdefault(entry["metric"], []).append(entry)
+            self.entries.setdefault(entry["metric"], []).append(entry)
 
     def metrics(self) -> Metrics:
-        return {metric: _combined(entries) for metric, entries in self.lines.items()}
+        return {metric: _combined(entries) for metric, entries in self.entries.items()}
 
 
 def measure(programs: Sequence[Program], rounds: int, progress: Callable[[str], None]) -> None:
-    """Alternate the programs, so that both sides see the same weather."""
+    """Alternates the programs, so that both run under the same load."""
     for number in range(rounds):
         progress(f"in process, round {number + 1} of {rounds}")
         for program in programs:

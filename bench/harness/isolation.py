@@ -1,7 +1,7 @@
-"""Puts every measured program in the same place: no network, empty home, clean environment.
+"""Isolates every measured program: no network, empty home, clean environment.
 
-The whole run moves into its own network namespace once, instead of wrapping each
-measured command, so that isolation adds nothing to the measured time.
+The whole run enters its own network namespace once, so that isolation adds nothing to
+the measured time of a command.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ MARK = "HERMES_BENCH_NETWORK"
 NAMESPACE = "own network namespace"
 DEAD_PROXY = "proxies pointed at a closed loopback port"
 
-# Port 9 (discard) refuses at once on loopback, so that a lookup fails fast instead of hanging.
+# Port 9 (discard) is closed on loopback, so that requests fail at once instead of hanging.
 _DEAD_PROXY_URL = "http://127.0.0.1:9"
 _PROXY_VARIABLES = ("http_proxy", "https_proxy", "all_proxy")
 
-# Left on, the original runs pip while it is asked for tool definitions.
+# By default, the original runs pip when tool definitions are requested.
 _ORIGINAL_CONFIG = "security:\n  allow_lazy_installs: false\n"
 
 
 def leave_network() -> str:
-    """Restart this program without network where the system allows it; say what was achieved."""
-    reached = os.environ.get(MARK)
-    if reached is not None:
-        if reached == NAMESPACE:
-            _raise_loopback()
-        return reached
+    """Restarts this program without network if possible; returns the kind of isolation."""
+    isolation = os.environ.get(MARK)
+    if isolation is not None:
+        if isolation == NAMESPACE:
+            _enable_loopback()
+        return isolation
     unshare = shutil.which("unshare")
     # The second form works without privileges where user namespaces are enabled.
     for flags in (["-n"], ["-r", "-n"]):
@@ -43,8 +43,8 @@ def leave_network() -> str:
     return DEAD_PROXY
 
 
-def _raise_loopback() -> None:
-    """Servers that are measured listen there; a new namespace has it, but down."""
+def _enable_loopback() -> None:
+    """Enables loopback, which is down in a new namespace, for the measured servers."""
     up, set_flags = 0x1, 0x8914
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, set_flags, struct.pack("16sh14x", b"lo", up))
@@ -58,7 +58,7 @@ def make_home(path: Path, *, for_original: bool) -> Path:
 
 
 def clean_environment(home: Path, network: str) -> dict[str, str]:
-    """What a measured program sees: nothing of the caller's keys, settings or paths."""
+    """Returns an environment without the caller's keys, settings and paths."""
     environment = {
         "HOME": str(home),
         "HERMES_HOME": str(home),

@@ -1,4 +1,4 @@
-"""What the numbers were taken on."""
+"""Describes the machine of a run."""
 
 from __future__ import annotations
 
@@ -46,5 +46,5 @@ def _memory_gb() -> float | None:
 def _version(command: list[str]) -> str | None:
     if shutil.which(command[0]) is None:
         return None
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return done.stdout.strip() or None
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    return result.stdout.strip() or None

@@ -1,8 +1,8 @@
-"""A load client for MCP servers: plain JSON-RPC over a pipe or HTTP, nothing but the
-standard library, so that the client costs every server the same.
+"""A load client for MCP servers: plain JSON-RPC over a pipe or HTTP, with only the
+standard library, so that the client overhead is the same for every server.
 
-It measures the time to the first response, calls one after another and side by side, and
-what the kernel accounted to the server's process meanwhile.
+Measures the time to the first response, sequential and concurrent calls, and the CPU time
+and memory of the server process.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _CLIENT = {"name": "load", "version": "1"}
 
 
 class ServerFailed(Exception):
-    """The server did not do what was asked of it, so its time means nothing."""
+    """The server failed, so its time is invalid."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """A server to be measured."""
+    """A server to measure."""
 
     name: str
     command: Sequence[str]
@@ -43,14 +43,14 @@ class Target:
     arguments: Mapping[str, Any]
     protocol: str = LEGACY
     url: str | None = None
-    """Where it listens, if not on its standard input; the first line of its output if empty."""
+    """URL of an HTTP server; if empty, the server prints it as its first line."""
     headers: Mapping[str, str] = field(default_factory=dict)
     environment: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True)
 class Figures:
-    """What came of one number of calls at one degree of concurrency."""
+    """The figures of calls at one concurrency."""
 
     calls: int
     at_once: int
@@ -61,7 +61,7 @@ class Figures:
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measurement:
     name: str
     first_response_ms: float
     idle_bytes: int
@@ -96,32 +96,32 @@ def request(target: Target, number: int, method: str, params: dict[str, Any]) ->
     return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
 
 
-def opening(target: Target) -> dict[str, Any]:
+def first_request(target: Target) -> dict[str, Any]:
     if target.protocol == MODERN:
         return request(target, 0, "server/discover", {})
     params = {"protocolVersion": target.protocol, "capabilities": {}, "clientInfo": _CLIENT}
     return request(target, 0, "initialize", params)
 
 
-def call(target: Target, number: int) -> dict[str, Any]:
+def tool_call(target: Target, number: int) -> dict[str, Any]:
     params = {"name": target.tool, "arguments": dict(target.arguments)}
     return request(target, number, "tools/call", params)
 
 
-def check(target: Target, answer: dict[str, Any]) -> None:
-    if "result" not in answer or answer["result"].get("isError"):
-        raise ServerFailed(f"{target.name}: {json.dumps(answer)[:300]}")
+def check_response(target: Target, response: dict[str, Any]) -> None:
+    if "result" not in response or response["result"].get("isError"):
+        raise ServerFailed(f"{target.name}: {json.dumps(response)[:300]}")
 
 
 INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 
 class Pipe:
-    """A server on its standard input and output."""
+    """A server on standard input and output."""
 
     def __init__(self, target: Target) -> None:
         self.target = target
-        self.begun = time.perf_counter()
+        self.started_at = time.perf_counter()
         self.process = subprocess.Popen(
             target.command,
             stdin=subprocess.PIPE,
@@ -130,62 +130,63 @@ class Pipe:
             env=target.environment,
         )
         assert self.process.stdin and self.process.stdout
-        self.out = self.process.stdin.fileno()
-        self.into = self.process.stdout.fileno()
-        self.kept = b""
+        self.write_fd = self.process.stdin.fileno()
+        self.read_fd = self.process.stdout.fileno()
+        self.buffered = b""
 
     def open(self) -> float:
-        self.send(opening(self.target))
-        for answer in self.answers():
-            if answer.get("id") == 0:
+        self.send(first_request(self.target))
+        for response in self.responses():
+            if response.get("id") == 0:
                 break
-        taken = time.perf_counter() - self.begun
-        check(self.target, answer)
+        elapsed = time.perf_counter() - self.started_at
+        check_response(self.target, response)
         if self.target.protocol != MODERN:
             self.send(INITIALIZED)
-        return taken
+        return elapsed
 
     def send(self, message: dict[str, Any]) -> None:
         data = json.dumps(message, separators=(",", ":")).encode() + b"\n"
         while data:
-            data = data[os.write(self.out, data) :]
+            data = data[os.write(self.write_fd, data) :]
 
-    def answers(self) -> Iterator[dict[str, Any]]:
+    def responses(self) -> Iterator[dict[str, Any]]:
         while True:
-            line, found, rest = self.kept.partition(b"\n")
+            line, found, rest = self.buffered.partition(b"\n")
             if found:
-                self.kept = rest
+                self.buffered = rest
                 yield json.loads(line)
                 continue
-            ready, _, _ = select.select([self.into], [], [], _TIMEOUT_S)
-            more = os.read(self.into, 1 << 16) if ready else b""
-            if not more:
-                raise ServerFailed(f"{self.target.name}: no answer")
-            self.kept += more
+            ready, _, _ = select.select([self.read_fd], [], [], _TIMEOUT_S)
+            chunk = os.read(self.read_fd, 1 << 16) if ready else b""
+            if not chunk:
+                reason = "the server closed its output" if ready else f"no response within {_TIMEOUT_S} s"
+                raise ServerFailed(f"{self.target.name}: {reason}")
+            self.buffered += chunk
 
     def run(self, calls: int, at_once: int) -> list[float]:
         sent: dict[int, float] = {}
         times: list[float] = []
-        following = 1
+        next_id = 1
 
         def send_next() -> None:
-            nonlocal following
-            sent[following] = time.perf_counter()
-            self.send(call(self.target, following))
-            following += 1
+            nonlocal next_id
+            sent[next_id] = time.perf_counter()
+            self.send(tool_call(self.target, next_id))
+            next_id += 1
 
         for _ in range(min(at_once, calls)):
             send_next()
-        for answer in self.answers():
-            if answer.get("id") not in sent:
+        for response in self.responses():
+            if response.get("id") not in sent:
                 continue
-            times.append(time.perf_counter() - sent.pop(answer["id"]))
-            check(self.target, answer)
-            if following <= calls:
+            times.append(time.perf_counter() - sent.pop(response["id"]))
+            check_response(self.target, response)
+            if next_id <= calls:
                 send_next()
             if len(times) == calls:
                 return times
-        raise ServerFailed(f"{self.target.name}: too few answers")
+        raise ServerFailed(f"{self.target.name}: too few responses")
 
     def close(self) -> None:
         assert self.process.stdin and self.process.stdout
@@ -199,15 +200,15 @@ class Pipe:
 
 
 class Connection:
-    """One connection that is kept open, for a request at a time. It knows as much of HTTP as
-    the answers of servers need, since a complete client would cost more than the server."""
+    """A persistent connection with one request at a time. Implements only the HTTP that the
+    servers use, since a complete client would cost more than the server."""
 
     def __init__(self, target: Target, host: str | None, port: int | None) -> None:
         assert host and port
         self.target = target
         self.socket = socket.create_connection((host, port), _TIMEOUT_S)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.kept = b""
+        self.buffered = b""
         self.number = 0
 
     def __enter__(self) -> Connection:
@@ -221,24 +222,24 @@ class Connection:
         self.socket.sendall(request)
 
     def receive(self) -> dict[str, Any] | None:
-        """The answer, once it is there as a whole."""
-        more = self.socket.recv(1 << 16)
-        if not more:
-            raise ServerFailed(f"{self.target.name}: the connection was closed")
-        self.kept += more
-        head, found, body = self.kept.partition(b"\r\n\r\n")
+        """Returns the response; None while it is incomplete."""
+        chunk = self.socket.recv(1 << 16)
+        if not chunk:
+            raise ServerFailed(f"{self.target.name}: the server closed the connection")
+        self.buffered += chunk
+        head, found, body = self.buffered.partition(b"\r\n\r\n")
         if not found:
             return None
         head = head.lower()
         if b"transfer-encoding: chunked" in head:
             if body != b"0\r\n\r\n" and not body.endswith(b"\r\n0\r\n\r\n"):
                 return None
-            body = joined(body)
+            body = decode_chunked(body)
         else:
             length = head.partition(b"content-length:")[2].partition(b"\r\n")[0]
             if len(body) < int(length or 0):
                 return None
-        self.kept = b""
+        self.buffered = b""
         if b"text/event-stream" not in head:
             return json.loads(body or b"{}")
         for line in body.splitlines():
@@ -246,11 +247,11 @@ class Connection:
                 data = json.loads(line[5:])
                 if data.get("id") == self.number:
                     return data
-        raise ServerFailed(f"{self.target.name}: no answer in a stream")
+        raise ServerFailed(f"{self.target.name}: the stream contains no response")
 
 
-def joined(chunks: bytes) -> bytes:
-    """The content of a body that came in chunks."""
+def decode_chunked(chunks: bytes) -> bytes:
+    """Returns the content of a chunked body."""
     parts = []
     while chunks:
         size, _, chunks = chunks.partition(b"\r\n")
@@ -263,11 +264,11 @@ def joined(chunks: bytes) -> bytes:
 
 
 class Http:
-    """A server that listens, with connections that are kept open."""
+    """An HTTP server, with persistent connections."""
 
     def __init__(self, target: Target) -> None:
         self.target = target
-        self.begun = time.perf_counter()
+        self.started_at = time.perf_counter()
         self.session: str | None = None
         self.process = subprocess.Popen(
             target.command,
@@ -287,39 +288,39 @@ class Http:
         return http.client.HTTPConnection(self.host, self.port, timeout=_TIMEOUT_S)
 
     def open(self) -> float:
-        until = time.perf_counter() + _TIMEOUT_S
+        deadline = time.perf_counter() + _TIMEOUT_S
         while True:
             connection = self.connection()
             try:
-                answer = self.post(connection, opening(self.target))
+                response = self.post(connection, first_request(self.target))
                 break
             except OSError:
                 connection.close()
-                if time.perf_counter() > until or self.process.poll() is not None:
-                    raise ServerFailed(f"{self.target.name}: does not listen") from None
+                if time.perf_counter() > deadline or self.process.poll() is not None:
+                    raise ServerFailed(f"{self.target.name}: the server does not listen") from None
                 time.sleep(0.001)
-        taken = time.perf_counter() - self.begun
-        check(self.target, answer)
+        elapsed = time.perf_counter() - self.started_at
+        check_response(self.target, response)
         if self.target.protocol != MODERN:
             self.post(connection, INITIALIZED)
         connection.close()
-        return taken
+        return elapsed
 
     def post(
         self, connection: http.client.HTTPConnection, message: dict[str, Any]
     ) -> dict[str, Any]:
         body = json.dumps(message, separators=(",", ":")).encode()
         connection.request("POST", self.path, body, self.headers(message))
-        answer = connection.getresponse()
-        self.session = answer.headers.get("Mcp-Session-Id") or self.session
+        response = connection.getresponse()
+        self.session = response.headers.get("Mcp-Session-Id") or self.session
         if "id" not in message:
-            answer.read()
+            response.read()
             return {}
-        if "text/event-stream" not in answer.headers.get("Content-Type", ""):
-            return json.loads(answer.read() or b"{}")
+        if "text/event-stream" not in response.headers.get("Content-Type", ""):
+            return json.loads(response.read() or b"{}")
         found: dict[str, Any] = {}
-        # To the end, so that the connection can be used again.
-        for line in answer:
+        # Reads to the end, so that the connection can be reused.
+        for line in response:
             if line.startswith(b"data:") and len(line) > 8:
                 data = json.loads(line[5:])
                 found = data if data.get("id") == message["id"] else found
@@ -343,12 +344,12 @@ class Http:
         return headers
 
     def run(self, calls: int, at_once: int) -> list[float]:
-        """All connections in one thread: the threads of this language take turns, and the
-        time that they wait for one another would be put down to the server."""
+        """Runs all connections in one thread: Python threads alternate, and the time that they
+        wait for each other would be attributed to the server."""
         numbers = iter(range(1, calls + 1))
         times: list[float] = []
-        begun: dict[int, float] = {}
-        first = call(self.target, 0)
+        sent: dict[int, float] = {}
+        first = tool_call(self.target, 0)
         lines = [f"{name}: {value}" for name, value in self.headers(first).items()]
         head = f"POST {self.path} HTTP/1.1\r\nHost: {self.host}:{self.port}\r\n"
         head += "\r\n".join(lines) + "\r\nContent-Length: "
@@ -357,27 +358,27 @@ class Http:
             number = next(numbers, None)
             if number is None:
                 return False
-            body = json.dumps(call(self.target, number), separators=(",", ":"))
-            begun[number] = time.perf_counter()
+            body = json.dumps(tool_call(self.target, number), separators=(",", ":"))
+            sent[number] = time.perf_counter()
             connection.send(number, f"{head}{len(body.encode())}\r\n\r\n{body}".encode())
             return True
 
-        with selectors.DefaultSelector() as ready, contextlib.ExitStack() as opened:
+        with selectors.DefaultSelector() as selector, contextlib.ExitStack() as connections:
             for _ in range(min(at_once, calls)):
                 connection = Connection(self.target, self.host, self.port)
-                opened.enter_context(connection)
-                ready.register(connection.socket, selectors.EVENT_READ, connection)
+                connections.enter_context(connection)
+                selector.register(connection.socket, selectors.EVENT_READ, connection)
                 send_next(connection)
             while len(times) < calls:
-                events = ready.select(_TIMEOUT_S)
+                events = selector.select(_TIMEOUT_S)
                 if not events:
-                    raise ServerFailed(f"{self.target.name}: no answer")
+                    raise ServerFailed(f"{self.target.name}: no response within {_TIMEOUT_S} s")
                 for key, _ in events:
-                    answer = key.data.receive()
-                    if answer is None:
+                    response = key.data.receive()
+                    if response is None:
                         continue
-                    times.append(time.perf_counter() - begun.pop(key.data.number))
-                    check(self.target, answer)
+                    times.append(time.perf_counter() - sent.pop(key.data.number))
+                    check_response(self.target, response)
                     send_next(key.data)
         return times
 
@@ -397,7 +398,7 @@ def start(target: Target) -> Pipe | Http:
 
 
 def first_response(target: Target) -> float:
-    """The median of several starts: the first one finds this program cold as well."""
+    """Returns the median of several starts, since this program is cold at the first one."""
     times = []
     for _ in range(_STARTS):
         server = start(target)
@@ -408,20 +409,20 @@ def first_response(target: Target) -> float:
     return sorted(times)[_STARTS // 2]
 
 
-def measure(target: Target, calls: int, concurrency: Sequence[int]) -> Measured:
-    """Starts the server, measures it, ends it."""
+def measure(target: Target, calls: int, concurrency: Sequence[int]) -> Measurement:
+    """Starts, measures and stops the server."""
     first = first_response(target)
     server = start(target)
     pid = server.process.pid
     try:
         server.open()
         idle = memory(pid, "VmRSS:")
-        server.run(min(calls, 50), 1)  # What is made at the first call is not the call's.
+        server.run(min(calls, 50), 1)  # Warms up.
         figures = []
         for at_once in concurrency:
-            before, begun = cpu_seconds(pid), time.perf_counter()
+            cpu_before, started_at = cpu_seconds(pid), time.perf_counter()
             times = sorted(server.run(calls, at_once))
-            wall, cpu = time.perf_counter() - begun, cpu_seconds(pid) - before
+            wall, cpu = time.perf_counter() - started_at, cpu_seconds(pid) - cpu_before
             figures.append(
                 Figures(
                     calls=calls,
@@ -435,4 +436,4 @@ def measure(target: Target, calls: int, concurrency: Sequence[int]) -> Measured:
         peak = memory(pid, "VmHWM:")
     finally:
         server.close()
-    return Measured(target.name, first * 1000, idle, peak, figures)
+    return Measurement(target.name, first * 1000, idle, peak, figures)

@@ -1,4 +1,4 @@
-"""Runs a command once and reads what the kernel accounted for it."""
+"""Runs a command once and reads its resource usage from the kernel."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _TRIAL_TIMEOUT_S = 900
 
 
 class CommandFailed(Exception):
-    """A measured command did not succeed, so its time means nothing.
+    """A measured command failed, so its time is invalid.
 
-    `reason` goes into the results; `detail` may quote the command and is only shown.
+    `reason` goes into the results; `detail` may quote the command and is only printed.
     """
 
     def __init__(self, reason: str, detail: str = "") -> None:
@@ -36,9 +36,9 @@ class Run:
 
 
 def try_out(command: Sequence[str], environment: Mapping[str, str]) -> str:
-    """Run once, unmeasured: warms the page cache, and proves that the command works."""
+    """Runs once, unmeasured: warms the page cache and checks that the command works."""
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             command,
             env=environment,
             stdin=subprocess.DEVNULL,
@@ -49,19 +49,19 @@ def try_out(command: Sequence[str], environment: Mapping[str, str]) -> str:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise CommandFailed(f"no end after {_TRIAL_TIMEOUT_S} s") from None
+        raise CommandFailed(f"not finished after {_TRIAL_TIMEOUT_S} s") from None
     except OSError as error:
         raise CommandFailed("cannot be started", error.strerror or "") from None
-    if done.returncode != 0:
-        lines = done.stderr.strip().splitlines()
-        raise CommandFailed(f"exit code {done.returncode}", lines[-1] if lines else "")
-    return done.stdout
+    if result.returncode != 0:
+        lines = result.stderr.strip().splitlines()
+        raise CommandFailed(f"exit code {result.returncode}", lines[-1] if lines else "")
+    return result.stdout
 
 
 def time_once(command: Sequence[str], environment: Mapping[str, str]) -> Run:
-    """Wall and CPU time of one run, its output thrown away.
+    """Measures the wall and CPU time of one run, and discards its output.
 
-    posix_spawn, because a fork of this interpreter costs more than /bin/true does.
+    Uses posix_spawn, because a fork of this interpreter costs more than /bin/true.
     """
     start = time.perf_counter()
     pid = os.posix_spawn(command[0], [*command], environment, file_actions=_DEV_NULL_STREAMS)
@@ -74,11 +74,11 @@ def time_once(command: Sequence[str], environment: Mapping[str, str]) -> Run:
 
 
 def peak_bytes(command: Sequence[str], environment: Mapping[str, str]) -> int | None:
-    """Peak resident memory of one run; None where the system cannot tell.
+    """Returns the peak resident memory of one run; None if the system does not report it.
 
-    ru_maxrss survives exec, so a child started from here would report at least the
-    size of this interpreter. A shell of under 1 MB starts the command in the
-    background and exits; the orphan comes to this process, which is made its reaper.
+    ru_maxrss survives exec, so a direct child would report at least the size of this
+    interpreter. Instead, a shell of under 1 MB starts the command in the background and
+    exits, and this process reaps the orphan as a subreaper.
     """
     if not _adopt_orphans():
         return None
@@ -90,7 +90,7 @@ def peak_bytes(command: Sequence[str], environment: Mapping[str, str]) -> int | 
         try:
             _, status, usage = os.wait4(int(started.stdout), 0)
         except ChildProcessError:
-            continue  # The shell was quick enough to reap it itself.
+            continue  # The shell has already reaped it.
         code = os.waitstatus_to_exitcode(status)
         if code != 0:
             raise CommandFailed(f"exit code {code}")

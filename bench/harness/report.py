@@ -1,4 +1,4 @@
-"""Writes a run as Markdown, from nothing but what results.json holds."""
+"""Renders a run as Markdown, only from the contents of results.json."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _HOW_TO_READ = """\
 Everything on this page comes from one run of `bench/run.py` on one machine. Read the
 **ratios**: they survive a faster computer or a busy one, single times do not.
 
-- *min* is the best the code can do; *p50* is what a user gets; a wide gap between them
-  means that the machine was busy (see the load averages). p99 says more about the
-  machine than about the code.
+- *min* is the best case; *p50* is the usual case; a wide gap between them means that the
+  machine was busy (see the load averages). p99 depends more on the machine than on the
+  code.
 - *CPU* is user + system time, which a busy machine distorts least.
 - *Peak memory* is the largest resident set (`ru_maxrss`); 1 MB = 1,000,000 bytes.
-- *original ÷ hermes* above 1 means that `hermes` needs less. *÷ `/bin/true`* is the
-  distance from the cheapest process the system can start.
-- Commands of all sides took turns within each round, and both in-process programs
-  alternated. In-process p50 is the median of the rounds' medians, min the smallest.
+- *original ÷ hermes* above 1 means that `hermes` needs less. *÷ `/bin/true`* is the ratio
+  to the cheapest process that the system can start.
+- Commands of all sides alternated within each round, and so did both in-process
+  programs. In-process p50 is the median of the rounds' medians, min the smallest.
 - The original ran under its best conditions: byte code compiled, home already set up,
-  automatic installs off, update check answered from its cache, no network to wait for.
-- A call of `hermes` passes every stage of its pipeline, schema validation included; the
-  original's `handle_function_call` coerces, asks its hooks and dispatches."""
+  automatic installs off, update check answered from its cache, no network.
+- A call of `hermes` passes every stage of its pipeline, including schema validation; the
+  original's `handle_function_call` coerces, calls its hooks and dispatches."""
 
 
 def render(results: Fields) -> str:
@@ -46,7 +46,7 @@ def render(results: Fields) -> str:
         "## In process",
         _in_process(_fields(results, "in_process")),
         "## File tools",
-        _beside(_fields(results, "files"), _FILE_WORK, "bench_files"),
+        _comparison(_fields(results, "files"), _FILE_CASES, "bench_files"),
         "## Terminal",
         _terminal(_fields(results, "terminal")),
         "## Scripts",
@@ -86,7 +86,7 @@ def _cpu(results: Fields) -> str:
 
 def _targets(rows: Sequence[Fields]) -> str:
     return _table(
-        ("what", "target", "measured", "met"),
+        ("figure", "target", "measured", "met"),
         (
             (
                 row["what"],
@@ -149,9 +149,9 @@ def _in_process(sides: Fields) -> str:
         body.append(
             (
                 case.label,
-                _pair(left),
+                _percentiles(left),
                 _figure(left.get("rate_per_s")),
-                _pair(right),
+                _percentiles(right),
                 _figure(right.get("rate_per_s")),
                 _times(right.get("p50_us"), left.get("p50_us")),
                 _times(right.get("min_us"), left.get("min_us")),
@@ -169,9 +169,9 @@ def _in_process(sides: Fields) -> str:
     return _table(header, body)
 
 
-_FILE_WORK = {
+_FILE_CASES = {
     "files.read_first_page": ("`read_file`, first page of 1 GB", "reading those bytes"),
-    "files.read_deep_page": ("`read_file`, last page of 1 GB", "counting all line ends"),
+    "files.read_deep_page": ("`read_file`, last page of 1 GB", "counting all newlines"),
     "files.write_1mb": ("`write_file`, 1 MB", "write, fsync, rename"),
     "files.patch_10k_lines": ("`patch`, one of 10,000 lines", "read, write, fsync, rename"),
     "files.patch_no_match": ("`patch`, nothing matches", "reading the file"),
@@ -181,55 +181,55 @@ _FILE_WORK = {
 }
 
 
-_COMMANDS = {
+_TERMINAL_CASES = {
     "terminal.true": ("`true`", "`bash -c true`"),
-    "terminal.shell": ("`true; true`, which takes a shell", "`bash -c 'true; true'`"),
+    "terminal.shell": ("`true; true`, which needs a shell", "`bash -c 'true; true'`"),
     "terminal.eight_sleeps": ("8 × `sleep 0.5` in one batch", "one `bash -c 'sleep 0.5'`"),
     "terminal.gigabyte": ("1 GB of output", "reading it from a pipe"),
 }
 
 
-_SCRIPTS = {
+_SCRIPT_CASES = {
     "code.empty_script": ("an empty script", "`python3 -c pass`"),
-    "code.read_files": ("40 × `read_file` in one script", "`python3`, reading them itself"),
+    "code.read_files": ("40 × `read_file` in one script", "`python3`, reading the files itself"),
 }
 
 
 def _code(metrics: Fields) -> str:
-    table = _beside(metrics, _SCRIPTS, "bench_code")
+    table = _comparison(metrics, _SCRIPT_CASES, "bench_code")
     calls = _fields(metrics, "code.calls")
     if not calls:
         return table
-    return f"{table}\n\nCalls of a tool that does nothing: {_figure(calls.get('rate_per_s'))} /s."
+    return f"{table}\n\nCalls of a no-op tool: {_figure(calls.get('rate_per_s'))} /s."
 
 
 def _agent(metrics: Fields) -> str:
-    def cell(metric: str, name: str, unit: str, by: float = 1.0) -> str:
+    def cell(metric: str, name: str, unit: str, divisor: float = 1.0) -> str:
         value = _fields(metrics, metric).get(name)
-        return ABSENT if value is None else f"{_figure(value / by)} {unit}"
+        return ABSENT if value is None else f"{_figure(value / divisor)} {unit}"
 
     children = _fields(metrics, "agent.children")
     rows = [
-        ("a turn with one call, all but the model, p50", cell("agent.turn", "p50_ms", "ms")),
+        ("a turn with one call, without the model, p50", cell("agent.turn", "p50_ms", "ms")),
         ("`hermes run`, one turn, start to end, p50", cell("agent.task", "p50_ms", "ms")),
-        ("a chat that waits", cell("agent.idle_chat", "bytes", "MB", 1e6)),
+        ("an idle chat", cell("agent.idle_chat", "bytes", "MB", 1e6)),
         (
-            f"{_figure(children.get('n'))} sub-agents at once, a call each; the model takes "
+            f"{_figure(children.get('n'))} concurrent sub-agents, one call each; the model takes "
             f"{_figure(children.get('model_ms'))} ms of it",
             f"{cell('agent.children', 'took_ms', 'ms')}, "
             f"{cell('agent.children', 'growth_bytes', 'MB more', 1e6)}",
         ),
         (
-            "a message kept among 100,000, p50; SQLite alone "
+            "storing a message among 100,000, p50; SQLite alone "
             + cell("history.append", "reference_us", "µs"),
             cell("history.append", "p50_us", "µs"),
         ),
         (
-            "100,000 messages searched, seven kinds of questions, p50",
+            "searching 100,000 messages, seven kinds of queries, p50",
             cell("history.search", "p50_us", "µs"),
         ),
     ]
-    return _table(("what", "measured"), rows)
+    return _table(("figure", "measured"), rows)
 
 
 def _mcp(servers: Sequence[Any]) -> str:
@@ -237,8 +237,8 @@ def _mcp(servers: Sequence[Any]) -> str:
         return ABSENT
     header = ["server", "first response, ms"]
     for figures in servers[0]["figures"]:
-        at_once = figures["at_once"]
-        header += [f"{at_once} at once: calls/s", "p50 / p99, ms", "CPU, ms/call"]
+        concurrency = figures["at_once"]
+        header += [f"{concurrency} at once: calls/s", "p50 / p99, ms", "CPU, ms/call"]
     header += ["idle, MB", "peak, MB"]
     body = []
     for server in servers:
@@ -252,14 +252,14 @@ def _mcp(servers: Sequence[Any]) -> str:
         row += [_figure(server["idle_bytes"] / 1e6), _figure(server["peak_bytes"] / 1e6)]
         body.append(row)
     note = (
-        "`hermes` has every tool and answers `todo` through its whole pipeline; the others have one "
-        "tool that says what it was told. `-2026` is the newer protocol."
+        "`hermes` has every tool and runs `todo` through its whole pipeline; the others have one "
+        "echo tool. `-2026` is the newer protocol."
     )
     return f"{_table(header, body)}\n\n{note}"
 
 
 def _terminal(metrics: Fields) -> str:
-    table = _beside(metrics, _COMMANDS, "bench_terminal")
+    table = _comparison(metrics, _TERMINAL_CASES, "bench_terminal")
     memory = _fields(metrics, "terminal.memory")
     if not memory:
         return table
@@ -267,27 +267,27 @@ def _terminal(metrics: Fields) -> str:
     ours, theirs = (ABSENT if value is None else f"{_figure(value / 1e6)} MB" for value in growth)
     return (
         f"{table}\n\nGrowth of peak memory over 1 GB of output: {ours}; the original: {theirs}. "
-        "Its agent rests a second between two calls of a batch by default; here it does not."
+        "By default its agent waits a second between two calls of a batch; here it does not."
     )
 
 
-def _beside(metrics: Fields, work: Mapping[str, tuple[str, str]], program: str) -> str:
+def _comparison(metrics: Fields, cases: Mapping[str, tuple[str, str]], program: str) -> str:
     if not metrics:
         return f"Not measured: `{program}` is not built."
     rows = []
-    for name, (what, reference) in work.items():
-        found = _fields(metrics, name)
-        if not found:
+    for name, (label, reference) in cases.items():
+        metric = _fields(metrics, name)
+        if not metric:
             continue
-        ours = found.get("p50_us")
-        original = found.get("original_us")
+        ours = metric.get("p50_us")
+        original = metric.get("original_us")
         rows.append(
             (
-                what,
+                label,
                 _figure(ours),
                 reference,
-                _figure(found.get("reference_us")),
-                _times(ours, found.get("reference_us")),
+                _figure(metric.get("reference_us")),
+                _times(ours, metric.get("reference_us")),
                 _figure(original) if original is not None else ABSENT,
                 _times(original, ours) if original is not None else "",
             )
@@ -295,16 +295,16 @@ def _beside(metrics: Fields, work: Mapping[str, tuple[str, str]], program: str) 
     header = (
         "tool",
         "p50, µs",
-        "against",
+        "reference",
         "p50, µs",
-        "hermes ÷ that",
+        "hermes ÷ reference",
         "original p50, µs",
         "original ÷ hermes",
     )
     return _table(header, rows)
 
 
-def _pair(metric: Fields) -> str:
+def _percentiles(metric: Fields) -> str:
     if not metric:
         return ABSENT
     return " / ".join(_figure(metric.get(name)) for name in ("min_us", "p50_us", "p99_us"))
@@ -317,7 +317,7 @@ def _schemas(sides: Fields) -> str:
         body.append((side, *(_figure(entry.get(name)) for name in ("tools", "bytes", "tokens"))))
     table = _table(("side", "tools sent", "bytes", "tokens"), body)
     return (
-        f"{table}\n\nTokens of `hermes` as it reports them itself; of the original, "
+        f"{table}\n\nTokens of `hermes` as it reports them; of the original, "
         "characters ÷ 4 over the tools that are available on this machine."
     )
 
@@ -343,7 +343,7 @@ def _amount(value: object, unit: object) -> str:
 
 
 def _figure(value: object) -> str:
-    """Three significant digits, thousands separated."""
+    """Formats three significant digits, with thousands separators."""
     number = _number(value)
     if number is None:
         return ABSENT

@@ -1,4 +1,4 @@
-"""Asks `hermes` what the tool schemas of one toolset cost in a prompt."""
+"""Reads from `hermes` how many tokens the schemas of a toolset take in a prompt."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 from harness.process import CommandFailed, try_out
 
 _TOKEN_FIELDS = ("tokens_sent", "sent_tokens", "tokens", "total_tokens", "tokens_total")
-# Narrower command first; the last one is the least that the command line promises.
+# The narrowest command first; the last one works with every version.
 _FLAGS = (("--toolset",), ("--toolsets",), ())
 
 
 def cost_of(toolset: str, hermes: Path, environment: Mapping[str, str]) -> dict[str, Any] | None:
-    """The toolset's entry with its `tokens`, or None when the command does not tell."""
+    """Returns the toolset's entry with its `tokens`, or None if the command prints none."""
     for flag in _FLAGS:
         selection = [*flag, toolset] if flag else []
         command = [str(hermes), "tools", "list", *selection, "--cost", "--json"]
@@ -31,7 +31,7 @@ def cost_of(toolset: str, hermes: Path, environment: Mapping[str, str]) -> dict[
 
 
 def _entries(value: object, toolset: str) -> Iterator[dict[str, Any]]:
-    """Objects that speak for the toolset as a whole, which the rows under `tools` do not."""
+    """Yields the objects about the toolset as a whole, so not the rows under `tools`."""
     pending = [value]
     while pending:
         current = pending.pop()

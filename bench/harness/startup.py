@@ -1,4 +1,4 @@
-"""Measures whole processes, interleaved, so that a busy moment hits every case alike."""
+"""Measures whole processes, interleaved, so that a load peak affects all cases alike."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ QUICK = Effort(rounds=3, burst=5, peaks=2)
 
 
 @dataclass
-class Measured:
+class CaseMeasurement:
     case: StartUp
     runs: list[Run] = field(default_factory=list)
     peaks: list[int] = field(default_factory=list)
@@ -55,48 +55,51 @@ class Measured:
 def measure(
     cases: Sequence[StartUp], environments: Environments, effort: Effort, progress: Progress
 ) -> dict[str, dict[str, Any]]:
-    """Summaries by case key; a case that fails is reported as failed and left out."""
-    measured = [Measured(case) for case in cases]
-    for one in measured:
-        _guarded(one, lambda case, env: try_out(case.command, env), environments, progress)
+    """Returns summaries by case key; a case that fails is reported and no longer measured."""
+    entries = [CaseMeasurement(case) for case in cases]
+    for entry in entries:
+        _run_case(entry, lambda case, env: try_out(case.command, env), environments, progress)
     for number in range(effort.rounds):
         progress(f"start-up, round {number + 1} of {effort.rounds}")
-        _round(measured, environments, effort, progress)
+        _round(entries, environments, effort, progress)
     for _ in range(effort.peaks):
-        for one in measured:
-            _guarded(one, lambda case, env: peak_bytes(case.command, env), environments, progress)
-    return {one.case.key: one.summary() for one in measured}
+        for entry in entries:
+            _run_case(entry, lambda case, env: peak_bytes(case.command, env), environments, progress)
+    return {entry.case.key: entry.summary() for entry in entries}
 
 
 def _round(
-    measured: Sequence[Measured], environments: Environments, effort: Effort, progress: Progress
+    entries: Sequence[CaseMeasurement],
+    environments: Environments,
+    effort: Effort,
+    progress: Progress,
 ) -> None:
-    fast = [one for one in measured if not one.case.slow]
-    for turn in range(effort.burst):
-        # Rotated, so that no case always runs in the wake of the same neighbour.
-        shift = turn % max(1, len(fast))
-        for one in fast[shift:] + fast[:shift]:
-            _guarded(one, lambda case, env: time_once(case.command, env), environments, progress)
-    for one in measured:
-        if one.case.slow:
-            _guarded(one, lambda case, env: time_once(case.command, env), environments, progress)
+    fast = [entry for entry in entries if not entry.case.slow]
+    for repetition in range(effort.burst):
+        # Rotates, so that no case always runs after the same one.
+        shift = repetition % max(1, len(fast))
+        for entry in fast[shift:] + fast[:shift]:
+            _run_case(entry, lambda case, env: time_once(case.command, env), environments, progress)
+    for entry in entries:
+        if entry.case.slow:
+            _run_case(entry, lambda case, env: time_once(case.command, env), environments, progress)
 
 
-def _guarded(
-    one: Measured,
+def _run_case(
+    entry: CaseMeasurement,
     action: Callable[[StartUp, Mapping[str, str]], Run | int | str | None],
     environments: Environments,
     progress: Progress,
 ) -> None:
-    if one.failure is not None:
+    if entry.failure is not None:
         return
     try:
-        result = action(one.case, environments[one.case.side])
+        result = action(entry.case, environments[entry.case.side])
     except CommandFailed as failure:
-        one.failure = failure.reason
-        progress(f"{one.case.label} ({one.case.side.value}): {failure}")
+        entry.failure = failure.reason
+        progress(f"{entry.case.label} ({entry.case.side.value}): {failure}")
         return
     if isinstance(result, Run):
-        one.runs.append(result)
+        entry.runs.append(result)
     elif isinstance(result, int):
-        one.peaks.append(result)
+        entry.peaks.append(result)

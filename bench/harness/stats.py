@@ -1,4 +1,4 @@
-"""The few order statistics that the results are made of."""
+"""Order statistics of the results."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ __all__ = ["median", "percentile", "ratio"]
 
 
 def percentile(samples: Sequence[float], percent: float) -> float:
-    """Nearest-rank percentile: always a value that was really observed."""
+    """Returns the nearest-rank percentile, which is always an observed value."""
     ordered = sorted(samples)
     rank = max(1, math.ceil(percent / 100 * len(ordered)))
     return ordered[rank - 1]
 
 
 def ratio(numerator: float | None, denominator: float | None) -> float | None:
-    """A quotient, or None when either side was not measured."""
+    """Returns a quotient, or None if either side was not measured."""
     if numerator is None or not denominator:
         return None
     return numerator / denominator

@@ -1,4 +1,4 @@
-"""Holds the figures of a run against the project's targets; it judges and never fails."""
+"""Compares the figures of a run with the project's targets; a missed target is no error."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ Results = Mapping[str, object]
 
 @dataclass(frozen=True)
 class Target:
-    what: str
+    name: str
     limit: float
     unit: str
     measure: Callable[[Results], float | None]
     # True for rates, where more is better.
     at_least: bool = False
 
-    def judge(self, results: Results) -> dict[str, object]:
+    def evaluate(self, results: Results) -> dict[str, object]:
         measured = self.measure(results)
-        holds = operator.ge if self.at_least else operator.le
+        compare = operator.ge if self.at_least else operator.le
         return {
-            "what": self.what,
+            "what": self.name,
             "target": self.limit,
             "bound": "at least" if self.at_least else "at most",
             "unit": self.unit,
             "measured": measured,
-            "met": None if measured is None else holds(measured, self.limit),
+            "met": None if measured is None else compare(measured, self.limit),
         }
 
 
-def judge_all(results: Results) -> list[dict[str, object]]:
-    return [target.judge(results) for target in TARGETS]
+def evaluate_all(results: Results) -> list[dict[str, object]]:
+    return [target.evaluate(results) for target in TARGETS]
 
 
 def _start_up(key: str, name: str) -> Callable[[Results], float | None]:
@@ -73,20 +73,20 @@ def _agent(metric: str, name: str) -> Callable[[Results], float | None]:
 def _mcp(server: str, *path: str | int) -> Callable[[Results], float | None]:
     def measure(results: Results) -> float | None:
         rows = results.get("mcp")
-        for found in rows if isinstance(rows, list) else []:
-            if found["name"] == server:
-                for step in path:
-                    found = found[step]
-                return float(found)
+        for value in rows if isinstance(rows, list) else []:
+            if value["name"] == server:
+                for key in path:
+                    value = value[key]
+                return float(value)
         return None
 
     return measure
 
 
-def _scaled(measure: Callable[[Results], float | None], by: float) -> Callable[[Results], float | None]:
+def _scaled(measure: Callable[[Results], float | None], divisor: float) -> Callable[[Results], float | None]:
     def scaled(results: Results) -> float | None:
         measured = measure(results)
-        return None if measured is None else measured / by
+        return None if measured is None else measured / divisor
 
     return scaled
 
@@ -127,7 +127,7 @@ TARGETS: tuple[Target, ...] = (
         target
         for shape, metric in (
             ("valid arguments", "pipeline.native_args"),
-            ("every argument a string to be coerced", "pipeline.string_args"),
+            ("every argument a string to coerce", "pipeline.string_args"),
         )
         for target in (
             Target(f"pipeline overhead of one call, {shape}, p50", 10, "µs", _ours(metric, "p50_us")),
@@ -143,10 +143,10 @@ TARGETS: tuple[Target, ...] = (
     Target("policy, a file call, p50", 5, "µs", _ours("policy.file_write", "p50_us")),
     Target("policy, a command of 500 characters, p50", 200, "µs", _ours("policy.command_500", "p50_us")),
     Target("sandboxed spawn over a bare one, p50", 1.3, "×", _spawn("ratio")),
-    Target("a request through the proxy, over a direct one, p50", 1000, "µs", _proxy("http_added_us")),
+    Target("added by the proxy to a request, p50", 1000, "µs", _proxy("http_added_us")),
     Target("`read_file`, first page of 1 GB, p50", 1000, "µs", _files("read_first_page", "p50_us")),
     Target(
-        "`read_file`, last page of 1 GB over counting its line ends",
+        "`read_file`, last page of 1 GB over counting its newlines",
         1.5,
         "×",
         _files("read_deep_page", "ratio"),
@@ -190,14 +190,14 @@ TARGETS: tuple[Target, ...] = (
         _code("empty_script", "ratio"),
     ),
     Target(
-        "`execute_code`, tool calls of one script, one after the other",
+        "`execute_code`, sequential tool calls of one script",
         5000,
         "/s",
         _code("calls", "rate_per_s"),
         at_least=True,
     ),
     Target(
-        "keeping a message among 100,000 over SQLite alone, p50",
+        "storing a message among 100,000 over SQLite alone, p50",
         1.5,
         "×",
         _agent("history.append", "ratio"),
@@ -205,8 +205,8 @@ TARGETS: tuple[Target, ...] = (
     Target(
         "searching 100,000 messages, p50", 5, "ms", _scaled(_agent("history.search", "p50_us"), 1e3)
     ),
-    Target("a turn of the agent without its model, p50", 20, "ms", _agent("agent.turn", "p50_ms")),
-    Target("a chat that waits", 30, "MB", _scaled(_agent("agent.idle_chat", "bytes"), 1e6)),
+    Target("an agent turn without the model, p50", 20, "ms", _agent("agent.turn", "p50_ms")),
+    Target("an idle chat", 30, "MB", _scaled(_agent("agent.idle_chat", "bytes"), 1e6)),
     Target(
         "`mcp serve` with every tool, first response",
         50,
@@ -217,12 +217,12 @@ TARGETS: tuple[Target, ...] = (
         "`mcp serve` with every tool, idle", 25, "MB", _scaled(_mcp("hermes-http", "idle_bytes"), 1e6)
     ),
     Target(
-        "`mcp serve` over HTTP, one call after the other, p50",
+        "`mcp serve` over HTTP, sequential calls, p50",
         1,
         "ms",
         _mcp("hermes-http", "figures", 0, "p50_ms"),
     ),
-    # "As with 100": a tenth is what two equal medians differ by on a shared machine.
+    # On a shared machine, equal medians differ by up to a tenth.
     Target("one call, 10,000 tools over 100, p50", 1.1, "×", _many_over_few_tools),
     Target(f"schemas of `{TOOLSET}` as sent to a model", 6000, "tokens", _schema_tokens),
 )

@@ -1,4 +1,4 @@
-"""The echo server of the official Python SDK: on a pipe, or over HTTP at a port."""
+"""An echo server with the official Python SDK: over stdio, or over HTTP on a port."""
 
 import sys
 

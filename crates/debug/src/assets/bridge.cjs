@@ -1,10 +1,10 @@
 'use strict';
-// Runs a program of Node under its own inspector, and speaks the Debug Adapter
-// Protocol by standard input and output. No network is needed: the inspector's
-// messages come by a socket that the program's process was given.
+// Runs a Node program under its inspector, and speaks the Debug Adapter Protocol
+// on standard input and output. Inspector messages use a socket that the child
+// process inherits, so no network is needed.
 //
-// Argument: JSON with `inside` (what is loaded before the program), `program`,
-// `args` and `options` (those of node).
+// Argument: JSON with `inside` (the source of a module to load before the
+// program), `program`, `args` and `options` (of node).
 const {spawn} = require('node:child_process');
 const fs = require('node:fs');
 const os = require('node:os');
@@ -12,12 +12,12 @@ const path = require('node:path');
 const vm = require('node:vm');
 const {fileURLToPath, pathToFileURL} = require('node:url');
 
-const told = JSON.parse(process.argv[process.argv.length - 1]);
-const MOST_TEXT = 4000;
-const MOST_PARTS = 500;
-const INTERNAL = ['^node:(?!assert|internal/assert)', '/node_modules/'];
+const config = JSON.parse(process.argv[process.argv.length - 1]);
+const MAX_TEXT_CHARS = 4000;
+const MAX_CHILDREN = 500;
+const INTERNAL_PATTERNS = ['^node:(?!assert|internal/assert)', '/node_modules/'];
 
-// ---- messages to and from whoever debugs
+// ---- messages to and from the client
 
 const send = (message) => {
   const body = Buffer.from(JSON.stringify({seq: 0, ...message}));
@@ -35,18 +35,18 @@ process.stdin.on('data', (data) => {
     if (input.length < end + 4 + size) return;
     const text = input.toString('utf8', end + 4, end + 4 + size);
     input = input.subarray(end + 4 + size);
-    answer(JSON.parse(text));
+    handleRequest(JSON.parse(text));
   }
 });
-process.stdin.on('end', () => end().then(() => process.exit(0)));
+process.stdin.on('end', () => terminate().then(() => process.exit(0)));
 
-async function answer(request) {
+async function handleRequest(request) {
   const {seq, command} = request;
   const reply = {type: 'response', request_seq: seq, command};
   try {
-    const act = actions[command];
-    if (!act) throw new Error(`${command} is not known here`);
-    const body = await act(request.arguments || {});
+    const handler = handlers[command];
+    if (!handler) throw new Error(`the request ${command} is not supported`);
+    const body = await handler(request.arguments || {});
     send({...reply, success: true, body: body || {}});
     if (command === 'launch') event('initialized', {});
   } catch (error) {
@@ -57,104 +57,104 @@ async function answer(request) {
 // ---- the program
 
 let child;
-let line;
-let next = 1;
-let pieces = 0; // of output
-const waiting = new Map();
+let connection;
+let nextId = 1;
+let outputCount = 0;
+const pending = new Map();
 
 function start() {
-  const folder = fs.mkdtempSync(path.join(told.scratch || os.tmpdir(), 'hermes-debug-'));
-  const inside = path.join(folder, 'inside.cjs');
-  fs.writeFileSync(inside, told.inside);
-  child = spawn(process.execPath, ['-r', inside, ...told.options, told.program, ...told.args], {
+  const directory = fs.mkdtempSync(path.join(config.scratch || os.tmpdir(), 'hermes-debug-'));
+  const inside = path.join(directory, 'inside.cjs');
+  fs.writeFileSync(inside, config.inside);
+  child = spawn(process.execPath, ['-r', inside, ...config.options, config.program, ...config.args], {
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
     env: {...process.env, HERMES_DEBUG_FD: '3'},
     detached: true,
   });
-  const clean = () => fs.rmSync(folder, {recursive: true, force: true});
+  const removeDirectory = () => fs.rmSync(directory, {recursive: true, force: true});
   for (const name of ['stdout', 'stderr']) {
     child[name].setEncoding('utf8');
     child[name].on('data', (text) => {
-      pieces++;
+      outputCount++;
       const output = text.replace('Waiting for the debugger to disconnect...\n', '');
       if (output) event('output', {category: name, output});
     });
   }
-  line = child.stdio[3];
-  line.on('error', () => {});
+  connection = child.stdio[3];
+  connection.on('error', () => {});
   let rest = '';
-  line.setEncoding('utf8');
-  line.on('data', (text) => {
+  connection.setEncoding('utf8');
+  connection.on('data', (text) => {
     const lines = (rest + text).split('\n');
     rest = lines.pop();
-    for (const one of lines) heard(JSON.parse(one));
+    for (const line of lines) handleInspectorMessage(JSON.parse(line));
   });
   child.on('error', (error) => {
-    clean();
+    removeDirectory();
     event('output', {category: 'stderr', output: `${error.message}\n`});
     event('exited', {exitCode: 127});
     event('terminated', {});
     setImmediate(() => process.exit(0));
   });
   child.on('close', (code, signal) => {
-    clean();
-    for (const {no} of waiting.values()) no(new Error('the program has ended'));
+    removeDirectory();
+    for (const {reject} of pending.values()) reject(new Error('the program has ended'));
     event('exited', {exitCode: signal ? -os.constants.signals[signal] : code});
     event('terminated', {});
     process.stdout.write('', () => process.exit(0));
   });
-  entered.then(clean);
+  entered.then(removeDirectory);
 }
 
-async function end() {
+async function terminate() {
   if (!child || child.exitCode !== null) return;
   for (const signal of ['SIGTERM', 'SIGKILL']) {
     try {
       process.kill(-child.pid, signal);
     } catch {}
-    for (let turn = 0; turn < 50 && child.exitCode === null && !child.signalCode; turn++) {
-      await new Promise((done) => setTimeout(done, 20));
+    for (let attempt = 0; attempt < 50 && child.exitCode === null && !child.signalCode; attempt++) {
+      await new Promise((resolve) => setTimeout(resolve, 20));
     }
   }
 }
 
 function inspect(method, params = {}) {
-  const id = next++;
-  return new Promise((yes, no) => {
-    waiting.set(id, {yes, no});
-    line.write(JSON.stringify({id, method, params}) + '\n');
+  const id = nextId++;
+  return new Promise((resolve, reject) => {
+    pending.set(id, {resolve, reject});
+    connection.write(JSON.stringify({id, method, params}) + '\n');
   });
 }
 
-function heard(message) {
-  const known = message.id && waiting.get(message.id);
-  if (known) {
-    waiting.delete(message.id);
-    if (message.error) known.no(new Error(message.error.message));
-    else known.yes(message.result);
+function handleInspectorMessage(message) {
+  const call = message.id && pending.get(message.id);
+  if (call) {
+    pending.delete(message.id);
+    if (message.error) call.reject(new Error(message.error.message));
+    else call.resolve(message.result);
     return;
   }
-  const take = notices[message.method];
-  if (take) take(message.params);
+  const handler = notificationHandlers[message.method];
+  if (handler) handler(message.params);
 }
 
-// ---- what is known of it
+// ---- state of the program
 
 const scripts = new Map();
-const breakpoints = new Map(); // the inspector's id → {id, file, hit, count, line}
+const breakpoints = new Map(); // the inspector's id → {id, file, hit, count}
 let lastBreakpoint = 0;
 let functions = []; // {id, name, found}
-let named = []; // exceptions by name
+let exceptionNames = []; // to stop at
 let stop = null; // the pause: {frames, exception}
 let handles = new Map();
 let lastHandle = 0;
-let enter;
-const entered = new Promise((done) => { enter = done; });
+let resolveEntered;
+const entered = new Promise((resolve) => { resolveEntered = resolve; });
 let isEntered = false;
-let isPauseAsked = false;
+let isPauseRequested = false;
 
-const handle = (thing) => {
-  handles.set(++lastHandle, thing);
+const addHandle = (target) => {
+  handles.set(++lastHandle, target);
   return lastHandle;
 };
 
@@ -168,109 +168,110 @@ const fileOf = (url) => {
 
 const isOwn = (script) => script.url.startsWith('file:') && !script.url.includes('/node_modules/');
 
-const notices = {
+const notificationHandlers = {
   'Debugger.scriptParsed'(script) {
     scripts.set(script.scriptId, script);
   },
   'Debugger.breakpointResolved'({breakpointId, location}) {
-    const known = breakpoints.get(breakpointId);
-    if (!known) return;
+    const breakpoint = breakpoints.get(breakpointId);
+    if (!breakpoint) return;
     event('breakpoint', {
       reason: 'changed',
-      breakpoint: {id: known.id, verified: true, line: location.lineNumber + 1, source: {path: known.file}},
+      breakpoint: {id: breakpoint.id, verified: true, line: location.lineNumber + 1, source: {path: breakpoint.file}},
     });
   },
   'Debugger.paused'(pause) {
     if (!isEntered) {
       isEntered = true;
-      enter();
+      resolveEntered();
       return;
     }
-    if ((pause.hitBreakpoints || []).includes(entry)) {
+    if ((pause.hitBreakpoints || []).includes(scriptEntryId)) {
       const script = scripts.get(pause.callFrames[0].location.scriptId);
-      const seeks = script && !sought.has(script.scriptId) ? functions.map((one) => seek(one, script)) : [];
-      if (script) sought.add(script.scriptId);
-      const hitBreakpoints = pause.hitBreakpoints.filter((id) => id !== entry);
-      Promise.allSettled(seeks)
-        .then(() => (seeks.length ? justSet(pause.callFrames[0]) : []))
-        .then((ids) => met({...pause, hitBreakpoints: [...new Set([...hitBreakpoints, ...ids])]}, !isStepping && !isPauseAsked));
+      const searches = script && !searchedScripts.has(script.scriptId) ? functions.map((wanted) => findFunction(wanted, script)) : [];
+      if (script) searchedScripts.add(script.scriptId);
+      const hitBreakpoints = pause.hitBreakpoints.filter((id) => id !== scriptEntryId);
+      Promise.allSettled(searches)
+        .then(() => (searches.length ? breakpointsAt(pause.callFrames[0]) : []))
+        .then((ids) => handlePause({...pause, hitBreakpoints: [...new Set([...hitBreakpoints, ...ids])]}, !isStepping && !isPauseRequested));
       return;
     }
-    if (pause.callFrames[0].functionName === 'hermesLast') last(pause);
-    else met(pause, false);
+    if (pause.callFrames[0].functionName === 'hermesUncaught') handleUncaught(pause);
+    else handlePause(pause, false);
   },
   'Debugger.resumed'() {
     stop = null;
   },
 };
 
-// Waits until what was printed so far has been told.
-async function passedOn() {
-  for (let before = -1; before !== pieces;) {
-    before = pieces;
-    for (let turn = 0; turn < 3; turn++) await new Promise((done) => setImmediate(done));
+// Waits until the output printed so far has been forwarded.
+async function outputForwarded() {
+  for (let before = -1; before !== outputCount;) {
+    before = outputCount;
+    for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
   }
 }
 
-// `isOurs`: it is for us alone, unless something else is there as well.
-function met(pause, isOurs) {
-  const wanted = isOurs && !pause.hitBreakpoints.length ? null : judge(pause);
-  if (!wanted) {
+// Reports a pause or resumes. `isInternal`: the pause is only for the bridge,
+// unless it hits a breakpoint too.
+function handlePause(pause, isInternal) {
+  const reported = isInternal && !pause.hitBreakpoints.length ? null : classify(pause);
+  if (!reported) {
     inspect('Debugger.resume').catch(() => {});
     return;
   }
-  isPauseAsked = false;
+  isPauseRequested = false;
   handles = new Map();
-  stop = {frames: pause.callFrames, exception: wanted.exception};
-  let {body} = wanted;
-  // What a promise was refused with is only seen where nothing of ours runs.
+  stop = {frames: pause.callFrames, exception: reported.exception};
+  let {body} = reported;
+  // A rejected promise pauses where no code of the project is on the stack.
   const isProject = ({location}) => isOwn(scripts.get(location.scriptId) || {url: ''});
-  if (wanted.exception && !pause.callFrames.some(isProject)) {
-    const traced = framesOf(wanted.exception);
+  if (reported.exception && !pause.callFrames.some(isProject)) {
+    const traced = framesOf(reported.exception);
     if (traced.length) {
-      stop = {frames: [], traced, exception: wanted.exception};
-      body = {...body, note: goneNote(wanted.exception)};
+      stop = {frames: [], traced, exception: reported.exception};
+      body = {...body, note: noVariablesNote(reported.exception)};
     }
   }
-  const hits = (pause.hitBreakpoints || []).map((id) => breakpoints.get(id)).filter((one) => one && one.checks);
-  Promise.allSettled(hits.map((one) => complain(one, pause.callFrames[0])))
-    .then(passedOn)
+  const hits = (pause.hitBreakpoints || []).map((id) => breakpoints.get(id)).filter((hit) => hit && hit.checks);
+  Promise.allSettled(hits.map((hit) => reportConditionError(hit, pause.callFrames[0])))
+    .then(outputForwarded)
     .then(() => event('stopped', {...body, threadId: 1, allThreadsStopped: true}));
 }
 
-// Says why a condition cannot be evaluated, if that is why it has stopped.
-async function complain({checks}, {callFrameId}) {
+// Reports why a condition cannot be evaluated, if that caused the stop.
+async function reportConditionError({checks}, {callFrameId}) {
   const {exceptionDetails} = await inspect('Debugger.evaluateOnCallFrame', {callFrameId, expression: checks, silent: true});
   if (!exceptionDetails) return;
   const {exception, text} = exceptionDetails;
-  const why = ((exception && exception.description) || text).split('\n')[0];
-  event('output', {category: 'stderr', output: `hermes: the breakpoint's ${checks} cannot be evaluated: ${why}\n`});
+  const reason = ((exception && exception.description) || text).split('\n')[0];
+  event('output', {category: 'stderr', output: `hermes: the breakpoint expression ${checks} cannot be evaluated: ${reason}\n`});
 }
 
-// A condition that stops where it cannot be evaluated, instead of never.
-const guard = (condition) => `(() => { try { return Boolean(${condition}\n); } catch { return true; } })()`;
+// Returns a condition that stops if it cannot be evaluated, instead of never.
+const stopOnError = (condition) => `(() => { try { return Boolean(${condition}\n); } catch { return true; } })()`;
 
-// What is wrong with an expression; nothing if it can be read.
-function wrongWith(expression) {
+// Returns the syntax error of an expression; null if it has none.
+function syntaxError(expression) {
   try {
     new vm.Script(`async () => (${expression}\n)`);
     return null;
   } catch (error) {
-    return `${expression} cannot be read: ${error.message}`;
+    return `${expression} cannot be parsed: ${error.message}`;
   }
 }
 
-// The frames that an error tells of.
+// Returns the frames in the stack trace of an error.
 const framesOf = ({description}) => {
-  const traced = [...(description || '').matchAll(/^ +at (?:(?:async )?(.*?) \()?((?:file:|\/|node:).*?):(\d+):(\d+)\)?$/gm)];
-  return traced.map(([, name, url, line]) => ({name: name || '(anonymous)', path: fileOf(url), line: Number(line)}));
+  const matches = [...(description || '').matchAll(/^ +at (?:(?:async )?(.*?) \()?((?:file:|\/|node:).*?):(\d+):(\d+)\)?$/gm)];
+  return matches.map(([, name, url, line]) => ({name: name || '(anonymous)', path: fileOf(url), line: Number(line)}));
 };
 
-const goneNote = ({className}) =>
-  `Its variables are gone: it is caught and thrown again on its way. To see them, restart with stop_on: ["${className || 'raised'}"].`;
+const noVariablesNote = ({className}) =>
+  `Variables are not available: the exception was caught and thrown again. To see them, restart with stop_on: ["${className || 'raised'}"].`;
 
-// The program is about to end because of an error. Its frames are gone.
-async function last(pause) {
+// Reports an uncaught error that ends the program. Its frames are not available.
+async function handleUncaught(pause) {
   if (!stopsUncaught || sawUncaught) {
     await inspect('Debugger.resume');
     return;
@@ -280,53 +281,53 @@ async function last(pause) {
   sawUncaught = true;
   handles = new Map();
   stop = {frames: [], traced: framesOf(result), exception: result};
-  const note = goneNote(result);
+  const note = noVariablesNote(result);
   event('stopped', {reason: 'exception', description: (result.description || '').split('\n')[0], note, threadId: 1, allThreadsStopped: true});
 }
 
-// Whether somebody wants to see this pause, and what it is.
-function judge(pause) {
-  if (begin && (pause.hitBreakpoints || []).includes(begin)) {
-    inspect('Debugger.removeBreakpoint', {breakpointId: begin}).catch(() => {});
-    begin = null;
+// Returns how to report a pause; null if it is not to be reported.
+function classify(pause) {
+  if (programEntryId && (pause.hitBreakpoints || []).includes(programEntryId)) {
+    inspect('Debugger.removeBreakpoint', {breakpointId: programEntryId}).catch(() => {});
+    programEntryId = null;
     return {body: {reason: 'entry'}};
   }
   const hits = (pause.hitBreakpoints || []).map((id) => breakpoints.get(id)).filter(Boolean);
-  const counted = hits.filter((one) => hitCounts(one));
+  const counted = hits.filter(countHit);
   if (counted.length) {
-    return {body: {reason: counted[0].name ? 'function breakpoint' : 'breakpoint', hitBreakpointIds: counted.map((one) => one.id)}};
+    return {body: {reason: counted[0].name ? 'function breakpoint' : 'breakpoint', hitBreakpointIds: counted.map(({id}) => id)}};
   }
   if (hits.length && pause.reason === 'other') return null;
   if (pause.reason === 'exception' || pause.reason === 'promiseRejection') {
     const exception = pause.data || {};
     const uncaught = exception.uncaught !== false;
-    const isNamed = named.some((name) => name === exception.className || (exception.description || '').startsWith(name));
-    if (named.length && !isNamed && !(uncaught && stopsUncaught)) return null;
+    const isNamed = exceptionNames.some((name) => name === exception.className || (exception.description || '').startsWith(name));
+    if (exceptionNames.length && !isNamed && !(uncaught && stopsUncaught)) return null;
     sawUncaught = sawUncaught || uncaught;
     const text = exception.description || String(exception.value);
-    const body = {reason: 'exception', description: text.split('\n')[0].slice(0, MOST_TEXT), text: exception.className || exception.type};
+    const body = {reason: 'exception', description: text.split('\n')[0].slice(0, MAX_TEXT_CHARS), text: exception.className || exception.type};
     return {body, exception};
   }
-  if (isPauseAsked) return {body: {reason: 'pause'}};
+  if (isPauseRequested) return {body: {reason: 'pause'}};
   return {body: {reason: pause.reason === 'debugCommand' || isStepping ? 'step' : 'debugger statement'}};
 }
 
-// A module as a program of the same length, with the same lines: what only a
-// module may say is blanked.
-function plain(text) {
-  const blank = (found) => found.replace(/[^\n]/g, ' ');
+// Returns a module as a script with the same positions: syntax that only modules
+// allow is blanked.
+function moduleToScript(text) {
+  const blank = (match) => match.replace(/[^\n]/g, ' ');
   return text
     .replace(/^[ \t]*import\b(?!\s*[.(])[^;'"()]*(['"])[^'"\n]*\1[^\n;]*;?/gm, blank)
     .replace(/^[ \t]*export\s*(?:\{[^}]*\}|\*[^;'"\n]*)(?:\s*from\s*(['"])[^'"\n]*\1)?;?/gm, blank)
-    // Elsewhere a function and a class have a name.
+    // In a script, a function or class declaration needs a name.
     .replace(/^([ \t]*)export[ \t]+default[ \t]+((?:async[ \t]+)?function[ \t]*\*?|class)(?=[ \t]*[({])/gm, (all, lead, kind) => `${lead}${kind} h`.padEnd(all.length))
     .replace(/^[ \t]*export\s+(?:default\b)?/gm, blank)
     .replace(/\bimport\.meta\b/g, 'import_meta');
 }
 
-// Where a program begins: not in a function that its first lines declare.
-function firstPlace(file) {
-  let place = null;
+// Returns where a program begins, which is not in a function it declares.
+function firstLocation(file) {
+  let result = null;
   const session = new (require('node:inspector').Session)();
   session.connect();
   try {
@@ -334,8 +335,8 @@ function firstPlace(file) {
     const lead = '(async function () {';
     session.post('Runtime.enable');
     session.post('Debugger.enable');
-    for (const body of [text, plain(text)]) {
-      if (place) break;
+    for (const body of [text, moduleToScript(text)]) {
+      if (result) break;
       const compiled = {expression: `${lead}${body}\n})`, sourceURL: 'hermes:first', persistScript: true};
       session.post('Runtime.compileScript', compiled, (error, {scriptId} = {}) => {
         if (error || !scriptId) return;
@@ -344,48 +345,49 @@ function firstPlace(file) {
           const first = !error && locations[0];
           if (!first) return;
           const columnNumber = first.lineNumber ? first.columnNumber : first.columnNumber - lead.length;
-          place = {lineNumber: first.lineNumber, columnNumber};
+          result = {lineNumber: first.lineNumber, columnNumber};
         });
       });
     }
   } catch {
-    // What cannot be read begins somewhere.
+    // An unreadable program begins at line 0.
   } finally {
     session.disconnect();
   }
-  return place || {lineNumber: 0};
+  return result || {lineNumber: 0};
 }
 
 let isStepping = false;
-let entry = null;
-let begin = null;
-const sought = new Set();
+let scriptEntryId = null; // breakpoint at the beginning of each script
+let programEntryId = null; // breakpoint for stopOnEntry
+const searchedScripts = new Set();
 let stopsUncaught = false;
 let sawUncaught = false;
 
-function hitCounts(one) {
-  one.count = (one.count || 0) + 1;
-  if (!one.hit) return true;
-  const [, sign, text] = /^\s*(>=|<=|==|=|>|<|%)?\s*(\d+)\s*$/.exec(one.hit) || [];
+// Counts a hit; returns whether the hit condition holds.
+function countHit(breakpoint) {
+  const count = breakpoint.count = (breakpoint.count || 0) + 1;
+  if (!breakpoint.hit) return true;
+  const [, sign, text] = /^\s*(>=|<=|==|=|>|<|%)?\s*(\d+)\s*$/.exec(breakpoint.hit) || [];
   const number = Number(text);
   switch (sign) {
-    case '>': return one.count > number;
-    case '>=': return one.count >= number;
-    case '<': return one.count < number;
-    case '<=': return one.count <= number;
-    case '%': return one.count % number === 0;
-    default: return one.count === number;
+    case '>': return count > number;
+    case '>=': return count >= number;
+    case '<': return count < number;
+    case '<=': return count <= number;
+    case '%': return count % number === 0;
+    default: return count === number;
   }
 }
 
-// A function is found by how its beginning looks.
-async function seek(wanted, script) {
+// Sets breakpoints at the functions with a name, found by their syntax.
+async function findFunction(wanted, script) {
   const {scriptSource} = await inspect('Debugger.getScriptSource', {scriptId: script.scriptId});
   const name = wanted.name.split('.').pop().replace(/[^\w$]/g, '');
-  const looks = new RegExp(
+  const pattern = new RegExp(
     `\\bfunction\\s*\\*?\\s*${name}\\s*\\(|\\b${name}\\s*[:=]\\s*(?:async\\s*)?(?:function\\b|\\(|\\w+\\s*=>)|^[ \\t]*(?:static\\s+|async\\s+|\\*\\s*|get\\s+|set\\s+)*${name}\\s*\\([^)\\n]*\\)\\s*\\{`,
     'mg');
-  for (let match; (match = looks.exec(scriptSource)) && wanted.found < 20;) {
+  for (let match; (match = pattern.exec(scriptSource)) && wanted.found < 20;) {
     const open = scriptSource.indexOf('{', match.index + match[0].length - 1);
     if (open < 0) continue;
     const before = scriptSource.slice(0, open + 1).split('\n');
@@ -402,70 +404,70 @@ async function seek(wanted, script) {
   }
 }
 
-// The breakpoints of functions that it stands at without having met them: a
-// file may begin with such a function, and they were set only now.
-async function justSet({callFrameId, location}) {
+// Returns the function breakpoints at the current location. They were set only
+// now, so a file that begins with such a function has not hit them.
+async function breakpointsAt({callFrameId, location}) {
   const ids = [];
   for (const [id, {at, condition}] of breakpoints) {
     if (!at || ['scriptId', 'lineNumber', 'columnNumber'].some((key) => at[key] !== location[key])) continue;
-    const is = condition && await inspect('Debugger.evaluateOnCallFrame', {callFrameId, expression: `Boolean(${condition})`, silent: true});
-    if (!is || is.result.value === true) ids.push(id);
+    const holds = condition && await inspect('Debugger.evaluateOnCallFrame', {callFrameId, expression: `Boolean(${condition})`, silent: true});
+    if (!holds || holds.result.value === true) ids.push(id);
   }
   return ids;
 }
 
 // ---- values
 
-function short(value) {
+function summarize(value) {
   if (value.unserializableValue) return value.unserializableValue;
   if (value.type === 'undefined') return 'undefined';
   if (value.subtype === 'null') return 'null';
-  if (value.type === 'string') return JSON.stringify(value.value.slice(0, MOST_TEXT));
+  if (value.type === 'string') return JSON.stringify(value.value.slice(0, MAX_TEXT_CHARS));
   if (value.type === 'function') return (value.description || 'function').split('\n')[0].slice(0, 120);
-  if ('value' in value) return JSON.stringify(value.value).slice(0, MOST_TEXT);
-  const parts = value.preview && value.preview.properties;
+  if ('value' in value) return JSON.stringify(value.value).slice(0, MAX_TEXT_CHARS);
+  const properties = value.preview && value.preview.properties;
   const entries = value.preview && value.preview.entries;
   if (entries) {
-    const told = entries.map((one) => (one.key ? `${one.key.description} => ${one.value.description}` : one.value.description));
-    return `${value.description} {${told.join(', ')}${value.preview.overflow ? ', …' : ''}}`;
+    const items = entries.map(({key, value: item}) => (key ? `${key.description} => ${item.description}` : item.description));
+    return `${value.description} {${items.join(', ')}${value.preview.overflow ? ', …' : ''}}`;
   }
-  if (parts && (!value.subtype || value.subtype === 'array')) {
-    const show = (one) => (one.type === 'string' ? JSON.stringify(one.value) : one.value);
+  if (properties && (!value.subtype || value.subtype === 'array')) {
+    const show = (property) => (property.type === 'string' ? JSON.stringify(property.value) : property.value);
     const more = value.preview.overflow ? ', …' : '';
     return value.subtype === 'array'
-      ? `[${parts.map(show).join(', ')}${more}]`
-      : `${value.className === 'Object' ? '' : `${value.className} `}{${parts.map((one) => `${one.name}: ${show(one)}`).join(', ')}${more}}`;
+      ? `[${properties.map(show).join(', ')}${more}]`
+      : `${value.className === 'Object' ? '' : `${value.className} `}{${properties.map((property) => `${property.name}: ${show(property)}`).join(', ')}${more}}`;
   }
-  return (value.description || value.type).slice(0, MOST_TEXT);
+  return (value.description || value.type).slice(0, MAX_TEXT_CHARS);
 }
 
-function shown(name, value, extra = {}) {
-  const isTree = value.objectId && value.type !== 'function';
+function variable(name, value, extra = {}) {
+  const hasChildren = value.objectId && value.type !== 'function';
   return {
     name,
-    value: short(value),
+    value: summarize(value),
     type: value.className || value.subtype || value.type,
-    variablesReference: isTree ? handle({object: value.objectId}) : 0,
+    variablesReference: hasChildren ? addHandle({object: value.objectId}) : 0,
     ...(value.subtype === 'array' && /\((\d+)\)$/.test(value.description || '')
       ? {indexedVariables: Number(/\((\d+)\)$/.exec(value.description)[1])} : {}),
     ...extra,
   };
 }
 
-// A part of something long: to look at all of it would take too long.
-async function few(objectId, from, count) {
+// Returns an object with a range of the properties, since all may be too many.
+async function propertyRange(objectId, from, count) {
   const {result} = await inspect('Runtime.callFunctionOn', {
     objectId,
     objectGroup: 'hermes',
-    arguments: [{value: from}, {value: Math.min(count, MOST_PARTS)}],
+    arguments: [{value: from}, {value: Math.min(count, MAX_CHILDREN)}],
     functionDeclaration: `function (from, count) {
       const keys = Object.keys(this);
       if (keys.length <= count && from === 0) return this;
-      const some = {};
+      const range = {};
       for (const key of keys.slice(from, from + count)) {
-        Object.defineProperty(some, key, Object.getOwnPropertyDescriptor(this, key));
+        Object.defineProperty(range, key, Object.getOwnPropertyDescriptor(this, key));
       }
-      return some;
+      return range;
     }`,
   });
   return result.objectId || objectId;
@@ -489,14 +491,14 @@ const resume = (method, params) => async () => {
   return {allThreadsContinued: true};
 };
 
-const need = () => {
-  if (!stop) throw new Error('the program is running');
+const requireStop = () => {
+  if (!stop) throw new Error('the program is running; pause it first');
   return stop;
 };
 
-// ---- what can be asked for
+// ---- requests
 
-const actions = {
+const handlers = {
   initialize: () => ({
     supportsConfigurationDoneRequest: true,
     supportsConditionalBreakpoints: true,
@@ -509,93 +511,92 @@ const actions = {
   async launch({justMyCode}) {
     start();
     await entered;
-    if (justMyCode !== false) await inspect('Debugger.setBlackboxPatterns', {patterns: INTERNAL});
+    if (justMyCode !== false) await inspect('Debugger.setBlackboxPatterns', {patterns: INTERNAL_PATTERNS});
     await inspect('Debugger.setAsyncCallStackDepth', {maxDepth: 8});
   },
   async setBreakpoints({source, breakpoints: wanted}) {
     const file = fs.realpathSync(source.path);
-    for (const [id, known] of breakpoints) {
-      if (known.file === file && !known.name) {
+    for (const [id, breakpoint] of breakpoints) {
+      if (breakpoint.file === file && !breakpoint.name) {
         breakpoints.delete(id);
         await inspect('Debugger.removeBreakpoint', {breakpointId: id});
       }
     }
-    const answers = [];
-    for (const one of wanted || []) {
+    const results = [];
+    for (const request of wanted || []) {
       const id = ++lastBreakpoint;
-      const text = one.logMessage && `\`${one.logMessage.replace(/[`\\]/g, '\\$&').replace(/\{/g, '${')}\``;
-      const checks = one.condition || text || undefined;
-      const wrong = [one.condition, text].filter(Boolean).map(wrongWith).find(Boolean);
-      if (wrong) {
-        answers.push({id, verified: false, line: one.line, message: wrong});
+      const text = request.logMessage && `\`${request.logMessage.replace(/[`\\]/g, '\\$&').replace(/\{/g, '${')}\``;
+      const checks = request.condition || text || undefined;
+      const error = [request.condition, text].filter(Boolean).map(syntaxError).find(Boolean);
+      if (error) {
+        results.push({id, verified: false, line: request.line, message: error});
         continue;
       }
-      let condition = one.condition;
+      let condition = request.condition;
       if (text) condition = `(${condition || 'true'}\n) && (console.log(${text}), false)`;
-      condition = condition && guard(condition);
+      condition = condition && stopOnError(condition);
       try {
         const set = await inspect('Debugger.setBreakpointByUrl', {
-          url: pathToFileURL(file).href, lineNumber: one.line - 1, condition,
+          url: pathToFileURL(file).href, lineNumber: request.line - 1, condition,
         });
-        breakpoints.set(set.breakpointId, {id, file, hit: one.hitCondition, checks});
-        const [at] = set.locations;
-        answers.push({id, verified: Boolean(at), line: at ? at.lineNumber + 1 : one.line});
+        breakpoints.set(set.breakpointId, {id, file, hit: request.hitCondition, checks});
+        const [location] = set.locations;
+        results.push({id, verified: Boolean(location), line: location ? location.lineNumber + 1 : request.line});
       } catch (error) {
-        answers.push({id, verified: false, line: one.line, message: error.message});
+        results.push({id, verified: false, line: request.line, message: error.message});
       }
     }
-    return {breakpoints: answers};
+    return {breakpoints: results};
   },
   async setFunctionBreakpoints({breakpoints: wanted}) {
-    for (const [id, known] of breakpoints) {
-      if (known.name) {
+    for (const [id, breakpoint] of breakpoints) {
+      if (breakpoint.name) {
         breakpoints.delete(id);
         await inspect('Debugger.removeBreakpoint', {breakpointId: id});
       }
     }
-    const all = (wanted || []).map((one) => ({
-      id: ++lastBreakpoint, name: one.name, condition: one.condition && guard(one.condition),
-      checks: one.condition || undefined, hit: one.hitCondition, found: 0,
-      message: one.condition && wrongWith(one.condition) || undefined,
+    const all = (wanted || []).map(({name, condition, hitCondition}) => ({
+      id: ++lastBreakpoint, name, condition: condition && stopOnError(condition),
+      checks: condition || undefined, hit: hitCondition, found: 0,
+      message: condition && syntaxError(condition) || undefined,
     }));
-    functions = all.filter((one) => !one.message);
-    sought.clear();
-    if (functions.length && !entry) {
-      // The beginning of each script, before any of its functions is called.
+    functions = all.filter(({message}) => !message);
+    searchedScripts.clear();
+    if (functions.length && !scriptEntryId) {
+      // Stops at the beginning of each script, before any function is called.
       const set = await inspect('Debugger.setBreakpointByUrl', {urlRegex: '^file:(?!.*/node_modules/)', lineNumber: 0});
-      entry = set.breakpointId;
+      scriptEntryId = set.breakpointId;
     }
     for (const script of [...scripts.values()].filter(isOwn)) {
-      for (const one of functions) await seek(one, script).catch(() => {});
+      for (const wanted of functions) await findFunction(wanted, script).catch(() => {});
     }
     return {breakpoints: all.map(({id, found, message}) => ({id, verified: found > 0, message}))};
   },
   async setExceptionBreakpoints({filters, names}) {
-    named = names || [];
+    exceptionNames = names || [];
     stopsUncaught = filters.includes('uncaught');
-    const state = filters.includes('all') || named.length ? 'all' : stopsUncaught ? 'uncaught' : 'none';
-    if (filters.includes('all')) named = [];
+    const state = filters.includes('all') || exceptionNames.length ? 'all' : stopsUncaught ? 'uncaught' : 'none';
+    if (filters.includes('all')) exceptionNames = [];
     await inspect('Debugger.setPauseOnExceptions', {state});
   },
   async configurationDone() {
-    if (told.stopOnEntry) {
-      const url = pathToFileURL(fs.realpathSync(told.program)).href;
-      begin = (await inspect('Debugger.setBreakpointByUrl', {url, ...firstPlace(told.program)})).breakpointId;
+    if (config.stopOnEntry) {
+      const url = pathToFileURL(fs.realpathSync(config.program)).href;
+      programEntryId = (await inspect('Debugger.setBreakpointByUrl', {url, ...firstLocation(config.program)})).breakpointId;
     }
     await inspect('Debugger.resume');
   },
   threads: () => ({threads: [{id: 1, name: 'main'}]}),
   stackTrace({levels}) {
-    const {frames, traced} = need();
+    const {frames, traced} = requireStop();
     if (traced) {
-      const told = traced.map(({name, path: file, line: number}, at) => ({id: at + 1, name, line: number, column: 1, source: {path: file}}));
-      return {stackFrames: told, totalFrames: told.length};
+      const stackFrames = traced.map(({name, path: file, line}, index) => ({id: index + 1, name, line, column: 1, source: {path: file}}));
+      return {stackFrames, totalFrames: stackFrames.length};
     }
-    const some = frames.slice(0, levels || 200);
-    const stackFrames = some.map((frame, at) => {
+    const stackFrames = frames.slice(0, levels || 200).map((frame, index) => {
       const script = scripts.get(frame.location.scriptId);
       return {
-        id: at + 1,
+        id: index + 1,
         name: frame.functionName || '(anonymous)',
         line: frame.location.lineNumber + 1,
         column: (frame.location.columnNumber || 0) + 1,
@@ -605,51 +606,51 @@ const actions = {
     return {stackFrames, totalFrames: frames.length};
   },
   scopes({frameId}) {
-    if (need().traced) return {scopes: []};
-    const frame = need().frames[frameId - 1];
-    if (!frame) throw new Error('there is no such frame');
+    if (requireStop().traced) return {scopes: []};
+    const frame = requireStop().frames[frameId - 1];
+    if (!frame) throw new Error(`there is no frame ${frameId}`);
     const scopes = [];
     for (const scope of frame.scopeChain) {
       if (scope.type === 'global' || scope.type === 'script') continue;
       const extra = scope === frame.scopeChain[0] && frame.this && frame.this.objectId && frame.this.className !== 'global' ? [['this', frame.this]] : [];
       scopes.push({
         name: scope.type, expensive: false,
-        variablesReference: handle({object: scope.object.objectId, extra, isScope: true}),
+        variablesReference: addHandle({object: scope.object.objectId, extra, isScope: true}),
       });
     }
     return {scopes};
   },
   async variables({variablesReference, start: from = 0, count}) {
-    const known = handles.get(variablesReference);
-    if (!known) throw new Error('that value is not there any more');
-    const objectId = known.isScope ? known.object : await few(known.object, from, count || MOST_PARTS);
+    const target = handles.get(variablesReference);
+    if (!target) throw new Error('the value is no longer available; evaluate it again');
+    const objectId = target.isScope ? target.object : await propertyRange(target.object, from, count || MAX_CHILDREN);
     const {result} = await inspect('Runtime.getProperties', {objectId, ownProperties: true, generatePreview: true});
-    const all = [...(known.extra || []).map(([name, value]) => ({name, value}))];
-    for (const one of result) {
-      if (one.name === '__proto__' || (one.name === 'length' && !known.isScope && !one.enumerable)) continue;
-      all.push(one.value ? one : {name: one.name, value: {type: 'accessor', description: one.get ? '(getter)' : '(unset)'}});
+    const all = [...(target.extra || []).map(([name, value]) => ({name, value}))];
+    for (const property of result) {
+      const {name, value, get, enumerable} = property;
+      if (name === '__proto__' || (name === 'length' && !target.isScope && !enumerable)) continue;
+      all.push(value ? property : {name, value: {type: 'accessor', description: get ? '(getter)' : '(unset)'}});
     }
     const wrapper = ['exports', 'require', 'module', '__filename', '__dirname'];
-    const isWrapper = known.isScope && wrapper.every((name) => all.some((one) => one.name === name));
-    const some = all.filter((one) => !isWrapper || !(wrapper.includes(one.name) || one.name === 'this'));
-    const part = some.slice(0, MOST_PARTS);
-    return {variables: part.map((one) => shown(one.name, one.value))};
+    const isWrapper = target.isScope && wrapper.every((name) => all.some((property) => property.name === name));
+    const visible = all.filter(({name}) => !isWrapper || !(wrapper.includes(name) || name === 'this'));
+    return {variables: visible.slice(0, MAX_CHILDREN).map(({name, value}) => variable(name, value))};
   },
   async evaluate(params) {
-    const frame = params.frameId ? need().frames[params.frameId - 1] : null;
-    const value = shown('', await evaluateIn(params, frame));
+    const frame = params.frameId ? requireStop().frames[params.frameId - 1] : null;
+    const value = variable('', await evaluateIn(params, frame));
     return {result: value.value, type: value.type, variablesReference: value.variablesReference, indexedVariables: value.indexedVariables};
   },
   exceptionInfo() {
-    const {exception} = need();
-    if (!exception) throw new Error('there is no exception');
-    const text = exception.description || short(exception);
+    const {exception} = requireStop();
+    if (!exception) throw new Error('the program has not stopped at an exception');
+    const text = exception.description || summarize(exception);
     const [first] = text.split('\n');
     return {
       exceptionId: exception.className || exception.type,
-      description: first.slice(0, MOST_TEXT),
+      description: first.slice(0, MAX_TEXT_CHARS),
       breakMode: 'unhandled',
-      details: {typeName: exception.className, message: first.replace(/^[\w.]*(?: \[\w+\])?: /, ''), stackTrace: text.slice(0, MOST_TEXT)},
+      details: {typeName: exception.className, message: first.replace(/^[\w.]*(?: \[\w+\])?: /, ''), stackTrace: text.slice(0, MAX_TEXT_CHARS)},
     };
   },
   continue: resume('Debugger.resume'),
@@ -657,11 +658,11 @@ const actions = {
   stepIn: resume('Debugger.stepInto'),
   stepOut: resume('Debugger.stepOut'),
   async pause() {
-    isPauseAsked = true;
+    isPauseRequested = true;
     await inspect('Debugger.pause');
   },
   async disconnect() {
-    await end();
+    await terminate();
   },
 };
-actions.terminate = actions.disconnect;
+handlers.terminate = handlers.disconnect;

@@ -1,9 +1,9 @@
-"""Runs a program under debugpy's debugger, and carries its messages.
+"""Runs a program under debugpy's debugger, and forwards its messages.
 
-Argument: JSON with `boot` (what the program's interpreter runs first) and
-`what` (what it is told). Messages of the Debug Adapter Protocol go in and out
-by standard input and output. What the program prints becomes messages, too.
-No network is needed: the debugger speaks on one end of a pair of sockets.
+Argument: JSON with `boot` (the script that the program's interpreter runs
+first) and `what` (the argument of that script). Messages of the Debug Adapter
+Protocol use standard input and output; the program's output becomes messages
+too. The debugger uses a socket pair, so no network is needed.
 """
 import json
 import os
@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-CHUNK = 1 << 16
+CHUNK_BYTES = 1 << 16
 
 
 def send(message):
@@ -32,8 +32,8 @@ def event(name, **body):
     send({"seq": 0, "type": "event", "event": name, "body": body})
 
 
-class Frames:
-    """Whole messages out of a stream, so that others fit between them."""
+class FrameBuffer:
+    """Splits a stream into whole messages, so others can be sent in between."""
 
     def __init__(self):
         self.data = bytearray()
@@ -55,55 +55,55 @@ class Frames:
             del self.data[:end + 4 + size]
 
 
-def unreadable(condition):
-    """Why a condition is none; nothing if it is one."""
+def condition_error(condition):
+    """Returns why a condition cannot be parsed; None if it can."""
     try:
         compile(condition.lstrip(), "<condition>", "eval")
     except (SyntaxError, ValueError) as error:
-        return "the condition cannot be read: %s" % (getattr(error, "msg", None) or error)
+        return "the condition cannot be parsed: %s" % (getattr(error, "msg", None) or error)
 
 
-class Conditions:
-    """The debugger takes every condition, and sees when it gets there."""
+class ConditionChecks:
+    """Checks conditions early; the debugger notices errors only when it gets there."""
 
     def __init__(self):
-        self.asked = {}
-        self.wrong = {}
+        self.pending = {}
+        self.errors = {}
 
-    def ask(self, message):
-        """Looks at a request."""
+    def check_request(self, message):
+        """Checks the conditions in a request."""
         if message.get("command") not in ("setBreakpoints", "setFunctionBreakpoints"):
             return
         points = (message.get("arguments") or {}).get("breakpoints") or []
         conditions = [point.get("condition") for point in points]
-        self.asked[message.get("seq")] = [text and unreadable(text) for text in conditions]
+        self.pending[message.get("seq")] = [text and condition_error(text) for text in conditions]
 
-    def answer(self, message):
-        """Puts into an answer what is wrong; whether something is."""
+    def amend_message(self, message):
+        """Adds the errors to a message; returns whether there are any."""
         body = message.get("body") or {}
         if message.get("type") == "response":
-            wrong = self.asked.pop(message.get("request_seq"), [])
+            errors = self.pending.pop(message.get("request_seq"), [])
             points = body.get("breakpoints") or []
-            for point, why in zip(points, wrong):
-                self.wrong[point.get("id")] = why
+            for point, error in zip(points, errors):
+                self.errors[point.get("id")] = error
         elif message.get("event") == "breakpoint":
             points = [body.get("breakpoint") or {}]
         else:
             return False
-        some = [point for point in points if self.wrong.get(point.get("id"))]
-        for point in some:
-            point.update(verified=False, message=self.wrong[point["id"]])
-        return bool(some)
+        invalid = [point for point in points if self.errors.get(point.get("id"))]
+        for point in invalid:
+            point.update(verified=False, message=self.errors[point["id"]])
+        return bool(invalid)
 
 
-def parsed(frame):
+def parse_frame(frame):
     return json.loads(frame.partition(b"\r\n\r\n")[2])
 
 
-def take(fd):
-    """What is there to read; none if nothing is, and nothing at its end."""
+def read_available(fd):
+    """Returns the available data; None if there is none, b"" at the end."""
     try:
-        return os.read(fd, CHUNK)
+        return os.read(fd, CHUNK_BYTES)
     except BlockingIOError:
         return None
     except OSError:
@@ -111,100 +111,100 @@ def take(fd):
 
 
 class Bridge:
-    def __init__(self, told):
-        self.ours, theirs = socket.socketpair()
-        os.set_inheritable(theirs.fileno(), True)
-        what = dict(told["what"], fd=theirs.fileno())
+    def __init__(self, config):
+        self.debugger, child_end = socket.socketpair()
+        os.set_inheritable(child_end.fileno(), True)
+        boot_config = dict(config["what"], fd=child_end.fileno())
         self.child = subprocess.Popen(
-            [sys.executable, "-X", "frozen_modules=off", "-c", told["boot"], json.dumps(what)],
+            [sys.executable, "-X", "frozen_modules=off", "-c", config["boot"], json.dumps(boot_config)],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             close_fds=False, start_new_session=True)
-        theirs.close()
-        self.prints = {
+        child_end.close()
+        self.output_streams = {
             self.child.stdout.fileno(): "stdout", self.child.stderr.fileno(): "stderr"}
-        self.frames, self.requests = Frames(), Frames()
-        self.conditions = Conditions()
+        self.responses, self.requests = FrameBuffer(), FrameBuffer()
+        self.conditions = ConditionChecks()
         self.is_open = True
-        self.choose = selectors.DefaultSelector()
-        for fd in [0, self.ours.fileno(), *self.prints]:
+        self.selector = selectors.DefaultSelector()
+        for fd in [0, self.debugger.fileno(), *self.output_streams]:
             if fd:
                 os.set_blocking(fd, False)
-            self.choose.register(fd, selectors.EVENT_READ)
+            self.selector.register(fd, selectors.EVENT_READ)
 
-    def leave(self, fd):
-        self.choose.unregister(fd)
+    def unregister(self, fd):
+        self.selector.unregister(fd)
 
-    def printed(self):
-        """Passes on what was printed; whether there was something."""
-        some = False
-        for fd, name in list(self.prints.items()):
-            data = take(fd)
+    def forward_output(self):
+        """Forwards the available output; returns whether there was any."""
+        forwarded = False
+        for fd, name in list(self.output_streams.items()):
+            data = read_available(fd)
             if data:
                 event("output", category=name, output=data.decode("utf-8", "replace"))
-                some = True
+                forwarded = True
             elif data == b"":
-                self.leave(fd)
-                del self.prints[fd]
-        return some
+                self.unregister(fd)
+                del self.output_streams[fd]
+        return forwarded
 
-    def spoken(self):
-        data = take(self.ours.fileno())
-        # What was printed before a message is told before it.
-        while self.printed():
+    def forward_responses(self):
+        data = read_available(self.debugger.fileno())
+        # Output printed before a message is forwarded before it.
+        while self.forward_output():
             pass
         if data == b"":
-            self.leave(self.ours.fileno())
+            self.unregister(self.debugger.fileno())
             self.is_open = False
         elif data:
-            for frame in self.frames.feed(data):
-                # Most is passed on as it is.
-                message = parsed(frame) if b"reakpoint" in frame else {}
-                if self.conditions.answer(message):
+            for frame in self.responses.feed(data):
+                # Most messages are forwarded unchanged.
+                message = parse_frame(frame) if b"reakpoint" in frame else {}
+                if self.conditions.amend_message(message):
                     send(message)
                 else:
                     write(frame)
 
-    def asked(self):
-        data = os.read(0, CHUNK)
+    def forward_requests(self):
+        data = os.read(0, CHUNK_BYTES)
         if not data:
-            self.end()
+            self.terminate()
             sys.exit(0)
         for frame in self.requests.feed(data):
             if b"reakpoints" in frame:
-                self.conditions.ask(parsed(frame))
-        self.ours.setblocking(True)
+                self.conditions.check_request(parse_frame(frame))
+        self.debugger.setblocking(True)
         try:
-            self.ours.sendall(data)
+            self.debugger.sendall(data)
         except OSError:
             pass
-        self.ours.setblocking(False)
+        self.debugger.setblocking(False)
 
-    def end(self):
-        for number in (signal.SIGTERM, signal.SIGKILL):
+    def terminate(self):
+        for signal_number in (signal.SIGTERM, signal.SIGKILL):
             try:
-                os.killpg(self.child.pid, number)
+                os.killpg(self.child.pid, signal_number)
             except OSError:
                 pass
-            until = time.monotonic() + 1
-            while time.monotonic() < until:
+            deadline = time.monotonic() + 1
+            while time.monotonic() < deadline:
                 if self.child.poll() is not None:
                     break
                 time.sleep(0.01)
 
     def run(self):
         while self.child.poll() is None:
-            ready = {key.fd for key, _ in self.choose.select(0.2)}
-            if ready & set(self.prints):
-                self.printed()
-            if self.is_open and self.ours.fileno() in ready:
-                self.spoken()
+            ready = {key.fd for key, _ in self.selector.select(0.2)}
+            if ready & set(self.output_streams):
+                self.forward_output()
+            if self.is_open and self.debugger.fileno() in ready:
+                self.forward_responses()
             if 0 in ready:
-                self.asked()
+                self.forward_requests()
         if self.is_open:
-            self.spoken()
-        until = time.monotonic() + 1
-        while self.prints and time.monotonic() < until:
-            if not self.printed():
+            self.forward_responses()
+        deadline = time.monotonic() + 1
+        while self.output_streams and time.monotonic() < deadline:
+            if not self.forward_output():
                 time.sleep(0.01)
         event("exited", exitCode=self.child.returncode)
         event("terminated")

@@ -1,20 +1,20 @@
-# What is needed to debug a program, and where it is.
-# Arguments: the kind of program or auto, the program, the folder, other files.
-say() { printf '%s=%s\0' "$1" "$2"; }
-kind=$1 program=$2 folder=$3
+# Finds the debugger for a program, and prints name=value pairs.
+# Arguments: the kind of program or auto, the program, the directory, other files.
+report() { printf '%s=%s\0' "$1" "$2"; }
+kind=$1 program=$2 directory=$3
 shift 3
-cd "$folder" 2>/dev/null || { say missing "$folder"; exit 0; }
-say real "$(pwd -P)"
+cd "$directory" 2>/dev/null || { report missing "$directory"; exit 0; }
+report real "$(pwd -P)"
 for file in "$program" "$@"; do
-  [ -z "$file" ] || [ -f "$file" ] || say missing "$file"
+  [ -z "$file" ] || [ -f "$file" ] || report missing "$file"
 done
 if [ "$kind" = auto ]; then
   case $program in
     '' | *.py | *.pyw) kind=python ;;
     *.js | *.mjs | *.cjs | *.ts | *.mts | *.cts) kind=node ;;
     *)
-      first=$(head -c 200 -- "$program" 2>/dev/null | tr -d '\000' | head -n 1)
-      case $first in
+      first_line=$(head -c 200 -- "$program" 2>/dev/null | tr -d '\000' | head -n 1)
+      case $first_line in
         '#!'*python*) kind=python ;;
         '#!'*node*) kind=node ;;
         '#!'*) kind=script ;;
@@ -23,44 +23,44 @@ if [ "$kind" = auto ]; then
       esac ;;
   esac
 fi
-say kind "$kind"
-up() { # folders from a folder to the root
-  at=$1
+report kind "$kind"
+ancestors() { # prints a directory and its parents up to the root
+  path=$1
   while :; do
-    printf '%s\n' "$at"
-    [ "$at" = / ] && return
-    at=$(dirname -- "$at")
+    printf '%s\n' "$path"
+    [ "$path" = / ] && return
+    path=$(dirname -- "$path")
   done
 }
-python() {
-  for home in "$VIRTUAL_ENV" "$CONDA_PREFIX"; do
-    [ -n "$home" ] && [ -x "$home/bin/python" ] && { say tool "$home/bin/python"; return; }
+find_python() {
+  for env_dir in "$VIRTUAL_ENV" "$CONDA_PREFIX"; do
+    [ -n "$env_dir" ] && [ -x "$env_dir/bin/python" ] && { report tool "$env_dir/bin/python"; return; }
   done
-  near=$folder
-  [ -n "$program" ] && near=$(dirname -- "$program")
-  { up "$near"; up "$folder"; } | while IFS= read -r at; do
+  start=$directory
+  [ -n "$program" ] && start=$(dirname -- "$program")
+  { ancestors "$start"; ancestors "$directory"; } | while IFS= read -r path; do
     for name in .venv venv; do
-      [ -x "$at/$name/bin/python" ] && { say tool "$at/$name/bin/python"; exit 7; }
+      [ -x "$path/$name/bin/python" ] && { report tool "$path/$name/bin/python"; exit 7; }
     done
   done
   [ $? = 7 ] && return
-  found=$(command -v python3 || command -v python) && say tool "$found"
+  found=$(command -v python3 || command -v python) && report tool "$found"
 }
 case $kind in
   python)
-    python
-    up "$folder" | while IFS= read -r at; do
-      [ -e "$at/uv.lock" ] && { say lock uv; break; }
-      [ -e "$at/poetry.lock" ] && { say lock poetry; break; }
+    find_python
+    ancestors "$directory" | while IFS= read -r path; do
+      [ -e "$path/uv.lock" ] && { report lock uv; break; }
+      [ -e "$path/poetry.lock" ] && { report lock poetry; break; }
     done ;;
-  node) found=$(command -v node) && say tool "$found" ;;
+  node) found=$(command -v node) && report tool "$found" ;;
   native)
-    [ -x "$program" ] || say plain "$program"
+    [ -x "$program" ] || report plain "$program"
     for name in lldb-dap lldb-vscode; do
       for version in '' -22 -21 -20 -19 -18 -17 -16 -15 -14; do
-        found=$(command -v "$name$version") && { say lldb "$found"; break 2; }
+        found=$(command -v "$name$version") && { report lldb "$found"; break 2; }
       done
     done
-    found=$(command -v gdb) && say gdb "$found" && say version "$(gdb --version | head -n 1)" ;;
+    found=$(command -v gdb) && report gdb "$found" && report version "$(gdb --version | head -n 1)" ;;
 esac
 exit 0

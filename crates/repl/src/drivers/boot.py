@@ -1,3 +1,3 @@
 import os
-asks = os.fdopen(3, "rb")
-exec(compile(asks.read(int(asks.readline())), "<hermes>", "exec"), {"__name__": "hermes", "_asks": asks})
+requests = os.fdopen(3, "rb")
+exec(compile(requests.read(int(requests.readline())), "<hermes>", "exec"), {"__name__": "hermes", "_requests": requests})

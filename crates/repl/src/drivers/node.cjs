@@ -1,7 +1,7 @@
-// Runs code in one global scope that stays: the REPL mode of the engine, which
-// knows top-level await and lets a name be declared again.
-(take) => {
-  const { importer } = take;
+// Runs code in one persistent global scope, in the REPL mode of V8, which
+// supports top-level await and redeclared names.
+(boot) => {
+  const { importer } = boot;
   const fs = require('fs');
   const inspector = require('inspector');
   const net = require('net');
@@ -12,12 +12,12 @@
   const vm = require('vm');
   const readline = require('readline');
 
-  const WORD = '\x1e' + process.env.HERMES_REPL_WORD;
-  const MOST = Number(process.env.HERMES_REPL_MOST || 20000);
+  const MARKER = '\x1e' + process.env.HERMES_REPL_WORD;
+  const MAX_VALUE_CHARS = Number(process.env.HERMES_REPL_MOST || 20000);
   delete process.env.HERMES_REPL_WORD;
   delete process.env.HERMES_REPL_MOST;
-  const PART = 3800;
-  const nap = new Int32Array(new SharedArrayBuffer(4));
+  const FRAME_BYTES = 3800;
+  const sleepCell = new Int32Array(new SharedArrayBuffer(4));
 
   const write = (fd, data) => {
     let at = 0;
@@ -26,35 +26,35 @@
         at += fs.writeSync(fd, data, at, data.length - at);
       } catch (error) {
         if (error.code !== 'EAGAIN') throw error;
-        Atomics.wait(nap, 0, 0, 5);
+        Atomics.wait(sleepCell, 0, 0, 5);
       }
     }
   };
-  const send = (data, more, last) => {
-    for (let at = 0; at === 0 || at < data.length; at += PART) {
-      const part = data.subarray(at, at + PART);
-      const kind = at + PART < data.length ? more : last;
-      const head = WORD + kind + part.length.toString(16).padStart(4, '0');
+  const sendFrames = (data, more, last) => {
+    for (let at = 0; at === 0 || at < data.length; at += FRAME_BYTES) {
+      const part = data.subarray(at, at + FRAME_BYTES);
+      const kind = at + FRAME_BYTES < data.length ? more : last;
+      const head = MARKER + kind + part.length.toString(16).padStart(4, '0');
       write(4, Buffer.concat([Buffer.from(head), part]));
     }
   };
-  const tell = (message) => send(Buffer.from(JSON.stringify(message)), 'c', 'e');
-  const markErrors = () => {
+  const sendMessage = (message) => sendFrames(Buffer.from(JSON.stringify(message)), 'c', 'e');
+  const markStderrEnd = () => {
     try {
-      write(5, Buffer.from(WORD + 'e0000'));
+      write(5, Buffer.from(MARKER + 'e0000'));
     } catch {
-      // Nobody reads it.
+      // The reader is gone.
     }
   };
-  const cut = (text, most) => {
-    if (text.length <= most) return text;
-    const head = Math.floor((most * 2) / 5);
-    const tail = Math.floor((most * 3) / 5);
-    const left = text.length - head - tail;
-    return `${text.slice(0, head)}\n[... ${left} characters left out ...]\n${text.slice(-tail)}`;
+  const truncate = (text, limit) => {
+    if (text.length <= limit) return text;
+    const head = Math.floor((limit * 2) / 5);
+    const tail = Math.floor((limit * 3) / 5);
+    const omitted = text.length - head - tail;
+    return `${text.slice(0, head)}\n[... ${omitted} characters left out ...]\n${text.slice(-tail)}`;
   };
 
-  // Written at once, so that nothing is lost when the program ends.
+  // Writes synchronously, so no output is lost when the process exits.
   for (const [name, fd] of [['stdout', 1], ['stderr', 2]]) {
     const stream = new Writable({
       decodeStrings: true,
@@ -73,22 +73,22 @@
     Object.defineProperty(process, name, { value: stream, configurable: true, enumerable: true, writable: true });
   }
 
-  const nobody = () => new Error('Nobody can type here; put the value into the code instead');
+  const noInput = () => new Error('Standard input is not available here; put the value into the code instead');
   for (const kind of [readline.Interface, require('readline/promises').Interface]) {
-    const ask = kind.prototype.question;
-    kind.prototype.question = function question(...words) {
-      if (this.input === process.stdin) throw nobody();
-      return ask.apply(this, words);
+    const original = kind.prototype.question;
+    kind.prototype.question = function question(...args) {
+      if (this.input === process.stdin) throw noInput();
+      return original.apply(this, args);
     };
   }
 
-  const complain = (error) => {
-    process.stderr.write(`Uncaught (later): ${trace(error).text}\n`);
+  const reportUncaught = (error) => {
+    process.stderr.write(`Uncaught in the background: ${describeError(error).text}\n`);
   };
-  process.on('uncaughtException', complain);
-  process.on('unhandledRejection', complain);
+  process.on('uncaughtException', reportUncaught);
+  process.on('unhandledRejection', reportUncaught);
 
-  // --- what is written as in a module ------------------------------------
+  // --- module syntax ------------------------------------------------------
 
   const IMPORTER = 'globalThis[Symbol.for("hermes.import")]';
   globalThis[Symbol.for('hermes.import')] = (name) => {
@@ -97,15 +97,15 @@
     return importer(isFile ? url.pathToFileURL(path.resolve(text)).href : text);
   };
 
-  // Where code is, and neither text nor comment: pieces of [isCode, text].
-  const pieces = (code) => {
-    const found = [];
+  // Splits a source into [isCode, text]; strings and comments are not code.
+  const splitSource = (code) => {
+    const segments = [];
     let at = 0;
     let begin = 0;
     let last = '';
     const push = (end) => {
-      if (begin < at) found.push([true, code.slice(begin, at)]);
-      found.push([false, code.slice(at, end)]);
+      if (begin < at) segments.push([true, code.slice(begin, at)]);
+      segments.push([false, code.slice(at, end)]);
       begin = at = end;
     };
     while (at < code.length) {
@@ -132,15 +132,15 @@
       }
     }
     at = code.length;
-    if (begin < at) found.push([true, code.slice(begin, at)]);
-    return found;
+    if (begin < at) segments.push([true, code.slice(begin, at)]);
+    return segments;
   };
 
-  const bind = (clause) => {
+  const parseImportClause = (clause) => {
     const text = clause.trim();
     const star = /^(?:([\w$]+)\s*,\s*)?\*\s*as\s+([\w$]+)$/.exec(text);
     const named = /^(?:([\w$]+)\s*,?\s*)?(?:\{([^}]*)\})?$/.exec(text);
-    if (star) return { whole: star[2], one: star[1] };
+    if (star) return { namespace: star[2], defaultName: star[1] };
     if (!named) return null;
     const parts = (named[2] || '').split(',').map((part) => part.trim()).filter(Boolean);
     const names = parts.filter((part) => !/^type\s/.test(part)).map((part) => part.replace(/\s+as\s+/, ': '));
@@ -148,36 +148,37 @@
     return { names };
   };
 
-  const STATEMENT = /(^|[;\n])([ \t]*)import\s+(?:([\w$*{},\s]+?)\s*from\s*)?("[^"\n]*"|'[^'\n]*')(?:\s*with\s*\{[^}]*\})?/g;
+  const IMPORT_STATEMENT = /(^|[;\n])([ \t]*)import\s+(?:([\w$*{},\s]+?)\s*from\s*)?("[^"\n]*"|'[^'\n]*')(?:\s*with\s*\{[^}]*\})?/g;
 
-  const modernize = (code) => {
+  const rewriteImports = (code) => {
     if (!/\bimport\b/.test(code)) return code;
-    const inText = [];
+    const textRanges = [];
     let offset = 0;
-    for (const [isCode, text] of pieces(code)) {
-      if (!isCode) inText.push([offset, offset + text.length]);
+    for (const [isCode, text] of splitSource(code)) {
+      if (!isCode) textRanges.push([offset, offset + text.length]);
       offset += text.length;
     }
-    const isText = (at) => inText.some(([from, to]) => from <= at && at < to);
-    // Each ends where it ended: what follows may begin with a bracket.
-    let out = code.replace(STATEMENT, (all, lead, space, clause, name, at) => {
-      if (isText(at + lead.length + space.length)) return all;
-      const lines = '\n'.repeat((all.slice(lead.length).match(/\n/g) || []).length);
+    const isText = (at) => textRanges.some(([from, to]) => from <= at && at < to);
+    // Each ends with a semicolon, since the next line may begin with a bracket.
+    let out = code.replace(IMPORT_STATEMENT, (statement, lead, space, clause, name, at) => {
+      if (isText(at + lead.length + space.length)) return statement;
+      const lines = '\n'.repeat((statement.slice(lead.length).match(/\n/g) || []).length);
       const loaded = `await ${IMPORTER}(${name})`;
       if (!clause) return `${lead}${space}${loaded};${lines}`;
-      const bound = bind(clause);
-      if (!bound) return all;
-      if (bound.whole) {
-        const one = bound.one ? `, ${bound.one} = ${bound.whole}.default` : '';
-        return `${lead}${space}const ${bound.whole} = ${loaded}${one};${lines}`;
+      const bindings = parseImportClause(clause);
+      if (!bindings) return statement;
+      const { namespace, defaultName } = bindings;
+      if (namespace) {
+        const second = defaultName ? `, ${defaultName} = ${namespace}.default` : '';
+        return `${lead}${space}const ${namespace} = ${loaded}${second};${lines}`;
       }
-      return `${lead}${space}const { ${bound.names.join(', ')} } = ${loaded};${lines}`;
+      return `${lead}${space}const { ${bindings.names.join(', ')} } = ${loaded};${lines}`;
     });
-    out = pieces(out).map(([isCode, text]) => (isCode ? text.replace(/(?<![.\w$])import\s*\(/g, `${IMPORTER}(`) : text)).join('');
+    out = splitSource(out).map(([isCode, text]) => (isCode ? text.replace(/(?<![.\w$])import\s*\(/g, `${IMPORTER}(`) : text)).join('');
     return out;
   };
 
-  const strip = (code) => {
+  const stripTypes = (code) => {
     const { stripTypeScriptTypes } = require('module');
     if (stripTypeScriptTypes) {
       process.removeAllListeners('warning');
@@ -187,22 +188,22 @@
     try {
       compiler = require('module').createRequire(`${process.cwd()}/`)('typescript');
     } catch {
-      // It is not there.
+      // It is not installed.
     }
     if (!compiler || !compiler.transpileModule || !compiler.ScriptTarget) {
-      const error = new Error(`Node ${process.versions.node} cannot read TypeScript; it needs 22.13 or later, or the package typescript in this project (npm install typescript@5)`);
+      const error = new Error(`Node ${process.versions.node} cannot run TypeScript; use Node 22.13 or later, or install the package typescript in this project (npm install typescript@5)`);
       error.name = 'Unavailable';
       throw error;
     }
     const { ESNext } = compiler.ScriptTarget;
     const compilerOptions = { target: ESNext, module: compiler.ModuleKind.ESNext, verbatimModuleSyntax: true };
-    const made = compiler.transpileModule(code, { compilerOptions, reportDiagnostics: true });
-    const wrong = made.diagnostics && made.diagnostics[0];
-    if (wrong) throw new SyntaxError(compiler.flattenDiagnosticMessageText(wrong.messageText, '\n'));
-    return made.outputText;
+    const output = compiler.transpileModule(code, { compilerOptions, reportDiagnostics: true });
+    const diagnostic = output.diagnostics && output.diagnostics[0];
+    if (diagnostic) throw new SyntaxError(compiler.flattenDiagnosticMessageText(diagnostic.messageText, '\n'));
+    return output.outputText;
   };
 
-  // `{a: 1}` is an object to whoever writes it at a prompt.
+  // At a prompt, `{a: 1}` means an object, not a block.
   const asExpression = (code) => {
     if (!/^\s*\{/.test(code) || /;\s*$/.test(code)) return code;
     try {
@@ -213,44 +214,43 @@
     }
   };
 
-  // --- names that are declared again ---------------------------------------
+  // --- redeclared names ----------------------------------------------------
 
-  // The engine lets a name be declared again by the same kind of word only:
-  // those of a block (let, const, class) are of one kind, those of the whole
-  // program (var, function) of another, and a const is by itself.
+  // V8 allows a name to be redeclared only by the same kind of keyword: block
+  // scope (let, class), global scope (var, function), or const.
 
-  // The words at the top that declare something: [word, at].
+  // Returns the keywords of top-level declarations: [keyword, offset].
   const declarations = (code) => {
-    const found = [];
+    const keywords = [];
     let depth = 0;
     let offset = 0;
-    for (const [isCode, text] of pieces(code)) {
+    for (const [isCode, text] of splitSource(code)) {
       for (const match of isCode ? text.matchAll(/[([{]|[)\]}]|(?<![.\w$])(?:const|let|var|class|function)(?![\w$])/g) : []) {
         const [word] = match;
         if (word.length > 1) {
-          if (depth === 0) found.push([word, offset + match.index]);
+          if (depth === 0) keywords.push([word, offset + match.index]);
         } else depth += '([{'.includes(word) ? 1 : -1;
       }
       offset += text.length;
     }
-    return found;
+    return keywords;
   };
   const splice = (code, from, to, text) => code.slice(0, from) + text + code.slice(to);
 
-  const loosen = (code) => {
+  const constToLet = (code) => {
     let out = code;
     for (const [word, at] of declarations(code).reverse()) {
-      // No line may move, nor a column after it.
+      // Keeps the length, so positions in errors stay correct.
       if (word === 'const') out = splice(out, at, at + word.length, 'let  ');
     }
     return out;
   };
 
-  // Behind the braces that open next.
+  // Returns the offset after the next pair of braces.
   const endOfBody = (code, start) => {
     let depth = 0;
     let offset = 0;
-    for (const [isCode, text] of pieces(code)) {
+    for (const [isCode, text] of splitSource(code)) {
       for (let at = 0; isCode && at < text.length; at++) {
         if (offset + at < start) continue;
         if (text[at] === '{' || text[at] === '(') depth++;
@@ -262,13 +262,13 @@
     return -1;
   };
 
-  // The code with a name declared in the way in which it was declared before;
-  // nothing if that cannot be done.
+  // Returns the code with a name declared by the same kind of keyword as before;
+  // null if that is not possible.
   const redeclare = (code, name) => {
-    const all = declarations(code);
+    const keywords = declarations(code);
     const isName = new RegExp(`(?<![\\w$.])${name.replace(/\$/g, '\\$')}(?![\\w$])`);
-    for (const [index, [word, at]] of all.entries()) {
-      const next = index + 1 < all.length ? all[index + 1][1] : code.length;
+    for (const [index, [word, at]] of keywords.entries()) {
+      const next = index + 1 < keywords.length ? keywords[index + 1][1] : code.length;
       const rest = code.slice(at + word.length, next);
       if (word === 'let' || word === 'var') {
         if (isName.test(rest)) return splice(code, at, at + word.length, word === 'let' ? 'var' : 'let');
@@ -285,7 +285,7 @@
     return null;
   };
 
-  const isTwice = (code) => {
+  const redeclaresItself = (code) => {
     try {
       new vm.Script(`(async () => {${code}\n})`);
       return false;
@@ -294,9 +294,9 @@
     }
   };
 
-  // The name that keeps the code from being run at all. What is said of its very
-  // beginning comes before anything has run.
-  const declaredBefore = (outcome) => {
+  // Returns the redeclared name that prevented the code from running. An error at
+  // 1:1 means that nothing has run.
+  const redeclaredName = (outcome) => {
     const details = outcome.result && outcome.result.exceptionDetails;
     const text = (details && details.exception && details.exception.description) || '';
     const match = /^SyntaxError: Identifier '([\w$]+)' has already been declared\n    at repl-\d+\.js:1:1(?:\n|$)/.exec(text);
@@ -307,19 +307,19 @@
 
   const session = new inspector.Session();
   session.connect();
-  let taken;
-  globalThis[Symbol.for('hermes.take')] = (value) => {
-    taken = value;
+  let received;
+  globalThis[Symbol.for('hermes.receive')] = (value) => {
+    received = value;
   };
   const SPECIAL = { NaN: NaN, Infinity: Infinity, '-Infinity': -Infinity, '-0': -0 };
-  const real = (remote) => {
+  const localValue = (remote) => {
     if (remote.objectId) {
-      const functionDeclaration = 'function (value) { globalThis[Symbol.for("hermes.take")](value) }';
+      const functionDeclaration = 'function (value) { globalThis[Symbol.for("hermes.receive")](value) }';
       const { objectId } = remote;
-      taken = undefined;
+      received = undefined;
       session.post('Runtime.callFunctionOn', { functionDeclaration, objectId, arguments: [{ objectId }] });
-      const value = taken;
-      taken = undefined;
+      const value = received;
+      received = undefined;
       return value;
     }
     const special = remote.unserializableValue;
@@ -327,12 +327,12 @@
     return special in SPECIAL ? SPECIAL[special] : BigInt(special.slice(0, -1));
   };
 
-  let stop;
-  process.on('SIGINT', () => stop && stop());
+  let interrupt;
+  process.on('SIGINT', () => interrupt && interrupt());
   const evaluate = (expression) =>
     new Promise((resolve) => {
       const interrupted = () => resolve({ interrupted: true });
-      stop = interrupted;
+      interrupt = interrupted;
       const options = { expression, replMode: true, awaitPromise: true, objectGroup: 'repl' };
       globalThis[Symbol.for('hermes.run')] = () =>
         session.post('Runtime.evaluate', options, (error, result) => resolve(error ? { error } : { result }));
@@ -345,7 +345,7 @@
     });
 
   const isError = (value) => util.types.isNativeError(value) || value instanceof Error;
-  const trace = (error, details) => {
+  const describeError = (error, details) => {
     if (!isError(error)) return { type: typeof error, message: util.inspect(error), text: `Uncaught ${util.inspect(error)}`, line: null };
     let stack = String(error.stack || error);
     const end = stack.indexOf('\n    at Session.post (node:inspector');
@@ -358,89 +358,89 @@
       line = details.lineNumber + 1;
       stack += `\n    at line ${line}, column ${details.columnNumber + 1}`;
     }
-    if (error.cause !== undefined) stack += `\nCaused by: ${isError(error.cause) ? trace(error.cause).text : util.inspect(error.cause)}`;
+    if (error.cause !== undefined) stack += `\nCaused by: ${isError(error.cause) ? describeError(error.cause).text : util.inspect(error.cause)}`;
     return { type: String(error.name || 'Error'), message, text: stack, line };
   };
-  const failure = (error, details) => {
+  const errorReport = (error, details) => {
     try {
-      const { type, message, text, line } = trace(error, details);
-      return { type, message: cut(message, 4000), line, traceback: cut(text, 8000) };
+      const { type, message, text, line } = describeError(error, details);
+      return { type, message: truncate(message, 4000), line, traceback: truncate(text, 8000) };
     } catch (other) {
-      return { type: 'Error', message: 'It cannot be shown', line: null, traceback: String(other) };
+      return { type: 'Error', message: 'The error cannot be formatted', line: null, traceback: String(other) };
     }
   };
 
   const typeOf = (value) => {
     if (value === null || typeof value !== 'object') return typeof value;
-    const made = Object.getPrototypeOf(value);
-    return (made && made.constructor && made.constructor.name) || 'object';
+    const prototype = Object.getPrototypeOf(value);
+    return (prototype && prototype.constructor && prototype.constructor.name) || 'object';
   };
-  const show = (value) => {
+  const format = (value) => {
     if (value === undefined) return null;
-    const options = { depth: 4, maxArrayLength: 200, maxStringLength: MOST, breakLength: 100, showProxy: true };
-    return { text: cut(util.inspect(value, options), MOST), type: typeOf(value) };
+    const options = { depth: 4, maxArrayLength: 200, maxStringLength: MAX_VALUE_CHARS, breakLength: 100, showProxy: true };
+    return { text: truncate(util.inspect(value, options), MAX_VALUE_CHARS), type: typeOf(value) };
   };
 
-  const answer = async ({ id, code, types }) => {
-    const told = {};
+  const handleRequest = async ({ id, code, types }) => {
+    const response = {};
     try {
-      let plain = loosen(asExpression(modernize(types ? strip(code) : code)));
-      const run = () => evaluate(`${plain}\n//# sourceURL=repl-${id}.js`);
+      let source = constToLet(asExpression(rewriteImports(types ? stripTypes(code) : code)));
+      const run = () => evaluate(`${source}\n//# sourceURL=repl-${id}.js`);
       let outcome = await run();
-      for (let tries = 0, name; tries < 20 && (name = declaredBefore(outcome)) && !isTwice(plain); tries++) {
-        const other = redeclare(plain, name);
-        if (other === null) break;
-        plain = other;
+      for (let tries = 0, name; tries < 20 && (name = redeclaredName(outcome)) && !redeclaresItself(source); tries++) {
+        const rewritten = redeclare(source, name);
+        if (rewritten === null) break;
+        source = rewritten;
         outcome = await run();
       }
       if (outcome.interrupted) {
-        told.interrupted = true;
-        told.error = { type: 'Interrupt', message: 'It was interrupted', line: null, traceback: '' };
+        response.interrupted = true;
+        response.error = { type: 'Interrupt', message: 'The code was interrupted', line: null, traceback: '' };
       } else if (outcome.error) {
-        told.error = failure(outcome.error instanceof Error ? outcome.error : new Error(outcome.error.message));
+        response.error = errorReport(outcome.error instanceof Error ? outcome.error : new Error(outcome.error.message));
       } else {
         const { result, exceptionDetails } = outcome.result;
-        const value = real(exceptionDetails && exceptionDetails.exception ? exceptionDetails.exception : result);
+        const value = localValue(exceptionDetails && exceptionDetails.exception ? exceptionDetails.exception : result);
         if (exceptionDetails) {
           globalThis._error = value;
-          told.error = failure(value, exceptionDetails);
+          response.error = errorReport(value, exceptionDetails);
         } else {
-          told.value = show(value);
+          response.value = format(value);
           if (value !== undefined) globalThis._ = value;
         }
       }
     } catch (error) {
-      told.error = failure(error);
+      response.error = errorReport(error);
     }
-    stop = undefined;
+    interrupt = undefined;
     session.post('Runtime.releaseObjectGroup', { objectGroup: 'repl' });
-    return told;
+    return response;
   };
 
-  let waiting = take.rest;
+  let buffered = boot.rest;
   let queue = Promise.resolve();
   const feed = (data) => {
-    waiting = Buffer.concat([waiting, data]);
+    buffered = Buffer.concat([buffered, data]);
     for (;;) {
-      const end = waiting.indexOf(10);
+      const end = buffered.indexOf(10);
       if (end < 0) return;
-      const size = Number(waiting.subarray(0, end).toString());
-      if (waiting.length < end + 1 + size) return;
-      const request = JSON.parse(waiting.subarray(end + 1, end + 1 + size).toString());
-      waiting = waiting.subarray(end + 1 + size);
+      const size = Number(buffered.subarray(0, end).toString());
+      if (buffered.length < end + 1 + size) return;
+      const request = JSON.parse(buffered.subarray(end + 1, end + 1 + size).toString());
+      buffered = buffered.subarray(end + 1 + size);
       queue = queue.then(async () => {
-        const told = await answer(request);
-        tell({ ...told, done: request.id });
-        markErrors();
+        const response = await handleRequest(request);
+        sendMessage({ ...response, done: request.id });
+        markStderrEnd();
       });
     }
   };
-  const asks = new net.Socket({ fd: 3, readable: true, writable: false });
-  asks.on('data', feed);
-  // Nobody is there any more.
-  asks.on('close', () => process.reallyExit(0));
-  asks.on('error', () => process.reallyExit(0));
-  tell({ ready: process.versions.node, program: process.execPath });
-  markErrors();
+  const requests = new net.Socket({ fd: 3, readable: true, writable: false });
+  requests.on('data', feed);
+  // The client is gone.
+  requests.on('close', () => process.reallyExit(0));
+  requests.on('error', () => process.reallyExit(0));
+  sendMessage({ ready: process.versions.node, program: process.execPath });
+  markStderrEnd();
   feed(Buffer.alloc(0));
 }

@@ -1,4 +1,4 @@
-# Runs code in one namespace that stays, and shows what comes of it.
+# Runs Python code in one persistent namespace and reports the results.
 import ast
 import builtins
 import faulthandler
@@ -8,15 +8,15 @@ import traceback
 import types
 import warnings
 
-_MOST = int(os.environ.pop("HERMES_REPL_MOST", "20000"))
-_FIGURES = 20
-_FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+_MAX_VALUE_CHARS = int(os.environ.pop("HERMES_REPL_MOST", "20000"))
+_MAX_FIGURES = 20
+_COMPILE_FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 _main = types.ModuleType("__main__")
 _main.__builtins__ = builtins
 _real_main = sys.modules["__main__"]
 sys.modules["__main__"] = _main
-_space = _main.__dict__
-sys.path[:] = [""] + [folder for folder in sys.path if folder not in ("", os.getcwd())]
+_namespace = _main.__dict__
+sys.path[:] = [""] + [entry for entry in sys.path if entry not in ("", os.getcwd())]
 sys.argv = [""]
 faulthandler.enable(2)
 warnings.filterwarnings("ignore", message=".*is non-interactive, and thus cannot be shown")
@@ -25,25 +25,25 @@ warnings.filterwarnings("ignore", message=".*is non-interactive, and thus cannot
 def _input(prompt=""):
     if prompt:
         sys.stdout.write(str(prompt) + "\n")
-    raise EOFError("input() has nobody to answer it here; put the value into the code instead")
+    raise EOFError("input() is not available here; put the value into the code instead")
 
 
 builtins.input = _input
 
 
-class _Shown:
+class _Display:
     value = None
     files = 0
 
 
 def _save_figure(figure):
-    if _Shown.files >= _FIGURES:
+    if _Display.files >= _MAX_FIGURES:
         return False
     import io
 
     data = io.BytesIO()
     figure.savefig(data, format="png", bbox_inches="tight")
-    _Shown.files += 1
+    _Display.files += 1
     _send_file("figure", "png", data.getvalue())
     return True
 
@@ -61,7 +61,7 @@ def _save_figures(*_args, **_options):
 
 
 class _PlotFinder:
-    """Shows figures in our way from the moment that there can be some."""
+    """Replaces pyplot.show() when matplotlib.pyplot is imported."""
 
     def find_spec(self, name, path=None, target=None):
         if name != "matplotlib.pyplot":
@@ -72,10 +72,10 @@ class _PlotFinder:
         spec = importlib.util.find_spec(name)
         if spec is None or spec.loader is None:
             return spec
-        run = spec.loader.exec_module
+        original = spec.loader.exec_module
 
         def exec_module(module):
-            run(module)
+            original(module)
             module.show = _save_figures
 
         spec.loader.exec_module = exec_module
@@ -85,37 +85,37 @@ class _PlotFinder:
 sys.meta_path.insert(0, _PlotFinder())
 
 
-def _is_a(value, package, name):
-    """Whether it is one of that class, which nobody imports to find out."""
-    kinds = getattr(type(value), "__mro__", ())
-    return any(k.__name__ == name and k.__module__.partition(".")[0] == package for k in kinds)
+def _is_instance(value, package, name):
+    """Whether a value is an instance of a class, without importing the class."""
+    classes = getattr(type(value), "__mro__", ())
+    return any(c.__name__ == name and c.__module__.partition(".")[0] == package for c in classes)
 
 
-def _plain(value):
+def _repr(value):
     size = None
     if type(value) in (list, tuple, set, frozenset, dict, str, bytes, bytearray):
         size = len(value)
-    if size is not None and size > _MOST:
-        # All of it would take long to write, and nobody would read it.
+    if size is not None and size > _MAX_VALUE_CHARS:
+        # A complete representation would be slow and too long to read.
         import itertools
 
         if isinstance(value, (str, bytes, bytearray)):
-            return "%r ... (%d long)" % (value[: _MOST // 4], size)
-        some = list(itertools.islice(value.items() if type(value) is dict else value, 200))
-        return "%s ... (%d items)" % (_cut(repr(some)[:-1], _MOST), size)
-    return _cut(repr(value), _MOST)
+            return "%r ... (%d long)" % (value[: _MAX_VALUE_CHARS // 4], size)
+        head = list(itertools.islice(value.items() if type(value) is dict else value, 200))
+        return "%s ... (%d items)" % (_truncate(repr(head)[:-1], _MAX_VALUE_CHARS), size)
+    return _truncate(repr(value), _MAX_VALUE_CHARS)
 
 
-def _picture(value):
-    """What can be looked at is saved; whether that was done."""
-    if _is_a(value, "matplotlib", "Figure"):
+def _save_image(value):
+    """Saves a value that has an image representation; returns whether it has one."""
+    if _is_instance(value, "matplotlib", "Figure"):
         saved = _save_figure(value)
         plots = sys.modules.get("matplotlib.pyplot")
-        # An open one would be saved once more.
+        # An open figure would be saved again.
         if plots is not None:
             plots.close(value)
         return saved
-    if _is_a(value, "PIL", "Image"):
+    if _is_instance(value, "PIL", "Image"):
         import io
 
         data = io.BytesIO()
@@ -125,8 +125,8 @@ def _picture(value):
     if inspect.isclass(value):
         return False
     for method, extension in (("_repr_png_", "png"), ("_repr_jpeg_", "jpg"), ("_repr_svg_", "svg")):
-        paint = getattr(type(value), method, None)
-        data = paint(value) if callable(paint) else None
+        render = getattr(type(value), method, None)
+        data = render(value) if callable(render) else None
         data = data[0] if isinstance(data, tuple) else data
         if data:
             data = data.encode() if isinstance(data, str) else data
@@ -135,9 +135,9 @@ def _picture(value):
     return False
 
 
-def _table(value):
-    """A data frame, as text."""
-    if _is_a(value, "pandas", "DataFrame") or _is_a(value, "pandas", "Series"):
+def _data_frame_text(value):
+    """Returns a data frame as text; None for other values."""
+    if _is_instance(value, "pandas", "DataFrame") or _is_instance(value, "pandas", "Series"):
         import pandas
 
         options = ("display.max_rows", 40, "display.min_rows", 20, "display.max_columns", 24,
@@ -145,7 +145,7 @@ def _table(value):
                    "display.show_dimensions", False)
         with pandas.option_context(*options):
             return repr(value)
-    if _is_a(value, "polars", "DataFrame") or _is_a(value, "polars", "Series"):
+    if _is_instance(value, "polars", "DataFrame") or _is_instance(value, "polars", "Series"):
         import polars
 
         with polars.Config(tbl_rows=40, tbl_cols=24, tbl_width_chars=200, fmt_str_lengths=60):
@@ -157,53 +157,53 @@ def _display(value):
     if value is None:
         return
     builtins._ = None
-    shown = {"type": "%s.%s" % (type(value).__module__, type(value).__qualname__)}
-    if shown["type"].startswith("builtins."):
-        shown["type"] = shown["type"][9:]
-    table = _table(value)
-    shown["text"] = _cut(table, _MOST) if table is not None else _plain(value)
+    report = {"type": "%s.%s" % (type(value).__module__, type(value).__qualname__)}
+    if report["type"].startswith("builtins."):
+        report["type"] = report["type"][9:]
+    table = _data_frame_text(value)
+    report["text"] = _truncate(table, _MAX_VALUE_CHARS) if table is not None else _repr(value)
     shape = getattr(value, "shape", None)
     if isinstance(shape, tuple) and all(type(size) is int and 0 <= size < 1 << 63 for size in shape):
-        shown["shape"] = list(shape)
-    _Shown.value = shown
+        report["shape"] = list(shape)
+    _Display.value = report
     if table is None:
-        _picture(value)
+        _save_image(value)
     builtins._ = value
 
 
 sys.displayhook = _display
 
 
-class _Loop:
+class _EventLoop:
     loop = None
 
 
-def _finish(code):
-    """Runs code within its bounds."""
-    _narrow()
+def _run_limited(code):
+    """Runs code within its memory limits."""
+    _apply_user_limits()
     try:
-        return _carry_out(code)
+        return _evaluate(code)
     finally:
-        _widen()
+        _apply_driver_limits()
 
 
-def _carry_out(code):
-    """Runs code; if it awaits something, in a loop that stays."""
-    result = eval(code, _space)
+def _evaluate(code):
+    """Runs code; code with top-level await runs in a persistent event loop."""
+    result = eval(code, _namespace)
     if not code.co_flags & inspect.CO_COROUTINE:
         return result
     import asyncio
 
-    if _Loop.loop is None or _Loop.loop.is_closed():
-        _Loop.loop = asyncio.new_event_loop()
-        asyncio.set_event_loop(_Loop.loop)
-    task = _Loop.loop.create_task(result)
+    if _EventLoop.loop is None or _EventLoop.loop.is_closed():
+        _EventLoop.loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(_EventLoop.loop)
+    task = _EventLoop.loop.create_task(result)
     try:
-        return _Loop.loop.run_until_complete(task)
+        return _EventLoop.loop.run_until_complete(task)
     except KeyboardInterrupt:
         task.cancel()
         try:
-            _Loop.loop.run_until_complete(task)
+            _EventLoop.loop.run_until_complete(task)
         except BaseException:
             pass
         raise
@@ -215,12 +215,12 @@ def _run(text, name):
     if body and isinstance(body[-1], ast.Expr):
         last = ast.Expression(body.pop().value)
     if body:
-        _finish(compile(tree, name, "exec", flags=_FLAGS, dont_inherit=True))
+        _run_limited(compile(tree, name, "exec", flags=_COMPILE_FLAGS, dont_inherit=True))
     if last is not None:
-        sys.displayhook(_finish(compile(last, name, "eval", flags=_FLAGS, dont_inherit=True)))
+        sys.displayhook(_run_limited(compile(last, name, "eval", flags=_COMPILE_FLAGS, dont_inherit=True)))
 
 
-def _is_theirs(name):
+def _is_user_code(name):
     if name.startswith("<python-"):
         return True
     if name.startswith("<") or "site-packages" in name or "dist-packages" in name:
@@ -231,104 +231,104 @@ def _is_theirs(name):
     )
 
 
-def _trim(stack):
-    """The frames of the user's code; of the others, only how many."""
-    lines, strangers = [], []
+def _format_stack(stack):
+    """Formats the frames of user code, and counts the others."""
+    items, skipped = [], []
 
-    def skip():
-        if strangers:
-            where = os.path.basename(os.path.dirname(strangers[-1].filename)) or "the interpreter"
-            count = len(strangers)
-            lines.append("  [%d frame%s in %s]\n" % (count, "s" * (count > 1), where))
-            strangers.clear()
+    def flush_skipped():
+        if skipped:
+            where = os.path.basename(os.path.dirname(skipped[-1].filename)) or "the interpreter"
+            count = len(skipped)
+            items.append("  [%d frame%s in %s]\n" % (count, "s" * (count > 1), where))
+            skipped.clear()
 
-    own = []
+    user_frames = []
     frames = [frame for frame in stack if frame.filename != "<hermes>"]
     for frame in frames:
-        if _is_theirs(frame.filename):
-            skip()
-            own.append(frame)
-            lines.append(frame)
+        if _is_user_code(frame.filename):
+            flush_skipped()
+            user_frames.append(frame)
+            items.append(frame)
         else:
-            strangers.append(frame)
-    skip()
-    text, run = [], []
-    for line in lines + [None]:
-        if line is not None and not isinstance(line, str):
-            run.append(line)
+            skipped.append(frame)
+    flush_skipped()
+    text, adjacent = [], []
+    for item in items + [None]:
+        if item is not None and not isinstance(item, str):
+            adjacent.append(item)
             continue
-        text += traceback.StackSummary.from_list(run).format()
-        run = []
-        if line is not None:
-            text.append(line)
-    return "".join(text), own
+        text += traceback.StackSummary.from_list(adjacent).format()
+        adjacent = []
+        if item is not None:
+            text.append(item)
+    return "".join(text), user_frames
 
 
-def _trace(error, depth=0):
-    story = traceback.TracebackException.from_exception(error)
-    text, own = _trim(story.stack)
+def _format_error(error, depth=0):
+    details = traceback.TracebackException.from_exception(error)
+    text, user_frames = _format_stack(details.stack)
     before = ""
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     if cause is not None and depth < 4:
-        link = "was the direct cause of" if error.__cause__ else "came up, and while it was handled came"
-        before = "%s\nThe exception above %s the following one:\n\n" % (_trace(cause, depth + 1)[0], link)
+        link = "The exception above caused" if error.__cause__ else "While handling the exception above, the code raised"
+        before = "%s\n%s the following one:\n\n" % (_format_error(cause, depth + 1)[0], link)
     head = "Traceback (most recent call last):\n" if text else ""
-    return before + head + text + "".join(story.format_exception_only()), own
+    return before + head + text + "".join(details.format_exception_only()), user_frames
 
 
-def _failure(error, name):
+def _error_report(error, name):
     try:
-        text, own = _trace(error)
-        line = own[-1].lineno if own else None
-        cells = [frame.lineno for frame in own if frame.filename == name]
+        text, user_frames = _format_error(error)
+        line = user_frames[-1].lineno if user_frames else None
+        cell_lines = [frame.lineno for frame in user_frames if frame.filename == name]
         if isinstance(error, SyntaxError) and error.filename == name:
             line = error.lineno
-        elif cells:
-            line = cells[-1]
+        elif cell_lines:
+            line = cell_lines[-1]
         message = str(error)
     except BaseException as other:
-        text, line, message = "%s (and it cannot be shown: %r)" % (type(error), type(other)), None, ""
+        text, line, message = "%s (cannot be formatted: %r)" % (type(error), type(other)), None, ""
     kind = type(error).__qualname__
-    return {"type": kind, "message": _cut(message, 4000), "line": line, "traceback": _cut(text, 8000)}
+    return {"type": kind, "message": _truncate(message, 4000), "line": line, "traceback": _truncate(text, 8000)}
 
 
-def _answer(request):
+def _handle_request(request):
     name = "<python-%d>" % request["id"]
     text = request["code"]
-    # As those of a file, all of its lines have an end: places in them are
-    # counted from there.
+    # Each line ends with a newline as in a file, because positions are counted
+    # from the line ends.
     lines = (text if text.endswith("\n") else text + "\n").splitlines(True)
     linecache.cache[name] = (len(text), None, lines, name)
-    _Shown.value, _Shown.files = None, 0
-    _Attention.seen = False
-    told = {}
+    _Display.value, _Display.files = None, 0
+    _Interrupts.received = False
+    response = {}
     try:
-        _Attention.busy = True
+        _Interrupts.code_running = True
         _run(text, name)
         _save_figures()
-        _Attention.busy = False
+        _Interrupts.code_running = False
     except KeyboardInterrupt as error:
-        _Attention.busy = False
-        told["error"] = _failure(error, name)
-        told["interrupted"] = _Attention.seen
+        _Interrupts.code_running = False
+        response["error"] = _error_report(error, name)
+        response["interrupted"] = _Interrupts.received
     except SystemExit as error:
-        _Attention.busy = False
-        told["error"] = _failure(error, name)
-        told["note"] = "The code asked to exit; the interpreter and its state are kept (action=close ends it)."
+        _Interrupts.code_running = False
+        response["error"] = _error_report(error, name)
+        response["note"] = "The code called exit(); the interpreter and its state are kept (action=close ends it)."
     except MemoryError as error:
-        _Attention.busy = False
-        told["error"] = _failure(error, name)
-        told["note"] = _full()
-        # What its functions held is free again, unlike that of other errors.
+        _Interrupts.code_running = False
+        response["error"] = _error_report(error, name)
+        response["note"] = _out_of_memory_note()
+        # Frees what the functions held; for other errors it is kept.
         traceback.clear_frames(error.__traceback__)
     except BaseException as error:
-        _Attention.busy = False
-        told["error"] = _failure(error, name)
+        _Interrupts.code_running = False
+        response["error"] = _error_report(error, name)
         sys.last_value, sys.last_type, sys.last_traceback = error, type(error), error.__traceback__
     finally:
-        _Attention.busy = False
-    told["value"] = _Shown.value
-    return told
+        _Interrupts.code_running = False
+    response["value"] = _Display.value
+    return response
 
 
-_serve(_answer)
+_serve(_handle_request)

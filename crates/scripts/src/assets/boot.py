@@ -13,17 +13,17 @@ def _():
     names["__file__"] = path
     with open(path, "rb") as file:
         text = file.read()
-    # compile() first makes every class of the module ast, which takes longer than all else that is
-    # done here. exec() compiles without them: it is stopped before the first line, and what it has
-    # made gets its name. Whatever there is to complain of, compile() complains of.
+    # compile() first creates every class of the module ast, which takes longer than everything else
+    # here. exec() compiles without them, so it is stopped before the first line, and the code object
+    # gets the file name. Errors and warnings are left to compile().
     code = None
     def stop(frame, *_):
         nonlocal code
         code = frame.f_code
         raise RuntimeError
-    def named(code):
-        own = tuple([named(it) if type(it) is type(code) else it for it in code.co_consts])
-        return code.replace(co_filename=path, co_consts=own)
+    def with_file_name(code):
+        constants = tuple([with_file_name(value) if type(value) is type(code) else value for value in code.co_consts])
+        return code.replace(co_filename=path, co_consts=constants)
     if sys.gettrace() is None:
         _warnings.filters.insert(0, ("error", None, Warning, None, 0))
         sys.settrace(stop)
@@ -34,7 +34,7 @@ def _():
         sys.settrace(None)
         del _warnings.filters[0]
     if code and code.co_filename == "<string>":
-        code = named(code)
+        code = with_file_name(code)
     else:
         code = compile(text, path, "exec", dont_inherit=True)
     exec(code, names)

@@ -1,4 +1,4 @@
 umask 077
-d=$(mktemp -d "${TMPDIR:-/tmp}/hermes-XXXXXX") || exit 1
-p=$(command -v node) || { rmdir "$d"; echo "no node there" >&2; exit 127; }
-exec "$p" -e "$1" "$d" "$p"
+script_dir=$(mktemp -d "${TMPDIR:-/tmp}/hermes-XXXXXX") || exit 1
+node_path=$(command -v node) || { rmdir "$script_dir"; echo "node is not installed" >&2; exit 127; }
+exec "$node_path" -e "$1" "$script_dir" "$node_path"

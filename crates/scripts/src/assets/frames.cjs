@@ -1,34 +1,35 @@
-// Messages out of a stream: each begins with `head` bytes, the last four of
-// which say how long it is. `each` gets the message and the first number; for
-// one that is too long it gets nothing, and that is the end.
-const frames = (head, each, most = Infinity) => {
-  let parts = [], have = 0, want = null;
+// Decodes a stream of frames. Each frame has a header of `headerSize` bytes, the
+// last four of which are the length of the body. Calls `onFrame` with the body
+// and the first number of the header; for a body above `maxSize` with null, and
+// then stops.
+const frameDecoder = (headerSize, onFrame, maxSize = Infinity) => {
+  let chunks = [], available = 0, header = null;
   const take = (size) => {
-    const all = parts.length === 1 ? parts[0] : Buffer.concat(parts);
-    parts = [all.subarray(size)];
-    have -= size;
+    const all = chunks.length === 1 ? chunks[0] : Buffer.concat(chunks);
+    chunks = [all.subarray(size)];
+    available -= size;
     return all.subarray(0, size);
   };
   return (data) => {
-    parts.push(data);
-    have += data.length;
+    chunks.push(data);
+    available += data.length;
     for (;;) {
-      if (want === null) {
-        if (have < head) return;
-        const first = take(head);
-        want = [first.readUInt32BE(0), first.readUInt32BE(head - 4)];
-        if (want[1] > most) return each(null, want[0]);
+      if (header === null) {
+        if (available < headerSize) return;
+        const bytes = take(headerSize);
+        header = [bytes.readUInt32BE(0), bytes.readUInt32BE(headerSize - 4)];
+        if (header[1] > maxSize) return onFrame(null, header[0]);
       }
-      if (have < want[1]) return;
-      const [number, size] = want;
-      want = null;
-      each(take(size), number);
+      if (available < header[1]) return;
+      const [number, size] = header;
+      header = null;
+      onFrame(take(size), number);
     }
   };
 };
-// A message with its length before it, and numbers before that.
-const framed = (body, ...numbers) => {
-  const head = Buffer.alloc(4 * numbers.length + 4);
-  [...numbers, body.length].forEach((number, at) => head.writeUInt32BE(number, 4 * at));
-  return Buffer.concat([head, body]);
+// Encodes a body with a header: the numbers, then the length of the body.
+const encodeFrame = (body, ...numbers) => {
+  const header = Buffer.alloc(4 * numbers.length + 4);
+  [...numbers, body.length].forEach((number, index) => header.writeUInt32BE(number, 4 * index));
+  return Buffer.concat([header, body]);
 };

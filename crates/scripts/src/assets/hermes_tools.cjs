@@ -1,12 +1,12 @@
-// The tools of this session as functions. Each gives a promise of what the
-// tool answers; one that fails is rejected with a ToolError. Arguments are
-// given by name in one object, or one after the other.
+// The tools of this session as functions. Each returns a promise of the tool's
+// result, which is rejected with a ToolError if the call fails. Arguments are
+// passed by name in one object, or by position.
 
 class ToolError extends Error {
   constructor(tool, details) {
     const hint = details.hint ? ' ' + details.hint : '';
     const kind = details.kind || 'internal';
-    super(`${tool}: ${details.error || 'no reason was given'} (${kind})${hint}`);
+    super(`${tool}: ${details.error || 'the error has no message'} (${kind})${hint}`);
     this.name = 'ToolError';
     this.tool = tool;
     this.kind = kind;
@@ -15,73 +15,73 @@ class ToolError extends Error {
   }
 }
 
-const waiting = new Map();
-let line = null;
-let number = 0;
+const pending = new Map();
+let connection = null;
+let lastId = 0;
 
-function lose() {
-  line = null;
-  const lost = { error: 'hermes does not answer this script any more', kind: 'unavailable',
-    hint: 'The run is over, or its connection was closed.' };
-  for (const [id, call] of waiting) {
-    waiting.delete(id);
-    call.reject(new ToolError(call.tool, lost));
+function disconnect() {
+  connection = null;
+  const details = { error: 'the connection to hermes is closed', kind: 'unavailable',
+    hint: 'The script run has ended, or the connection was lost.' };
+  for (const [id, call] of pending) {
+    pending.delete(id);
+    call.reject(new ToolError(call.tool, details));
   }
 }
 
 function connect() {
-  const made = require('net').connect(process.env.HERMES_RPC_SOCKET || '');
-  made.on('data', frames(4, (body) => answer(JSON.parse(body.toString('utf8')))));
-  const gone = () => { if (line === made) lose(); };
-  made.on('error', gone);
-  made.on('close', gone);
-  return made;
+  const socket = require('net').connect(process.env.HERMES_RPC_SOCKET || '');
+  socket.on('data', frameDecoder(4, (body) => settle(JSON.parse(body.toString('utf8')))));
+  const onClose = () => { if (connection === socket) disconnect(); };
+  socket.on('error', onClose);
+  socket.on('close', onClose);
+  return socket;
 }
 
-function answer(said) {
-  const call = waiting.get(said.id);
-  if (!call) return lose();
-  waiting.delete(said.id);
-  // Nothing keeps a script going that waits for nothing.
-  if (waiting.size === 0 && line) line.unref();
-  if (said.ok) call.resolve(said.result);
-  else call.reject(new ToolError(call.tool, said.error || {}));
+function settle(response) {
+  const call = pending.get(response.id);
+  if (!call) return disconnect();
+  pending.delete(response.id);
+  // Without pending calls, the connection must not keep the script alive.
+  if (pending.size === 0 && connection) connection.unref();
+  if (response.ok) call.resolve(response.result);
+  else call.reject(new ToolError(call.tool, response.error || {}));
 }
 
-function text(name, value) {
+function checkText(name, value) {
   if (typeof value === 'string' && /\p{Cs}/u.test(value)) {
-    throw new TypeError(`${name} is no text: it has half of a character`);
+    throw new TypeError(`${name} is not valid text: it contains a lone surrogate`);
   }
   return value;
 }
 
 function call(tool, args) {
   return new Promise((resolve, reject) => {
-    const id = ++number;
+    const id = ++lastId;
     const request = { id, token: process.env.HERMES_RPC_TOKEN || '', tool, args };
-    const body = Buffer.from(JSON.stringify(request, text));
-    line = line || connect();
-    line.ref();
-    waiting.set(id, { tool, resolve, reject });
-    line.write(framed(body));
+    const body = Buffer.from(JSON.stringify(request, checkText));
+    connection = connection || connect();
+    connection.ref();
+    pending.set(id, { tool, resolve, reject });
+    connection.write(encodeFrame(body));
   });
 }
 
 function tool(name, parameters) {
-  return async (...words) => {
-    const [first] = words;
-    const named = words.length === 1 && first !== null && typeof first === 'object' &&
+  return async (...values) => {
+    const [first] = values;
+    const named = values.length === 1 && first !== null && typeof first === 'object' &&
       !Array.isArray(first);
     const args = named ? first : {};
-    if (!named) words.forEach((word, at) => {
-      if (at >= parameters.length) throw new TypeError(`${name} takes ${parameters.length} arguments`);
-      if (word !== undefined && word !== null) args[parameters[at]] = word;
+    if (!named) values.forEach((value, index) => {
+      if (index >= parameters.length) throw new TypeError(`${name} takes at most ${parameters.length} arguments, not ${values.length}`);
+      if (value !== undefined && value !== null) args[parameters[index]] = value;
     });
     return call(name, args);
   };
 }
 
-/** JSON text as values; control characters within its strings are allowed. */
+/** Parses JSON; control characters in strings are allowed. */
 exports.json_parse = (text) => {
   if (typeof text !== 'string') return text;
   try {
@@ -89,17 +89,17 @@ exports.json_parse = (text) => {
   } catch (error) {
     const escape = (c) => '\\u' + c.charCodeAt(0).toString(16).padStart(4, '0');
     const strings = /"(?:[^"\\]|\\[^])*"/g;
-    return JSON.parse(text.replace(strings, (word) => word.replace(/[\u0000-\u001f]/g, escape)));
+    return JSON.parse(text.replace(strings, (string) => string.replace(/[\u0000-\u001f]/g, escape)));
   }
 };
 
-/** The word that a shell reads as this text. */
+/** Quotes a text as one shell word. */
 exports.shell_quote = (text) => {
   const word = String(text);
   return /^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : `'${word.replace(/'/g, `'"'"'`)}'`;
 };
 
-/** Calls fn until it succeeds, after 2, 4, 8 ... seconds. */
+/** Calls fn until it succeeds; waits 2, 4, 8 ... seconds between attempts. */
 exports.retry = async (fn, max_attempts = 3, delay = 2) => {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -107,7 +107,7 @@ exports.retry = async (fn, max_attempts = 3, delay = 2) => {
     } catch (error) {
       if (attempt >= max_attempts) throw error;
     }
-    await new Promise((done) => setTimeout(done, delay * 1000 * 2 ** (attempt - 1)));
+    await new Promise((resolve) => setTimeout(resolve, delay * 1000 * 2 ** (attempt - 1)));
   }
 };
 

@@ -1,7 +1,7 @@
 """The tools of this session as functions.
 
-Each call goes through hermes and returns what the tool answers, as Python
-values. A call that fails raises ToolError. All of it works from any thread;
+Each call goes through hermes and returns the tool's result as Python values.
+A call that fails raises ToolError. All functions work from any thread;
 `aio.NAME(...)` is the same for `await`.
 """
 from __future__ import annotations
@@ -9,18 +9,18 @@ from __future__ import annotations
 import os as _os
 from _thread import _local as _Local
 
-_here = _Local()
-_coder = None
+_thread_state = _Local()
+_codec = None
 
 
 class ToolError(Exception):
-    """A call that failed: kind, message, hint, and all that was said in details."""
+    """A call that failed: kind, message, hint, and the whole error in details."""
 
     def __init__(self, tool, details):
         self.tool = tool
         self.details = details
         self.kind = details.get("kind", "internal")
-        self.message = str(details.get("error", "no reason was given"))
+        self.message = str(details.get("error", "the error has no message"))
         self.hint = details.get("hint")
         super().__init__(tool, details)
 
@@ -36,56 +36,56 @@ def _plain(value):
         return value.item()
     if hasattr(value, "__iter__"):
         return list(value)
-    raise TypeError("a tool cannot be given a %s" % type(value).__name__)
+    raise TypeError("a tool argument cannot be a %s" % type(value).__name__)
 
 
-def _spelled(name, value):
-    """A path of any bytes, as an address; what else is no text cannot be sent."""
+def _valid_text(name, value):
+    """Returns a path that is not UTF-8 as a file URL; refuses other invalid text."""
     if isinstance(value, (list, tuple)):
-        return [_spelled(name, one) for one in value]
+        return [_valid_text(name, item) for item in value]
     value = _plain(value) if hasattr(value, "__fspath__") else value
     try:
         if isinstance(value, str):
             value.encode()
     except UnicodeEncodeError:
         if not name.endswith(("path", "paths", "workdir", "cwd")):
-            raise ValueError("%s is no text: it has half of a character" % name) from None
+            raise ValueError("%s is not valid text: it contains a lone surrogate" % name) from None
         from urllib.parse import quote
 
         return "file://" + quote(_os.fsencode(_os.path.abspath(value)))
     return value
 
 
-def _coders():
-    global _coder
-    if _coder is None:
+def _load_codec():
+    global _codec
+    if _codec is None:
         import json
 
         encode = json.JSONEncoder(default=_plain, allow_nan=False, ensure_ascii=False).encode
-        _coder = encode, json.JSONDecoder().decode
-    return _coder
+        _codec = encode, json.JSONDecoder().decode
+    return _codec
 
 
-class _Line:
-    """A connection of one thread."""
+class _Connection:
+    """The connection of one thread."""
 
     def __init__(self):
         import _socket
 
         self.owner = _os.getpid()
-        self.number = 0
+        self.last_id = 0
         self.token = _os.environ.get("HERMES_RPC_TOKEN", "")
         self.socket = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
         self.socket.connect(_os.environ.get("HERMES_RPC_SOCKET", ""))
 
-    def ask(self, tool, arguments):
-        encode, decode = _coders()
-        self.number += 1
-        request = {"id": self.number, "token": self.token, "tool": tool, "args": arguments}
+    def request(self, tool, arguments):
+        encode, decode = _load_codec()
+        self.last_id += 1
+        request = {"id": self.last_id, "token": self.token, "tool": tool, "args": arguments}
         try:
             body = encode(request).encode()
         except UnicodeEncodeError:
-            request["args"] = {name: _spelled(name, value) for name, value in arguments.items()}
+            request["args"] = {name: _valid_text(name, value) for name, value in arguments.items()}
             body = encode(request).encode()
         size = len(body).to_bytes(4, "big")
         if len(body) < 65536:
@@ -98,51 +98,51 @@ class _Line:
     def read(self):
         data = self.socket.recv(65536)
         while data and len(data) < 4:
-            more = self.socket.recv(65536)
-            data = data + more if more else b""
+            chunk = self.socket.recv(65536)
+            data = data + chunk if chunk else b""
         if not data:
             raise EOFError
         left = int.from_bytes(data[:4], "big") + 4 - len(data)
         if not left:
             return data[4:]
-        parts = [data[4:]]
+        chunks = [data[4:]]
         while left:
-            more = self.socket.recv(min(left, 1 << 20))
-            if not more:
+            chunk = self.socket.recv(min(left, 1 << 20))
+            if not chunk:
                 raise EOFError
-            left -= len(more)
-            parts.append(more)
-        return b"".join(parts)
+            left -= len(chunk)
+            chunks.append(chunk)
+        return b"".join(chunks)
 
 
 def _call(tool, arguments):
     arguments = {name: value for name, value in arguments.items() if value is not None}
-    line = None
+    connection = None
     try:
-        line = getattr(_here, "line", None)
-        # What a fork has taken along belongs to the parent.
-        if line is None or line.owner != _os.getpid():
-            line = _Line()
-        # Until the answer is there nobody knows where on the line it is.
-        _here.line = None
-        answer = line.ask(tool, arguments)
+        connection = getattr(_thread_state, "connection", None)
+        # After a fork, the connection belongs to the parent.
+        if connection is None or connection.owner != _os.getpid():
+            connection = _Connection()
+        # An interrupted exchange leaves the connection unusable.
+        _thread_state.connection = None
+        response = connection.request(tool, arguments)
     except (OSError, EOFError):
         raise ToolError(
             tool,
             {
-                "error": "hermes does not answer this script any more",
+                "error": "the connection to hermes is closed",
                 "kind": "unavailable",
-                "hint": "The run is over, or its connection was closed.",
+                "hint": "The script run has ended, or the connection was lost.",
             },
         ) from None
-    _here.line = line
-    if answer.get("ok"):
-        return answer.get("result")
-    raise ToolError(tool, answer.get("error") or {})
+    _thread_state.connection = connection
+    if response.get("ok"):
+        return response.get("result")
+    raise ToolError(tool, response.get("error") or {})
 
 
 def json_parse(text):
-    """JSON text as values; line ends and tabs within its strings are allowed."""
+    """Parses JSON; line ends and tabs in strings are allowed."""
     if not isinstance(text, (str, bytes, bytearray)):
         return text
     import json
@@ -151,14 +151,14 @@ def json_parse(text):
 
 
 def shell_quote(text):
-    """The word that a shell reads as this text."""
+    """Quotes a text as one shell word."""
     import shlex
 
     return shlex.quote(str(text))
 
 
 def retry(fn, max_attempts=3, delay=2):
-    """Calls fn until it raises nothing, after 2, 4, 8 ... seconds; its result."""
+    """Calls fn until it succeeds; waits 2, 4, 8 ... seconds between attempts."""
     import time
 
     attempt = 1
@@ -182,7 +182,7 @@ class _Aio:
         if name.startswith("_") or not callable(function):
             raise AttributeError("hermes_tools.aio has no %s" % name)
 
-        async def waited(*words, **named):
+        async def run_in_thread(*args, **kwargs):
             import asyncio
             import functools
 
@@ -190,12 +190,12 @@ class _Aio:
                 from concurrent.futures import ThreadPoolExecutor
 
                 _Aio._pool = ThreadPoolExecutor(32, "hermes_tools")
-            call = functools.partial(function, *words, **named)
+            call = functools.partial(function, *args, **kwargs)
             return await asyncio.get_running_loop().run_in_executor(_Aio._pool, call)
 
-        waited.__name__ = name
-        waited.__doc__ = function.__doc__
-        return waited
+        run_in_thread.__name__ = name
+        run_in_thread.__doc__ = function.__doc__
+        return run_in_thread
 
 
 aio = _Aio()

@@ -1,28 +1,28 @@
-// Tells of each test as it is begun and ended, a line of JSON each.
-const text = (value) => (typeof value === 'string' ? value : undefined);
+// Prints one line of JSON when a test starts and when it ends.
+const textOnly = (value) => (typeof value === 'string' ? value : undefined);
 
-function told(error) {
+function errorReport(error) {
   if (!error) return undefined;
   const cause = error.cause;
-  const is_error = cause !== null && typeof cause === 'object';
+  const isError = cause !== null && typeof cause === 'object';
   return {
-    kind: text(error.failureType),
-    message: text(error.message),
-    stack: is_error ? text(cause.stack) : undefined,
+    kind: textOnly(error.failureType),
+    message: textOnly(error.message),
+    stack: isError ? textOnly(cause.stack) : undefined,
     code: error.exitCode,
-    signal: text(error.signal),
+    signal: textOnly(error.signal),
   };
 }
 
 export default async function* report(source) {
   for await (const { type, data } of source) {
-    const what = type.replace('test:', '');
-    if (what === 'stderr') {
-      yield JSON.stringify({ what, file: data.file, message: data.message }) + '\n';
-    } else if (['start', 'pass', 'fail'].includes(what)) {
+    const event = type.replace('test:', '');
+    if (event === 'stderr') {
+      yield JSON.stringify({ what: event, file: data.file, message: data.message }) + '\n';
+    } else if (['start', 'pass', 'fail'].includes(event)) {
       const { name, nesting, file, line, skip, todo, details } = data;
-      const ended = { ms: details?.duration_ms, suite: details?.type === 'suite' };
-      yield JSON.stringify({ what, name, nesting, file, line, skip, todo, ...ended, error: told(details?.error) }) + '\n';
+      const outcome = { ms: details?.duration_ms, suite: details?.type === 'suite' };
+      yield JSON.stringify({ what: event, name, nesting, file, line, skip, todo, ...outcome, error: errorReport(details?.error) }) + '\n';
     }
   }
 }

@@ -1,12 +1,11 @@
-"""A client of the official Python SDK that puts `hermes mcp serve` to the test.
+"""Tests `hermes mcp serve` with the client of the official Python SDK.
 
     client.py stdio HERMES [ARGUMENTS...]
     client.py http URL TOKEN
 
-The server asks before the task list is changed; notes.txt is in its folder,
-and the skill "greet" in its home.
-Everything is tried in both eras of the protocol. What is not as it should be
-ends the program with a traceback.
+The server asks for approval before it changes the task list. Its working directory
+contains notes.txt, its home the skill "greet". Everything is tested with both versions
+of the protocol. A failed check ends the program with a traceback.
 """
 
 import asyncio
@@ -31,22 +30,22 @@ def text(result):
     return "\n".join(block.text for block in result.content if block.type == "text")
 
 
-class Person:
-    """Whoever is asked; answers with what was prepared."""
+class User:
+    """The user who is asked; responds with a prepared answer."""
 
     def __init__(self):
-        self.asked = []
+        self.questions = []
         self.answer = ElicitResult(action="decline")
 
     async def __call__(self, context, params):
-        self.asked.append(params)
+        self.questions.append(params)
         return self.answer
 
-    def says(self, **content):
+    def accept(self, **content):
         self.answer = ElicitResult(action="accept", content=content)
 
 
-async def lists(client):
+async def test_tool_list(client):
     listed = await client.list_tools()
     tools = {tool.name: tool for tool in listed.tools}
     assert list(tools) == sorted(tools), list(tools)
@@ -60,7 +59,7 @@ async def lists(client):
     assert [t.model_dump() for t in again.tools] == [t.model_dump() for t in listed.tools]
 
 
-async def calls(client):
+async def test_calls(client):
     read = await client.call_tool("read_file", {"path": "notes.txt"})
     assert not read.is_error and "first line" in text(read), read
     missing = await client.call_tool("read_file", {"path": "nowhere.txt"})
@@ -72,43 +71,43 @@ async def calls(client):
         raise AssertionError("an unknown tool was called")
     except MCPError as error:
         assert error.code == -32602, error
-    # Side by side: the answers find their questions.
-    several = await asyncio.gather(
+    # Concurrent calls get their own results.
+    results = await asyncio.gather(
         *(client.call_tool("terminal", {"command": f"echo number {n}"}) for n in range(8))
     )
-    for n, result in enumerate(several):
+    for n, result in enumerate(results):
         assert f"number {n}" in text(result), result
 
 
-async def promises(client, folder):
-    """Answers are what their schemas say; the SDK looks at each."""
+async def test_output_schemas(client, directory):
+    """Results match their schemas; the SDK checks each."""
     tools = (await client.list_tools()).tools
-    promised = {tool.name for tool in tools if tool.output_schema}
-    tried = set()
+    with_schema = {tool.name for tool in tools if tool.output_schema}
+    called = set()
 
     async def call(name, **arguments):
         result = await client.call_tool(name, arguments)
         assert not result.is_error, result
         assert result.structured_content == json.loads(text(result)), result
-        tried.add(name)
+        called.add(name)
         return result.structured_content
 
-    made = f"{folder}/made.py"
-    await call("write_file", path=made, content="one = 1\ntwo = (\n")
-    await call("write_file", path=made, content="one = 1\ntwo = 2\n")
-    await call("patch", path=made, old_string="one = 1", new_string="one = 11")
-    whole = await call("read_file", path=made)
+    script = f"{directory}/made.py"
+    await call("write_file", path=script, content="one = 1\ntwo = (\n")
+    await call("write_file", path=script, content="one = 1\ntwo = 2\n")
+    await call("patch", path=script, old_string="one = 1", new_string="one = 11")
+    whole = await call("read_file", path=script)
     assert whole["total_lines"] == 2 and "one = 11" in whole["content"], whole
-    await call("read_file", path=made)
-    await call("read_file", path=made, limit=1, fresh=True)
-    await call("read_file", path=made, byte_offset=0, byte_limit=4)
-    with open(f"{folder}/dot.bin", "wb") as file:
+    await call("read_file", path=script)
+    await call("read_file", path=script, limit=1, fresh=True)
+    await call("read_file", path=script, byte_offset=0, byte_limit=4)
+    with open(f"{directory}/dot.bin", "wb") as file:
         file.write(bytes(range(256)))
-    await call("read_file", path=f"{folder}/dot.bin")
-    for more in ({}, {"context": 1}, {"output_mode": "files_only"}, {"output_mode": "count"},
+    await call("read_file", path=f"{directory}/dot.bin")
+    for options in ({}, {"context": 1}, {"output_mode": "files_only"}, {"output_mode": "count"},
                  {"target": "files", "pattern": "*.py"}, {"target": "fuzzy", "pattern": "mad"}):
-        await call("search_files", **{"pattern": "one", "path": folder, **more})
-    await call("directory_list", path=folder, depth=2, sort="size", folder_sizes=True)
+        await call("search_files", **{"pattern": "one", "path": directory, **options})
+    await call("directory_list", path=directory, depth=2, sort="size", folder_sizes=True)
     await call("terminal", command="echo out; echo err >&2; exit 3", separate=True)
     long = await call("terminal", command="seq 1 60000")
     assert long["exit_code"] == 0, list(long)
@@ -119,22 +118,22 @@ async def promises(client, folder):
     await call("sleep", seconds=0.01)
     listed = await client.call_tool("todo", {})
     assert listed.structured_content["summary"]["total"] == 0, listed
-    assert promised == tried | {"todo"}, promised ^ tried
+    assert with_schema == called | {"todo"}, with_schema ^ called
 
 
-async def offers(client):
-    """Skills are prompts, and their files resources."""
+async def test_skills(client):
+    """Skills are prompts, and their files are resources."""
     prompts = {prompt.name: prompt for prompt in (await client.list_prompts()).prompts}
     greet = prompts["greet"]
     assert greet.description == "Greets people.", greet
     assert [(a.name, a.required) for a in greet.arguments] == [("task", False)], greet
-    # What cannot be used or must not be read is not offered.
+    # Invalid and forbidden skills are not listed.
     assert not {"torn", "lure", "closed"} & set(prompts), list(prompts)
-    got = await client.get_prompt("greet", {"task": "Greet the world."})
-    (message,) = got.messages
-    said = message.content.text
-    assert message.role == "user" and said.startswith("Greet the world.\n"), said
-    assert "Say good day." in said and "skill://greet/references/two%20words.md" in said, said
+    prompt = await client.get_prompt("greet", {"task": "Greet the world."})
+    (message,) = prompt.messages
+    body = message.content.text
+    assert message.role == "user" and body.startswith("Greet the world.\n"), body
+    assert "Say good day." in body and "skill://greet/references/two%20words.md" in body, body
     assert "Use the skill" in (await client.get_prompt("greet")).messages[0].content.text
     resources = {str(resource.uri): resource for resource in (await client.list_resources()).resources}
     uri = "skill://greet/references/two%20words.md"
@@ -146,7 +145,7 @@ async def offers(client):
     assert content.blob == "AAEC" and content.mime_type == "image/png", content
     (template,) = (await client.list_resource_templates()).resource_templates
     assert template.uri_template == "skill://{skill}/{+path}", template
-    for wrong in (
+    for request in (
         client.get_prompt("nobody"),
         client.get_prompt("lure"),
         client.get_prompt("closed"),
@@ -158,31 +157,31 @@ async def offers(client):
         client.read_resource("file:///etc/passwd"),
     ):
         try:
-            raise AssertionError(await wrong)
+            raise AssertionError(await request)
         except MCPError as error:
             assert error.code in (-32602, -32002), error
 
 
 def add_skill(name):
-    folder = os.path.join(os.environ["HERMES_HOME"], "skills", name)
-    os.makedirs(folder, exist_ok=True)
-    with open(os.path.join(folder, "SKILL.md"), "w") as file:
+    directory = os.path.join(os.environ["HERMES_HOME"], "skills", name)
+    os.makedirs(directory, exist_ok=True)
+    with open(os.path.join(directory, "SKILL.md"), "w") as file:
         file.write(f"---\nname: {name}\ndescription: New.\n---\nDo it.\n")
 
 
-async def hears(client, mode, heard):
-    """A skill that is added is told of."""
+async def test_notifications(client, mode, received):
+    """The server notifies of an added skill."""
     await client.list_prompts(cache_mode="refresh")
     name = f"new-{mode}"
     if mode == "legacy":
         add_skill(name)
-        wanted = {"notifications/prompts/list_changed", "notifications/resources/list_changed"}
-        await eventually(lambda: wanted <= set(heard), heard)
+        expected = {"notifications/prompts/list_changed", "notifications/resources/list_changed"}
+        await eventually(lambda: expected <= set(received), received)
     else:
-        async with client.listen(prompts_list_changed=True, resources_list_changed=True) as news:
+        async with client.listen(prompts_list_changed=True, resources_list_changed=True) as events:
             add_skill(name)
             kinds = set()
-            async for event in news:
+            async for event in events:
                 kinds.add(type(event).__name__)
                 if kinds >= {"PromptsListChanged", "ResourcesListChanged"}:
                     break
@@ -190,41 +189,41 @@ async def hears(client, mode, heard):
     assert name in {prompt.name for prompt in listed.prompts}, listed
 
 
-async def asks(client, person):
-    person.answer = ElicitResult(action="decline")
+async def test_approvals(client, user):
+    user.answer = ElicitResult(action="decline")
     refused = await client.call_tool("todo", TODO)
     assert refused.is_error and '"denied"' in text(refused), refused
-    assert "todo" in person.asked[-1].message, person.asked
-    person.answer = ElicitResult(action="cancel")
-    put_away = await client.call_tool("todo", TODO)
-    assert put_away.is_error and '"denied"' in text(put_away), put_away
-    person.says(decision="once")
+    assert "todo" in user.questions[-1].message, user.questions
+    user.answer = ElicitResult(action="cancel")
+    cancelled = await client.call_tool("todo", TODO)
+    assert cancelled.is_error and '"denied"' in text(cancelled), cancelled
+    user.accept(decision="once")
     done = await client.call_tool("todo", TODO)
     assert not done.is_error, done
-    before = len(person.asked)
-    person.says(decision="session")
+    before = len(user.questions)
+    user.accept(decision="session")
     assert not (await client.call_tool("todo", TODO)).is_error
     assert not (await client.call_tool("todo", TODO)).is_error
-    assert len(person.asked) == before + 1, "asked again after a yes for the session"
+    assert len(user.questions) == before + 1, "asked again after an approval for the session"
     kept = await client.call_tool("todo", {})
     assert '"x"' in text(kept), kept
-    person.says(choice="blue")
+    user.accept(choice="blue")
     chosen = await client.call_tool(
         "clarify", {"question": "Which colour?", "choices": ["red", "blue"]}
     )
     assert "blue" in text(chosen), chosen
-    assert "Which colour?" in person.asked[-1].message
+    assert "Which colour?" in user.questions[-1].message
 
 
-async def cannot_ask(client):
+async def test_without_user(client):
     held = await client.call_tool("todo", TODO)
     assert held.is_error and '"approval_required"' in text(held), held
     assert '"token"' in text(held), held
     empty = await client.call_tool("todo", {})
-    assert '"x"' not in text(empty), "another client's list"
+    assert '"x"' not in text(empty), "the list of another client is visible"
 
 
-def running(mark):
+def is_running(mark):
     for path in glob.glob("/proc/[0-9]*/cmdline"):
         with contextlib.suppress(OSError), open(path, "rb") as file:
             if f"\0{mark}\0".encode() in b"\0" + file.read():
@@ -232,32 +231,32 @@ def running(mark):
     return False
 
 
-async def eventually(wanted, what):
-    until = time.monotonic() + 20
-    while not wanted():
-        assert time.monotonic() < until, what
+async def eventually(condition, description):
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline, description
         await asyncio.sleep(0.02)
 
 
-async def stops(client, mark):
-    """A call that is given up takes its processes along."""
+async def test_cancellation(client, mark):
+    """Cancelling a call ends its processes."""
     call = asyncio.create_task(client.call_tool("terminal", {"command": f"sleep {mark}"}))
-    await eventually(lambda: running(mark), "the command starts")
+    await eventually(lambda: is_running(mark), "the command starts")
     call.cancel()
     with contextlib.suppress(asyncio.CancelledError, MCPError):
         await call
-    await eventually(lambda: not running(mark), "the command ends")
+    await eventually(lambda: not is_running(mark), "the command ends")
 
 
-async def reports(client):
-    heard = []
+async def test_progress(client):
+    received = []
 
-    async def hear(progress, total, message):
-        heard.append((progress, total, message))
+    async def on_progress(progress, total, message):
+        received.append((progress, total, message))
 
-    await client.call_tool("sleep", {"seconds": 0.3}, progress_callback=hear)
-    values = [progress for progress, _, _ in heard]
-    assert values and values == sorted(set(values)), heard
+    await client.call_tool("sleep", {"seconds": 0.3}, progress_callback=on_progress)
+    values = [progress for progress, _, _ in received]
+    assert values and values == sorted(set(values)), received
 
 
 @contextlib.asynccontextmanager
@@ -268,59 +267,59 @@ async def over_http(url, token):
             yield streams
 
 
-def knock(url, headers):
-    """The status of a request that no client of the protocol would make."""
+def post_status(url, headers):
+    """Returns the status of a request that is not valid MCP."""
     request = urllib.request.Request(url, b"{}", {"Content-Type": "application/json", **headers})
     try:
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            return answer.status
+        with urllib.request.urlopen(request, timeout=30) as response:
+            return response.status
     except urllib.error.HTTPError as error:
         return error.code
 
 
-def guards(url, token):
-    shown = {"Authorization": f"Bearer {token}", "Accept": "application/json, text/event-stream"}
-    assert knock(url, {}) == 401
-    assert knock(url, {"Authorization": "Bearer " + "0" * len(token)}) == 401
-    assert knock(url, {**shown, "Host": "evil.example"}) == 403
-    assert knock(url, {**shown, "Origin": "https://evil.example"}) == 403
-    assert knock(url + "/elsewhere", shown) == 404
+def test_authorization(url, token):
+    headers = {"Authorization": f"Bearer {token}", "Accept": "application/json, text/event-stream"}
+    assert post_status(url, {}) == 401
+    assert post_status(url, {"Authorization": "Bearer " + "0" * len(token)}) == 401
+    assert post_status(url, {**headers, "Host": "evil.example"}) == 403
+    assert post_status(url, {**headers, "Origin": "https://evil.example"}) == 403
+    assert post_status(url + "/elsewhere", headers) == 404
 
 
-async def main(way, *rest):
-    def connect(mode, person=None, heard=None):
-        async def hear(message):
-            if heard is not None:
-                heard.append(getattr(message, "method", None))
+async def main(transport, *rest):
+    def connect(mode, user=None, received=None):
+        async def on_message(message):
+            if received is not None:
+                received.append(getattr(message, "method", None))
 
-        more = {"mode": mode, "elicitation_callback": person, "message_handler": hear}
-        if way == "stdio":
+        options = {"mode": mode, "elicitation_callback": user, "message_handler": on_message}
+        if transport == "stdio":
             env = {name: os.environ[name] for name in ("HERMES_HOME", "HOME", "PATH")}
             params = StdioServerParameters(command=rest[0], args=rest[1:], env=env)
-            return Client(params, **more)
-        return Client(over_http(*rest), **more)
+            return Client(params, **options)
+        return Client(over_http(*rest), **options)
 
-    async def try_all(mode):
-        person, heard = Person(), []
-        async with connect(mode, person, heard) as client:
-            wanted = "2025-11-25" if mode == "legacy" else "2026-07-28"
-            assert client.protocol_version == wanted, client.protocol_version
+    async def test_all(mode):
+        user, received = User(), []
+        async with connect(mode, user, received) as client:
+            expected = "2025-11-25" if mode == "legacy" else "2026-07-28"
+            assert client.protocol_version == expected, client.protocol_version
             assert client.server_info.name == "hermes"
-            await lists(client)
-            await calls(client)
-            await offers(client)
-            await hears(client, mode, heard)
-            await promises(client, os.path.join(os.getcwd(), f"{mode}-files"))
-            await asks(client, person)
-            await reports(client)
-            await stops(client, f"86399.{os.getpid()}{'1' if mode == 'legacy' else '2'}")
-        if (way, mode) != ("http", "auto"):
+            await test_tool_list(client)
+            await test_calls(client)
+            await test_skills(client)
+            await test_notifications(client, mode, received)
+            await test_output_schemas(client, os.path.join(os.getcwd(), f"{mode}-files"))
+            await test_approvals(client, user)
+            await test_progress(client)
+            await test_cancellation(client, f"86399.{os.getpid()}{'1' if mode == 'legacy' else '2'}")
+        if (transport, mode) != ("http", "auto"):
             async with connect(mode) as client:
-                await cannot_ask(client)
-    # Side by side: most of it is waiting.
-    await asyncio.gather(try_all("legacy"), try_all("auto"))
-    if way == "http":
-        guards(*rest)
+                await test_without_user(client)
+    # Concurrently, since most of the time is waiting.
+    await asyncio.gather(test_all("legacy"), test_all("auto"))
+    if transport == "http":
+        test_authorization(*rest)
     print("all well")
 
 

@@ -1,14 +1,15 @@
-"""An MCP server over HTTP that wants a login, and the place to log in.
+"""An MCP server over HTTP that requires a login, and its authorization server.
 
-    guarded.py PORT_FILE [open] [odd-metadata] [as=NAME] [tls CERT KEY CA]
+    guarded.py PORT_FILE [open] [odd-metadata] [no-pkce] [as=NAME] [tls CERT KEY CA]
 
-With `open` it wants none. With `odd-metadata` only its refusals say where to log
-in. Its tokens begin with NAME, its clients have passwords,
-and `robot` is one from the start. With `tls` it shows CERT and wants a certificate
-that CA has signed. The tool `write` needs a scope of its own, the tool `never`
-one that nobody gets. It answers in plain JSON. `/state` tells what has
-happened so far, `/move` sends logins elsewhere, `/revoke` makes tokens void, `/expire` ends sessions, `/osv`
-knows a harmful package.
+With `open`, no login is required. With `odd-metadata`, only 401 and 403 responses
+say where the metadata is. With `no-pkce`, the metadata does not list PKCE. With
+`as=NAME`, tokens begin with NAME, clients have secrets, and the client `robot` is
+registered from the start. With `tls`, the server uses CERT and requires a client
+certificate signed by CA. The tool `write` requires its own scope, the tool `never` a
+scope that is never granted. Responses are plain JSON. `/state` returns counters,
+`/move` redirects logins, `/revoke` revokes tokens, `/expire` ends sessions, `/osv`
+reports one malicious package.
 """
 import base64
 import hashlib
@@ -18,9 +19,9 @@ import sys
 import urllib.parse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-OPEN, ODD, TLS = ("open" in sys.argv[2:], "odd-metadata" in sys.argv[2:], "tls" in sys.argv[2:])
+OPEN, ODD_METADATA, TLS = ("open" in sys.argv[2:], "odd-metadata" in sys.argv[2:], "tls" in sys.argv[2:])
 NAME = ([arg[3:] for arg in sys.argv[2:] if arg.startswith("as=")] or [""])[0]
-METADATA = "/somewhere/else.json" if ODD else "/.well-known/oauth-protected-resource/mcp"
+METADATA = "/somewhere/else.json" if ODD_METADATA else "/.well-known/oauth-protected-resource/mcp"
 STATE = {"registered": 0, "refreshed": 0, "granted": 0, "initialized": 0, "asked": 0, "scopes": [], "clients": []}
 MOVED = {}
 CLIENTS, CODES, TOKENS, REFRESH, SESSIONS = {"robot": []} if NAME else {}, {}, {}, {}, set()
@@ -40,7 +41,7 @@ class Handler(BaseHTTPRequestHandler):
         return "http%s://127.0.0.1:%d" % ("s" if TLS else "", self.server.server_address[1])
 
     def is_good(self, token):
-        # Whoever logins have moved to gives out tokens that begin with its name.
+        # Tokens of the server that logins have moved to begin with its name.
         return token.startswith(MOVED["name"]) if MOVED else token in TOKENS
 
     def scopes(self, token):
@@ -63,8 +64,8 @@ class Handler(BaseHTTPRequestHandler):
         url = urllib.parse.urlsplit(self.path)
         query = dict(urllib.parse.parse_qsl(url.query))
         if url.path.startswith(METADATA.removesuffix("/mcp")):
-            where = MOVED.get("to", self.base())
-            self.reply(200, {"resource": self.base() + "/mcp", "authorization_servers": [where]})
+            issuer = MOVED.get("to", self.base())
+            self.reply(200, {"resource": self.base() + "/mcp", "authorization_servers": [issuer]})
         elif url.path == "/.well-known/oauth-authorization-server":
             self.reply(200, {
                 "issuer": self.base(), "authorization_endpoint": self.base() + "/authorize",
@@ -75,15 +76,15 @@ class Handler(BaseHTTPRequestHandler):
                 "authorization_response_iss_parameter_supported": True,
                 "token_endpoint_auth_methods_supported": ["client_secret_basic" if NAME else "none"]})
         elif url.path == "/authorize":
-            known = CLIENTS.get(query.get("client_id"))
-            if known is None or query["redirect_uri"] not in known or query.get("code_challenge_method") != "S256":
+            redirect_uris = CLIENTS.get(query.get("client_id"))
+            if redirect_uris is None or query["redirect_uri"] not in redirect_uris or query.get("code_challenge_method") != "S256":
                 return self.reply(400, {"error": "invalid_request"})
             STATE["scopes"].append(query.get("scope", ""))
             STATE["clients"].append(query["client_id"])
             code = base64.urlsafe_b64encode(os.urandom(9)).decode()
             CODES[code] = query
-            back = {"code": code, "state": query["state"], "iss": self.base()}
-            self.reply(302, headers=[("Location", query["redirect_uri"] + "?" + urllib.parse.urlencode(back))])
+            params = {"code": code, "state": query["state"], "iss": self.base()}
+            self.reply(302, headers=[("Location", query["redirect_uri"] + "?" + urllib.parse.urlencode(params))])
         elif url.path == "/move":
             MOVED.update(query)
             self.reply(200, {})
@@ -105,26 +106,26 @@ class Handler(BaseHTTPRequestHandler):
         path = urllib.parse.urlsplit(self.path).path
         if path == "/register":
             STATE["registered"] += 1
-            asked = json.loads(body)
+            registration = json.loads(body)
             id = "%sclient%d" % (NAME, STATE["registered"])
-            CLIENTS[id] = asked["redirect_uris"]
+            CLIENTS[id] = registration["redirect_uris"]
             secret = {"client_secret": "secret of " + id} if NAME else {}
-            self.reply(201, {**asked, **secret, "client_id": id})
+            self.reply(201, {**registration, **secret, "client_id": id})
         elif path == "/token":
             self.token(dict(urllib.parse.parse_qsl(body.decode())))
         elif path == "/osv":
             STATE["asked"] += 1
-            harmful = json.loads(body)["package"]["name"] == "@evil/pkg"
-            self.reply(200, {"vulns": [{"id": "GHSA-1"}, {"id": "MAL-2026-1", "summary": "steals keys"}]} if harmful else {})
+            malicious = json.loads(body)["package"]["name"] == "@evil/pkg"
+            self.reply(200, {"vulns": [{"id": "GHSA-1"}, {"id": "MAL-2026-1", "summary": "steals keys"}]} if malicious else {})
         elif path == "/mcp":
             self.mcp(json.loads(body))
         else:
             self.reply(404, {})
 
-    def token(self, asked):
-        if not NAME and asked.get("resource") != self.base() + "/mcp":
+    def token(self, form):
+        if not NAME and form.get("resource") != self.base() + "/mcp":
             return self.reply(400, {"error": "invalid_target"})
-        id = asked.get("client_id")
+        id = form.get("client_id")
         if NAME:
             basic = base64.b64decode(self.headers.get("Authorization", "Basic ")[6:]).decode()
             id, _, secret = urllib.parse.unquote_plus(basic).partition(":")
@@ -132,37 +133,37 @@ class Handler(BaseHTTPRequestHandler):
                 return self.reply(401, {"error": "invalid_client"})
         if id not in CLIENTS:
             return self.reply(401, {"error": "invalid_client"})
-        if asked["grant_type"] == "authorization_code":
-            code = CODES.pop(asked["code"], None)
-            proof = base64.urlsafe_b64encode(hashlib.sha256(asked["code_verifier"].encode()).digest())
+        if form["grant_type"] == "authorization_code":
+            code = CODES.pop(form["code"], None)
+            proof = base64.urlsafe_b64encode(hashlib.sha256(form["code_verifier"].encode()).digest())
             if code is None or proof.rstrip(b"=").decode() != code["code_challenge"]:
                 return self.reply(400, {"error": "invalid_grant"})
             STATE["granted"] += 1
             scope = code.get("scope", "")
-        elif asked["grant_type"] == "client_credentials":
+        elif form["grant_type"] == "client_credentials":
             STATE["granted"] += 1
-            scope = asked.get("scope", "")
+            scope = form.get("scope", "")
         else:
-            scope = REFRESH.pop(asked["refresh_token"], None)
+            scope = REFRESH.pop(form["refresh_token"], None)
             if scope is None:
                 return self.reply(400, {"error": "invalid_grant"})
             STATE["refreshed"] += 1
-        number = "%stoken%d" % (NAME, STATE["granted"] + STATE["refreshed"])
-        TOKENS[number] = scope
-        REFRESH["refresh of " + number] = scope
-        self.reply(200, {"access_token": number, "token_type": "Bearer", "expires_in": 3600,
-                         "refresh_token": "refresh of " + number})
+        token = "%stoken%d" % (NAME, STATE["granted"] + STATE["refreshed"])
+        TOKENS[token] = scope
+        REFRESH["refresh of " + token] = scope
+        self.reply(200, {"access_token": token, "token_type": "Bearer", "expires_in": 3600,
+                         "refresh_token": "refresh of " + token})
 
     def mcp(self, message):
         token = self.headers.get("Authorization", "").removeprefix("Bearer ")
-        where = 'Bearer resource_metadata="%s", scope=' % (self.base() + METADATA)
+        challenge = 'Bearer resource_metadata="%s", scope=' % (self.base() + METADATA)
         if not OPEN and not self.is_good(token):
-            return self.reply(401, {}, [("WWW-Authenticate", "Negotiate"), ("WWW-Authenticate", where + '"read"')])
+            return self.reply(401, {}, [("WWW-Authenticate", "Negotiate"), ("WWW-Authenticate", challenge + '"read"')])
         method, id, params = message.get("method"), message.get("id"), message.get("params") or {}
-        needed = {"write": "write", "never": "never"}.get(params.get("name"))
-        if not OPEN and needed and (needed == "never" or needed not in self.scopes(token)):
-            says = where + '"%s", error="insufficient_scope"' % needed
-            return self.reply(403, {}, [("WWW-Authenticate", says)])
+        scope = {"write": "write", "never": "never"}.get(params.get("name"))
+        if not OPEN and scope and (scope == "never" or scope not in self.scopes(token)):
+            challenge += '"%s", error="insufficient_scope"' % scope
+            return self.reply(403, {}, [("WWW-Authenticate", challenge)])
         if method == "initialize":
             STATE["initialized"] += 1
             session = "session%d" % STATE["initialized"]
@@ -197,7 +198,7 @@ if TLS:
     context.load_cert_chain(cert, key)
     context.load_verify_locations(ca)
     context.verify_mode = ssl.CERT_REQUIRED
-    # The handshake is for the thread of the connection.
+    # The connection's thread does the handshake.
     server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
 with open(sys.argv[1] + ".tmp", "w") as file:
     file.write(str(server.server_address[1]))

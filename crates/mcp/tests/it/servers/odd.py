@@ -1,15 +1,15 @@
-"""An MCP server in plain JSON-RPC that can do everything wrong.
+"""An MCP server in plain JSON-RPC that misbehaves on request.
 
     odd.py [MODE...]
 
-Modes: hang, exit, garbage (says nothing else), flood (of errors, and says
-nothing), wrong (answers have other numbers than the questions), modern, deaf
-(dies at a question that it does not know), silent (does not answer a question
-that it does not know), late (speaks both ways, but takes its time to say so),
-twice (a name twice and a tool that is none), refuse (the greeting), ancient
-(speaks a version that nobody knows), nameless (does not say who it is), grow (has
-one tool more just before it tells news), tools=FILE
-(definitions from a file, read anew for each list).
+Modes: hang, exit, garbage (prints invalid JSON), flood (of stderr, without
+responses), wrong (responses have wrong ids), modern (only the newer protocol),
+belated (modern, but slow to discover), deaf (exits at `server/discover`), silent
+(does not respond to `server/discover`), late (supports both protocols, but responds
+slowly), twice (a duplicate name and invalid tools), refuse (`initialize` fails),
+ancient (an unknown protocol version), nameless (no `serverInfo`), grow (adds a tool
+just before a subscription is acknowledged), tools=FILE (definitions from a file,
+read for each list).
 """
 import json
 import os
@@ -24,8 +24,8 @@ OUT = threading.Lock()
 EXTRA = []
 WAITING = {}
 CANCELLED = set()
-GATE = threading.Condition()
-INSIDE, MOST = set(), 0
+CONDITION = threading.Condition()
+RUNNING, MAX_RUNNING = set(), 0
 LISTENING = []
 TASKS = {}
 CLIENT = {}
@@ -74,7 +74,7 @@ def tools():
 
 
 def ask(method, params):
-    """A request of our own, the older way."""
+    """Sends a server request of the older protocol, and returns the response."""
     id = "s%d" % (len(WAITING) + 1)
     WAITING[id] = (threading.Event(), [])
     send({"id": id, "method": method, "params": params})
@@ -83,20 +83,20 @@ def ask(method, params):
 
 
 def meet(id, count):
-    """Waits until so many calls are here at once; how many were, at most."""
-    global MOST
-    with GATE:
-        INSIDE.add(id)
-        MOST = max(MOST, len(INSIDE))
-        GATE.notify_all()
-        GATE.wait_for(lambda: MOST >= count, 10)
+    """Waits until `count` calls run concurrently; returns the maximum."""
+    global MAX_RUNNING
+    with CONDITION:
+        RUNNING.add(id)
+        MAX_RUNNING = max(MAX_RUNNING, len(RUNNING))
+        CONDITION.notify_all()
+        CONDITION.wait_for(lambda: MAX_RUNNING >= count, 10)
     time.sleep(0.01)
-    with GATE:
-        INSIDE.discard(id)
-        return MOST
+    with CONDITION:
+        RUNNING.discard(id)
+        return MAX_RUNNING
 
 
-def described(id):
+def task_state(id):
     task = TASKS[id]
     return {"taskId": id, "status": task["status"], "statusMessage": "poll %d" % task["polls"],
             "createdAt": "2026-01-01T00:00:00Z", "lastUpdatedAt": "2026-01-01T00:00:00Z",
@@ -104,16 +104,16 @@ def described(id):
 
 
 def begin_task(id, params):
-    """A call that goes on after its answer; `ends` says how."""
-    told = (params.get("_meta") or {}).get("io.modelcontextprotocol/clientCapabilities") or CLIENT
-    if EXTENSION not in told.get("extensions", {}):
+    """Starts a task; the argument `ends` says how it ends."""
+    capabilities = (params.get("_meta") or {}).get("io.modelcontextprotocol/clientCapabilities") or CLIENT
+    if EXTENSION not in capabilities.get("extensions", {}):
         return refuse(id, -32021, "Only with tasks")
     task = "task-%d" % (len(TASKS) + 1)
     TASKS[task] = {"status": "working", "polls": 0, "cancelled": False, **params["arguments"]}
-    send({"id": id, "result": {"resultType": "task", **described(task)}})
+    send({"id": id, "result": {"resultType": "task", **task_state(task)}})
 
 
-def look_after(id, method, params):
+def handle_task(id, method, params):
     task = TASKS.get(params.get("taskId"))
     if task is None:
         return refuse(id, -32602, "unknown task")
@@ -129,19 +129,19 @@ def look_after(id, method, params):
             answer(id, {**text("old and done"),
                         "_meta": {"io.modelcontextprotocol/related-task": {"taskId": params["taskId"]}}})
         return None
-    more = {}
+    fields = {}
     if task["polls"] >= 3 and task["status"] == "working" and task["ends"] != "never":
         task["status"] = {"asks": "input_required"}.get(task["ends"], task["ends"])
     if task["ends"] == "dies" and task["polls"] >= 3:
         os._exit(3)
     if task["status"] == "input_required":
-        more = {"inputRequests": {"q": {"method": "elicitation/create",
+        fields = {"inputRequests": {"q": {"method": "elicitation/create",
                                         "params": {"mode": "form", **FORM}}}}
     elif task["status"] == "completed":
-        more = {"result": task.get("result") or text("done after %d" % task["polls"])}
+        fields = {"result": task.get("result") or text("done after %d" % task["polls"])}
     elif task["status"] == "failed":
-        more = {"error": {"code": -32603, "message": "the press is jammed"}}
-    answer(id, {"resultType": "complete", **described(params["taskId"]), **more})
+        fields = {"error": {"code": -32603, "message": "the press is jammed"}}
+    answer(id, {"resultType": "complete", **task_state(params["taskId"]), **fields})
 
 
 FORM = {"message": "Who are you?", "requestedSchema": {
@@ -154,40 +154,41 @@ def text(value):
 
 
 def call(id, params):
-    name, given = params.get("name"), params.get("arguments") or {}
+    name, arguments = params.get("name"), params.get("arguments") or {}
     token = (params.get("_meta") or {}).get("progressToken")
-    asked = {"elicit": ("elicitation/create", {"mode": "form", **FORM}),
-             "visit": ("elicitation/create", {"mode": "url", "message": "Pay", "url": "https://pay.example/",
-                                              "elicitationId": "1"}),
-             "sample": ("sampling/createMessage", SAMPLE), "roots": ("roots/list", {})}
-    if name in asked:
-        method, wanted = asked[name]
+    server_requests = {
+        "elicit": ("elicitation/create", {"mode": "form", **FORM}),
+        "visit": ("elicitation/create", {"mode": "url", "message": "Pay", "url": "https://pay.example/",
+                                         "elicitationId": "1"}),
+        "sample": ("sampling/createMessage", SAMPLE), "roots": ("roots/list", {})}
+    if name in server_requests:
+        method, request_params = server_requests[name]
         if not MODERN:
-            return answer(id, text(ask(method, wanted)))
-        given_back = params.get("inputResponses")
-        if not given_back:
+            return answer(id, text(ask(method, request_params)))
+        responses = params.get("inputResponses")
+        if not responses:
             return send({"id": id, "result": {
                 "resultType": "input_required", "requestState": "st",
-                "inputRequests": {"q": {"method": method, "params": wanted}}}})
+                "inputRequests": {"q": {"method": method, "params": request_params}}}})
         if params.get("requestState") != "st":
             return refuse(id, -32602, "the state is gone")
-        return answer(id, text(given_back["q"]))
+        return answer(id, text(responses["q"]))
     if name == "pay":
-        # Only after the user has been somewhere.
-        if not os.path.exists(given["file"]):
+        # Succeeds only after the user has visited the URL.
+        if not os.path.exists(arguments["file"]):
             return refuse(id, -32042, "Pay first", {"elicitations": [
-                {"mode": "url", "message": "Pay", "url": given["url"], "elicitationId": "7"}]})
+                {"mode": "url", "message": "Pay", "url": arguments["url"], "elicitationId": "7"}]})
         return answer(id, text("paid"))
     if name == "task":
         return begin_task(id, params)
     if name in ("old_task", "worded_task"):
-        # The way of 2025-11-25: a tool that can only be called as a task.
+        # Protocol 2025-11-25: a tool that can only be called as a task.
         if "task" not in params:
             if name == "old_task":
                 return refuse(id, -32601, "Only as a task")
             return answer(id, {**text("MCP error -32601: only as a task"), "isError": True})
         task = "old-%d" % (len(TASKS) + 1)
-        TASKS[task] = {"status": "working", "polls": 0, "cancelled": False, **given}
+        TASKS[task] = {"status": "working", "polls": 0, "cancelled": False, **arguments}
         return answer(id, {"task": {"taskId": task, "status": "working", "ttl": None,
                                     "createdAt": "2026-01-01T00:00:00Z",
                                     "lastUpdatedAt": "2026-01-01T00:00:00Z"}})
@@ -195,19 +196,19 @@ def call(id, params):
         return answer(id, text(" ".join("cancelled" if task["cancelled"] else "asked" if task["polls"]
                                         else "begun" for task in TASKS.values())))
     if name == "echo":
-        return answer(id, text(given.get("text", "")))
+        return answer(id, text(arguments.get("text", "")))
     if name == "env":
         return answer(id, text(dict(os.environ)))
     if name == "pid":
         return answer(id, text(str(os.getpid())))
     if name == "count":
-        with open(given["file"], "a") as file:
+        with open(arguments["file"], "a") as file:
             file.write("x")
         return answer(id, text("counted"))
     if name in ("die", "safe_die"):
-        # Once: a file remembers that it has been.
-        if not os.path.exists(given["file"]):
-            open(given["file"], "w").close()
+        # Exits only once; a file records that.
+        if not os.path.exists(arguments["file"]):
+            open(arguments["file"], "w").close()
             sys.stderr.write("I am dying now\n")
             sys.stderr.flush()
             os._exit(3)
@@ -223,23 +224,23 @@ def call(id, params):
             sys.stdout.flush()
         return answer(id, text("after garbage"))
     if name == "wrong_id":
-        return answer(id + 100000, text("for somebody else"))
+        return answer(id + 100000, text("for another request"))
     if name == "sleep":
-        time.sleep(given.get("seconds", 0.1))
+        time.sleep(arguments.get("seconds", 0.1))
         if id in CANCELLED:
             return None
         return answer(id, text("slept"))
     if name in ("meet", "look", "change"):
-        return answer(id, text(str(meet(id, given.get("count", 1)))))
+        return answer(id, text(str(meet(id, arguments.get("count", 1)))))
     if name == "here":
-        return answer(id, text(str(len(INSIDE))))
+        return answer(id, text(str(len(RUNNING))))
     if name == "cancelled":
         return answer(id, text(sorted(CANCELLED)))
     if name == "progress":
         for step in (1, 2, 3):
             send({"method": "notifications/progress",
                   "params": {"progressToken": token, "progress": step, "total": 4, "message": "step %d" % step}})
-            time.sleep(given.get("pause", 0))
+            time.sleep(arguments.get("pause", 0))
         return answer(id, text("done"))
     if name == "log":
         send({"method": "notifications/message", "params": {"level": "warning", "data": "watch out"}})
@@ -256,11 +257,11 @@ def call(id, params):
         return answer(id, {**text("there is no such thing"), "isError": True})
     if name == "add_tool":
         if MODERN and not LISTENING:
-            return answer(id, text("nobody listens yet"))
-        EXTRA.append(tool(given["name"]))
-        told = {"params": {"_meta": {"io.modelcontextprotocol/subscriptionId": LISTENING[-1]}}} if MODERN else {}
+            return answer(id, text("no subscription yet"))
+        EXTRA.append(tool(arguments["name"]))
+        subscription = {"params": {"_meta": {"io.modelcontextprotocol/subscriptionId": LISTENING[-1]}}} if MODERN else {}
         for _ in range(5):
-            send({"method": "notifications/tools/list_changed", **told})
+            send({"method": "notifications/tools/list_changed", **subscription})
         return answer(id, text("added"))
     if name == "spawn":
         child = subprocess.Popen(["sleep", "600"], start_new_session=True, stdout=subprocess.DEVNULL)
@@ -272,11 +273,11 @@ def call(id, params):
             sys.stdout.flush()
         return None
     if name == "big":
-        piece = "x" * (1 << 20)
+        megabyte = "x" * (1 << 20)
         with OUT:
             sys.stdout.write('{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"' % id)
-            for _ in range(given.get("megabytes", 100)):
-                sys.stdout.write(piece)
+            for _ in range(arguments.get("megabytes", 100)):
+                sys.stdout.write(megabyte)
             sys.stdout.write('"}]}}\n')
             sys.stdout.flush()
         return None
@@ -326,9 +327,9 @@ def main():
         elif method == "initialize" and not MODERN:
             CLIENT.update(params.get("capabilities") or {})
             version = "1999-01-01" if "ancient" in MODES else params["protocolVersion"]
-            named = {} if "nameless" in MODES else {"serverInfo": {"name": "odd", "version": "1"}}
+            server_info = {} if "nameless" in MODES else {"serverInfo": {"name": "odd", "version": "1"}}
             answer(id, {"protocolVersion": version,
-                        "capabilities": {"tools": {"listChanged": True}, "logging": {}}, **named})
+                        "capabilities": {"tools": {"listChanged": True}, "logging": {}}, **server_info})
         elif method == "initialize" and "belated" in MODES:
             refuse(id, -32600, "this connection speaks 2026-07-28")
         elif method == "server/discover" and MODERN:
@@ -348,7 +349,7 @@ def main():
         elif method == "tools/call":
             threading.Thread(target=call, args=(id, params), daemon=True).start()
         elif method.startswith("tasks/"):
-            look_after(id, method, params)
+            handle_task(id, method, params)
         elif method == "subscriptions/listen":
             LISTENING.append(id)
             if "grow" in MODES:

@@ -1,4 +1,4 @@
-"""A server with the official Python SDK: stdio, or HTTP at a port.
+"""A server with the official Python SDK: over stdio, HTTP or SSE.
 
     sdk.py [http PORT_FILE | sse PORT_FILE]
 """
@@ -15,15 +15,15 @@ from mcp.server.mcpserver.exceptions import ToolError
 server = MCPServer("sdk", instructions="A server for tests.")
 
 
-def described():
-    """What `add` says of itself: what is in a file, if there is one."""
+def add_description():
+    """Returns the description of `add`, from the file SDK_ADD if it is set."""
     if "SDK_ADD" not in os.environ:
         return "Add two numbers."
     with open(os.environ["SDK_ADD"]) as file:
         return file.read()
 
 
-@server.tool(description=described())
+@server.tool(description=add_description())
 def add(a: int, b: int) -> int:
     """Add two numbers."""
     return a + b
@@ -43,20 +43,20 @@ async def work(steps: int, ctx: Context) -> str:
     return "worked"
 
 
-HERE = {"now": 0, "most": 0}
+RUNNING = {"now": 0, "max": 0}
 
 
 @server.tool()
 async def meet(count: int) -> int:
-    """Wait until so many calls are here at once; how many were, at most."""
-    HERE["now"] += 1
-    HERE["most"] = max(HERE["most"], HERE["now"])
+    """Wait until `count` calls run concurrently; return the maximum."""
+    RUNNING["now"] += 1
+    RUNNING["max"] = max(RUNNING["max"], RUNNING["now"])
     for _ in range(1000):
-        if HERE["most"] >= count:
+        if RUNNING["max"] >= count:
             break
         await asyncio.sleep(0.01)
-    HERE["now"] -= 1
-    return HERE["most"]
+    RUNNING["now"] -= 1
+    return RUNNING["max"]
 
 
 @server.tool()

@@ -1,12 +1,12 @@
-"""A server of the official Python SDK that wants a login, with the SDK's own
-authorization server beside it.
+"""A server with the official Python SDK that requires a login, and the SDK's own
+authorization server.
 
     sdk_auth.py PORT_FILE [LIFETIME] [sse]
 
-Tokens last for LIFETIME seconds. With `sse` it speaks the older way. `/state` tells what has happened so far,
-`/revoke-all` makes access tokens void, with `all=1` all tokens, with `forget=1`
-the clients as well. The client `known` with the password `pass word` is there from
-the start.
+Tokens last for LIFETIME seconds. With `sse` it uses the older SSE transport. `/state`
+returns counters. `/revoke-all` revokes access tokens, with `all=1` all tokens, with
+`forget=1` the clients too. The client `known` with the secret `pass word` is registered
+from the start.
 """
 import os
 import secrets
@@ -33,17 +33,17 @@ PATH = "/sse" if "sse" in sys.argv else "/mcp"
 STATE = {"registered": 0, "granted": 0, "refreshed": 0}
 
 
-class Anybody(OAuthClientInformationFull):
-    """A client that may come back to any address."""
+class AnyRedirectClient(OAuthClientInformationFull):
+    """A client that may use any redirect URI."""
 
     def validate_redirect_uri(self, redirect_uri):
         return redirect_uri
 
 
-class Desk(OAuthAuthorizationServerProvider):
+class AuthProvider(OAuthAuthorizationServerProvider):
     def __init__(self):
         self.clients, self.codes, self.tokens, self.refresh = {}, {}, {}, {}
-        self.clients["known"] = Anybody(
+        self.clients["known"] = AnyRedirectClient(
             client_id="known", client_secret="pass word", redirect_uris=["http://127.0.0.1/callback"],
             token_endpoint_auth_method="client_secret_post", scope="user")
 
@@ -79,7 +79,7 @@ class Desk(OAuthAuthorizationServerProvider):
         return self.issue(client, scopes or refresh_token.scopes, refresh_token.resource, 3600)
 
     def issue(self, client, scopes, resource, lifetime=LIFETIME):
-        # The SDK takes a token for good until its last second is over; one that lives for none has ended.
+        # The SDK accepts a token until its last second is over, so a lifetime of 0 expires a second ago.
         number = STATE["granted"] + STATE["refreshed"]
         token, refresh = "token%d" % number, secrets.token_hex(16)
         self.tokens[token] = AccessToken(
@@ -102,8 +102,8 @@ listener = socket.socket()
 listener.bind(("127.0.0.1", 0))
 listener.listen(64)
 BASE = "http://127.0.0.1:%d" % listener.getsockname()[1]
-desk = Desk()
-server = MCPServer("sdk-auth", auth_server_provider=desk, auth=AuthSettings(
+provider = AuthProvider()
+server = MCPServer("sdk-auth", auth_server_provider=provider, auth=AuthSettings(
     issuer_url=BASE, resource_server_url=BASE + PATH, required_scopes=["user"], validate_token_resource=True,
     client_registration_options=ClientRegistrationOptions(enabled=True, valid_scopes=["user"]),
     revocation_options=RevocationOptions(enabled=True)))
@@ -111,22 +111,22 @@ server = MCPServer("sdk-auth", auth_server_provider=desk, auth=AuthSettings(
 
 @server.tool()
 def who() -> str:
-    """Whose token it is."""
+    """Return the access token of the request."""
     return get_access_token().token
 
 
 @server.custom_route("/state", methods=["GET"])
 async def state(request):
-    return JSONResponse({**STATE, "clients": [token.client_id for token in desk.tokens.values()]})
+    return JSONResponse({**STATE, "clients": [token.client_id for token in provider.tokens.values()]})
 
 
 @server.custom_route("/revoke-all", methods=["GET"])
 async def revoke(request):
-    desk.tokens.clear()
+    provider.tokens.clear()
     if request.query_params.get("all"):
-        desk.refresh.clear()
+        provider.refresh.clear()
     if request.query_params.get("forget"):
-        desk.clients.clear()
+        provider.clients.clear()
     return JSONResponse({})
 
 

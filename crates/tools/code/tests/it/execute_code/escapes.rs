@@ -292,7 +292,7 @@ async fn a_connection_that_breaks_in_the_middle_breaks_nothing_else() {
          line.sendall(b'\\xff\\xff\\xff\\xff'); line.close()\n\
          line = socket.socket(socket.AF_UNIX); line.connect(door)\n\
          line.sendall(b'\\x00\\x00\\x00\\x05hello'); print(line.recv(999)[4:].decode())\n\
-         import hermes_tools\nread_file('a.txt')\nhermes_tools._here.line.socket.close()\n\
+         import hermes_tools\nread_file('a.txt')\nhermes_tools._thread_state.connection.socket.close()\n\
          try: read_file('a.txt')\n\
          except hermes_tools.ToolError as error: print(error.kind)\n\
          print(read_file('a.txt')['content'])\n"
