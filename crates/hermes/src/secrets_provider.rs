@@ -153,7 +153,7 @@ impl SessionStore for RedactingStore {
                 return Ok(new);
             }
             let mut text = new.to_string();
-            self.secrets.redactor().redact_json(&mut text);
+            self.secrets.redactor().redact_state(&mut text);
             Ok(serde_json::from_str(&text).unwrap_or(new))
         })
     }

@@ -67,6 +67,7 @@ fn spelled_forms(value: &str) -> BTreeSet<String> {
         bytes(&|byte| format!("\\x{byte:02x}")),
         bytes(&|byte| format!("\\x{byte:02X}")),
         bytes(&|byte| format!("\\{byte:03o}")),
+        bytes(&|byte| format!("\\0{byte:03o}")),
         signs(&|sign| format!("&#{};", u32::from(sign))),
         signs(&|sign| format!("&#x{:x};", u32::from(sign))),
         signs(&|sign| format!("&#x{:X};", u32::from(sign))),
@@ -96,15 +97,17 @@ fn spelled_forms(value: &str) -> BTreeSet<String> {
                 _ => push_utf16_escapes(&mut text, sign, upper),
             }
         }
-        forms.insert(escape(&text, 0));
         forms.insert(text);
     }
     for upper in [false, true] {
         let mut units = String::with_capacity(value.len() * 6);
         value.chars().for_each(|sign| push_utf16_escapes(&mut units, sign, upper));
-        forms.insert(escape(&units, 0));
         forms.insert(units);
     }
+    // In a JSON string, a backslash is doubled.
+    let doubled: Vec<_> =
+        forms.iter().filter(|form| form.contains('\\')).map(|form| escape(form, 0)).collect();
+    forms.extend(doubled);
     for apostrophe in ["&#39;", "&#x27;", "&apos;"] {
         for slash in ["/", "&#x2F;", "&#47;"] {
             forms.insert(signs(&|sign| match sign {

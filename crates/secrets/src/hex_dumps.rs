@@ -1,6 +1,8 @@
 //! Bytes shown as hex digits: the dumps of `xxd`, `od` and `hexdump`, and lists
 //! such as `76:61`.
 
+use std::ops::Range;
+
 /// Shorter values are not searched for in dumps.
 pub(crate) const MIN_VALUE_BYTES: usize = 8;
 
@@ -36,6 +38,18 @@ impl DumpedBytes {
         }
     }
 
+    /// Adds a byte that this range of the text shows.
+    pub(crate) fn push(&mut self, byte: u8, start: usize, end: usize) {
+        self.bytes.push(byte);
+        self.positions.push((start, end));
+    }
+
+    /// Extends the ranges of the last `count` bytes, whose line shows them
+    /// again.
+    pub(crate) fn extend_last(&mut self, count: usize, end: usize) {
+        self.positions.iter_mut().rev().take(count).for_each(|(_, to)| *to = end);
+    }
+
     /// Returns the range of the text that shows these bytes.
     pub(crate) fn range(&self, from: usize, to: usize) -> Option<(usize, usize)> {
         let (start, _) = self.positions.get(from)?;
@@ -44,15 +58,19 @@ impl DumpedBytes {
     }
 }
 
-/// Whether a text may contain a dump. This runs on every text, so it has to be
-/// fast: nearly every eight characters of other text include one beyond the hex
-/// digits.
+/// Whether a text may contain a dump.
 pub(crate) fn may_contain_dump(text: &str) -> bool {
+    find_window(text.as_bytes()).is_some()
+}
+
+/// Returns the position of what may be part of a dump. This runs on every text,
+/// so it has to be fast: nearly every eight characters of other text include
+/// one beyond the hex digits.
+pub(crate) fn find_window(bytes: &[u8]) -> Option<usize> {
     const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
     const PAST_HEX_DIGITS: u64 = 0x1919_1919_1919_1919; // From `g` on, the sum sets the high bit.
-    let bytes = text.as_bytes();
     let (eights, _) = bytes.as_chunks::<WINDOW_STEP>();
-    eights.iter().enumerate().any(|(number, eight)| {
+    let number = eights.iter().enumerate().position(|(number, eight)| {
         let eight = u64::from_ne_bytes(*eight);
         if (((eight & !HIGH_BITS) + PAST_HEX_DIGITS) | eight) & HIGH_BITS != 0 {
             return false;
@@ -62,8 +80,32 @@ pub(crate) fn may_contain_dump(text: &str) -> bool {
             .unwrap_or_default();
         !glance.is_empty()
             && glance.iter().all(|byte| IS_DUMP_CHAR[usize::from(*byte)])
-            && is_regular_hex(glance)
-    })
+            && (is_regular_hex(glance) || is_regular_number(glance))
+    })?;
+    Some(number * WINDOW_STEP)
+}
+
+/// Returns the lines around what `find` finds, each with the line after it,
+/// which may be too short to be recognized.
+pub(crate) fn dump_regions(text: &str, find: fn(&[u8]) -> Option<usize>) -> Vec<Range<usize>> {
+    let bytes = text.as_bytes();
+    let rest_at = |at: usize| bytes.get(at..).unwrap_or_default();
+    let line_end =
+        |at: usize| memchr::memchr(b'\n', rest_at(at)).map_or(bytes.len(), |n| at + n + 1);
+    let mut regions: Vec<Range<usize>> = Vec::new();
+    let mut at = 0;
+    while let Some(found) = find(rest_at(at)) {
+        let found = at + found;
+        let before = bytes.get(at..found).unwrap_or_default();
+        let start = memchr::memrchr(b'\n', before).map_or(at, |n| at + n + 1);
+        at = line_end(found);
+        let end = line_end(at);
+        match regions.last_mut() {
+            Some(last) if start <= last.end => last.end = end,
+            _ => regions.push(start..end),
+        }
+    }
+    regions
 }
 
 /// The characters of dumps.
@@ -81,7 +123,8 @@ const fn is_separator(byte: u8) -> bool {
     matches!(byte, b' ' | b',' | b':' | b'-' | b'\t' | b';' | b'\\' | b'\n' | b'|')
 }
 
-/// Whether digits come in twos or fours, always with the same separator.
+/// Whether digits come in twos or fours (hexadecimal), in threes (octal) or in
+/// eights (binary), always with the same separator.
 fn is_regular_hex(glance: &[u8]) -> bool {
     let each = |period: usize| {
         (0..period).any(|phase| {
@@ -95,13 +138,21 @@ fn is_regular_hex(glance: &[u8]) -> bool {
             between.all(|byte| byte == first) && glance.iter().enumerate().all(is_digit)
         })
     };
-    each(3) || each(5)
+    each(3) || each(4) || each(5) || each(9)
 }
 
-/// Returns the bytes shown in a text.
-pub(crate) fn dumped_bytes(text: &str) -> Vec<DumpedBytes> {
+/// Whether these are decimal numbers of up to three digits, as in `[86, 45]`.
+fn is_regular_number(glance: &[u8]) -> bool {
+    let mut groups = glance.split(|byte| matches!(byte, b' ' | b','));
+    glance.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b' ' | b','))
+        && groups.all(|group| group.len() <= 3)
+        && glance.iter().filter(|byte| byte.is_ascii_digit()).count() >= 6
+}
+
+/// Returns the bytes that a part of a text shows, which begins at `start`.
+pub(crate) fn dumped_bytes(text: &str, start: usize) -> Vec<DumpedBytes> {
     let mut rows = vec![DumpedBytes::default()];
-    let mut start = 0;
+    let mut start = start;
     for line in text.split_inclusive('\n').flat_map(|line| line.split_inclusive("\\n")) {
         read_line(line.as_bytes(), start, &mut rows);
         start += line.len();
@@ -136,7 +187,7 @@ fn read_line(line: &[u8], start: usize, rows: &mut Vec<DumpedBytes>) {
         }
         if is_placed && count > 0 {
             // The rest of the line shows the same bytes as text.
-            row.positions.iter_mut().rev().take(count).for_each(|(_, to)| *to = start + end);
+            row.extend_last(count, start + end);
             return;
         }
         if between == rest.len() {

@@ -2,7 +2,10 @@ use super::*;
 
 fn shown(text: &str) -> Vec<String> {
     assert!(may_contain_dump(text), "{text}");
-    dumped_bytes(text).iter().map(|row| String::from_utf8_lossy(&row.bytes).into_owned()).collect()
+    dumped_bytes(text, 0)
+        .iter()
+        .map(|row| String::from_utf8_lossy(&row.bytes).into_owned())
+        .collect()
 }
 
 #[test]

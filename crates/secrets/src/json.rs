@@ -2,17 +2,21 @@
 //! again, so neither an escape nor the structure is broken.
 
 use crate::Redactor;
-use crate::patterns::{header_credential, secret_header};
+use crate::patterns::{SecretKind, ValueStyle, header_credential, is_named_secret, secret_header};
+
+/// The longest key that is judged.
+const MAX_KEY_CHARS: usize = 64;
 
 /// A shorter number or word cannot be a secret.
 const MIN_TOKEN_CHARS: usize = 6;
 
-/// Returns the redacted text; `None` if it has no secrets.
-pub(crate) fn redact_json(text: &str, redactor: &Redactor) -> Option<String> {
+/// Returns the redacted text; `None` if it has no secrets. If `named`, a value
+/// is also judged by its name.
+pub(crate) fn redact_json(text: &str, redactor: &Redactor, named: bool) -> Option<String> {
     let mut clean = String::with_capacity(text.len());
     let mut changed = false;
-    // The header named by the last string, in case that is a key.
-    let mut header = None;
+    // The last string, in case that is a key.
+    let mut last_key: Option<String> = None;
     let mut rest = text;
     while let Some(open) = rest.find('"') {
         let (structure, string) = rest.split_at(open);
@@ -26,7 +30,8 @@ pub(crate) fn redact_json(text: &str, redactor: &Redactor) -> Option<String> {
         let unescaped = raw.contains('\\').then(|| unescape(raw));
         let content = unescaped.as_deref().unwrap_or(raw);
         let is_value = structure.trim() == ":";
-        let replaced = redact_string(content, header.filter(|_| is_value), redactor);
+        let key = last_key.take().filter(|_| is_value);
+        let replaced = redact_string(content, key.as_deref(), redactor, named);
         match replaced {
             Some(replaced) => {
                 push_literal(&mut clean, &replaced);
@@ -34,7 +39,8 @@ pub(crate) fn redact_json(text: &str, redactor: &Redactor) -> Option<String> {
             }
             None => clean.push_str(literal),
         }
-        header = secret_header(content);
+        let may_be_key = content.len() <= MAX_KEY_CHARS && after.trim_start().starts_with(':');
+        last_key = may_be_key.then(|| content.to_owned());
         rest = after;
     }
     changed |= redact_structure(rest, redactor, &mut clean);
@@ -42,14 +48,27 @@ pub(crate) fn redact_json(text: &str, redactor: &Redactor) -> Option<String> {
 }
 
 /// Returns the redacted content of a string; `None` if it has no secrets.
-fn redact_string(content: &str, header: Option<&str>, redactor: &Redactor) -> Option<String> {
-    let redacted = redactor.redact(content);
-    if let Some(header) = header
+fn redact_string(
+    content: &str,
+    key: Option<&str>,
+    redactor: &Redactor,
+    named: bool,
+) -> Option<String> {
+    let redacted = redactor.redact_string(content, named);
+    if let Some(header) = key.and_then(secret_header)
         && let (Some((start, end, kind)), _) = header_credential(&redacted, header)
     {
         let before = redacted.get(..start).unwrap_or_default();
         let after = redacted.get(end..).unwrap_or_default();
         return Some(format!("{before}{}{after}", redactor.label_of(kind)));
+    }
+    // `token` is also the name of our own tickets.
+    let is_named = named
+        && key.is_some_and(|key| {
+            key != "token" && is_named_secret(key, &redacted, ValueStyle::Quoted)
+        });
+    if is_named {
+        return Some(redactor.label_of(SecretKind::Named).to_owned());
     }
     matches!(redacted, std::borrow::Cow::Owned(_)).then(|| redacted.into_owned())
 }

@@ -8,20 +8,42 @@
 use crate::secret_names::is_secret_name;
 
 mod assignments;
+mod named_values;
 mod plausibility;
+mod shapes;
+mod special_tokens;
 mod table;
 
 pub(crate) use assignments::assigned_values;
+pub(crate) use named_values::{ValueStyle, is_named_secret};
 pub(crate) use plausibility::is_placeholder;
-use plausibility::{is_filler, is_random};
+use plausibility::{is_filler, is_opaque, is_random};
+use shapes::TokenShape;
+pub(crate) use shapes::starts_with_token;
+pub(crate) use special_tokens::airtable_tokens;
+use table::PatternTrigger;
 pub(crate) use table::{PATTERN_TRIGGERS, SecretKind};
-use table::{PatternTrigger, TokenShape};
 
 /// Distance within which a secret follows its access key id.
 const AWS_SECRET_DISTANCE: usize = 160;
 
 /// A private key has at least one run of this many characters.
 const MIN_KEY_RUN_CHARS: usize = 32;
+
+/// The longest terminal sequence before a token.
+const MAX_SEQUENCE_BYTES: usize = 24;
+
+/// The minimum payload of a JWT without a signature.
+const MIN_UNSIGNED_PAYLOAD: usize = 16;
+
+/// A shorter user name in a URL may be one.
+const MIN_USER_TOKEN_CHARS: usize = 16;
+
+/// The longest value of the first parameter of a form.
+const MAX_FIRST_PARAMETER_CHARS: usize = 1024;
+
+/// How far the `@` after a user name is searched for.
+const MAX_USER_INFO_CHARS: usize = 256;
 
 /// The longest name of a query parameter.
 const MAX_NAME_CHARS: usize = 48;
@@ -46,11 +68,13 @@ pub(crate) struct TriggerExaminer<'a> {
     bytes: &'a [u8],
     /// Everything before was examined as the value of a header or parameter.
     examined_to: usize,
+    /// Every name before was examined.
+    named_to: usize,
 }
 
 impl<'a> TriggerExaminer<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
-        Self { text, bytes: text.as_bytes(), examined_to: 0 }
+        Self { text, bytes: text.as_bytes(), examined_to: 0, named_to: 0 }
     }
 
     /// Reports the secret at the trigger from `start` to `end`, if any.
@@ -63,7 +87,7 @@ impl<'a> TriggerExaminer<'a> {
     ) {
         let found = match trigger {
             PatternTrigger::Shape(at) => {
-                table::TOKEN_SHAPES.get(at).and_then(|shape| self.match_shape(shape, start, end))
+                shapes::TOKEN_SHAPES.get(at).and_then(|shape| self.match_shape(shape, start, end))
             }
             PatternTrigger::Jwt => self.match_jwt(start),
             PatternTrigger::Dotted => self.match_dotted(start, end),
@@ -82,8 +106,21 @@ impl<'a> TriggerExaminer<'a> {
             PatternTrigger::Basic => self.match_basic(start, end),
             PatternTrigger::Authorization => self.match_header(end, "authorization"),
             PatternTrigger::KeyHeader => self.match_header(end, "x-api-key"),
-            PatternTrigger::Url => self.match_url_password(start, end),
+            PatternTrigger::Url => {
+                if let Some((start, end)) = self.url_user_token(start, end) {
+                    report(start, end, SecretKind::UrlPassword);
+                }
+                self.match_url_password(start, end)
+            }
             PatternTrigger::Query => self.match_query(end),
+            PatternTrigger::Named => self.match_named(start, end),
+            PatternTrigger::Cookie => {
+                self.cookie_values(end, |start, end| report(start, end, SecretKind::Cookie));
+                None
+            }
+            PatternTrigger::NetrcPassword => self.match_netrc_password(start, end),
+            PatternTrigger::Telegram => self.match_telegram(start, end),
+            PatternTrigger::Discord => self.match_discord(start, end),
         };
         if let Some((start, end, kind)) = found {
             report(start, end, kind);
@@ -97,18 +134,20 @@ impl<'a> TriggerExaminer<'a> {
         end: usize,
     ) -> Option<(usize, usize, SecretKind)> {
         // A token never begins inside a run of its own characters, so no run is
-        // read twice.
-        if !self.begins_word(start, shape.body) {
+        // read twice. An address begins after a slash.
+        let in_word = |byte: u8| byte != b'=' && !shape.keeps_prefix && (shape.body)(byte);
+        if !self.begins_word(start, in_word) {
             return None;
         }
         let stop = self.run_end(end, shape.body);
-        let body = self.text.get(end..stop)?;
-        let fits = body.len() >= shape.min_chars
-            && if shape.must_look_random { is_random(body, 14) } else { !is_filler(body) };
-        fits.then_some((start, stop, shape.kind))
+        let body = self.text.get(end..stop)?.trim_end_matches('.');
+        let is_cut = self.bytes.get(stop).is_some_and(u8::is_ascii_alphanumeric);
+        let fits = !is_cut && shape.is_token(body);
+        let from = if shape.keeps_prefix { end } else { start };
+        fits.then_some((from, end + body.len(), shape.kind))
     }
 
-    /// Matches three parts, two of which are JSON objects.
+    /// Matches two JSON objects, and a signature if there is one.
     fn match_jwt(&self, start: usize) -> Option<(usize, usize, SecretKind)> {
         if !self.begins_word(start, in_token_word) {
             return None;
@@ -120,11 +159,13 @@ impl<'a> TriggerExaminer<'a> {
         if !self.bytes.get(at + 1..)?.starts_with(b"eyJ") {
             return None;
         }
-        at = self.run_end(at + 1, in_token_word);
-        let signature = at + 1;
-        let end = self.run_end(signature, in_token_word);
-        let signed = self.bytes.get(at) == Some(&b'.') && end >= signature + 4;
-        signed.then_some((start, end, SecretKind::Jwt))
+        let payload = at + 1;
+        at = self.run_end(payload, in_token_word);
+        let end = self.run_end(at + 1, in_token_word);
+        let is_signed = self.bytes.get(at) == Some(&b'.') && end >= at + 5;
+        // Without a signature it may be a name in a text about tokens.
+        let is_long = at >= payload + MIN_UNSIGNED_PAYLOAD;
+        (is_signed || is_long).then_some((start, if is_signed { end } else { at }, SecretKind::Jwt))
     }
 
     /// Matches `SG.` and two parts.
@@ -272,31 +313,70 @@ impl<'a> TriggerExaminer<'a> {
         fits.then_some((from, from + password.len(), SecretKind::UrlPassword))
     }
 
-    /// Matches `?name=value` and `&name=value`, where `end` is after the `=`.
+    /// Returns the token in the place of the user: `https://TOKEN@host`.
+    fn url_user_token(&self, start: usize, end: usize) -> Option<(usize, usize)> {
+        if !self.byte_before(start).is_some_and(|b| b.is_ascii_alphanumeric()) {
+            return None;
+        }
+        let stop = self.run_end(end, |b| b.is_ascii_alphanumeric() || b"_-.~".contains(&b));
+        let user = self.text.get(end..stop)?;
+        let is_user = matches!(self.bytes.get(stop), Some(b'@' | b':'))
+            && user.len() >= MIN_USER_TOKEN_CHARS
+            && self.has_user_info(stop);
+        (is_user && is_opaque(user)).then_some((end, stop))
+    }
+
+    /// Whether an `@` follows before the host ends.
+    fn has_user_info(&self, at: usize) -> bool {
+        let rest = self.bytes.get(at..).unwrap_or_default().iter().take(MAX_USER_INFO_CHARS);
+        let mut rest = rest.skip_while(|b| b.is_ascii_graphic() && !b"@/?#\"'`<>\\".contains(b));
+        rest.next() == Some(&b'@')
+    }
+
+    /// Matches `?name=value`, `&name=value` and `name=value&…`, where `end` is
+    /// after the `=`.
     fn match_query(&self, end: usize) -> Option<(usize, usize, SecretKind)> {
         let equals = end.checked_sub(1)?;
         let in_name = |b: &u8| b.is_ascii_alphanumeric() || b"_-.".contains(b);
         let head = self.bytes.get(equals.saturating_sub(MAX_NAME_CHARS)..equals)?;
         let length = head.iter().rev().take_while(|b| in_name(b)).count();
         let begin = equals - length;
-        if !self.byte_before(begin).is_some_and(|b| b"?&#".contains(&b)) {
+        let is_parameter = self.byte_before(begin).is_some_and(|b| b"?&#".contains(&b));
+        // Without a separator before it, the run may contain other names.
+        let most = if is_parameter { usize::MAX } else { MAX_FIRST_PARAMETER_CHARS };
+        let rest = self.bytes.get(end..)?.iter().take(most);
+        let in_value = |b: &&u8| in_credential(**b) || b"%!*@:$,{".contains(b);
+        let stop = end + rest.take_while(in_value).count();
+        if !is_parameter && !self.is_parameter_at(stop) {
             return None;
         }
         let name = self.text.get(begin..equals)?;
+        let is_session = matches!(name, "code" | "session");
         let signed = name.to_ascii_lowercase().ends_with("sig")
             || name.to_ascii_lowercase().ends_with("signature");
-        if !signed && !is_secret_name(name) {
+        if !signed && !is_session && !is_secret_name(name) {
             return None;
         }
-        let stop = self.run_end(end, |b| in_credential(b) || b"%!*@:$,{".contains(&b));
         let value = self.text.get(end..stop)?;
         let lower = name.to_ascii_lowercase();
         let fits = if lower.contains("pass") || lower.contains("pwd") {
             value.len() >= 3 && !is_placeholder(value)
+        } else if is_session {
+            value.len() >= 16 && is_opaque(value)
         } else {
             value.len() >= 8 && !is_placeholder(value) && is_random(value, 30)
         };
         fits.then_some((end, stop, SecretKind::Query))
+    }
+
+    /// Whether `&name=` follows.
+    fn is_parameter_at(&self, at: usize) -> bool {
+        let in_name = |b: &&u8| b.is_ascii_alphanumeric() || b"_-.[]".contains(b);
+        let Some((b'&', rest)) = self.bytes.get(at..).and_then(<[u8]>::split_first) else {
+            return false;
+        };
+        let length = rest.iter().take(MAX_NAME_CHARS).take_while(in_name).count();
+        length > 0 && rest.get(length) == Some(&b'=')
     }
 
     /// Returns the start of the value after a name that ends at `at`: after `:`
@@ -333,11 +413,22 @@ impl<'a> TriggerExaminer<'a> {
         if !last.is_ascii_alphanumeric() && last != b'_' && !in_word(last) {
             return true;
         }
+        if last == b'm' && self.ends_terminal_sequence(at) {
+            return true;
+        }
         match self.bytes.get(at.saturating_sub(3)..at) {
             Some([b'%', high, low]) if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => true,
             Some([.., b'\\', b'b' | b'f' | b'n' | b'r' | b't']) => true,
             _ => false,
         }
+    }
+
+    /// Whether a sequence that sets a color ends at `at`.
+    fn ends_terminal_sequence(&self, at: usize) -> bool {
+        let before = self.bytes.get(at.saturating_sub(MAX_SEQUENCE_BYTES)..at).unwrap_or_default();
+        let mut rest = before.iter().rev().skip(1);
+        let mut rest = rest.by_ref().skip_while(|b| b.is_ascii_digit() || b"[;:".contains(b));
+        rest.next() == Some(&0x1b)
     }
 
     /// Returns the end of the run that begins at `at`.

@@ -1,5 +1,8 @@
 use crate::Redactor;
 
+#[path = "patterns/token_table_tests.rs"]
+mod token_table;
+
 fn redact(text: &str) -> String {
     Redactor::default().redact(text).into_owned()
 }
@@ -182,6 +185,32 @@ fn long_hostile_texts_are_read_once() {
         "%3Dsk-",
         "Basic dXNlcjpwYXNz",
         "a://b@",
+        "password=",
+        "password=a",
+        "password: ",
+        "\"password\":",
+        "PASSWORD",
+        "secret_",
+        "a_key = ",
+        "a_key: str = ",
+        "api_key=api_key",
+        "Cookie:",
+        "Cookie: a=b;",
+        "machine a login b password ",
+        "1234567:A",
+        "MTE",
+        "MTE.",
+        "pat",
+        "pata",
+        "<password>",
+        "x=1&password=1",
+        "\u{1b}[0m",
+        "\u{200b}",
+        "   a",
+        "101 ",
+        "01010101 ",
+        "1, ",
+        "https://abc1def2ghi3jkl4@",
     ] {
         let text = unit.repeat(400_000 / unit.len());
         assert!(!redact(&text).is_empty());

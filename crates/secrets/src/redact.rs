@@ -13,9 +13,13 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use crate::common_values::is_common_value;
 use crate::encodings::{EncodedNeedle, all_forms, written_forms};
 use crate::fragments::FragmentIndex;
-use crate::hex_dumps;
+use crate::hex_dumps::{self, DumpedBytes};
+use crate::joined_text::JoinedText;
 use crate::json;
-use crate::patterns::{PATTERN_TRIGGERS, SecretKind, TriggerExaminer, assigned_values};
+use crate::number_dumps;
+use crate::patterns::{
+    PATTERN_TRIGGERS, SecretKind, TriggerExaminer, airtable_tokens, assigned_values,
+};
 use crate::prefilter;
 use crate::secret_parts::identifying_parts;
 
@@ -68,6 +72,14 @@ struct FastMatcher {
     prefilter: Option<DFA>,
     /// Length of the longest pattern in bytes.
     longest_pattern: usize,
+}
+
+/// Which secrets are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SearchScope {
+    All,
+    /// Without values that only their name marks as secret.
+    Recognizable,
 }
 
 /// A range of a text to redact.
@@ -126,8 +138,7 @@ impl Redactor {
             needles.extend(forms.into_iter().map(|needle| (needle, label)));
             guarded.push((value.to_owned(), label));
         }
-        labels
-            .extend(SecretKind::ALL_KINDS.iter().map(|kind| format!("[redacted:{}]", kind.name())));
+        labels.extend(SecretKind::ALL_KINDS.iter().map(|kind| kind.label()));
         let values = guarded.iter().map(|(value, label)| (value.as_str(), *label));
         let fragments = FragmentIndex::new(values);
         let automaton = build_automaton(&needles, &fragments, AhoCorasickKind::ContiguousNFA)
@@ -161,13 +172,23 @@ impl Redactor {
     /// `[redacted:KIND]` a detected one. A text without secrets is returned
     /// unchanged.
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let spans = self.inner.spans(text);
+        self.redact_in(text, SearchScope::All)
+    }
+
+    /// [`Redactor::redact`] for the prompt of a model: leaves values that only
+    /// their name marks as secret, because the user's own files may mean them.
+    pub fn redact_prompt<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.redact_in(text, SearchScope::Recognizable)
+    }
+
+    fn redact_in<'a>(&self, text: &'a str, scope: SearchScope) -> Cow<'a, str> {
+        let spans = self.inner.spans(text, scope);
         if spans.is_empty() {
             return Cow::Borrowed(text);
         }
         let mut clean = self.inner.replace(text, &spans);
         for _ in 1..MAX_ROUNDS {
-            let spans = self.inner.spans(&clean);
+            let spans = self.inner.spans(&clean, scope);
             if spans.is_empty() {
                 break;
             }
@@ -179,7 +200,8 @@ impl Redactor {
     /// [`Redactor::redact`] for a stored command: also redacts the values it
     /// assigns to names of secrets, `PW=…` and `--token …`.
     pub fn redact_command<'a>(&self, command: &'a str) -> Cow<'a, str> {
-        let clean = self.redact(command);
+        // What it assigns is read below, by the rules of a shell.
+        let clean = self.redact_in(command, SearchScope::Recognizable);
         let values = assigned_values(&clean);
         if values.is_empty() {
             return clean;
@@ -199,6 +221,26 @@ impl Redactor {
     /// and keys are decoded and encoded again, and a number that is a secret
     /// becomes a string.
     pub fn redact_json(&self, text: &mut String) {
+        if self.may_contain_secret(text, SearchScope::All)
+            && let Some(clean) = json::redact_json(text, self, true)
+        {
+            *text = clean;
+        }
+    }
+
+    /// [`Redactor::redact_json`] for state that programs read again, such as
+    /// the definitions of a shell: leaves values that only their name marks as
+    /// secret.
+    pub fn redact_state(&self, text: &mut String) {
+        if self.may_contain_secret(text, SearchScope::Recognizable)
+            && let Some(clean) = json::redact_json(text, self, false)
+        {
+            *text = clean;
+        }
+    }
+
+    /// Whether a JSON text may contain a secret, perhaps escaped.
+    fn may_contain_secret(&self, text: &str, scope: SearchScope) -> bool {
         // The needles include the forms with short escapes, so without other
         // escapes a string need not be decoded to be known clean. Escaped
         // fragments are matched less precisely.
@@ -207,12 +249,14 @@ impl Redactor {
         } else {
             text.contains("\\u") || text.contains("\\/")
         };
-        if !hidden && !self.contains_secret(text) {
-            return;
-        }
-        if let Some(clean) = json::redact_json(text, self) {
-            *text = clean;
-        }
+        // Lines of a dump are joined only after decoding.
+        hidden || may_show_bytes(text) || !self.inner.spans(text, scope).is_empty()
+    }
+
+    /// [`Redactor::redact`], with or without values that only their name marks
+    /// as secret.
+    pub(crate) fn redact_string<'a>(&self, text: &'a str, named: bool) -> Cow<'a, str> {
+        self.redact_in(text, if named { SearchScope::All } else { SearchScope::Recognizable })
     }
 
     /// Overwrites secrets with asterisks, keeping the length in bytes.
@@ -220,7 +264,12 @@ impl Redactor {
         let mut found = Vec::new();
         let mut at = 0;
         let mut look = |text: &str, at: usize| {
-            found.extend(self.inner.spans(text).iter().map(|span| at + span.start..at + span.end));
+            found.extend(
+                self.inner
+                    .spans(text, SearchScope::All)
+                    .iter()
+                    .map(|span| at + span.start..at + span.end),
+            );
         };
         if let Ok(text) = std::str::from_utf8(bytes) {
             // Scanning chunk by chunk takes far longer.
@@ -238,7 +287,7 @@ impl Redactor {
 
     /// Whether the text contains a secret.
     pub fn contains_secret(&self, text: &str) -> bool {
-        !self.inner.spans(text).is_empty()
+        !self.inner.spans(text, SearchScope::All).is_empty()
     }
 
     /// Returns the label of this kind.
@@ -286,7 +335,7 @@ impl RedactorInner {
     /// endlessly.
     fn settle_labels(&mut self) {
         for at in 0..self.labels.len() {
-            let fits = |label: &str| self.spans(label).is_empty();
+            let fits = |label: &str| self.spans(label, SearchScope::All).is_empty();
             let Some(label) = self.labels.get(at).filter(|label| !fits(label)) else { continue };
             let instead = ["[secret]", "[redacted]", "[...]", "***"];
             let chosen = instead.into_iter().find(|other| *other != label && fits(other));
@@ -320,7 +369,19 @@ impl RedactorInner {
     }
 
     /// Returns the ranges to redact, from left to right, without overlaps.
-    fn spans(&self, text: &str) -> Vec<SecretSpan> {
+    fn spans(&self, text: &str, scope: SearchScope) -> Vec<SecretSpan> {
+        let mut found = self.visible_spans(text, scope);
+        if let Some(joined) = JoinedText::new(text) {
+            let spans = self.visible_spans(joined.text(), scope).into_iter();
+            found.extend(spans.filter_map(|span| {
+                let (start, end) = joined.source_range(span.start, span.end)?;
+                Some(SecretSpan { start, end, ..span })
+            }));
+        }
+        merge(found)
+    }
+
+    fn visible_spans(&self, text: &str, scope: SearchScope) -> Vec<SecretSpan> {
         let first_kind = self.labels.len() - SecretKind::ALL_KINDS.len();
         let first_anchor = self.needles.len();
         let first_trigger = first_anchor + self.fragments.len();
@@ -331,10 +392,21 @@ impl RedactorInner {
                 prefilter::has_no_match(glance, fast.longest_pattern, text.as_bytes())
             })
         };
-        let mut found =
-            if hex_dumps::may_contain_dump(text) { self.dumped_spans(text) } else { Vec::new() };
+        let mut found = Vec::new();
+        for region in hex_dumps::dump_regions(text, hex_dumps::find_window) {
+            let (part, start) = (text.get(region.clone()).unwrap_or_default(), region.start);
+            self.find_dumped(&hex_dumps::dumped_bytes(part, start), &mut found);
+            self.find_dumped(&number_dumps::numbered_bytes(part, start), &mut found);
+        }
+        for region in hex_dumps::dump_regions(text, number_dumps::find_cells) {
+            let (part, start) = (text.get(region.clone()).unwrap_or_default(), region.start);
+            self.find_dumped(&number_dumps::character_bytes(part, start), &mut found);
+        }
+        airtable_tokens(text, |start, end| {
+            found.push(SecretSpan { start, end, label: first_kind + SecretKind::Key as usize });
+        });
         if fast.is_some_and(is_clean) {
-            return merge(found);
+            return found;
         }
         let mut examiner = TriggerExaminer::new(text);
         let automaton = fast.map_or(&self.automaton, |fast| &fast.automaton);
@@ -348,22 +420,22 @@ impl RedactorInner {
                 let piece = self.fragments.fragment_at(pattern - first_anchor, text, hit.start());
                 found.extend(piece.map(|(start, end, label)| SecretSpan { start, end, label }));
             } else if let Some((_, trigger)) = PATTERN_TRIGGERS.get(pattern - first_trigger) {
+                if scope == SearchScope::Recognizable && trigger.is_named() {
+                    continue;
+                }
                 examiner.examine(*trigger, hit.start(), hit.end(), |start, end, kind| {
                     found.push(SecretSpan { start, end, label: first_kind + kind as usize });
                 });
             }
         }
-        merge(found)
+        found
     }
 
-    /// Returns the ranges in which hex dumps show a value.
-    fn dumped_spans(&self, text: &str) -> Vec<SecretSpan> {
+    /// Adds the ranges in which dumps show a value.
+    fn find_dumped(&self, rows: &[DumpedBytes], found: &mut Vec<SecretSpan>) {
         let make = || AhoCorasick::new(self.values.iter().map(|(value, _)| value)).ok();
-        let Some(automaton) = self.dump_automaton.get_or_init(make).as_ref() else {
-            return Vec::new();
-        };
-        let mut found = Vec::new();
-        for row in hex_dumps::dumped_bytes(text) {
+        let Some(automaton) = self.dump_automaton.get_or_init(make).as_ref() else { return };
+        for row in rows {
             for hit in automaton.find_overlapping_iter(&row.bytes) {
                 let label = self.values.get(hit.pattern().as_usize()).map(|(_, label)| *label);
                 let range = row.range(hit.start(), hit.end());
@@ -374,7 +446,6 @@ impl RedactorInner {
                 }));
             }
         }
-        found
     }
 
     fn replace(&self, text: &str, spans: &[SecretSpan]) -> String {
@@ -388,6 +459,11 @@ impl RedactorInner {
         clean.push_str(text.get(copied..).unwrap_or_default());
         clean
     }
+}
+
+/// Whether a text may contain a dump of bytes.
+fn may_show_bytes(text: &str) -> bool {
+    hex_dumps::may_contain_dump(text) || number_dumps::find_cells(text.as_bytes()).is_some()
 }
 
 /// Merges overlapping ranges; the label of a known secret wins.

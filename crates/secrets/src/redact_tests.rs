@@ -286,3 +286,52 @@ fn a_secret_within_an_address_is_found_alone() {
         assert_eq!(redactor.redact(text), text);
     }
 }
+
+#[test]
+fn a_value_spelled_in_escapes_is_found_in_a_text_and_in_json() {
+    let value = "V-A_1ue9QwErTyZ";
+    let redactor = knowing(&[("RX", value)]);
+    let spelled = |form: &dyn Fn(u8) -> String| value.bytes().map(form).collect::<String>();
+    for text in [
+        spelled(&|byte| format!("\\x{byte:02x}")),
+        spelled(&|byte| format!("\\x{byte:02X}")),
+        spelled(&|byte| format!("\\{byte:03o}")),
+        spelled(&|byte| format!("\\0{byte:03o}")),
+        spelled(&|byte| format!("\\u{byte:04x}")),
+    ] {
+        assert_eq!(redactor.redact(&text), "[secret:RX]");
+        let mut json = serde_json::json!({"content": format!("1|{text}\n")}).to_string();
+        redactor.redact_json(&mut json);
+        assert_eq!(json, r#"{"content":"1|[secret:RX]\n"}"#);
+    }
+}
+
+#[test]
+fn a_secret_split_by_what_no_reader_sees_is_found() {
+    let value = "V-A_1ue9QwErTyZ";
+    let redactor = knowing(&[("RX", value)]);
+    let token = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+    for (secret, label) in [(value, "[secret:RX]"), (token, "[redacted:github-token]")] {
+        for hidden in ["\u{1b}[0m", "\u{1b}[1;31m", "\u{200b}", "\u{200d}", "\u{2060}", "\u{feff}"]
+        {
+            let split = format!("<{}{hidden}{}>", &secret[..9], &secret[9..]);
+            assert_eq!(redactor.redact(&split), format!("<{label}>"), "{hidden:?}");
+            let colored = format!("{hidden}{secret}{hidden}");
+            assert_eq!(redactor.redact(&colored), format!("{hidden}{label}{hidden}"));
+            let mut json = serde_json::to_string(&split).expect("a string");
+            redactor.redact_json(&mut json);
+            assert_eq!(json, format!("\"<{label}>\""));
+        }
+    }
+}
+
+#[test]
+fn state_that_programs_read_again_keeps_values_known_only_by_name() {
+    let redactor = knowing(&[("RX", "V-A_1ue9QwErTyZ")]);
+    let state = r#"{"text":"DB_PASSWORD=hunter2x99\ncurl -H V-A_1ue9QwErTyZ"}"#.to_owned();
+    let (mut kept, mut shown) = (state.clone(), state);
+    redactor.redact_state(&mut kept);
+    assert_eq!(kept, r#"{"text":"DB_PASSWORD=hunter2x99\ncurl -H [secret:RX]"}"#);
+    redactor.redact_json(&mut shown);
+    assert_eq!(shown, r#"{"text":"DB_PASSWORD=[redacted]\ncurl -H [secret:RX]"}"#);
+}

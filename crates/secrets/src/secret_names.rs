@@ -1,6 +1,8 @@
 //! Detects variables that hold a secret, by name and by value. When in doubt,
 //! they do: a masked word is a nuisance, a shown key is a leak.
 
+use crate::patterns::starts_with_token;
+
 /// Substrings of a name that indicate a secret.
 const SECRET_SUBSTRINGS: &[&str] = &[
     "PASSWORD",
@@ -176,7 +178,8 @@ pub fn is_secret_value(value: &str) -> bool {
         || has_password_in_url(value)
         || value.split(is_separator).any(|piece| {
             piece.len() >= MIN_TOKEN_CHARS
-                && TOKEN_PREFIXES.iter().any(|prefix| piece.starts_with(prefix))
+                && (TOKEN_PREFIXES.iter().any(|prefix| piece.starts_with(prefix))
+                    || starts_with_token(piece))
         })
 }
 

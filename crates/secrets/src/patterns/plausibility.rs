@@ -86,3 +86,37 @@ pub(super) fn has_run(text: &str, least: usize) -> bool {
     let in_run = |c: char| c.is_ascii_alphanumeric() || c == '+' || c == '/';
     text.split(|c: char| !in_run(c)).any(|run| run.len() >= least)
 }
+
+/// Whether a text changes between letters, digits and cases as random text does
+/// and names do not.
+pub(super) fn is_opaque(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let class = |byte: u8| match byte {
+        b'0'..=b'9' => Some(0),
+        b'a'..=b'z' => Some(1),
+        b'A'..=b'Z' => Some(2),
+        _ => None,
+    };
+    let changes = bytes.windows(2).filter(|pair| {
+        let [one, two] = pair else { return false };
+        // A capital letter begins a word.
+        matches!((class(*one), class(*two)), (Some(one), Some(two)) if one != two && (one, two) != (2, 1))
+    });
+    let changes = changes.count();
+    bytes.iter().any(u8::is_ascii_digit) && changes >= 3.max(text.len() / 8)
+}
+
+/// Whether a text reads like a variable, a property or a type in a program:
+/// `input2`, `user.password`, `Base64String`.
+pub(super) fn is_code_name(text: &str) -> bool {
+    const CODE_WORDS: &[&str] = &[
+        "arg", "auth", "base", "byte", "conf", "cred", "data", "default", "env", "field", "form",
+        "get", "hash", "input", "int", "key", "new", "old", "param", "pass", "pw", "read", "row",
+        "secret", "self", "set", "str", "test", "text", "this", "token", "type", "uint", "user",
+        "utf", "val", "var", "word",
+    ];
+    let is_name = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.".contains(&byte))
+        && !text.starts_with(|c: char| c.is_ascii_digit());
+    let lower = text.to_ascii_lowercase();
+    is_name && (text.contains('.') || CODE_WORDS.iter().any(|word| lower.contains(word)))
+}

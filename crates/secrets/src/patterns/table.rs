@@ -1,4 +1,6 @@
-//! Token shapes of well-known services, and the triggers of all patterns.
+//! The kinds of secrets, and the triggers of all patterns.
+
+use super::shapes::TOKEN_SHAPES;
 
 /// The kind of a detected secret, in the order of the labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +18,8 @@ pub(crate) enum SecretKind {
     SendGrid,
     DigitalOcean,
     Shopify,
+    Telegram,
+    Discord,
     AwsId,
     AwsSecret,
     Jwt,
@@ -23,6 +27,8 @@ pub(crate) enum SecretKind {
     Authorization,
     UrlPassword,
     Query,
+    Cookie,
+    Named,
 }
 
 impl SecretKind {
@@ -41,6 +47,8 @@ impl SecretKind {
         Self::SendGrid,
         Self::DigitalOcean,
         Self::Shopify,
+        Self::Telegram,
+        Self::Discord,
         Self::AwsId,
         Self::AwsSecret,
         Self::Jwt,
@@ -48,10 +56,20 @@ impl SecretKind {
         Self::Authorization,
         Self::UrlPassword,
         Self::Query,
+        Self::Cookie,
+        Self::Named,
     ];
 
-    /// Returns the name used in the label.
-    pub(crate) fn name(self) -> &'static str {
+    /// Returns the label that replaces a secret of this kind.
+    pub(crate) fn label(self) -> String {
+        match self {
+            // The name before it says what it is.
+            Self::Named => "[redacted]".to_owned(),
+            _ => format!("[redacted:{}]", self.name()),
+        }
+    }
+
+    fn name(self) -> &'static str {
         match self {
             Self::Key => "api-key",
             Self::GitHub => "github-token",
@@ -66,6 +84,8 @@ impl SecretKind {
             Self::SendGrid => "sendgrid-key",
             Self::DigitalOcean => "digitalocean-token",
             Self::Shopify => "shopify-token",
+            Self::Telegram => "telegram-token",
+            Self::Discord => "discord-token",
             Self::AwsId => "aws-key-id",
             Self::AwsSecret => "aws-secret-key",
             Self::Jwt => "jwt",
@@ -73,101 +93,11 @@ impl SecretKind {
             Self::Authorization => "authorization",
             Self::UrlPassword => "url-password",
             Self::Query => "query-secret",
+            Self::Cookie => "cookie",
+            Self::Named => "",
         }
     }
 }
-
-/// A prefix followed by a run of characters.
-#[derive(Debug)]
-pub(crate) struct TokenShape {
-    pub(crate) prefix: &'static str,
-    pub(crate) kind: SecretKind,
-    /// The characters of the run.
-    pub(crate) body: fn(u8) -> bool,
-    /// The minimum length of the run.
-    pub(crate) min_chars: usize,
-    /// Whether the run must look random, because words may follow the prefix as
-    /// well.
-    pub(crate) must_look_random: bool,
-}
-
-const fn token(
-    prefix: &'static str,
-    kind: SecretKind,
-    body: fn(u8) -> bool,
-    least: usize,
-) -> TokenShape {
-    TokenShape { prefix, kind, body, min_chars: least, must_look_random: false }
-}
-
-const fn random_token(
-    prefix: &'static str,
-    kind: SecretKind,
-    body: fn(u8) -> bool,
-    least: usize,
-) -> TokenShape {
-    TokenShape { prefix, kind, body, min_chars: least, must_look_random: true }
-}
-
-fn is_alphanumeric(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric()
-}
-
-fn is_hex(byte: u8) -> bool {
-    byte.is_ascii_hexdigit()
-}
-
-fn is_alphanumeric_or_dash(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'-'
-}
-
-fn is_alphanumeric_or_underscore(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_'
-}
-
-fn is_url_safe(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_'
-}
-
-fn is_base64(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"+/=".contains(&byte)
-}
-
-pub(crate) const TOKEN_SHAPES: &[TokenShape] = &[
-    random_token("sk-", SecretKind::Key, is_url_safe, 16),
-    random_token("xai-", SecretKind::Key, is_url_safe, 20),
-    random_token("tvly-", SecretKind::Key, is_url_safe, 16),
-    token("gsk_", SecretKind::Key, is_alphanumeric, 20),
-    token("r8_", SecretKind::Key, is_alphanumeric, 30),
-    token("ghp_", SecretKind::GitHub, is_alphanumeric, 20),
-    token("gho_", SecretKind::GitHub, is_alphanumeric, 20),
-    token("ghu_", SecretKind::GitHub, is_alphanumeric, 20),
-    token("ghs_", SecretKind::GitHub, is_alphanumeric, 20),
-    token("ghr_", SecretKind::GitHub, is_alphanumeric, 20),
-    token("github_pat_", SecretKind::GitHub, is_alphanumeric_or_underscore, 22),
-    random_token("glpat-", SecretKind::GitLab, is_url_safe, 16),
-    random_token("xoxa-", SecretKind::Slack, is_alphanumeric_or_dash, 16),
-    random_token("xoxb-", SecretKind::Slack, is_alphanumeric_or_dash, 16),
-    random_token("xoxe-", SecretKind::Slack, is_alphanumeric_or_dash, 16),
-    random_token("xoxo-", SecretKind::Slack, is_alphanumeric_or_dash, 16),
-    random_token("xoxp-", SecretKind::Slack, is_alphanumeric_or_dash, 16),
-    random_token("xoxr-", SecretKind::Slack, is_alphanumeric_or_dash, 16),
-    random_token("xoxs-", SecretKind::Slack, is_alphanumeric_or_dash, 16),
-    random_token("xapp-", SecretKind::Slack, is_alphanumeric_or_dash, 16),
-    token("AIza", SecretKind::Google, is_url_safe, 30),
-    random_token("ya29.", SecretKind::Google, is_url_safe, 20),
-    token("GOCSPX-", SecretKind::Google, is_url_safe, 20),
-    token("hf_", SecretKind::HuggingFace, is_alphanumeric, 20),
-    token("npm_", SecretKind::Npm, is_alphanumeric, 30),
-    random_token("pypi-", SecretKind::PyPi, is_url_safe, 32),
-    token("sk_live_", SecretKind::Stripe, is_alphanumeric, 16),
-    token("sk_test_", SecretKind::Stripe, is_alphanumeric, 16),
-    token("rk_live_", SecretKind::Stripe, is_alphanumeric, 16),
-    token("rk_test_", SecretKind::Stripe, is_alphanumeric, 16),
-    random_token("whsec_", SecretKind::Webhook, is_base64, 16),
-    token("dop_v1_", SecretKind::DigitalOcean, is_hex, 32),
-    token("shpat_", SecretKind::Shopify, is_hex, 24),
-];
 
 /// What to examine at a trigger.
 #[derive(Debug, Clone, Copy)]
@@ -185,6 +115,19 @@ pub(crate) enum PatternTrigger {
     KeyHeader,
     Url,
     Query,
+    /// The end of a name that may have a secret value.
+    Named,
+    Cookie,
+    NetrcPassword,
+    Telegram,
+    Discord,
+}
+
+impl PatternTrigger {
+    /// Whether what it finds is secret only because of the name before it.
+    pub(crate) fn is_named(self) -> bool {
+        matches!(self, Self::Named | Self::NetrcPassword)
+    }
 }
 
 const OTHER_TRIGGERS: &[(&str, PatternTrigger)] = &[
@@ -219,16 +162,88 @@ const OTHER_TRIGGERS: &[(&str, PatternTrigger)] = &[
     ("key=", PatternTrigger::Query),
     ("Key=", PatternTrigger::Query),
     ("KEY=", PatternTrigger::Query),
-    ("oken=", PatternTrigger::Query),
-    ("OKEN=", PatternTrigger::Query),
-    ("ecret=", PatternTrigger::Query),
-    ("ECRET=", PatternTrigger::Query),
-    ("assword=", PatternTrigger::Query),
-    ("ASSWORD=", PatternTrigger::Query),
-    ("asswd=", PatternTrigger::Query),
-    ("pass=", PatternTrigger::Query),
-    ("pwd=", PatternTrigger::Query),
-    ("auth=", PatternTrigger::Query),
+    ("code=", PatternTrigger::Query),
+    ("session=", PatternTrigger::Query),
+    ("jwt=", PatternTrigger::Query),
+    // Ends of names, without a letter that may be upper-case.
+    ("assword", PatternTrigger::Named),
+    ("ASSWORD", PatternTrigger::Named),
+    ("asswd", PatternTrigger::Named),
+    ("ASSWD", PatternTrigger::Named),
+    ("assphrase", PatternTrigger::Named),
+    ("ASSPHRASE", PatternTrigger::Named),
+    ("asscode", PatternTrigger::Named),
+    ("ecret=", PatternTrigger::Named),
+    ("ecret:", PatternTrigger::Named),
+    ("ecret\"", PatternTrigger::Named),
+    ("ecret'", PatternTrigger::Named),
+    ("ecret =", PatternTrigger::Named),
+    ("ecret :", PatternTrigger::Named),
+    ("ecret\\\"", PatternTrigger::Named),
+    ("ECRET", PatternTrigger::Named),
+    ("oken=", PatternTrigger::Named),
+    ("oken:", PatternTrigger::Named),
+    ("oken\"", PatternTrigger::Named),
+    ("oken'", PatternTrigger::Named),
+    ("oken =", PatternTrigger::Named),
+    ("oken :", PatternTrigger::Named),
+    ("oken\\\"", PatternTrigger::Named),
+    ("OKEN", PatternTrigger::Named),
+    ("redential=", PatternTrigger::Named),
+    ("redential:", PatternTrigger::Named),
+    ("redential\"", PatternTrigger::Named),
+    ("redential'", PatternTrigger::Named),
+    ("redential =", PatternTrigger::Named),
+    ("redential :", PatternTrigger::Named),
+    ("redential\\\"", PatternTrigger::Named),
+    ("REDENTIAL", PatternTrigger::Named),
+    ("_key=", PatternTrigger::Named),
+    ("_key:", PatternTrigger::Named),
+    ("_key\"", PatternTrigger::Named),
+    ("_key'", PatternTrigger::Named),
+    ("_key =", PatternTrigger::Named),
+    ("_key :", PatternTrigger::Named),
+    ("_key\\\"", PatternTrigger::Named),
+    ("_KEY", PatternTrigger::Named),
+    ("apikey", PatternTrigger::Named),
+    ("APIKEY", PatternTrigger::Named),
+    ("Key=", PatternTrigger::Named),
+    ("Key:", PatternTrigger::Named),
+    ("Key\"", PatternTrigger::Named),
+    ("Key'", PatternTrigger::Named),
+    ("Key =", PatternTrigger::Named),
+    ("Key :", PatternTrigger::Named),
+    ("Key\\\"", PatternTrigger::Named),
+    ("pass=", PatternTrigger::Named),
+    ("PASS=", PatternTrigger::Named),
+    ("pass:", PatternTrigger::Named),
+    ("PASS:", PatternTrigger::Named),
+    ("pass\":", PatternTrigger::Named),
+    ("pwd=", PatternTrigger::Named),
+    ("PWD=", PatternTrigger::Named),
+    ("Pwd=", PatternTrigger::Named),
+    ("pwd:", PatternTrigger::Named),
+    ("pwd\":", PatternTrigger::Named),
+    ("auth=", PatternTrigger::Named),
+    ("AUTH=", PatternTrigger::Named),
+    ("ookie:", PatternTrigger::Cookie),
+    ("COOKIE:", PatternTrigger::Cookie),
+    ("password ", PatternTrigger::NetrcPassword),
+    ("0:A", PatternTrigger::Telegram),
+    ("1:A", PatternTrigger::Telegram),
+    ("2:A", PatternTrigger::Telegram),
+    ("3:A", PatternTrigger::Telegram),
+    ("4:A", PatternTrigger::Telegram),
+    ("5:A", PatternTrigger::Telegram),
+    ("6:A", PatternTrigger::Telegram),
+    ("7:A", PatternTrigger::Telegram),
+    ("8:A", PatternTrigger::Telegram),
+    ("9:A", PatternTrigger::Telegram),
+    // The time in a Discord token.
+    (".G", PatternTrigger::Discord),
+    (".X", PatternTrigger::Discord),
+    (".Y", PatternTrigger::Discord),
+    (".Z", PatternTrigger::Discord),
     ("sig=", PatternTrigger::Query),
     ("ignature=", PatternTrigger::Query),
 ];

@@ -1,0 +1,161 @@
+//! Tokens without a prefix of their own, and credentials in cookies and
+//! `.netrc` files.
+
+use super::plausibility::{is_filler, is_placeholder, is_random};
+use super::{SecretKind, TriggerExaminer, in_token_word};
+
+/// Digits of a Telegram bot's number.
+const MIN_BOT_DIGITS: usize = 6;
+const MAX_BOT_DIGITS: usize = 12;
+
+/// Characters after the number.
+const MIN_BOT_TOKEN_CHARS: usize = 30;
+
+/// Characters of the three parts of a Discord token.
+const MIN_DISCORD_ID_CHARS: usize = 23;
+const MAX_DISCORD_ID_CHARS: usize = 28;
+const DISCORD_TIME_CHARS: usize = 6;
+const MIN_DISCORD_KEY_CHARS: usize = 27;
+
+/// Characters of the two parts of an Airtable token.
+const AIRTABLE_ID_CHARS: usize = 14;
+const AIRTABLE_KEY_CHARS: usize = 64;
+
+/// The longest line of cookies.
+const MAX_COOKIE_CHARS: usize = 8192;
+
+/// Shorter values of cookies are settings.
+const MIN_COOKIE_CHARS: usize = 8;
+
+/// How far before its password the host and the user of a `.netrc` entry are.
+const NETRC_ENTRY_CHARS: usize = 256;
+
+/// Attributes of a cookie that are no secrets.
+const COOKIE_ATTRIBUTES: &[&str] = &["domain", "expires", "max-age", "path", "samesite", "version"];
+
+/// Reports Airtable tokens: `pat`, an identifier, a dot and a key in
+/// hexadecimal. The prefix is part of too many words for the automaton.
+pub(crate) fn airtable_tokens(text: &str, mut report: impl FnMut(usize, usize)) {
+    let bytes = text.as_bytes();
+    for start in memchr::memmem::find_iter(bytes, b"pat") {
+        let dot = start + 3 + AIRTABLE_ID_CHARS;
+        if bytes.get(dot) != Some(&b'.') {
+            continue;
+        }
+        let end = dot + 1 + AIRTABLE_KEY_CHARS;
+        let is_all = |range: std::ops::Range<usize>, fits: fn(&u8) -> bool| {
+            bytes.get(range).is_some_and(|part| part.iter().all(fits))
+        };
+        let begins = start
+            .checked_sub(1)
+            .and_then(|at| bytes.get(at))
+            .is_none_or(|byte| !in_token_word(*byte));
+        let fits = begins
+            && is_all(start..dot, u8::is_ascii_alphanumeric)
+            && is_all(dot + 1..end, u8::is_ascii_hexdigit)
+            && !bytes.get(end).is_some_and(u8::is_ascii_alphanumeric);
+        if fits {
+            report(start, end);
+        }
+    }
+}
+
+impl TriggerExaminer<'_> {
+    /// Matches `123456789:A…`, also after `bot` as in a URL.
+    pub(super) fn match_telegram(
+        &self,
+        start: usize,
+        end: usize,
+    ) -> Option<(usize, usize, SecretKind)> {
+        // The trigger has the last digit.
+        let start = start + 1;
+        let before = self.bytes.get(start.saturating_sub(MAX_BOT_DIGITS + 1)..start)?;
+        let digits = before.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+        if !(MIN_BOT_DIGITS..=MAX_BOT_DIGITS).contains(&digits) {
+            return None;
+        }
+        let begin = start - digits;
+        let follows_bot = self.bytes.get(..begin)?.ends_with(b"bot");
+        if !follows_bot && !self.begins_word(begin, in_token_word) {
+            return None;
+        }
+        let stop = self.run_end(end, in_token_word);
+        let body = self.text.get(start + 1..stop)?;
+        let fits = body.len() >= MIN_BOT_TOKEN_CHARS && is_random(body, 14);
+        fits.then_some((begin, stop, SecretKind::Telegram))
+    }
+
+    /// Matches a number in base64, a time, which begins at the trigger, and a
+    /// key.
+    pub(super) fn match_discord(
+        &self,
+        start: usize,
+        end: usize,
+    ) -> Option<(usize, usize, SecretKind)> {
+        let before = self.bytes.get(start.saturating_sub(MAX_DISCORD_ID_CHARS + 1)..start)?;
+        let length = before.iter().rev().take_while(|byte| in_token_word(**byte)).count();
+        let begin = start - length;
+        let has_id = (MIN_DISCORD_ID_CHARS..=MAX_DISCORD_ID_CHARS).contains(&length)
+            && matches!(self.bytes.get(begin), Some(b'M' | b'N' | b'O'));
+        let time_end = start + 1 + DISCORD_TIME_CHARS;
+        let is_time = |byte: &u8| in_token_word(*byte);
+        let has_time = self.bytes.get(end..time_end)?.iter().all(is_time)
+            && self.bytes.get(time_end) == Some(&b'.');
+        if !has_id || !has_time {
+            return None;
+        }
+        let stop = self.run_end(time_end + 1, in_token_word);
+        let fits =
+            stop > time_end + MIN_DISCORD_KEY_CHARS && !is_filler(self.text.get(begin..stop)?);
+        fits.then_some((begin, stop, SecretKind::Discord))
+    }
+
+    /// Reports the values of a `Cookie` or `Set-Cookie` header.
+    pub(super) fn cookie_values(&mut self, end: usize, mut report: impl FnMut(usize, usize)) {
+        if end < self.examined_to {
+            return;
+        }
+        let ends = |byte: u8| byte == b'\n' || byte == b'"' || byte == b'\'';
+        let rest = self.bytes.get(end..).unwrap_or_default().iter().take(MAX_COOKIE_CHARS);
+        let stop = end + rest.take_while(|byte| !ends(**byte)).count();
+        self.examined_to = stop;
+        let mut at = end;
+        for pair in self.text.get(end..stop).unwrap_or_default().split_inclusive(';') {
+            let text = pair.trim_end_matches(';').trim_end();
+            if let Some((name, value)) = text.split_once('=') {
+                let is_attribute =
+                    COOKIE_ATTRIBUTES.iter().any(|known| known.eq_ignore_ascii_case(name.trim()));
+                let fits = value.len() >= MIN_COOKIE_CHARS
+                    && !is_attribute
+                    && !value.contains(char::is_whitespace)
+                    && !is_placeholder(value)
+                    && is_random(value, 30);
+                if fits {
+                    report(at + name.len() + 1, at + text.len());
+                }
+            }
+            at += pair.len();
+        }
+    }
+
+    /// Matches the password of a `.netrc` entry.
+    pub(super) fn match_netrc_password(
+        &self,
+        start: usize,
+        end: usize,
+    ) -> Option<(usize, usize, SecretKind)> {
+        if !self.byte_before(start).is_none_or(|byte| byte.is_ascii_whitespace()) {
+            return None;
+        }
+        let from = self.run_end(end, |byte| byte == b' ');
+        let to = self.run_end(from, |byte| byte.is_ascii_graphic());
+        let before = self.bytes.get(start.saturating_sub(NETRC_ENTRY_CHARS)..start)?;
+        let words = || before.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+        // The password follows the user's name.
+        let follows_login = words().rev().nth(1) == Some(b"login");
+        let has_host = words().any(|word| word == b"machine" || word == b"default");
+        let value = self.text.get(from..to)?;
+        let fits = follows_login && has_host && !value.is_empty() && !is_placeholder(value);
+        fits.then_some((from, to, SecretKind::Named))
+    }
+}
