@@ -6,9 +6,6 @@ use crate::scan::FindingCollector;
 /// Minimum length of a message in invisible characters.
 const MIN_MESSAGE_CHARS: usize = 4;
 
-/// Number of single invisible characters inside Latin words that is reported.
-const MAX_SPLIT_WORDS: usize = 3;
-
 /// Text encoded in invisible characters, and its position.
 #[derive(Debug)]
 pub(crate) struct HiddenMessage {
@@ -79,7 +76,8 @@ struct InvisibleRuns {
     blank: usize,
     tags: String,
     selectors: Vec<u8>,
-    split: usize,
+    /// The last joiner, filler or the like.
+    last: Option<char>,
     any: bool,
     messages: Vec<HiddenMessage>,
 }
@@ -99,7 +97,10 @@ impl InvisibleRuns {
             // Direction marks are normal in right-to-left text, and soft
             // hyphens in typeset pages.
             0xad | 0x200e | 0x200f | 0x61c | 0x180b..=0x180d | 0x180f => {}
-            _ => self.blank += 1,
+            _ => {
+                self.blank += 1;
+                self.last = Some(c);
+            }
         }
     }
 
@@ -112,11 +113,8 @@ impl InvisibleRuns {
         let tags = !self.tags.is_empty() && !flag;
         if tags || self.blank > 1 || self.selectors.len() > 1 {
             report.add("invisible-characters", ThreatCategory::Concealment, self.start, end);
-        } else if self.blank == 1 && splits_word(self.before, after) {
-            self.split += 1;
-            if self.split >= MAX_SPLIT_WORDS {
-                report.add("invisible-characters", ThreatCategory::Concealment, self.start, end);
-            }
+        } else if self.last.is_some_and(|c| !is_spelling(c, self.before, after)) {
+            report.add("invisible-characters", ThreatCategory::Concealment, self.start, end);
         }
         if self.tags.len() >= MIN_MESSAGE_CHARS && !flag {
             self.messages
@@ -128,11 +126,25 @@ impl InvisibleRuns {
         }
         self.tags.clear();
         self.selectors.clear();
-        (self.any, self.blank) = (false, 0);
+        (self.any, self.blank, self.last) = (false, 0, None);
     }
 }
 
-fn splits_word(before: Option<char>, after: Option<char>) -> bool {
-    let letter = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphabetic());
-    letter(before) && letter(after)
+/// Whether a single invisible character belongs to the spelling of the text
+/// around it.
+fn is_spelling(c: char, before: Option<char>, after: Option<char>) -> bool {
+    let is_other_script = |c: Option<char>| c.is_some_and(|c| !c.is_ascii() && !is_latin(c));
+    match c {
+        // A mark at the beginning of a file, also of one that was appended.
+        '\u{feff}' => matches!(before, None | Some('\n')),
+        // Operators of formulas, which no text needs.
+        '\u{2061}'..='\u{2064}' => false,
+        // Joiners and breaks of scripts and emoji.
+        _ => is_other_script(before) || is_other_script(after),
+    }
+}
+
+/// Whether `c` is a Latin letter or punctuation used with them.
+fn is_latin(c: char) -> bool {
+    matches!(c, '\u{a0}'..='\u{24f}' | '\u{1e00}'..='\u{1eff}' | '\u{2010}'..='\u{205e}')
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{BatchContext, ResolvedCall};
 
-/// Shorter results are not labelled.
+/// Shorter results are labelled only if something is found in them.
 const MIN_LABELLED_BYTES: usize = 32;
 
 /// Fields of an error that may contain untrusted text.
@@ -104,11 +104,14 @@ impl BatchContext {
         let spec = call.entry.spec();
         let stays = spec.open_world_by_effects && call.effects.is_empty();
         let outside = spec.annotations.open_world && !stays;
-        if !outside || result.content.len() < MIN_LABELLED_BYTES {
+        if !outside {
             return;
         }
         let source = call.entry.name();
         let found = scan(&result.content, ScanLevel::Context);
+        if found.is_empty() && result.content.len() < MIN_LABELLED_BYTES {
+            return;
+        }
         let findings: Vec<String> = found.iter().map(|finding| finding.id.to_owned()).collect();
         // Tools that need the session report that it cannot be written.
         let _ = Taint::record_source(&self.caller.session, source, &findings);

@@ -179,18 +179,21 @@ pub(super) const ALL_PATTERNS: &[ThreatPattern] = &[
                 "post",
                 "exfiltrat",
                 "forward",
+                "overrid",
+                "execute",
+                "instruct",
             ],
         ],
         forms: &[
             concat!(
                 r"(?:<!--|\[//\]: ?#)[^>]{0,300}?",
                 r"(?:(?:\b(?:ai|llm|chatbot|language model|assistant|agent|gpt|chatgpt|claude|copilot|hermes)s?[,:\x20\n]{1,3}(?:you |please |must |should |when |if |ignore\b|do |run |execute |send |include |say |tell |reveal |output |fetch |visit |respond |reply |call ))",
-                r"|\b(?:ignore|disregard|forget) {~3}(?:previous|prior|above|instructions|rules)\b|\bsystem (?:prompt|override|instructions?)\b|\b(?:do not|don't) (?:tell|inform|mention|reveal) {~2}(?:user|human)\b|\b(?:instructions?|note|message) (?:for|to) {~2}(?:ai|llm|assistant|agent|model)s?\b|\b(?:send|post|upload|exfiltrate|forward) {~5}https?://)"
+                r"|\b(?:ignore|disregard|forget) {~3}(?:previous|prior|above|instructions|rules)\b|\bsystem (?:prompt|override|instructions?)\b|\b(?:do not|don't) (?:tell|inform|mention|reveal) {~2}(?:user|human)\b|\b(?:instructions?|note|message) (?:for|to) {~2}(?:ai|llm|assistant|agent|model)s?\b|\b(?:send|post|upload|exfiltrate|forward) {~5}https?://|\b(?:override|overwrite|bypass|disable) {~1}(?:system|security|safety) {~1}(?:configuration|settings|prompt|instructions?|rules|polic(?:y|ies)|checks?)\b|\b(?:secret|hidden|malicious|injected) (?:instructions?|payload|prompt|commands?)\b|\b(?:execute|run) (?:the |this |these |following ){1,2}(?:commands?|code|script|instructions?)\b)"
             ),
             concat!(
                 r"(?:display ?: ?none|visibility ?: ?hidden|font-size ?: ?0|opacity ?: ?0|color ?: ?(?:white|#fff(?:fff)?\b|transparent)|text-indent ?: ?-[0-9]{3,}|left ?: ?-[0-9]{3,}|<[a-z]{1,12}\x20[^<>]{0,80}?\bhidden\b)[^<>]{0,200}>[^<]{0,300}?",
                 r"(?:(?:\b(?:ai|llm|chatbot|language model|assistant|agent|gpt|chatgpt|claude|copilot|hermes)s?[,:\x20\n]{1,3}(?:you |please |must |should |when |if |ignore\b|do |run |execute |send |include |say |tell |reveal |output |fetch |visit |respond |reply |call ))",
-                r"|\b(?:ignore|disregard|forget) {~3}(?:previous|prior|above|instructions|rules)\b|\bsystem (?:prompt|override|instructions?)\b|\b(?:do not|don't) (?:tell|inform|mention|reveal) {~2}(?:user|human)\b|\b(?:instructions?|note|message) (?:for|to) {~2}(?:ai|llm|assistant|agent|model)s?\b|\b(?:send|post|upload|exfiltrate|forward) {~5}https?://)"
+                r"|\b(?:ignore|disregard|forget) {~3}(?:previous|prior|above|instructions|rules)\b|\bsystem (?:prompt|override|instructions?)\b|\b(?:do not|don't) (?:tell|inform|mention|reveal) {~2}(?:user|human)\b|\b(?:instructions?|note|message) (?:for|to) {~2}(?:ai|llm|assistant|agent|model)s?\b|\b(?:send|post|upload|exfiltrate|forward) {~5}https?://|\b(?:override|overwrite|bypass|disable) {~1}(?:system|security|safety) {~1}(?:configuration|settings|prompt|instructions?|rules|polic(?:y|ies)|checks?)\b|\b(?:secret|hidden|malicious|injected) (?:instructions?|payload|prompt|commands?)\b|\b(?:execute|run) (?:the |this |these |following ){1,2}(?:commands?|code|script|instructions?)\b)"
             ),
         ],
     },
@@ -204,6 +207,7 @@ pub(super) const ALL_PATTERNS: &[ThreatPattern] = &[
         ],
         forms: &[
             r"\b(?:translate|decode|decrypt|deobfuscate|unscramble) {~8}(?:(?:and|then) {~2})?(?:execute|run|follow|obey|perform|carry out) (?:it|them|this|that|(?:the|its|any|all) {~2}(?:result|output|translation|instructions?|commands?|contents?|message)|what it says|as instructions?)\b",
+            r"\btranslate {~4}(?:into|to) {~2}(?:bash|shell|sh|zsh|python|powershell|javascript|sql|code|commands?|scripts?) {~1}(?:and|then) {~2}(?:execute|run|eval)\b",
             r"\b(?:translate|decode|decrypt|deobfuscate|unscramble) {~8}(?:and|then) {~1}do what (?:it|they) says?\b",
         ],
     },

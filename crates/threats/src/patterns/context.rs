@@ -19,6 +19,7 @@ pub(super) const CONTEXT_PATTERNS: &[ThreatPattern] = &[
         ]],
         forms: &[
             r"\byou are (?:now|henceforth|hereby) (?:an? |the |my )?{~3}(?:assistant|ai|bot|chatbot|llm|language model|hacker|pirate|persona|unrestricted|uncensored|unfiltered|jailbroken|evil|malicious|terminal|attacker|superuser|dan)\b",
+            r"\byou are (?:now|henceforth|hereby) (?:an? |the |my )(?:new |system |only ){0,2}(?:admin|administrator|root|root user)\b",
             r"\byou are (?:now )?in (?:dan|god|jailbreak|unrestricted|sudo|developer|admin|unfiltered) mode\b",
             r"\byou are (?:now )?(?:free from|free of|no longer bound|no longer restricted|no longer an? (?:ai|assistant|language model)|freed from)\b",
             r"\bfrom now on {~1}you(?:'ll| will| must| shall| should| are to| only)? {~2}(?:act|respond|reply|answer|behave|speak|obey|ignore|pretend|roleplay|comply|serve|are an? |are my)\b",
@@ -44,10 +45,35 @@ pub(super) const CONTEXT_PATTERNS: &[ThreatPattern] = &[
         ],
         forms: &[
             r"\b(?:reveal|show(?: me)?|print|output|repeat|display|leak|disclose|expose|tell me|give me|recite|dump|quote|write out) {~3}your {~2}(?:system|initial|hidden|original|secret|developer|internal|core|underlying|confidential) {~1}(?:prompts?|instructions?|messages?|directives?|guidelines|rules)\b",
+            r"\b(?:reveal|show(?: me)?|print|output|repeat|display|dump|recite) (?:the |its )?(?:full |entire |complete |whole |exact )?(?:system|initial) prompt\b",
             r"\bwhat (?:is|are|was|were) your {~1}(?:system|initial|hidden|original|secret|developer) (?:prompts?|instructions?|messages?|directives?)\b",
             r"\b(?:reveal|leak|repeat|recite|disclose|exfiltrate) {~2}(?:system|hidden|secret|developer) (?:prompts?|instructions?|messages?|directives?)\b",
             r"\b(?:print|output|show|display|write|quote|share) {~3}(?:system|hidden|secret|developer|initial) (?:prompts?|instructions?|messages?) (?:verbatim|word for word|above|in full|exactly|to me|in your)\b",
             r"\b(?:repeat|print|output|recite|copy) (?:everything|the words|the text|all (?:the )?text|all) above (?:this|verbatim|starting|beginning|in|word)",
+        ],
+    },
+    ThreatPattern {
+        id: "covert-action",
+        category: ThreatCategory::Deception,
+        level: ScanLevel::Context,
+        required_keywords: &[
+            &["silent", "quiet", "secretly", "covert", "without", "to yourself"],
+            &[
+                "upload",
+                "send",
+                "post",
+                "transmit",
+                "forward",
+                "exfiltrat",
+                "copy",
+                "keep",
+                "email",
+            ],
+        ],
+        forms: &[
+            r"\bkeep (?:this|it|all this|that|these|the (?:upload|transfer|request|step)s?) {~1}(?:silent|quiet|to yourself)\b",
+            r"\b(?:silently|quietly|secretly|covertly) {~1}(?:upload|send|post|transmit|forward|exfiltrate|email)\b",
+            r"\b(?:upload|send|post|transmit|forward|exfiltrate|email|copy) [^\n.!?]{0,120}?\b(?:silently|secretly|covertly|without (?:mentioning|telling|reporting|informing|asking|notifying) {~2}(?:it|this|that|user|users|human|anyone|anybody|them|me|us))\b",
         ],
     },
     ThreatPattern {
