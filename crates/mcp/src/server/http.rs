@@ -15,16 +15,16 @@ use hyper::header::{AUTHORIZATION, HOST, HeaderMap, HeaderValue, ORIGIN, WWW_AUT
 use hyper::http::request::Parts;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Method, Request, StatusCode};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use parking_lot::{Mutex, MutexGuard};
 use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::session::SessionManager as _;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
+use super::connections::{ConnectionSlot, ConnectionTable, GuardedBody};
 use super::request::{self, HttpReply, text_reply};
 use super::sessions::ResumableSessions;
 use super::{BearerToken, McpServer, batch, cors, message, reply_body};
@@ -44,8 +44,15 @@ const MAX_BATCH_SESSIONS: usize = 10_000;
 /// Maximum number of concurrent connections.
 const MAX_CONNECTIONS: usize = 512;
 
-/// How long a connection may take to send its headers.
-const HEADER_READ_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a connection may take to send the head of its first request.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long a connection may take to send the head of another request. Longer,
+/// because clients keep connections for their next call.
+const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Maximum number of sessions.
+const MAX_SESSIONS: usize = 256;
 
 /// How long an idle session is kept.
 const SESSION_IDLE_TIMEOUT: Duration = Duration::from_secs(8 * 60 * 60);
@@ -101,6 +108,20 @@ impl HttpAccessPolicy {
     }
 }
 
+/// Bounds on what clients can make the server hold.
+#[derive(Debug, Clone, Copy)]
+struct HttpLimits {
+    connections: usize,
+    sessions: usize,
+    head_timeout: Duration,
+}
+
+impl Default for HttpLimits {
+    fn default() -> Self {
+        Self { connections: MAX_CONNECTIONS, sessions: MAX_SESSIONS, head_timeout: HEAD_TIMEOUT }
+    }
+}
+
 /// Serves clients that connect to `listener` until `stop` is set. `make`
 /// creates the handler of a client.
 pub async fn serve_http<H, F>(
@@ -114,9 +135,24 @@ where
     H: ServerHandler + Send + 'static,
     F: Fn() -> H + Send + Sync + 'static,
 {
+    serve_within(HttpLimits::default(), server, listener, door, make, stop).await
+}
+
+async fn serve_within<H, F>(
+    limits: HttpLimits,
+    server: &McpServer,
+    listener: TcpListener,
+    door: HttpAccessPolicy,
+    make: F,
+    stop: CancellationToken,
+) -> io::Result<()>
+where
+    H: ServerHandler + Send + 'static,
+    F: Fn() -> H + Send + Sync + 'static,
+{
     let address = listener.local_addr().ok().map(|address| address.ip());
     let config = door.config(address, stop.clone());
-    let sessions = Arc::new(ResumableSessions::new(SESSION_IDLE_TIMEOUT));
+    let sessions = Arc::new(ResumableSessions::new(SESSION_IDLE_TIMEOUT, limits.sessions));
     let service = StreamableHttpService::new(move || Ok(make()), Arc::clone(&sessions), config);
     let entrance = Arc::new(HttpFrontend {
         auth: door.auth,
@@ -128,23 +164,23 @@ where
     // Requests are checked against the tool list, so build it first.
     let _ = server.shared.listing().await;
     let connections = TaskTracker::new();
-    let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let table = ConnectionTable::new(limits.connections);
     loop {
-        let Some(Ok(place)) = stop.run_until_cancelled(Arc::clone(&room).acquire_owned()).await
-        else {
-            break;
-        };
         let Some(accepted) = stop.run_until_cancelled(listener.accept()).await else { break };
         let Ok((stream, _)) = accepted else {
             // Most likely out of file descriptors; wait for connections to end.
             tokio::time::sleep(Duration::from_millis(20)).await;
             continue;
         };
+        let Some(slot) = stop.run_until_cancelled(table.admit()).await else { break };
         let entrance = Arc::clone(&entrance);
         let stop = stop.clone();
         connections.spawn(async move {
-            stop.run_until_cancelled(entrance.serve_connection(stream)).await;
-            drop(place);
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = slot.closed(limits.head_timeout) => {}
+                () = entrance.serve_connection(stream, &slot) => {}
+            }
         });
     }
     server.shared.clients_gone.cancel();
@@ -165,15 +201,19 @@ struct HttpFrontend<H> {
 
 impl<H: ServerHandler + Send + 'static> HttpFrontend<H> {
     /// Handles the requests of one connection.
-    async fn serve_connection(self: Arc<Self>, stream: TcpStream) {
+    async fn serve_connection(self: Arc<Self>, stream: TcpStream, slot: &ConnectionSlot) {
         // Nagle's algorithm would delay small chunks.
         let _ = stream.set_nodelay(true);
         let answer = |request| {
             let entrance = Arc::clone(&self);
-            async move { Ok::<_, Infallible>(entrance.handle(request).await) }
+            let busy = slot.begin_request();
+            async move {
+                let reply = entrance.handle(request).await;
+                Ok::<Response<GuardedBody>, Infallible>(busy.attach(reply))
+            }
         };
         let mut connection = http1::Builder::new();
-        connection.timer(TokioTimer::new()).header_read_timeout(HEADER_READ_TIMEOUT);
+        connection.timer(TokioTimer::new()).header_read_timeout(KEEP_ALIVE_TIMEOUT);
         // A broken connection is not an error of the server.
         let _ = connection.serve_connection(TokioIo::new(stream), service_fn(answer)).await;
     }
@@ -181,6 +221,9 @@ impl<H: ServerHandler + Send + 'static> HttpFrontend<H> {
     /// Handles a request. Pages of allowed origins may read every reply,
     /// including errors.
     async fn handle(&self, request: Request<Incoming>) -> HttpReply {
+        if let Some(refused) = self.target_refusal(&request).await {
+            return refused;
+        }
         let Some(origin) = cors::origin(request.headers()) else {
             return self.authenticate(request).await;
         };
@@ -200,6 +243,23 @@ impl<H: ServerHandler + Send + 'static> HttpFrontend<H> {
             cors::allow_origin(&mut reply, origin);
         }
         reply
+    }
+
+    /// Returns the refusal for a request that names several hosts, or that
+    /// names a disallowed one in its target. The service reads only the first
+    /// `Host`, and not the target.
+    async fn target_refusal(&self, request: &Request<Incoming>) -> Option<HttpReply> {
+        let named = request.headers().get_all(HOST).iter().count();
+        if named > 1 {
+            let text = format!("The request has {named} Host headers; send one");
+            return Some(text_reply(StatusCode::BAD_REQUEST, text));
+        }
+        let authority = request.uri().authority()?;
+        let Ok(host) = HeaderValue::from_str(authority.as_str()) else {
+            let text = "The host in the request target is invalid";
+            return Some(text_reply(StatusCode::BAD_REQUEST, text));
+        };
+        self.origin_refusal(&HeaderMap::from_iter([(HOST, host)])).await
     }
 
     /// Returns the refusal for a disallowed `Host` or `Origin`. The service
@@ -290,6 +350,10 @@ impl<H: ServerHandler + Send + 'static> HttpFrontend<H> {
                 request::rejection_reply(&refusal, StatusCode::OK)
             }
             StatusCode::BAD_REQUEST => request::reject_initialize(&body).unwrap_or(reply),
+            StatusCode::INTERNAL_SERVER_ERROR if is_first && self.sessions.is_full() => text_reply(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "All sessions are in use. End one with DELETE, or try again later.",
+            ),
             _ => reply_body::inline_if_quick(reply, reply_body::INLINE_REPLY_TIMEOUT).await,
         }
     }
@@ -326,3 +390,7 @@ impl<H: ServerHandler + Send + 'static> HttpFrontend<H> {
         self.service.handle(Request::from_parts(parts, Full::<Bytes>::default())).await
     }
 }
+
+#[cfg(test)]
+#[path = "http_tests.rs"]
+mod tests;

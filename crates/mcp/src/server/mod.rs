@@ -13,6 +13,7 @@ mod batch;
 mod call;
 mod catalogue;
 mod changes;
+mod connections;
 mod cors;
 mod elicitation;
 mod handler;

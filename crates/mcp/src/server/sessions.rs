@@ -1,10 +1,11 @@
 //! Sessions of the older protocol over HTTP. Adds to those of the library: a
-//! request with the id of a pending one is refused, and a response that its
-//! client could not read is kept for a while.
+//! request with the id of a pending one is refused, a response that its client
+//! could not read is kept for a while, and their number is bounded: a new
+//! session replaces the one that has been idle for longest.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -13,7 +14,9 @@ use parking_lot::Mutex;
 use rmcp::RoleServer;
 use rmcp::model::{ClientJsonRpcMessage, ClientNotification, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::session::local::{
+    LocalSessionManager, LocalSessionManagerError,
+};
 use rmcp::transport::streamable_http_server::session::{
     ServerSseMessage, SessionId, SessionManager,
 };
@@ -23,7 +26,16 @@ use super::message::MessageRejection;
 use super::reply_body::INLINE_REPLY_TIMEOUT;
 
 type LocalTransport = <LocalSessionManager as SessionManager>::Transport;
-type HttpSessionError = <LocalSessionManager as SessionManager>::Error;
+
+/// Why a session cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum HttpSessionError {
+    /// As many sessions as allowed are in use.
+    #[error("all {0} sessions are in use")]
+    Full(usize),
+    #[error(transparent)]
+    Local(#[from] LocalSessionManagerError),
+}
 
 /// Limits of the reply cache: number of replies, their total size, and how long
 /// they are kept.
@@ -35,14 +47,21 @@ const CACHED_REPLY_TTL: Duration = Duration::from_secs(5 * 60);
 #[derive(Debug)]
 pub(crate) struct ResumableSessions {
     local: LocalSessionManager,
+    max_sessions: usize,
     requests: Mutex<HashMap<SessionId, Arc<SessionRequests>>>,
     replies: Arc<Mutex<ReplyCache>>,
+    /// Counts messages, to order sessions by their last use.
+    clock: AtomicU64,
 }
 
 /// Pending requests of a session.
 #[derive(Debug)]
 struct SessionRequests {
     session: SessionId,
+    /// The count of messages when it was last used.
+    last_used: AtomicU64,
+    /// Shared by the open streams of the session.
+    streams: Arc<()>,
     open: Mutex<HashMap<RequestId, Arc<OpenRequest>>>,
     replies: Arc<Mutex<ReplyCache>>,
 }
@@ -74,15 +93,51 @@ struct CachedReply {
 }
 
 impl ResumableSessions {
-    /// Creates a manager that closes sessions idle for this long.
-    pub(crate) fn new(idle: Duration) -> Self {
+    /// Creates a manager of at most `max_sessions`, which closes sessions idle
+    /// for this long.
+    pub(crate) fn new(idle: Duration, max_sessions: usize) -> Self {
         let mut local = LocalSessionManager::default();
         local.session_config.keep_alive = Some(idle);
-        Self { local, requests: Mutex::default(), replies: Arc::default() }
+        Self {
+            local,
+            max_sessions,
+            requests: Mutex::default(),
+            replies: Arc::default(),
+            clock: AtomicU64::new(0),
+        }
     }
 
+    /// Whether a new session has to replace another one.
+    pub(crate) fn is_full(&self) -> bool {
+        self.requests.lock().len() >= self.max_sessions
+    }
+
+    /// Returns the requests of a session that is being used.
     fn session_requests(&self, session: &SessionId) -> Option<Arc<SessionRequests>> {
-        self.requests.lock().get(session).cloned()
+        let book = self.requests.lock().get(session).cloned()?;
+        book.last_used.store(self.tick(), Ordering::Relaxed);
+        Some(book)
+    }
+
+    fn tick(&self) -> u64 {
+        self.clock.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Adds a session. If there are too many, returns the one to close: the one
+    /// that has been idle for longest, or the new one if none is idle.
+    fn insert(&self, book: Arc<SessionRequests>) -> Result<Option<SessionId>, HttpSessionError> {
+        let mut sessions = self.requests.lock();
+        let mut replaced = None;
+        if sessions.len() >= self.max_sessions {
+            let idle = sessions.values().filter(|session| session.is_idle());
+            let oldest = idle.min_by_key(|session| session.last_used.load(Ordering::Relaxed));
+            let oldest = oldest.map(|oldest| oldest.session.clone());
+            let oldest = oldest.ok_or(HttpSessionError::Full(self.max_sessions))?;
+            sessions.remove(&oldest);
+            replaced = Some(oldest);
+        }
+        sessions.insert(book.session.clone(), book);
+        Ok(replaced)
     }
 }
 
@@ -94,10 +149,20 @@ impl SessionManager for ResumableSessions {
         let (session, pipe) = self.local.create_session().await?;
         let book = Arc::new(SessionRequests {
             session: session.clone(),
+            last_used: AtomicU64::new(self.tick()),
+            streams: Arc::default(),
             open: Mutex::default(),
             replies: Arc::clone(&self.replies),
         });
-        self.requests.lock().insert(session.clone(), Arc::clone(&book));
+        match self.insert(Arc::clone(&book)) {
+            Ok(None) => {}
+            // A failure to close it leaves nothing to undo.
+            Ok(Some(oldest)) => drop(self.close_session(&oldest).await),
+            Err(full) => {
+                self.local.close_session(&session).await?;
+                return Err(full);
+            }
+        }
         Ok((session, RecordingTransport { pipe, requests: book }))
     }
 
@@ -106,17 +171,18 @@ impl SessionManager for ResumableSessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, HttpSessionError> {
-        self.local.initialize_session(id, message).await
+        let _in_use = self.session_requests(id).map(|book| Arc::clone(&book.streams));
+        Ok(self.local.initialize_session(id, message).await?)
     }
 
     async fn has_session(&self, id: &SessionId) -> Result<bool, HttpSessionError> {
-        self.local.has_session(id).await
+        Ok(self.local.has_session(id).await?)
     }
 
     async fn close_session(&self, id: &SessionId) -> Result<(), HttpSessionError> {
         self.requests.lock().remove(id);
         self.replies.lock().remove_session(id);
-        self.local.close_session(id).await
+        Ok(self.local.close_session(id).await?)
     }
 
     async fn create_stream(
@@ -141,7 +207,7 @@ impl SessionManager for ResumableSessions {
                 if let (Some(book), Some(request)) = (&book, &request) {
                     book.open.lock().remove(request);
                 }
-                Err(fault)
+                Err(fault.into())
             }
         }
     }
@@ -151,14 +217,14 @@ impl SessionManager for ResumableSessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<(), HttpSessionError> {
+        let book = self.session_requests(id);
         if let ClientJsonRpcMessage::Notification(message) = &message
             && let ClientNotification::CancelledNotification(given_up) = &message.notification
-            && let (Some(book), Some(request)) =
-                (self.session_requests(id), &given_up.params.request_id)
+            && let (Some(book), Some(request)) = (book, &given_up.params.request_id)
         {
             book.open.lock().remove(request);
         }
-        self.local.accept_message(id, message).await
+        Ok(self.local.accept_message(id, message).await?)
     }
 
     async fn create_standalone_stream(
@@ -166,7 +232,9 @@ impl SessionManager for ResumableSessions {
         id: &SessionId,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, HttpSessionError>
     {
-        self.local.create_standalone_stream(id).await
+        let in_use = self.session_requests(id).map(|book| Arc::clone(&book.streams));
+        let events = self.local.create_standalone_stream(id).await?;
+        Ok(hold_while_open(events, in_use))
     }
 
     async fn resume(
@@ -184,11 +252,26 @@ impl SessionManager for ResumableSessions {
             event.message = Some(answer);
             return Ok(stream::once(future::ready(event)).left_stream());
         }
-        Ok(self.local.resume(id, last_event_id).await?.right_stream())
+        let in_use = self.session_requests(id).map(|book| Arc::clone(&book.streams));
+        let events = self.local.resume(id, last_event_id).await?;
+        Ok(hold_while_open(events, in_use).right_stream())
     }
 }
 
+/// Marks a session as in use while the client reads this stream.
+fn hold_while_open(
+    events: impl Stream<Item = ServerSseMessage> + Send + Sync + 'static,
+    in_use: Option<Arc<()>>,
+) -> impl Stream<Item = ServerSseMessage> + Send + Sync + 'static {
+    events.inspect(move |_| drop(in_use.clone()))
+}
+
 impl SessionRequests {
+    /// Whether no request is pending and no stream is open.
+    fn is_idle(&self) -> bool {
+        Arc::strong_count(&self.streams) == 1 && self.open.lock().is_empty()
+    }
+
     /// Adds a request. Returns false if its id is pending already.
     fn add(&self, request: &RequestId, asked: &Arc<OpenRequest>) -> bool {
         let mut open = self.open.lock();

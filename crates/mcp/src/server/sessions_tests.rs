@@ -23,7 +23,7 @@ fn progress() -> ServerJsonRpcMessage {
 }
 
 async fn begun() -> (ResumableSessions, SessionId, RecordingTransport) {
-    let sessions = ResumableSessions::new(Duration::from_secs(60));
+    let sessions = ResumableSessions::new(Duration::from_secs(60), 8);
     let (id, mut transport) = sessions.create_session().await.unwrap();
     let hello = client(json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {},
@@ -105,4 +105,47 @@ fn what_waits_is_bounded() {
     .unwrap();
     shelf.insert(&session, "large", &large);
     assert!(shelf.find(&session, "large").is_none() && shelf.find(&session, "99").is_some());
+}
+
+#[tokio::test]
+async fn a_new_session_replaces_the_one_that_is_idle_for_longest() {
+    let sessions = ResumableSessions::new(Duration::from_secs(60), 3);
+    let mut transports = Vec::new();
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        let (id, transport) = sessions.create_session().await.unwrap();
+        ids.push(id);
+        transports.push(transport);
+    }
+    // The first has a pending request, and the second was used after the third.
+    assert!(
+        sessions
+            .session_requests(&ids[0])
+            .unwrap()
+            .add(&RequestId::Number(1), &Arc::new(OpenRequest::new()))
+    );
+    sessions.session_requests(&ids[1]).unwrap();
+    let (fourth, _transport) = sessions.create_session().await.unwrap();
+    let mut known = Vec::new();
+    for id in ids.iter().chain([&fourth]) {
+        known.push(sessions.has_session(id).await.unwrap());
+    }
+    assert_eq!(known, [true, true, false, true]);
+    assert_eq!(sessions.requests.lock().len(), 3);
+    assert_eq!(sessions.local.sessions.read().await.len(), 3);
+}
+
+#[tokio::test]
+async fn sessions_in_use_are_not_replaced() {
+    let sessions = ResumableSessions::new(Duration::from_secs(60), 1);
+    let (first, _transport) = sessions.create_session().await.unwrap();
+    let in_use = Arc::clone(&sessions.session_requests(&first).unwrap().streams);
+    let refused = sessions.create_session().await.err().unwrap();
+    assert!(matches!(refused, HttpSessionError::Full(1)), "{refused}");
+    assert!(sessions.has_session(&first).await.unwrap());
+    assert_eq!(sessions.local.sessions.read().await.len(), 1, "the refused one is closed");
+    drop(in_use);
+    let (second, _transport) = sessions.create_session().await.unwrap();
+    assert!(!sessions.has_session(&first).await.unwrap());
+    assert!(sessions.has_session(&second).await.unwrap());
 }
