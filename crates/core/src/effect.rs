@@ -251,6 +251,8 @@ pub struct ShellScript {
     /// Whether it runs in a separate shell, without the state that earlier
     /// commands left in the session's shell.
     pub fresh_shell: bool,
+    /// Whether it is only started: the call returns while it runs.
+    pub background: bool,
     /// Whether it outlives this process.
     pub detaches: bool,
     /// Whether the call does more than run it to its end: in the background, in a

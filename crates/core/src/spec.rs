@@ -92,6 +92,9 @@ pub struct ToolSpec {
     /// scope even if they change something: the implementation synchronizes
     /// them, and their order does not matter.
     pub unordered: bool,
+    /// Whether calls of one batch for the same path run in call order, because
+    /// a result may refer to an earlier one.
+    pub in_call_order: bool,
     /// Whether only calls that declare effects reach beyond this machine. The
     /// output of a call without effects is then trusted.
     pub open_world_by_effects: bool,
@@ -117,6 +120,7 @@ impl ToolSpec {
             examples: Vec::new(),
             reports_changes: false,
             unordered: false,
+            in_call_order: false,
             open_world_by_effects: false,
             code_parameters: None,
         }
@@ -200,6 +204,13 @@ impl ToolSpec {
     #[must_use]
     pub fn reports_changes(mut self) -> Self {
         self.reports_changes = true;
+        self
+    }
+
+    /// Makes its calls for the same path run in call order.
+    #[must_use]
+    pub fn in_call_order(mut self) -> Self {
+        self.in_call_order = true;
         self
     }
 

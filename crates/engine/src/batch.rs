@@ -2,6 +2,7 @@
 //! others in sequence. Results are in the order of the calls.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::hash::Hash;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use hermes_core::{AccessMode, Effect, Resource, Scope, SideEffects, ToolCall, To
 use crate::pipeline::{BatchContext, PreparedCall};
 
 /// Maximum concurrent calls.
-const MAX_CONCURRENT_CALLS: usize = 32;
+const MAX_CONCURRENT_CALLS: usize = 64;
 
 /// Maximum symlinks followed, as in the kernel.
 const MAX_SYMLINK_HOPS: usize = 40;
@@ -71,17 +72,48 @@ async fn run_group(
     group: Vec<(usize, PreparedCall)>,
     answers: &mut [Option<ToolResult>],
 ) {
-    let mut queue = group.into_iter();
+    let mut queue = ordered_chains(group, order_key).into_iter();
     let mut running = FuturesUnordered::new();
-    let start = |(at, prepared): (usize, PreparedCall)| {
+    let start = |chain: Vec<(usize, PreparedCall)>| {
         let batch = Arc::clone(batch);
-        async move { (at, batch.execute(prepared).await) }
+        async move {
+            let mut results = Vec::with_capacity(chain.len());
+            for (at, prepared) in chain {
+                results.push((at, Arc::clone(&batch).execute(prepared).await));
+            }
+            results
+        }
     };
     running.extend(queue.by_ref().take(MAX_CONCURRENT_CALLS).map(start));
-    while let Some((at, result)) = running.next().await {
-        store_result(answers, at, result);
+    while let Some(results) = running.next().await {
+        results.into_iter().for_each(|(at, result)| store_result(answers, at, result));
         running.extend(queue.next().map(start));
     }
+}
+
+/// Returns what a call has in common with others that must run in call order:
+/// the tool and the real paths.
+fn order_key((_, prepared): &(usize, PreparedCall)) -> Option<(String, Vec<PathBuf>)> {
+    let spec = prepared.call.entry.spec();
+    let paths = prepared.call.effects.iter().filter_map(|effect| effect.resource.as_path());
+    spec.in_call_order.then(|| (spec.name.to_string(), paths.map(resolve_links).collect()))
+}
+
+/// Splits a group into chains: calls with the same key run one after the other,
+/// the others alone.
+fn ordered_chains<T, K: Eq + Hash>(group: Vec<T>, key: impl Fn(&T) -> Option<K>) -> Vec<Vec<T>> {
+    let mut chains: Vec<Vec<T>> = Vec::with_capacity(group.len());
+    let is_single = group.len() < 2;
+    let mut known: HashMap<K, usize> = HashMap::new();
+    for item in group {
+        let key = if is_single { None } else { key(&item) };
+        let at = key.map(|key| *known.entry(key).or_insert(chains.len()));
+        match at.and_then(|at| chains.get_mut(at)) {
+            Some(chain) => chain.push(item),
+            None => chains.push(vec![item]),
+        }
+    }
+    chains
 }
 
 fn store_result(answers: &mut [Option<ToolResult>], at: usize, result: ToolResult) {
@@ -161,15 +193,15 @@ pub(crate) fn take_independent_group<T>(
     let mut paths = CanonicalPaths::new(batch.iter().flat_map(|item| footing(item).effects));
     let mut occupied = Reservations::default();
     let mut size = 0;
-    let mut inside = false;
+    let mut kind = ExecutionKind::Ordinary;
     for item in batch.iter() {
         let ConflictKey { effects, exclusive: alone, unordered } = footing(item);
-        // Interpreter sessions run only beside each other.
-        let is_inside = is_interpreter_session(effects);
-        if size > 0 && is_inside != inside {
+        let own_kind = ExecutionKind::from_effects(effects);
+        if size > 0 && own_kind != kind {
             break;
         }
-        inside = is_inside;
+        kind = own_kind;
+        let inside = kind != ExecutionKind::Ordinary;
         let far = effects.iter().any(is_arbitrary_execution);
         let extent = if far { extent(item) } else { SideEffects::Unknown };
         let shown = effects
@@ -207,15 +239,44 @@ pub(crate) fn is_arbitrary_execution(effect: &Effect) -> bool {
     matches!(effect.scope.as_str(), "terminal:execute" | "code:execute")
 }
 
-/// Whether the code runs in a named process, such as an interpreter session,
-/// which queues it.
-fn is_interpreter_session(effects: &[Effect]) -> bool {
-    let mut far = effects.iter().filter(|effect| is_arbitrary_execution(effect)).peekable();
-    far.peek().is_some()
-        && far.all(|effect| effect.scope == Scope::CODE_EXECUTE)
-        && effects.iter().any(|effect| {
+/// Whether a call only starts commands, so several may run concurrently.
+pub(crate) fn is_background_start(effects: &[Effect]) -> bool {
+    ExecutionKind::from_effects(effects) == ExecutionKind::BackgroundStart
+}
+
+/// How calls that may do anything are ordered among each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ExecutionKind {
+    /// Such calls run alone.
+    Ordinary,
+    /// Code in a named process, such as an interpreter session, which queues
+    /// it. Such calls run only beside each other.
+    InterpreterSession,
+    /// A command that is only started, and runs beside later calls anyway.
+    /// Such calls run only beside each other.
+    BackgroundStart,
+}
+
+impl ExecutionKind {
+    fn from_effects(effects: &[Effect]) -> Self {
+        let far = || effects.iter().filter(|effect| is_arbitrary_execution(effect));
+        if far().next().is_none() {
+            return Self::Ordinary;
+        }
+        let starts = |effect: &Effect| matches!(&effect.resource, Resource::Script(script) if script.background);
+        let is_named = |effect: &Effect| {
             effect.scope == Scope::PROCESS_MANAGE && matches!(effect.resource, Resource::Name(_))
-        })
+        };
+        if far().all(starts) {
+            Self::BackgroundStart
+        } else if far().all(|effect| effect.scope == Scope::CODE_EXECUTE)
+            && effects.iter().any(is_named)
+        {
+            Self::InterpreterSession
+        } else {
+            Self::Ordinary
+        }
+    }
 }
 
 /// Resolves different names of one file to the same path. Paths are resolved

@@ -1,3 +1,4 @@
+use hermes_core::ShellScript;
 use proptest::prelude::*;
 
 use super::*;
@@ -266,4 +267,26 @@ fn a_variable_is_set_before_it_is_read() {
         reserved.reserve(&first, false);
         assert_eq!(reserved.conflicts(&second, false), conflicts, "{first} {second}");
     }
+}
+
+fn background() -> Vec<Effect> {
+    let script = ShellScript { text: "x".into(), background: true, ..ShellScript::default() };
+    vec![Effect { scope: Scope::TERMINAL_EXECUTE, resource: Resource::Script(Box::new(script)) }]
+}
+
+#[test]
+fn background_starts_do_not_wait_for_each_other() {
+    assert_eq!(plan_of(&vec![background(); 50]), [(0..50).collect::<Vec<_>>()]);
+    let mixed = [background(), background(), shell(), background(), read("/a"), write("/a")];
+    assert_eq!(plan_of(&mixed), [vec![0, 1], vec![2], vec![3], vec![4], vec![5]]);
+}
+
+#[test]
+fn calls_with_the_same_key_run_in_call_order() {
+    let group = vec![(0, "a"), (1, "b"), (2, "a"), (3, ""), (4, ""), (5, "b"), (6, "a")];
+    let key = |(_, key): &(usize, &'static str)| Some(*key).filter(|key| !key.is_empty());
+    let chains = ordered_chains(group, key);
+    let numbers: Vec<Vec<usize>> =
+        chains.iter().map(|chain| chain.iter().map(|(at, _)| *at).collect()).collect();
+    assert_eq!(numbers, [vec![0, 2, 6], vec![1, 5], vec![3], vec![4]]);
 }

@@ -45,6 +45,7 @@ use hermes_core::{
 use serde_json::Value;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
+use crate::batch::is_background_start;
 use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::entry::ToolEntry;
@@ -360,7 +361,8 @@ impl BatchContext {
         let mut ruling = self.inspect(call, hook_verdict.clone());
         // Concurrent calls of one caller ask one at a time: the answer to the
         // first may settle the others.
-        let asks = matches!(ruling.verdict, Verdict::Ask { .. }) && call.entry.spec().unordered;
+        let asks = matches!(ruling.verdict, Verdict::Ask { .. })
+            && (call.entry.spec().unordered || is_background_start(&call.effects));
         let _asking = match asks {
             true => {
                 let turn = self.within_deadline(self.approval_lock.lock()).await?;

@@ -167,6 +167,25 @@ async fn calls_that_touch_the_same_thing_keep_their_order() {
     );
 }
 
+/// A result may refer to an earlier one, never to a later one.
+#[tokio::test]
+async fn reads_of_one_file_answer_in_call_order() {
+    let diary = CallDiary::default();
+    let [look, _] = probe::read_and_write_probes(&diary);
+    let (engine, caller, dir) = engine(vec![look.with_spec(ToolSpec::in_call_order).into_tool()]);
+    std::fs::write(dir.path().join("a"), "").unwrap();
+    std::os::unix::fs::symlink("a", dir.path().join("link")).unwrap();
+    let calls =
+        ["a", "b", "./a", "link"].map(|path| ToolCall::new(path, "look", json!({ "path": path })));
+    engine.dispatch(calls.to_vec(), &caller).await;
+    let lines = diary.lines();
+    let of_a: Vec<&str> =
+        lines.iter().map(String::as_str).filter(|line| !line.ends_with(" b")).collect();
+    assert_eq!(of_a, ["+look a", "-look a", "+look ./a", "-look ./a", "+look link", "-look link"]);
+    let at = |line: &str| lines.iter().position(|own| own == line);
+    assert!(at("+look b") < at("-look a"), "another file is read beside them: {lines:?}");
+}
+
 #[tokio::test]
 async fn calls_that_cannot_meet_run_side_by_side() {
     let diary = CallDiary::default();

@@ -419,6 +419,7 @@ fn what_outlives_hermes_is_asked_about_where_somebody_has_to_look() {
         let p = world.with(yaml, "p").unwrap();
         let script = hermes_core::ShellScript {
             text: command.to_owned(),
+            background: detach,
             detaches: detach,
             ..hermes_core::ShellScript::default()
         };

@@ -392,3 +392,9 @@ proptest! {
         prop_assert_eq!(seen, numbered);
     }
 }
+
+/// The second of two reads may be answered with a reference to the first.
+#[test]
+fn reads_of_one_file_in_a_batch_run_in_call_order() {
+    assert!(tool("read_file").spec().in_call_order);
+}

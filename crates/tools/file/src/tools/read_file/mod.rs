@@ -104,6 +104,7 @@ impl Tool for ReadFile {
             .parameter_alias("start_column", "column")
             .parameter_alias("charset", "encoding")
             .read_only()
+            .in_call_order()
             .result_limit(ResultLimit::Unbounded)
             .keyword("cat")
             .keyword("view")

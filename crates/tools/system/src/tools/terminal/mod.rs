@@ -288,6 +288,7 @@ fn resource(args: &Args, at: &WorkingDir) -> Resource {
         cwd: args.workdir.as_deref().map(|dir| at.resolve(dir)),
         stdin: args.stdin.clone(),
         fresh_shell: false,
+        background: (args.background || args.detach) && !args.reset,
         detaches: args.detach,
         open_ended,
     }))
