@@ -262,6 +262,11 @@ impl Job {
         *self.ended.borrow()
     }
 
+    /// Returns how long it has written nothing.
+    pub(crate) fn silent_for(&self) -> Duration {
+        self.last_output.lock().elapsed()
+    }
+
     /// Returns why its exit status is unknown, such as a lost backend.
     pub fn exit_error(&self) -> Option<String> {
         self.exit_error.lock().clone()
@@ -362,7 +367,7 @@ impl Job {
             if timeout.deadline.is_some_and(|until| until <= Instant::now()) {
                 return WaitOutcome::Deadline;
             }
-            let silent = self.last_output.lock().elapsed();
+            let silent = self.silent_for();
             if timeout.idle_timeout.is_some_and(|most| silent >= most) {
                 return WaitOutcome::IdleTimeout;
             }
@@ -385,7 +390,7 @@ impl Job {
     /// Whether it appears to wait for user input: it has been silent for a
     /// while.
     pub async fn is_awaiting_input(&self) -> bool {
-        let silent = self.last_output.lock().elapsed();
+        let silent = self.silent_for();
         let is_silent = self.ended().is_none() && silent >= IDLE_THRESHOLD;
         is_silent && self.input_outcome().await == Some(WaitOutcome::AwaitingInput)
     }

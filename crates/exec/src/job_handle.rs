@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use hermes_core::NoticeSink;
 use parking_lot::{Mutex, MutexGuard};
@@ -13,6 +14,13 @@ use crate::output::{OutputCleaner, OutputLog, OutputMask};
 
 /// Upper bound on the length of a secret.
 const MAX_SECRET_BYTES: u64 = 4096;
+
+/// Above this much unread output, only the last part is returned.
+const MAX_BACKLOG_BYTES: u64 = 1 << 20;
+
+/// An unfinished line is held back until nothing has been written for this
+/// long.
+const PARTIAL_LINE_DELAY: Duration = Duration::from_millis(200);
 
 /// A registered job.
 pub struct JobHandle {
@@ -53,6 +61,15 @@ struct OutputCursor {
     cleaner: OutputCleaner,
 }
 
+/// What happens to a last line without its end.
+#[derive(Debug, Clone, Copy)]
+enum PartialLine {
+    Return,
+    HoldBack,
+    /// Held back only if more of it is in the log.
+    HoldBackIfCut,
+}
+
 /// New output of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewOutput {
@@ -60,6 +77,8 @@ pub struct NewOutput {
     pub text: String,
     /// Bytes left out because there were too many.
     pub skipped: u64,
+    /// Bytes after it that were not returned yet.
+    pub remaining: u64,
 }
 
 impl JobHandle {
@@ -93,19 +112,61 @@ impl JobHandle {
     /// it.
     pub fn new_output(&self, most: usize) -> NewOutput {
         let mut shown = self.output_cursor();
+        let start = shown.offset.max(self.job.log().len().saturating_sub(most as u64));
+        self.output_from(&mut shown, start, most, PartialLine::Return)
+    }
+
+    /// Returns the output that follows what was returned: the first `most`
+    /// bytes of it, or the last if far too much has accumulated. While output
+    /// arrives, an unfinished last line is left for a later call.
+    pub fn next_output(&self, most: usize) -> NewOutput {
+        let mut shown = self.output_cursor();
+        // Before the output is read: what it wrote before its end is complete.
+        let is_writing = self.job.ended().is_none() && self.job.silent_for() < PARTIAL_LINE_DELAY;
+        let partial_line =
+            if is_writing { PartialLine::HoldBack } else { PartialLine::HoldBackIfCut };
+        let len = self.job.log().len();
+        let start = match len.saturating_sub(shown.offset) > MAX_BACKLOG_BYTES {
+            true => shown.offset.max(len.saturating_sub(most as u64)),
+            false => shown.offset,
+        };
+        self.output_from(&mut shown, start, most, partial_line)
+    }
+
+    fn output_from(
+        &self,
+        shown: &mut OutputCursor,
+        start: u64,
+        most: usize,
+        partial_line: PartialLine,
+    ) -> NewOutput {
         let log = self.job.log();
-        let start = shown.offset.max(log.len().saturating_sub(most as u64));
         let skipped = start - shown.offset;
         if skipped > 0 {
             shown.cleaner = OutputCleaner::default();
         }
         let mut piece = log.read_from(start, most);
         self.mask_partial_secret(&log, piece.from, &mut piece.bytes);
+        let whole = memchr::memrchr(b'\n', &piece.bytes).map_or(0, |at| at + 1);
+        let (partial, end) = (piece.bytes.len() - whole, piece.next);
+        let hold_back = match partial_line {
+            PartialLine::Return => false,
+            PartialLine::HoldBack => true,
+            PartialLine::HoldBackIfCut => end < log.len(),
+        };
+        if hold_back && partial < most {
+            piece.bytes.truncate(whole);
+            piece.next -= partial as u64;
+        }
         let mut text = shown.cleaner.feed(&piece.bytes);
         // A prompt has no newline.
         text.push_str(&shown.cleaner.flush());
         shown.offset = piece.next;
-        NewOutput { text, skipped: skipped + piece.from.saturating_sub(start) }
+        NewOutput {
+            text,
+            skipped: skipped + piece.from.saturating_sub(start),
+            remaining: log.len().saturating_sub(end),
+        }
     }
 
     /// Masks the rest of a secret that began in output returned earlier, since

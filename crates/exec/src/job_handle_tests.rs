@@ -51,3 +51,67 @@ async fn the_rest_of_a_secret_is_covered() {
     assert_eq!(news(&listed).await, "ing by");
     jobs.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_line_of_a_fast_writer_is_returned_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let jobs = JobRegistry::local(dir.path().join("jobs"));
+    let order = CommandSpec {
+        program: "seq".into(),
+        arguments: vec!["1".into(), "100000".into()],
+        environment: std::env::vars_os().collect(),
+        directory: "/".into(),
+        input: StdinSource::Empty,
+        output: StdioMode::Merged,
+        confinement: None,
+    };
+    let job = jobs.start("seq 1 100000".to_owned(), order).await.unwrap();
+    let listed = jobs.list(Arc::clone(&job), "s", "/".into());
+    let begin = Instant::now();
+    let mut lines = Vec::new();
+    loop {
+        let has_ended = job.ended().is_some();
+        let news = listed.next_output(4_000);
+        assert_eq!(news.skipped, 0);
+        lines.extend(news.text.lines().map(str::to_owned));
+        if has_ended && news.remaining == 0 && news.text.is_empty() {
+            break;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(60), "{} lines", lines.len());
+        tokio::task::yield_now().await;
+    }
+    let wanted = (1..=100_000).map(|number: u32| number.to_string());
+    assert!(lines.into_iter().eq(wanted));
+    jobs.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unfinished_line_is_returned_once_nothing_follows() {
+    let dir = tempfile::tempdir().unwrap();
+    let jobs = JobRegistry::local(dir.path().join("jobs"));
+    let script = "printf 'one\\ntwo? '; read x; printf '!\\n'; read x";
+    let order = CommandSpec {
+        program: "bash".into(),
+        arguments: vec!["-c".into(), script.into()],
+        environment: std::env::vars_os().collect(),
+        directory: "/".into(),
+        input: StdinSource::Pipe,
+        output: StdioMode::Merged,
+        confinement: None,
+    };
+    let job = jobs.start(script.to_owned(), order).await.unwrap();
+    let listed = jobs.list(Arc::clone(&job), "s", "/".into());
+    let mut text = String::new();
+    while !text.ends_with("? ") {
+        text.push_str(&listed.next_output(1000).text);
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(text, "one\ntwo? ");
+    job.write(b"\n").await.unwrap();
+    while !text.ends_with("!\n") {
+        text.push_str(&listed.next_output(1000).text);
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(text, "one\ntwo? !\n");
+    jobs.close().await;
+}

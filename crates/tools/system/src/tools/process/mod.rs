@@ -10,8 +10,8 @@ use hermes_core::{
 use hermes_exec::network;
 use hermes_exec::screen;
 use hermes_exec::{
-    CommandTimeouts, JobHandle, JobRegistry, KILL_GRACE, ListeningPort, TerminalSize, WaitLimits,
-    WaitOutcome,
+    CommandTimeouts, JobHandle, JobRegistry, KILL_GRACE, ListeningPort, NewOutput, TerminalSize,
+    WaitLimits, WaitOutcome,
 };
 use parking_lot::Mutex;
 use serde::Deserialize;
@@ -323,9 +323,11 @@ async fn answer(args: &Args, listed: &JobHandle, cx: &ToolContext) -> Result<Out
             resize(args, listed)?;
             wait_for_reaction(args, listed, cx).await
         }
-        ProcessAction::List | ProcessAction::Poll | ProcessAction::Publish => new_output(listed),
+        ProcessAction::List | ProcessAction::Poll | ProcessAction::Publish => {
+            next_output(listed, is_asking)
+        }
     };
-    if listed.job.ended().is_some() {
+    if listed.job.ended().is_some() && output.status != "running" {
         listed.acknowledge_end();
     } else if is_asking {
         output.status = "awaiting_input";
@@ -351,14 +353,32 @@ fn resize(args: &Args, listed: &JobHandle) -> Result<(), ToolError> {
         .map_err(|error| ToolError::io("Cannot resize the process's terminal", &error))
 }
 
+/// Returns the next output in order, and all of it if the process waits for
+/// input.
+fn next_output(listed: &JobHandle, is_asking: bool) -> Output {
+    if is_asking {
+        return new_output(listed);
+    }
+    // First the status: what a process wrote before its end is then complete.
+    let output = Output::for_job(listed);
+    with_output(output, listed, listed.next_output(MAX_OUTPUT_BYTES))
+}
+
+/// Returns the last part of the new output.
 fn new_output(listed: &JobHandle) -> Output {
-    let news = listed.new_output(MAX_OUTPUT_BYTES);
-    let mut output = Output::for_job(listed);
+    let output = Output::for_job(listed);
+    with_output(output, listed, listed.new_output(MAX_OUTPUT_BYTES))
+}
+
+fn with_output(mut output: Output, listed: &JobHandle, news: NewOutput) -> Output {
     if listed.job.screen().is_none() {
         output.output = Some(news.text);
     }
     if news.skipped > 0 {
         output.add_note(&format!("{} earlier bytes are omitted; see log.", news.skipped));
+    }
+    if news.remaining > 0 && output.output.is_some() {
+        output.add_note(&format!("{} more bytes follow; poll again.", news.remaining));
     }
     output
 }
