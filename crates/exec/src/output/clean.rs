@@ -19,6 +19,8 @@ const DELETE: u8 = 0x7F;
 const SHORT_SCAN_BYTES: usize = 16;
 /// The first byte of the control characters U+0080 to U+009F.
 const C1_LEAD_BYTE: u8 = 0xC2;
+/// Begins a CSI sequence, like ESC `[`.
+const C1_CSI: char = '\u{9B}';
 
 /// Converts terminal output into text for users and models: removes colours and
 /// other escape sequences, shows overwritten lines as a terminal would, and
@@ -196,6 +198,8 @@ impl OutputCleaner {
             };
             let (valid, broken) = rest.split_at(error.valid_up_to());
             self.write(str::from_utf8(valid).unwrap_or_default(), out);
+            // No sequence has such bytes.
+            self.state = CleanerState::Text;
             match error.error_len() {
                 None if is_last => {
                     let len = broken.len().min(4);
@@ -212,7 +216,8 @@ impl OutputCleaner {
         }
     }
 
-    /// Writes text that may still contain two-byte control characters.
+    /// Writes text that may still contain two-byte control characters, and
+    /// the sequences that they begin.
     fn write(&mut self, text: &str, out: &mut String) {
         let mut rest = text;
         let mut from = 0;
@@ -221,7 +226,13 @@ impl OutputCleaner {
             from = at + 2;
             if rest[at..].starts_with(|next: char| next.is_control()) {
                 self.write_lines(&rest[..at], out);
+                let is_csi = rest[at..].starts_with(C1_CSI);
                 rest = &rest[from..];
+                if is_csi {
+                    self.state = CleanerState::Csi(CsiSequence::default());
+                    let after = self.take_sequence(rest.as_bytes()).len();
+                    rest = rest.get(rest.len() - after..).unwrap_or_default();
+                }
                 from = 0;
             }
         }

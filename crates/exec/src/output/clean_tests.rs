@@ -27,6 +27,17 @@ fn colours_and_other_orders_go() {
 }
 
 #[test]
+fn eight_bit_control_sequences_are_removed() {
+    check("\u{9b}1;31merror\u{9b}0m: no\n", "error: no\n");
+    check("a\u{9b}?25lb\u{9b}Kc\n", "abc\n");
+    check("old\u{9b}2Knew\n", "   new\n");
+    check("\u{9b}31\nnext", "\nnext");
+    check("\u{9b}1é\u{9b}\u{9b}2mx\u{85}y", "éxy");
+    check("a\u{9b}3", "a");
+    assert_eq!(clean(b"\xc2\x9b31\xffm"), "\u{FFFD}m");
+}
+
+#[test]
 fn an_order_ends_with_its_line() {
     check("\x1b]0;never closed\nnext\n", "\nnext\n");
     check("\x1bPnever closed\nnext\n", "\nnext\n");
@@ -95,7 +106,7 @@ fn a_form_feed_parts_words() {
 
 #[test]
 fn other_controls_are_dropped() {
-    check("a\0b\x07c\x7ff\u{85}g\u{9b}31mh", "abcfg31mh");
+    check("a\0b\x07c\x7ff\u{85}g\u{9b}31mh", "abcfgh");
     check("\u{a0}\u{c2}é", "\u{a0}\u{c2}é");
 }
 
