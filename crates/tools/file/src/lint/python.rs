@@ -284,8 +284,9 @@ impl<'t> PythonScanner<'t> {
         match self.peek(0) {
             // Blank and comment lines, and the end of the text.
             None | Some(b'\n' | b'\r' | b'#') => Ok(()),
-            // The position of the first token is ambiguous.
-            Some(b'\\') => Err(None),
+            // After a line continuation, the position of the first token is
+            // ambiguous.
+            Some(b'\\') => self.continue_line().and(Err(None)),
             Some(_) => {
                 let blanks = self.source.get(start..self.at).unwrap_or_default();
                 let rest = self.source.get(self.at..).unwrap_or_default();

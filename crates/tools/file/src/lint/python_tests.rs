@@ -116,6 +116,22 @@ fn statements_that_are_none_are_told() {
     }
 }
 
+#[test]
+fn a_literal_escape_outside_a_string_is_a_syntax_error() {
+    for (text, wanted) in [
+        ("def f():\n\\tprint('after')\n", "10 unexpected character"),
+        ("def f():\n    \\tprint('after')\n", "14 unexpected character"),
+        ("\\nimport os\n", "1 unexpected character"),
+        ("x = 1\\ny = 2\n", "6 unexpected character"),
+        ("x = [\n\\t1,\n]\n", "7 unexpected character"),
+        ("if x:\n    pass\\n", "15 unexpected character"),
+    ] {
+        assert!(told(text).starts_with(wanted), "{text}: {}", told(text));
+    }
+    // A continued line is none.
+    assert!(told("if x:\n\\\n    pass\n").contains("beyond this check"));
+}
+
 /// Files that are invalid on purpose or older than Python 3, and the many tests
 /// of other things than the language.
 fn is_odd(path: &Path) -> bool {

@@ -81,7 +81,7 @@ async fn a_similar_hunk_nearby_is_not_taken() {
 }
 
 #[tokio::test]
-async fn lines_to_add_are_not_put_at_the_end() {
+async fn lines_to_add_go_behind_their_hint_or_to_the_end() {
     let place = Place::new();
     place.write("f.py", "import os\nimport sys\n\nmain()\n");
     let answer = apply(&place, "*** Update File: f.py\n@@ import os\n+import re\n").await;
@@ -91,8 +91,10 @@ async fn lines_to_add_are_not_put_at_the_end() {
         Some("import os\nimport re\nimport sys\n\nmain()\n")
     );
     let answer = apply(&place, "*** Update File: f.py\n@@\n+import json\n").await;
+    assert_eq!(answer["success"], true, "{answer}");
+    assert!(text(&place, "f.py").unwrap().ends_with("main()\nimport json\n"), "{answer}");
+    let answer = apply(&place, "--- a/f.py\n+++ b/f.py\n@@ -1,0 +2 @@\n+import csv\n").await;
     assert_eq!(answer["kind"], "invalid_arguments", "{answer}");
-    assert!(answer["hint"].as_str().unwrap().contains("*** End of File"), "{answer}");
 }
 
 #[tokio::test]
