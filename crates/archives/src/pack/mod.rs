@@ -39,6 +39,8 @@ pub struct PackRequest<'a> {
     pub gitignore: bool,
     /// What to do if the archive already exists.
     pub existing: ExistingFile,
+    /// Maximum total bytes of the files.
+    pub max_bytes: u64,
 }
 
 /// A created archive.
@@ -80,6 +82,14 @@ pub fn create(
     plan.drop_unsupported(packing.format);
     if plan.entries.is_empty() {
         return Err(plan.nothing_to_pack_error());
+    }
+    if plan.bytes > packing.max_bytes {
+        let what = format!(
+            "The files have {} bytes together, more than the limit of {}; nothing was packed",
+            plan.bytes, packing.max_bytes
+        );
+        let hint = "Pack less (paths, exclude), or set max_bytes if this much is intended.";
+        return Err(ToolError::limit(what).with_hint(hint));
     }
     if packing.format.is_single() {
         single::require_one_file(packing, &plan)?;

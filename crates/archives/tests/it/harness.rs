@@ -74,6 +74,7 @@ impl Place {
     ) -> Result<PackReport, ToolError> {
         let sources = [PackSource { path: self.at(from), name: name.into() }];
         let packing = PackRequest {
+            max_bytes: u64::MAX,
             sources: &sources,
             archive: &self.at(archive),
             format,

@@ -41,6 +41,7 @@ fn git_decides_when_it_is_asked() {
     let sources = [PackSource { path: place.at("in"), name: "".into() }];
     let archive = place.at("a.tar");
     let mut packing = PackRequest {
+        max_bytes: u64::MAX,
         sources: &sources,
         archive: &archive,
         format: ArchiveFormat::Tar,
@@ -94,6 +95,7 @@ fn a_failure_leaves_the_old_archive() {
         let sources = [PackSource { path: place.at("in"), name: "".into() }];
         let path = place.at(archive);
         let packing = PackRequest {
+            max_bytes: u64::MAX,
             sources: &sources,
             archive: &path,
             format: ArchiveFormat::from_name(&path).unwrap(),
@@ -122,6 +124,7 @@ fn levels_and_formats_are_checked() {
         ("a.gz", ArchiveFormat::Gz, None, ErrorKind::InvalidArguments),
     ] {
         let packing = PackRequest {
+            max_bytes: u64::MAX,
             sources: &sources,
             archive: &place.at(archive),
             format,
@@ -142,6 +145,7 @@ fn levels_and_formats_are_checked() {
             .iter()
             .map(|&level| {
                 let packing = PackRequest {
+                    max_bytes: u64::MAX,
                     sources: &sources,
                     archive: &place.at("level"),
                     format,
@@ -166,6 +170,7 @@ fn only_what_was_granted_is_read_and_written() {
     let sources = [PackSource { path: place.at("in"), name: "".into() }];
     let archive = place.at("a.zip");
     let packing = PackRequest {
+        max_bytes: u64::MAX,
         sources: &sources,
         archive: &archive,
         format: ArchiveFormat::Zip,
@@ -199,6 +204,7 @@ fn progress_ends_at_the_end() {
     place.write("in/a", vec![1; 5 << 20]);
     let sources = [PackSource { path: place.at("in"), name: "".into() }];
     let packing = PackRequest {
+        max_bytes: u64::MAX,
         sources: &sources,
         archive: &place.at("a.tar"),
         format: ArchiveFormat::Tar,
@@ -228,6 +234,7 @@ fn closed_places_are_neither_packed_nor_unpacked() {
     let grants = Grants::allow_all().with_exceptions(Arc::new(closed));
     let sources = [PackSource { path: place.at("in"), name: "".into() }];
     let packing = PackRequest {
+        max_bytes: u64::MAX,
         sources: &sources,
         archive: &place.at("a.tar"),
         format: ArchiveFormat::Tar,

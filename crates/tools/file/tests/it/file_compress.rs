@@ -542,3 +542,20 @@ async fn what_looks_like_a_bomb_is_listed_with_what_it_takes() {
     assert!(refused["hint"].as_str().unwrap().contains("max_ratio"), "{refused}");
     assert_eq!(extract(Some(ratio)).await["files"], 1);
 }
+
+#[tokio::test]
+async fn a_huge_sparse_file_is_refused_by_its_size() {
+    let place = Place::new();
+    fs::File::create(place.path().join("disk.img")).unwrap().set_len(1 << 40).unwrap();
+    for archive in FORMATS.into_iter().chain(["disk.img.gz", "disk.img.zst"]) {
+        let arguments = json!({"action": "create", "archive": archive, "paths": ["disk.img"]});
+        let error = place.call("file_compress", arguments).await;
+        assert_eq!(error["kind"], "limit", "{error}");
+        assert!(!place.path().join(archive).exists());
+    }
+    place.write("small.txt", "12345");
+    let arguments =
+        json!({"action": "create", "archive": "s.zip", "paths": ["small.txt"], "max_bytes": 4});
+    let error = place.call("file_compress", arguments).await;
+    assert!(error["error"].as_str().unwrap().contains("5 bytes"), "{error}");
+}

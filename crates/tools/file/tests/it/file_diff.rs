@@ -527,3 +527,23 @@ async fn a_folder_has_no_size_of_its_own() {
         "{shown}"
     );
 }
+
+#[tokio::test]
+async fn a_huge_sparse_file_is_refused_by_its_size() {
+    let place = Place::new();
+    place.write("small.txt", "one\n");
+    for dir in ["v1", "v2"] {
+        fs::create_dir(place.path().join(dir)).unwrap();
+        let huge = fs::File::create(place.path().join(dir).join("disk.img")).unwrap();
+        huge.set_len(1 << 40).unwrap();
+    }
+    let sides = json!({"path": "small.txt", "other_path": "v1/disk.img"});
+    let error = place.call("file_diff", sides).await;
+    assert_eq!(error["kind"], "limit", "{error}");
+    assert!(
+        error["error"].as_str().unwrap().contains("disk.img has 1099511627776 bytes"),
+        "{error}"
+    );
+    let dirs = place.call("file_diff", json!({"path": "v1", "other_path": "v2"})).await;
+    assert_eq!(dirs["unreadable"], json!(["v1/disk.img"]), "{dirs}");
+}

@@ -246,6 +246,9 @@ impl Tool for FileCompress {
     }
 }
 
+/// Default limit for the files of a new archive: packing more takes minutes.
+const MAX_PACKED_BYTES: u64 = 16 << 30;
+
 /// Returns the directory an archive is extracted into.
 fn target_dir(args: &Args, archive: &Path, at: &WorkingDir) -> PathBuf {
     if let Some(target) = &args.target {
@@ -433,6 +436,7 @@ fn create(
         choice,
         gitignore: args.gitignore,
         existing,
+        max_bytes: args.max_bytes.unwrap_or(MAX_PACKED_BYTES),
     };
     let keeper = change::change_reporter(cx);
     if let Some(keeper) = &keeper {

@@ -9,7 +9,7 @@ use hermes_core::{ErrorKind, ToolContext, ToolError};
 use hermes_files::{FileAccess, OpenDir, refuse_traps};
 use hermes_search::DirIgnoreRules;
 
-use super::side::DiffSide;
+use super::side::{DiffSide, MAX_READ_BYTES};
 use crate::lines::fill_buffer;
 use crate::missing::{MissingKind, explain_missing};
 use crate::path_text::display_below;
@@ -83,6 +83,7 @@ impl ComparedDir {
         if before.len != after.len || before.mode & OWNER_EXEC_BIT != after.mode & OWNER_EXEC_BIT {
             return Ok(false);
         }
+        require_readable_size(before.len)?;
         has_same_content(self.open_file(relative)?, other.open_file(relative)?, cx)
     }
 
@@ -101,8 +102,14 @@ impl ComparedDir {
         let place = self.place.join(relative);
         let mut file = self.open_file(relative)?;
         let size = file.metadata()?.len();
+        require_readable_size(size)?;
         DiffSide::from_reader(self.display_path(relative), &mut file, size, shown, &place, cx)
     }
+}
+
+/// Fails for a file that is too large to read.
+fn require_readable_size(size: u64) -> io::Result<()> {
+    if size > MAX_READ_BYTES { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(()) }
 }
 
 /// Whether two files of the same length have the same content.

@@ -10,11 +10,15 @@ use serde::Serialize;
 
 use crate::charset;
 use crate::content::BinaryKind;
+use crate::path_text::display_path;
 use crate::seen_files::FileHash;
 use crate::source::SeekableFile;
 
 /// Files up to this size are compared line by line.
 pub(super) const MAX_COMPARED_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Larger files are not read at all: it would take minutes.
+pub(super) const MAX_READ_BYTES: u64 = 8 << 30;
 
 /// One side of a comparison.
 #[derive(Debug)]
@@ -71,6 +75,14 @@ impl DiffSide {
     ) -> Result<Self, ToolError> {
         let mut source = SeekableFile::open(path, cx)?;
         let size = source.len();
+        if size > MAX_READ_BYTES {
+            let what = format!(
+                "{} has {size} bytes; files of more than {MAX_READ_BYTES} are not compared",
+                display_path(path)
+            );
+            let hint = "Compare them with cmp or sha256sum in the terminal, or compare parts.";
+            return Err(ToolError::limit(what).with_hint(hint));
+        }
         let side = Self::from_reader(name.to_owned(), &mut source, size, shown, path, cx);
         side.map_err(|error| SeekableFile::read_error(path, cx, &error))
     }
