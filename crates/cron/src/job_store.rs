@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::document::JobsDocument;
+use crate::github_requests::hide_github_tokens;
 use crate::job::{
     CronJob, DeliveryTarget, JobChange, JobDraft, JobState, MissedRunPolicy, RepeatCount,
     RequestedRun,
@@ -360,7 +361,7 @@ pub(crate) fn check_prompt(prompt: &str) -> Result<(), CronError> {
             prompt.len()
         )));
     }
-    match scan(prompt, ScanLevel::Strict).into_iter().next() {
+    match scan(&hide_github_tokens(prompt), ScanLevel::Strict).into_iter().next() {
         Some(found) => Err(CronError::Threat { rule: found.id, excerpt: found.excerpt }),
         None => Ok(()),
     }

@@ -12,6 +12,7 @@ mod daemon;
 mod document;
 mod error;
 mod files;
+mod github_requests;
 mod history;
 mod job;
 mod job_store;
