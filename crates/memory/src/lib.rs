@@ -16,7 +16,9 @@ mod snapshot;
 mod versions;
 
 pub use error::MemoryError;
-pub use memory::{MemoryEntries, MemoryLimits, MemoryStore, MemoryTarget, MemoryWriteReport};
+pub use memory::{
+    MemoryEntries, MemoryLimits, MemoryStore, MemoryTarget, MemoryWriteReport, SecretCheck,
+};
 pub use operations::MemoryOperation;
 pub use search::{MemoryHit, MemoryTier};
 pub use snapshot::MemorySnapshot;

@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use hermes_threats::{ScanLevel, scan};
 use serde::{Deserialize, Serialize};
@@ -58,6 +59,9 @@ impl fmt::Display for MemoryTarget {
     }
 }
 
+/// The rule that an entry with a secret of the user breaks.
+const SECRET_RULE: &str = "known-secret";
+
 /// Size limits of the lists in characters; none disables a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryLimits {
@@ -105,17 +109,61 @@ pub struct MemoryWriteReport {
     pub version: Option<u64>,
 }
 
+/// Whether a text contains a secret of the user.
+pub type SecretCheck = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+
 /// The lists of one directory.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct MemoryStore {
     dir: PathBuf,
     limits: MemoryLimits,
+    secret_check: Option<SecretCheck>,
+}
+
+impl fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryStore")
+            .field("dir", &self.dir)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
 }
 
 impl MemoryStore {
     /// Opens the lists in `folder`, which is created on the first write.
     pub fn new(directory: impl Into<PathBuf>, limits: MemoryLimits) -> Self {
-        Self { dir: directory.into(), limits }
+        Self { dir: directory.into(), limits, secret_check: None }
+    }
+
+    /// Sets the check for secrets, which are neither written nor shown.
+    #[must_use]
+    pub fn with_secret_check(mut self, check: SecretCheck) -> Self {
+        self.secret_check = Some(check);
+        self
+    }
+
+    /// Returns the rule that an entry breaks, if any.
+    fn broken_rule(&self, entry: &str) -> Option<&'static str> {
+        let has_secret = self.secret_check.as_ref().is_some_and(|check| check(entry));
+        let rule = scan(entry, ScanLevel::Strict).first().map(|found| found.id);
+        if has_secret { Some(SECRET_RULE) } else { rule }
+    }
+
+    /// Fails if an operation would write a secret.
+    fn check_secrets(&self, operations: &[MemoryOperation]) -> Result<(), MemoryError> {
+        let Some(check) = &self.secret_check else { return Ok(()) };
+        let has_secret = |operation: &MemoryOperation| match operation {
+            MemoryOperation::Add { content } | MemoryOperation::Replace { content, .. } => {
+                check(content)
+            }
+            MemoryOperation::Remove { .. } | MemoryOperation::Archive { .. } => false,
+        };
+        let refused = MemoryError::Threat { rule: SECRET_RULE, excerpt: "[secret]".to_owned() };
+        match operations.iter().position(has_secret) {
+            None => Ok(()),
+            Some(_) if operations.len() == 1 => Err(refused),
+            Some(at) => Err(MemoryError::Batch { index: at + 1, cause: Box::new(refused) }),
+        }
     }
 
     /// Path of a list.
@@ -149,7 +197,7 @@ impl MemoryStore {
     pub fn read(&self, target: MemoryTarget) -> Result<MemoryEntries, MemoryError> {
         let limit = self.limit(target)?;
         let MemoryListState { entries, archive } = self.read_state(target)?;
-        let rule = |entry: &String| scan(entry, ScanLevel::Strict).first().map(|found| found.id);
+        let rule = |entry: &String| self.broken_rule(entry);
         let suspicious =
             entries.iter().enumerate().filter_map(|(at, entry)| Some((at, rule(entry)?))).collect();
         Ok(MemoryEntries {
@@ -177,7 +225,8 @@ impl MemoryStore {
                     snapshot.warnings.extend(self.encoding_warning(target));
                     let usage = format_usage(&entries, limit);
                     let warnings = &mut snapshot.warnings;
-                    render_block(target.heading(), &usage, &entries, archive.len(), warnings)
+                    let rule = |entry: &str| self.broken_rule(entry);
+                    render_block(target.heading(), &usage, &entries, archive.len(), rule, warnings)
                 }
                 Err(error) => {
                     snapshot.warnings.push(error.to_string());
@@ -208,6 +257,7 @@ impl MemoryStore {
             _ => "batch",
         };
         let limit = self.limit(target)?;
+        self.check_secrets(operations)?;
         self.change(target, cause, |raw, state| {
             // Appending an entry preserves any text.
             if cause != "add" {

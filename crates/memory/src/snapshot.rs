@@ -1,7 +1,5 @@
 //! The lists as shown to the model at the start of a session.
 
-use hermes_threats::{ScanLevel, scan};
-
 use crate::list_format::ENTRY_DELIMITER;
 
 /// The line above and below a heading.
@@ -26,13 +24,14 @@ impl MemorySnapshot {
     }
 }
 
-/// Renders a heading and the entries. An entry that looks like an attack is
-/// replaced by a notice.
+/// Renders a heading and the entries. An entry that breaks a rule is replaced by
+/// a notice.
 pub(crate) fn render_block(
     heading: &str,
     usage: &str,
     entries: &[String],
     archived: usize,
+    broken_rule: impl Fn(&str) -> Option<&'static str>,
     warnings: &mut Vec<String>,
 ) -> Option<String> {
     if entries.is_empty() && archived == 0 {
@@ -40,10 +39,10 @@ pub(crate) fn render_block(
     }
     let shown: Vec<String> = entries
         .iter()
-        .map(|entry| match scan(entry, ScanLevel::Strict).first() {
-            Some(found) => {
-                warnings.push(format!("An entry looks like {} and is withheld", found.id));
-                format!("[BLOCKED: this entry looks like {}; it can be removed]", found.id)
+        .map(|entry| match broken_rule(entry) {
+            Some(rule) => {
+                warnings.push(format!("An entry looks like {rule} and is withheld"));
+                format!("[BLOCKED: this entry looks like {rule}; it can be removed]")
             }
             None => entry.clone(),
         })

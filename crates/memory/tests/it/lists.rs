@@ -1,5 +1,7 @@
 //! What is written is kept, shown, found again, and can be undone.
 
+use std::sync::Arc;
+
 use hermes_memory::{
     MemoryError, MemoryLimits, MemoryOperation, MemoryStore, MemoryTarget, MemoryTier,
 };
@@ -137,4 +139,25 @@ fn a_list_that_is_off_is_neither_shown_nor_written() {
     assert!(memory.is_enabled(MemoryTarget::Memory) && !memory.is_enabled(MemoryTarget::User));
     std::fs::write(memory.file(MemoryTarget::User), "written elsewhere").expect("a file");
     assert_eq!(memory.snapshot().user, None);
+}
+
+#[test]
+fn a_known_secret_is_neither_written_nor_shown() {
+    let (_home, plain) = memory(1000);
+    plain.apply(MemoryTarget::Memory, &[add("The password is K-A_9ue9QwErTyZ")]).expect("written");
+    let memory = plain.with_secret_check(Arc::new(|text: &str| text.contains("K-A_9ue9QwErTyZ")));
+    let snapshot = memory.snapshot();
+    let shown = snapshot.text();
+    assert!(shown.contains("[BLOCKED: ") && !shown.contains("K-A_9"), "{shown}");
+    assert_eq!(snapshot.warnings.len(), 1);
+    let refused = memory.apply(MemoryTarget::User, &[add("pw K-A_9ue9QwErTyZ")]);
+    assert!(
+        matches!(refused, Err(MemoryError::Threat { rule: "known-secret", .. })),
+        "{refused:?}"
+    );
+    let both = [add("Uses tabs"), add("pw K-A_9ue9QwErTyZ")];
+    let refused = memory.apply(MemoryTarget::User, &both);
+    assert!(matches!(refused, Err(MemoryError::Batch { index: 2, .. })), "{refused:?}");
+    assert!(memory.read(MemoryTarget::User).expect("a list").entries.is_empty());
+    memory.apply(MemoryTarget::Memory, &[remove("K-A_9ue9QwErTyZ")]).expect("it can be removed");
 }
