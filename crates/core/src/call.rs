@@ -87,6 +87,8 @@ pub struct ToolResult {
     pub tool_call_id: String,
     /// The canonical name of the tool; the caller's name if no tool ran.
     pub name: String,
+    /// The name in the call, if it is another name of the tool.
+    pub called_as: Option<String>,
     /// The result, always one JSON document.
     pub content: String,
     /// How the call ended.
@@ -124,6 +126,7 @@ impl ToolResult {
             content,
             status: CallStatus::Error(error.kind()),
             disposition,
+            called_as: None,
             coercions: Vec::new(),
             attachments: Vec::new(),
             spill_path: None,
@@ -136,4 +139,9 @@ impl ToolResult {
     pub fn is_success(&self) -> bool {
         self.status.is_success()
     }
+    /// The name by which the tool was called.
+    pub fn called_name(&self) -> &str {
+        self.called_as.as_deref().unwrap_or(&self.name)
+    }
+
 }

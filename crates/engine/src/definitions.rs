@@ -28,8 +28,18 @@ const MAX_WINDOW_DIVISOR: u64 = 3;
 /// Approximate size of the bridge tools.
 const BRIDGE_TOKENS: usize = 250;
 
-/// Core tools that stay visible longest, by priority.
-const ESSENTIAL_TOOLS: &[&str] = &["terminal", "read_file", "write_file", "patch", "search_files"];
+/// Maximum size of the built-in tools' definitions, with the bridge, unless
+/// nothing is deferred. Every request carries them.
+const MAX_SHOWN_TOKENS: usize = 6_000;
+
+/// The tools that stay visible longest, by their value in everyday work.
+#[rustfmt::skip]
+const EVERYDAY_TOOLS: &[&str] = &[
+    "terminal", "read_file", "write_file", "patch", "search_files", "directory_list",
+    "process", "todo", "web_search", "web_extract", "execute_code", "memory", "clarify",
+    "delegate_task", "session_search", "skills_list", "skill_view", "code_test", "code_lint",
+    "cronjob", "system_info", "repl", "file_diff", "code_format",
+];
 
 /// When tools are deferred behind the search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -285,6 +295,9 @@ fn split_deferred(
         true => (core, others),
         false => (usable.to_vec(), Vec::new()),
     };
+    if deferral.mode != DeferMode::Off {
+        defer_over_budget(&mut shown, &mut deferred);
+    }
     let window = deferral.window.filter(|_| deferral.mode != DeferMode::Off);
     if let Some(window) = window {
         let most = usize::try_from(window / MAX_WINDOW_DIVISOR).unwrap_or(usize::MAX);
@@ -298,13 +311,32 @@ fn split_deferred(
     (shown, deferred)
 }
 
+/// Defers built-in tools that do not fit [`MAX_SHOWN_TOKENS`]. The share of the
+/// window bounds the tools of others.
+fn defer_over_budget(shown: &mut Vec<Arc<ToolEntry>>, deferred: &mut Vec<Arc<ToolEntry>>) {
+    let bound = match deferred.is_empty() {
+        true => MAX_SHOWN_TOKENS,
+        false => MAX_SHOWN_TOKENS - BRIDGE_TOKENS,
+    };
+    let (built_in, others): (Vec<_>, Vec<_>) =
+        shown.iter().cloned().partition(|entry| entry.owner().is_compiled_in());
+    if built_in.iter().map(estimate_tokens).sum::<usize>() <= bound {
+        return;
+    }
+    let (kept, rest) = split_essential(built_in, MAX_SHOWN_TOKENS - BRIDGE_TOKENS);
+    *shown = kept.into_iter().chain(others).collect();
+    shown.sort_by(|a, b| a.name().cmp(b.name()));
+    deferred.extend(rest);
+    deferred.sort_by(|a, b| a.name().cmp(b.name()));
+}
+
 /// Splits off the most important tools that fit in `most` tokens.
 fn split_essential(
     tools: Vec<Arc<ToolEntry>>,
     most: usize,
 ) -> (Vec<Arc<ToolEntry>>, Vec<Arc<ToolEntry>>) {
     let place = |name: &str| {
-        let order = ESSENTIAL_TOOLS.iter().chain(CORE_TOOLS);
+        let order = EVERYDAY_TOOLS.iter().chain(CORE_TOOLS);
         order.copied().position(|known| known == name).unwrap_or(usize::MAX)
     };
     let mut by_rank = tools;

@@ -45,9 +45,9 @@ fn names_and_toolsets_of_the_table_are_valid() {
         [
             "default",
             "image_gen",
-            "image_gen_light",
+            "image_gen_full",
             "research",
-            "research_light",
+            "research_full",
             "science",
             "development",
             "safe",
@@ -61,9 +61,9 @@ fn names_and_toolsets_of_the_table_are_valid() {
             "browser_only",
             "browser_tasks",
             "terminal_tasks",
-            "terminal_tasks_light",
+            "terminal_tasks_full",
             "mixed_tasks",
-            "mixed_tasks_light",
+            "mixed_tasks_full",
         ]
     );
     for distribution in all() {
@@ -93,10 +93,16 @@ fn chances_are_those_that_are_documented() {
         ])
     );
     assert_eq!(
-        shares("image_gen"),
+        shares("image_gen_full"),
         row(&[("image_gen", 90), ("vision", 90), ("web", 55), ("terminal", 45)])
     );
-    assert_eq!(shares("image_gen_light"), row(&[("image_gen", 40), ("web", 30), ("terminal", 30)]));
+    assert_eq!(shares("image_gen"), row(&[("image_gen", 40), ("web", 30), ("terminal", 30)]));
+    assert_eq!(shares("research"), row(&[("web", 50), ("browser", 30), ("file", 20)]));
+    assert_eq!(shares("terminal_tasks"), row(&[("terminal", 60), ("file", 30), ("web", 10)]));
+    assert_eq!(
+        shares("mixed_tasks"),
+        row(&[("terminal", 25), ("file", 25), ("web", 25), ("browser", 25)])
+    );
     assert_eq!(shares("browser_tasks"), row(&[("browser", 97), ("vision", 12), ("terminal", 15)]));
 }
 
@@ -130,7 +136,7 @@ fn the_same_seed_draws_the_same_and_another_may_not() {
 
 #[test]
 fn frequencies_match_the_chances() {
-    for name in ["science", "mixed_tasks", "terminal_tasks_light", "browser_tasks"] {
+    for name in ["science", "mixed_tasks_full", "terminal_tasks", "browser_tasks"] {
         let distribution = find(name).unwrap();
         // The fallback for an empty sample adds only to the likeliest toolset.
         let none: f64 =

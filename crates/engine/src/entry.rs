@@ -87,6 +87,12 @@ impl ToolEntry {
         &self.tool
     }
 
+    /// Other names of its parameters, as (alias, name).
+    pub(crate) fn parameter_aliases(&self) -> Vec<(&str, &str)> {
+        let aliases = self.spec().parameter_aliases.iter();
+        aliases.map(|(from, to)| (&**from, &**to)).collect()
+    }
+
     /// The schema of its arguments, normalized for models and ready to
     /// validate.
     pub fn schema(&self) -> &Schema {

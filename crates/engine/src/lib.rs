@@ -26,6 +26,7 @@ mod search;
 mod secret_source;
 mod spill;
 pub mod tool_names;
+mod tool_words;
 pub mod toolsets;
 
 pub use availability::{

@@ -25,6 +25,9 @@ pub struct CallRecord<'a> {
     /// The canonical name of the tool, or the name as called if there is no
     /// such tool.
     pub tool: &'a str,
+    /// The name in the call, if it is another name of the tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub called_as: Option<&'a str>,
     /// Its effects, or those that it would have had.
     #[serde(serialize_with = "shortened")]
     pub effects: &'a [Effect],

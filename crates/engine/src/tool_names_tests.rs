@@ -14,7 +14,7 @@ const NAMES: [&str; 8] = [
 fn repaired(written: &str) -> Option<String> {
     match match_name(written, |n| NAMES.contains(&n), NAMES.into_iter()) {
         NameMatch::Exact => Some(written.to_owned()),
-        NameMatch::Repaired(name) | NameMatch::Similar { name, .. } => Some(name),
+        NameMatch::Repaired(name) => Some(name),
         NameMatch::Unknown => None,
     }
 }
@@ -35,6 +35,14 @@ fn names_are_read_as_they_were_meant() {
         ("read_file\" path=\"x", "read_file"),
         ("terminal<arg>", "terminal"),
         ("functions.read_file", "read_file"),
+        ("functions.read_file:0", "read_file"),
+        ("default_api:read_file", "read_file"),
+        ("Tools.ReadFile", "read_file"),
+        ("readfile", "read_file"),
+        ("read_files", "read_file"),
+        ("todos", "todo"),
+        ("raed_file", "read_file"),
+        ("writ_file", "write_file"),
         ("web_serch", "web_search"),
         ("sytem_info", "system_info"),
     ] {
@@ -60,32 +68,110 @@ fn two_equally_near_names_leave_two_readings() {
 }
 
 #[test]
-fn likeness_is_sure_only_if_hardly_anything_differs() {
-    let sure = |written: &str| match match_name(written, |n| NAMES.contains(&n), NAMES.into_iter())
-    {
-        NameMatch::Similar { is_confident: sure, .. } => Some(sure),
-        _ => None,
-    };
-    assert_eq!(sure("writ_file"), Some(true));
-    assert_eq!(sure("web_serach"), Some(true));
-    assert_eq!(sure("web_serrch"), Some(false));
-    assert_eq!(sure("read_fine_x"), Some(false));
+fn tool_name_repair_never_changes_the_meaning() {
+    let names = [
+        "read_file",
+        "search_files",
+        "tool_search",
+        "file_search",
+        "write_file",
+        "edit_file",
+        "patch",
+        "bash",
+        "lint",
+        "repl",
+        "code_lint",
+        "directory_list",
+        "delete_issue",
+        "turn_on_light",
+        "upload_report",
+        "watch_files",
+        "sleep",
+        "glob",
+        "grep",
+        "notify",
+        "debug",
+    ];
+    for written in [
+        "web_search",
+        "web-search",
+        "WebSearch",
+        "image_search",
+        "search_web",
+        "google_search",
+        "remove_file",
+        "rename_file",
+        "create_file",
+        "delete_file",
+        "move_file",
+        "copy_file",
+        "head_file",
+        "load_file",
+        "match",
+        "batch",
+        "path",
+        "hash",
+        "list",
+        "link",
+        "hint",
+        "reply",
+        "code_link",
+        "directory_lint",
+        "get_issue",
+        "create_issue",
+        "turn_off_light",
+        "unload_report",
+        "match_files",
+        "fetch_files",
+        "exit_file",
+        "white_file",
+        "blob",
+        "prep",
+        "notice",
+        "spell",
+        "text_search",
+        "file_sear",
+        "x_file",
+        "search_tool_files",
+    ] {
+        let found = match_name(written, |name| names.contains(&name), names.into_iter());
+        assert_eq!(found, NameMatch::Unknown, "{written}");
+    }
+    for (written, meant) in [
+        ("raed_file", "read_file"),
+        ("serach_files", "search_files"),
+        ("serch_files", "search_files"),
+        ("searxh_files", "search_files"),
+        ("directoy_list", "directory_list"),
+        ("pacth", "patch"),
+    ] {
+        let found = match_name(written, |name| names.contains(&name), names.into_iter());
+        assert_eq!(found, NameMatch::Repaired(meant.to_owned()), "{written}");
+    }
 }
 
 #[test]
-fn another_word_is_another_name() {
-    for (written, near) in [
-        ("get_issue_comment", "delete_issue_comment"),
-        ("create_issue_comment", "delete_issue_comment"),
-        ("ha_turn_on_light", "ha_turn_off_light"),
+fn tools_of_the_catalogue_are_known_in_every_spelling() {
+    for (written, tool) in [
+        ("web_search", "web_search"),
+        ("WebSearch", "web_search"),
+        ("functions.web-search", "web_search"),
+        ("web_serch", "web_search"),
+        ("google_web_search", "web_search"),
+        ("image_analyze", "vision_analyze"),
+        ("WebFetch", "web_extract"),
+        ("skill_view", "skill_view"),
     ] {
-        let reading = match_name(written, |n| n == near, [near].into_iter());
-        assert_eq!(
-            reading,
-            NameMatch::Similar { name: near.to_owned(), is_confident: false },
-            "{written}"
-        );
+        assert_eq!(catalogue_tool(written), Some(tool), "{written}");
     }
+    for written in ["launch_rocket", "remove_file", "str_replace_editor", ""] {
+        assert_eq!(catalogue_tool(written), None, "{written}");
+    }
+}
+
+#[test]
+fn the_word_list_is_sorted_for_its_search() {
+    assert!(TOOL_WORDS.is_sorted_by(|a, b| a < b));
 }
 
 #[test]

@@ -84,7 +84,8 @@ impl<'a> ResultWriter<'a> {
         EnvelopeResult {
             tool_call_id: self.id(),
             role: "tool",
-            name: &self.result.name,
+            name: self.result.called_name(),
+            tool: self.result.called_as.as_ref().map(|_| self.result.name.as_str()),
             content: EnvelopeContent(self.result),
             duration_ms: u64::try_from(self.result.duration.as_millis()).unwrap_or(u64::MAX),
             coerced: &self.result.coercions,
@@ -96,7 +97,7 @@ impl<'a> ResultWriter<'a> {
         ToolMessage {
             role: "tool",
             tool_call_id: self.id(),
-            name: &self.result.name,
+            name: self.result.called_name(),
             content: &self.result.content,
         }
     }
@@ -121,7 +122,7 @@ impl<'a> ResultWriter<'a> {
     fn into_response(self) -> HermesToolResponse<'a> {
         HermesToolResponse {
             tool_call_id: (self.form != IdForm::Generated).then(|| self.id()),
-            name: &self.result.name,
+            name: self.result.called_name(),
             content: JsonOrString(&self.result.content),
         }
     }
@@ -137,6 +138,9 @@ struct EnvelopeResult<'a> {
     tool_call_id: CallIdValue<'a>,
     role: &'static str,
     name: &'a str,
+    /// The tool, if `name` is another name of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool: Option<&'a str>,
     content: EnvelopeContent<'a>,
     duration_ms: u64,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]

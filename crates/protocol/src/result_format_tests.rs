@@ -12,6 +12,7 @@ fn success(id: &str, content: &str) -> ToolResult {
     ToolResult {
         tool_call_id: id.to_owned(),
         name: "read_file".to_owned(),
+        called_as: None,
         content: content.to_owned(),
         status: CallStatus::Success,
         disposition: EffectDisposition::Complete,

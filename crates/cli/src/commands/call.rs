@@ -60,19 +60,8 @@ pub(crate) fn find_tool(snapshot: &RegistrySnapshot, written: &str) -> Option<Ar
     let known = |name: &str| snapshot.find(name).is_some();
     match tool_names::match_name(written, known, snapshot.callable_names()) {
         NameMatch::Exact => snapshot.find(written).cloned(),
-        NameMatch::Repaired(name) | NameMatch::Similar { name, .. } => {
-            snapshot.find(&name).cloned()
-        }
+        NameMatch::Repaired(name) => snapshot.find(&name).cloned(),
         NameMatch::Unknown => None,
-    }
-}
-
-/// Returns a similarly named tool, if the similarity is too weak for a repair.
-pub(crate) fn similar_tool(snapshot: &RegistrySnapshot, written: &str) -> Option<String> {
-    let known = |name: &str| snapshot.find(name).is_some();
-    match tool_names::match_name(written, known, snapshot.callable_names()) {
-        NameMatch::Similar { name, is_confident: false } => Some(name),
-        _ => None,
     }
 }
 

@@ -558,7 +558,9 @@ fn the_sandbox_is_put_to_the_test() {
 fn a_tool_that_is_not_there_is_not_taken_for_another() {
     let context = TestContext::new();
     let run = context.run(["permissions", "check", "web_search", "query=x"]).exits(1);
-    assert!(run.stderr.contains("No such tool: web_search"), "{}", run.stderr);
+    assert!(run.stderr.contains("'web_search' is not part of this build"), "{}", run.stderr);
+    let run = context.run(["permissions", "check", "remove_file", "path=x"]).exits(1);
+    assert!(run.stderr.contains("No such tool: 'remove_file'"), "{}", run.stderr);
     context.run(["permissions", "check", "read_file", "path=x"]).succeeds();
 }
 

@@ -16,8 +16,7 @@ pub(crate) fn coerce_and_validate(
     notes: &mut Vec<String>,
 ) -> Result<Value, ToolError> {
     let schema = entry.schema();
-    let aliases: Vec<(&str, &str)> =
-        entry.spec().parameter_aliases.iter().map(|(from, to)| (&**from, &**to)).collect();
+    let aliases = entry.parameter_aliases();
     let coerced = coerce_arguments(schema, arguments, &aliases);
     notes.extend(coerced.changes.iter().map(|change| {
         let mut note = String::with_capacity(64);
@@ -49,14 +48,15 @@ fn invalid_arguments_error(
         .with("example", entry.schema().corrected_example(arguments))
 }
 
-/// Refuses truncated arguments unless the tool is read-only: the completed text
+/// Refuses guessed arguments unless the tool is read-only: the completed text
 /// may lack its end.
 pub(crate) fn refuse_truncated(entry: &ToolEntry) -> Result<(), ToolError> {
     if entry.spec().annotations.read_only {
         return Ok(());
     }
     Err(ToolError::invalid(format!(
-        "The arguments of {} were truncated; it changes things, so it is not run on a guess",
+        "The arguments of {} are truncated or not valid JSON; it changes things, so it is not \
+         run on a guess",
         entry.name()
     ))
     .with_hint("Send the complete call again; split large content over several calls."))

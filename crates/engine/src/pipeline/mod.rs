@@ -73,6 +73,8 @@ pub(crate) struct BatchContext {
 pub(crate) struct ResolvedCall {
     pub(crate) id: String,
     pub(crate) entry: Arc<ToolEntry>,
+    /// The alias in the call.
+    pub(crate) called_as: Option<String>,
     pub(crate) arguments: Value,
     pub(crate) effects: Vec<Effect>,
     /// Whether its long arguments are not bound yet.
@@ -82,6 +84,14 @@ pub(crate) struct ResolvedCall {
     pub(crate) started: Instant,
     /// Keeps the tool from being torn down before the call ends.
     _in_flight: TaskTrackerToken,
+}
+
+/// The tool of a call that never ran.
+struct CalledTool {
+    /// Its own name, or the name in the call if there is no such tool.
+    name: String,
+    /// The alias in the call.
+    called_as: Option<String>,
 }
 
 /// A call that is ready to run.
@@ -175,32 +185,31 @@ impl BatchContext {
         let (call_id, written) = (call.id.clone(), call.name.clone());
         let asked = self.caller.observer.as_ref().map(|_| call.arguments.clone());
         let work = AssertUnwindSafe(self.prepare_named(call, started)).catch_unwind();
-        let (name, error) = match self.within_deadline(work).await {
+        let (tool, error) = match self.within_deadline(work).await {
             Ok(Ok(Ok(prepared))) => return Ok(prepared),
-            Ok(Ok(Err((name, error)))) => (name.unwrap_or(written), error),
-            Ok(Err(panic)) => {
-                let error = run::panic_error(&written, &*panic);
-                (written, error)
-            }
-            Err(stopped) => (written, stopped),
+            Ok(Ok(Err((tool, error)))) => (tool, error),
+            Ok(Err(panic)) => (None, run::panic_error(&written, &*panic)),
+            Err(stopped) => (None, stopped),
         };
+        let tool = tool.unwrap_or(CalledTool { name: written, called_as: None });
         if let Some(asked) = asked {
-            self.notify_refused(&call_id, &name, asked);
+            self.notify_refused(&call_id, &tool.name, asked);
         }
-        Err(self.refuse_call(&call_id, &name, error, started).await)
+        Err(self.refuse_call(&call_id, tool, error, started).await)
     }
 
-    /// The error carries the tool's name if the tool was found.
+    /// The error carries the tool's names if the tool was found.
     async fn prepare_named(
         &self,
         mut call: ToolCall,
         started: Instant,
-    ) -> Result<PreparedCall, (Option<String>, ToolError)> {
+    ) -> Result<PreparedCall, (Option<CalledTool>, ToolError)> {
         let id = std::mem::take(&mut call.id);
         let resolved = resolve::resolve(self, call).await.map_err(|error| (None, error))?;
-        let entry = Arc::clone(&resolved.entry);
+        let (entry, called_as) = (Arc::clone(&resolved.entry), resolved.called_as.clone());
         let prepared = self.prepare_resolved(id, resolved, started).await;
-        prepared.map_err(|error| (Some(entry.name().to_owned()), error))
+        prepared
+            .map_err(|error| (Some(CalledTool { name: entry.name().to_owned(), called_as }), error))
     }
 
     async fn prepare_resolved(
@@ -209,7 +218,7 @@ impl BatchContext {
         resolved: resolve::ParsedCall,
         started: Instant,
     ) -> Result<PreparedCall, ToolError> {
-        let resolve::ParsedCall { entry, arguments, mut notes, guessed } = resolved;
+        let resolve::ParsedCall { entry, called_as, arguments, mut notes, guessed } = resolved;
         if let Availability::Missing { reason, fix } = self.engine.tool_availability(&entry).await {
             let message = format!("{} is not available here: {reason}", entry.name());
             return Err(ToolError::unavailable(message).with_hint(fix));
@@ -230,6 +239,7 @@ impl BatchContext {
         let call = ResolvedCall {
             id,
             entry,
+            called_as,
             arguments,
             effects,
             bulk_omitted: is_thin,
@@ -255,7 +265,9 @@ impl BatchContext {
             }
             Err(error) => {
                 self.notify_started(&call);
-                Err(self.refuse_call(&call.id, call.entry.name(), error, call.started).await)
+                let name = call.entry.name().to_owned();
+                let tool = CalledTool { name, called_as: call.called_as.take() };
+                Err(self.refuse_call(&call.id, tool, error, call.started).await)
             }
         }
     }
@@ -296,6 +308,7 @@ impl BatchContext {
         let ran = landed.disposition != EffectDisposition::NotRun;
         let (is_answer, is_well) = (landed.outcome.is_ok(), landed.succeeded);
         let mut result = self.build_result(&call, landed);
+        result.called_as = call.called_as.take();
         result.duration = call.started.elapsed();
         self.redact(&mut result);
         self.run_result_hooks(&call.arguments, &mut result).await;
@@ -411,12 +424,13 @@ impl BatchContext {
     async fn refuse_call(
         &self,
         call_id: &str,
-        name: &str,
+        tool: CalledTool,
         error: ToolError,
         started: Instant,
     ) -> ToolResult {
         // The same wrong call gives the same error, so the message identifies a
         // loop.
+        let name = &tool.name;
         let message = Value::from(error.message());
         let footprint =
             self.engine.guard().is_enabled().then(|| CallFingerprint::new(name, &message, false));
@@ -428,6 +442,7 @@ impl BatchContext {
         );
         result.duration = started.elapsed();
         self.redact(&mut result);
+        result.called_as = tool.called_as;
         let shown =
             AssertUnwindSafe(self.run_result_hooks(&Value::Null, &mut result)).catch_unwind();
         // A hook that panics does not change the refusal.

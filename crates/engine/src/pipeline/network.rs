@@ -262,6 +262,7 @@ impl ConnectionJudge for CallConnectionJudge {
             call: &self.call_id,
             parent: self.parent.as_deref(),
             tool: RECORD_TOOL_NAME,
+            called_as: None,
             effects: &effects,
             profile: None,
             verdict: Some(verdict),

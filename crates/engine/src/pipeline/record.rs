@@ -58,6 +58,7 @@ impl BatchContext {
             call: &result.tool_call_id,
             parent: self.caller.parent.as_deref(),
             tool: &name,
+            called_as: result.called_as.as_deref(),
             effects: &effects,
             profile: judged.profile.as_deref(),
             verdict: judged.verdict,

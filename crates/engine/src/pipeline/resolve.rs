@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hermes_core::{CallArguments, ToolCall, ToolError};
-use hermes_schema::parse_arguments;
+use hermes_schema::{parse_arguments, unwrap_arguments};
 use serde_json::{Map, Value};
 
 use super::BatchContext;
@@ -11,11 +11,12 @@ use crate::definitions::ToolScope;
 use crate::entry::ToolEntry;
 use crate::registry::{RESERVED_TOOL_NAMES, RegistrySnapshot};
 use crate::tool_names::{self, NameMatch};
-use crate::toolsets::BUILTIN_TOOLSETS;
 
 /// A call whose tool is known.
 pub(crate) struct ParsedCall {
     pub(crate) entry: Arc<ToolEntry>,
+    /// The alias in the call.
+    pub(crate) called_as: Option<String>,
     pub(crate) arguments: Value,
     /// Repairs made to the name and the arguments.
     pub(crate) notes: Vec<String>,
@@ -26,15 +27,11 @@ pub(crate) struct ParsedCall {
 /// Finds the tool and parses the argument text.
 pub(crate) async fn resolve(batch: &BatchContext, call: ToolCall) -> Result<ParsedCall, ToolError> {
     let mut notes = Vec::new();
-    let (entry, preset) = find_tool(batch, &call.name, &mut notes).await?;
+    let FoundTool { entry, called_as, preset } = find_tool(batch, &call.name, &mut notes).await?;
     let (arguments, mut guessed) = read_arguments(&entry, call.arguments, &mut notes)?;
     if entry.name() != "tool_call" {
-        return Ok(ParsedCall {
-            entry,
-            arguments: apply_preset(arguments, preset),
-            notes,
-            guessed,
-        });
+        let arguments = apply_preset(arguments, preset);
+        return Ok(ParsedCall { entry, called_as, arguments, notes, guessed });
     }
     // The wrapped call replaces it.
     let (name, inner) = unwrap_tool_call(arguments)?;
@@ -42,13 +39,22 @@ pub(crate) async fn resolve(batch: &BatchContext, call: ToolCall) -> Result<Pars
         return Err(ToolError::invalid(format!("tool_call cannot be used to call {name}"))
             .with_hint(format!("Call {name} directly.")));
     }
-    let (entry, preset) = find_tool(batch, &name, &mut notes).await?;
+    let FoundTool { entry, called_as, preset } = find_tool(batch, &name, &mut notes).await?;
     let (arguments, also_guessed) = read_arguments(&entry, inner, &mut notes)?;
     guessed |= also_guessed;
-    Ok(ParsedCall { entry, arguments: apply_preset(arguments, preset), notes, guessed })
+    let arguments = apply_preset(arguments, preset);
+    Ok(ParsedCall { entry, called_as, arguments, notes, guessed })
 }
 
 type AliasPreset = Option<Map<String, Value>>;
+
+/// The tool that a name stands for.
+struct FoundTool {
+    entry: Arc<ToolEntry>,
+    /// The alias in the call.
+    called_as: Option<String>,
+    preset: AliasPreset,
+}
 
 /// Finds the tool. Before an unknown MCP name is reported, its sources are
 /// refreshed: the registry may be stale.
@@ -56,7 +62,7 @@ async fn find_tool(
     batch: &BatchContext,
     written: &str,
     notes: &mut Vec<String>,
-) -> Result<(Arc<ToolEntry>, AliasPreset), ToolError> {
+) -> Result<FoundTool, ToolError> {
     let (snapshot, scope) = (&batch.snapshot, batch.caller.scope.as_deref());
     let found = find_tool_in(snapshot, scope, written, notes);
     let name = tool_names::strip_decoration(written);
@@ -102,11 +108,13 @@ fn find_tool_in(
     scope: Option<&ToolScope>,
     written: &str,
     notes: &mut Vec<String>,
-) -> Result<(Arc<ToolEntry>, AliasPreset), ToolError> {
+) -> Result<FoundTool, ToolError> {
     let name = tool_name_in(snapshot, scope, written, notes)?;
     let preset = snapshot.alias(&name).and_then(|alias| alias.preset.clone());
     let entry = snapshot.find(&name).cloned();
-    entry.map(|entry| (entry, preset)).ok_or_else(|| unknown_tool_error(snapshot, scope, written))
+    let entry = entry.ok_or_else(|| unknown_tool_error(snapshot, scope, written))?;
+    let called_as = (name != entry.name()).then_some(name);
+    Ok(FoundTool { entry, called_as, preset })
 }
 
 /// Resolves a written name to a known one.
@@ -137,7 +145,7 @@ fn tool_name_in(
     }
 }
 
-/// Matches a name that does not exist to a similar one.
+/// Matches a name that does not exist to one in another spelling.
 fn match_tool_name<'a, N: Iterator<Item = &'a str>>(
     snapshot: &RegistrySnapshot,
     scope: Option<&ToolScope>,
@@ -148,13 +156,7 @@ fn match_tool_name<'a, N: Iterator<Item = &'a str>>(
 ) -> Result<String, ToolError> {
     match tool_names::match_name(written, known, all()) {
         NameMatch::Exact => Ok(written.to_owned()),
-        // A tool that changes things needs more than a similar name.
-        NameMatch::Similar { name, is_confident: sure }
-            if !sure && !is_read_only(snapshot, &name) =>
-        {
-            Err(unknown_tool_error(snapshot, scope, written))
-        }
-        NameMatch::Repaired(name) | NameMatch::Similar { name, .. } => {
+        NameMatch::Repaired(name) => {
             notes.push(format!(
                 "tool name: '{}' → '{name}'",
                 hermes_core::text::excerpt(written, 64)
@@ -169,10 +171,6 @@ fn is_offered(scope: Option<&ToolScope>, name: &str) -> bool {
     scope.is_none_or(|scope| scope.offers(name))
 }
 
-fn is_read_only(snapshot: &RegistrySnapshot, name: &str) -> bool {
-    snapshot.find(name).is_some_and(|entry| entry.spec().annotations.read_only)
-}
-
 fn unknown_tool_error(
     snapshot: &RegistrySnapshot,
     scope: Option<&ToolScope>,
@@ -183,7 +181,8 @@ fn unknown_tool_error(
         return ToolError::not_found(format!("'{shown}' is not among the tools of this session"))
             .with_hint("Use one of the session's tools, or enable its toolset.");
     }
-    if BUILTIN_TOOLSETS.iter().any(|toolset| toolset.tools.contains(&written)) {
+    let in_catalogue = tool_names::catalogue_tool(written);
+    if in_catalogue.is_some_and(|tool| snapshot.find(tool).is_none()) {
         return ToolError::unavailable(format!("'{shown}' is not part of this build of hermes"))
             .with_hint("Use another tool; `hermes tools list` shows the available ones.");
     }
@@ -197,14 +196,18 @@ fn unknown_tool_error(
             near.push(name);
         }
     }
-    let hint = match near.first() {
-        Some(name) => format!("Did you mean '{name}'?"),
-        None if is_offered(scope, "tool_search") => {
-            "Use tool_search or `hermes tools list` to see the available tools.".to_owned()
-        }
-        None => "Use one of this session's tools.".to_owned(),
+    let next = match is_offered(scope, "tool_search") {
+        true => "Use tool_search or `hermes tools list` to see the available tools.",
+        false => "Use one of this session's tools.",
     };
-    ToolError::not_found(format!("No such tool: '{shown}'")).with_hint(hint).with("similar", near)
+    let hint = match near.as_slice() {
+        [] => next.to_owned(),
+        [name] => format!("Did you mean '{name}'? {next}"),
+        [names @ .., last] => format!("Did you mean '{}' or '{last}'? {next}", names.join("', '")),
+    };
+    ToolError::not_found(format!("No such tool: '{shown}'; nothing was run"))
+        .with_hint(hint)
+        .with("similar", near)
 }
 
 /// Parses the argument object, in whatever form it came.
@@ -228,6 +231,9 @@ fn read_arguments(
             (parsed.value, parsed.is_guess)
         }
     };
+    let aliases = entry.parameter_aliases();
+    let (value, changes) = unwrap_arguments(entry.schema(), value, &aliases);
+    notes.extend(changes.iter().map(ToString::to_string));
     match value {
         Value::Object(_) => Ok((value, guessed)),
         Value::Null => Ok((Value::Object(Map::new()), guessed)),
@@ -260,7 +266,8 @@ fn unwrap_tool_call(arguments: Value) -> Result<(String, CallArguments), ToolErr
     };
     let Value::Object(mut fields) = arguments else { return Err(wrong()) };
     let Some(Value::String(name)) = fields.shift_remove("name") else { return Err(wrong()) };
-    let arguments = match fields.shift_remove("arguments") {
+    let arguments = ["arguments", "args", "parameters", "input"];
+    let arguments = match arguments.iter().find_map(|key| fields.shift_remove(*key)) {
         Some(Value::String(text)) => CallArguments::Text(text),
         Some(value) => CallArguments::Json(value),
         None => CallArguments::Json(Value::Null),

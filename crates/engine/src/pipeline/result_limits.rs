@@ -24,6 +24,7 @@ impl BatchContext {
         ToolResult {
             tool_call_id: call.id.clone(),
             name: call.entry.name().to_owned(),
+            called_as: None,
             content,
             // Partial output is returned, but the status is an error.
             status: landed.stopped.map_or(CallStatus::Success, CallStatus::Error),

@@ -116,8 +116,8 @@ impl ToolsetCatalog {
     }
 
     /// Returns the tools of a session, sorted, without duplicates. Disabling a
-    /// platform or a posture removes only what it adds to the core tools:
-    /// turning off a platform must not remove `read_file`.
+    /// posture removes only what it adds to the core tools, disabling a platform
+    /// only its own tools: turning off a platform must not remove `read_file`.
     ///
     /// # Errors
     /// When a name is not a toolset. That includes `disabled`: ignoring a
@@ -135,11 +135,12 @@ impl ToolsetCatalog {
         };
         let mut tools = self.collect_tools(enabled, index)?;
 
-        let (mut whole, mut sparing) = (Vec::new(), Vec::new());
+        let (mut whole, mut sparing, mut platforms) = (Vec::new(), Vec::new(), Vec::new());
         for name in &selection.disabled {
             match self.require(name, index) {
                 Ok(toolset) => match toolset.kind() {
-                    ToolsetKind::Platform | ToolsetKind::Posture => sparing.push(toolset),
+                    ToolsetKind::Platform => platforms.push(toolset),
+                    ToolsetKind::Posture => sparing.push(toolset),
                     ToolsetKind::Leaf | ToolsetKind::Composite => whole.push(toolset),
                 },
                 Err(ToolsetError::Absent { .. }) => {}
@@ -149,7 +150,8 @@ impl ToolsetCatalog {
         for tool in self.collect_tools(whole, index)? {
             tools.remove(&tool);
         }
-        for tool in self.collect_tools(sparing, index)? {
+        let spared = self.collect_tools(sparing, index)?;
+        for tool in spared.into_iter().chain(self.platform_tools(platforms, index)) {
             if !CORE_TOOLS.contains(&tool.as_str()) {
                 tools.remove(&tool);
             }
@@ -290,6 +292,24 @@ impl ToolsetCatalog {
             }
         }
         Ok(tools)
+    }
+
+    /// Collects the platforms' own tools, without those of the families that
+    /// they include.
+    fn platform_tools<'a>(
+        &'a self,
+        mut pending: Vec<LocatedToolset<'a>>,
+        index: &dyn ToolIndex,
+    ) -> BTreeSet<String> {
+        let mut tools = BTreeSet::new();
+        while let Some(toolset) = pending.pop() {
+            toolset.add_direct(index, &mut tools);
+            let includes =
+                toolset.includes().into_iter().filter_map(|name| self.locate(name, index));
+            // Built-in platforms do not include one another in a circle.
+            pending.extend(includes.filter(|next| next.kind() == ToolsetKind::Platform));
+        }
+        tools
     }
 
     /// Follows no includes: they only lead to toolsets that are listed anyway.

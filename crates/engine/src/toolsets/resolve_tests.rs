@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use crate::toolsets::fake_index::FakeIndex;
-use crate::toolsets::table::{BUILTIN_TOOLSETS, CORE_TOOLS, ToolsetKind};
+use crate::toolsets::table::{BUILTIN_TOOLSETS, ToolsetKind};
 use crate::toolsets::{CustomToolsets, ToolSelection, ToolsetCatalog, ToolsetError};
 
 fn resolve(name: &str) -> Vec<String> {
@@ -68,30 +68,17 @@ fn safe_and_webhook_cannot_act_on_the_machine() {
 }
 
 #[test]
-fn messaging_platforms_offer_the_core_tools() {
-    for platform in ["hermes-telegram", "hermes-discord", "hermes-gateway"] {
-        assert_eq!(resolve(platform), union(&[CORE_TOOLS]), "{platform}");
+fn every_tool_is_reachable_on_every_platform() {
+    let everything = resolve("all");
+    for platform in ["hermes-cli", "hermes-cron", "hermes-telegram", "hermes-gateway"] {
+        assert_eq!(resolve(platform), everything, "{platform}");
     }
-    // Where people work on code, there is all for it.
-    assert_eq!(resolve("hermes-cli"), union(&[CORE_TOOLS, CODE]));
-}
-
-#[test]
-fn editors_have_all_of_coding_but_clarify_and_the_code_tools() {
-    let mut coding = resolve("coding");
-    assert!(CODE.iter().all(|tool| coding.iter().any(|it| it == tool)), "{coding:?}");
-    coding.retain(|tool| tool != "clarify" && !CODE.contains(&tool.as_str()));
-    assert_eq!(resolve("hermes-acp"), coding);
-    let extra = [
-        "image_generate",
-        "cronjob",
-        "ha_list_entities",
-        "ha_get_state",
-        "ha_list_services",
-        "ha_call_service",
-    ];
-    let coding: Vec<&str> = coding.iter().map(String::as_str).collect();
-    assert_eq!(resolve("hermes-api-server"), union(&[&coding, &extra]));
+    // Editors and programs have no user to ask.
+    let mut without_clarify = everything;
+    without_clarify.retain(|tool| tool != "clarify");
+    for platform in ["hermes-acp", "hermes-api-server"] {
+        assert_eq!(resolve(platform), without_clarify, "{platform}");
+    }
 }
 
 #[test]
@@ -231,10 +218,12 @@ fn disabling_a_platform_or_posture_spares_the_core_tools() {
     let toolsets = ToolsetCatalog::default();
     let on = selection(Some(&["hermes-telegram"]), &[]);
     let with_extra = toolsets.select(&on, &index).unwrap();
-    assert_eq!(with_extra, union(&[CORE_TOOLS, &["telegram_poll"]]));
+    let everything = resolve("hermes-telegram");
+    assert_eq!(with_extra.len(), everything.len() + 1);
+    assert!(with_extra.iter().any(|tool| tool == "telegram_poll"));
     for platform in ["hermes-telegram", "hermes-gateway"] {
         let off = selection(Some(&["hermes-telegram"]), &[platform]);
-        assert_eq!(toolsets.select(&off, &index).unwrap(), union(&[CORE_TOOLS]), "{platform}");
+        assert_eq!(toolsets.select(&off, &index).unwrap(), everything, "{platform}");
     }
     let off = selection(Some(&["coding"]), &["coding", "hermes-cli"]);
     let mut rest = resolve("coding");

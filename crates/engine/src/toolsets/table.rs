@@ -35,7 +35,7 @@ pub struct LegacyToolset {
     pub tools: &'static [&'static str],
 }
 
-/// The tools that every platform offers.
+/// The tools that disabling a platform or a posture keeps.
 #[rustfmt::skip]
 pub const CORE_TOOLS: &[&str] = &[
     "read_file", "write_file", "patch", "search_files",
@@ -66,35 +66,13 @@ const CODING_TOOLS: &[&str] = &[
     "skills_list", "skill_view", "skill_manage",
 ];
 
-/// Without `clarify`: an editor has its own way to ask the user.
+/// Every leaf except `clarify`, which needs a user to ask.
 #[rustfmt::skip]
-const ACP_TOOLS: &[&str] = &[
-    "read_file", "write_file", "patch", "search_files",
-    "terminal", "process",
-    "web_search", "web_extract",
-    "browser_navigate", "browser_snapshot", "browser_click", "browser_type",
-    "browser_scroll", "browser_back", "browser_press", "browser_get_images",
-    "browser_vision", "browser_console", "browser_cdp", "browser_dialog",
-    "execute_code",
-    "vision_analyze",
-    "todo", "memory", "session_search", "delegate_task",
-    "skills_list", "skill_view", "skill_manage",
-];
-
-#[rustfmt::skip]
-const API_SERVER_TOOLS: &[&str] = &[
-    "read_file", "write_file", "patch", "search_files",
-    "terminal", "process",
-    "cronjob",
-    "web_search", "web_extract",
-    "browser_navigate", "browser_snapshot", "browser_click", "browser_type",
-    "browser_scroll", "browser_back", "browser_press", "browser_get_images",
-    "browser_vision", "browser_console", "browser_cdp", "browser_dialog",
-    "execute_code",
-    "vision_analyze", "image_generate",
-    "todo", "memory", "session_search", "delegate_task",
-    "skills_list", "skill_view", "skill_manage",
-    "ha_list_entities", "ha_get_state", "ha_list_services", "ha_call_service",
+const FAMILIES_WITHOUT_CLARIFY: &[&str] = &[
+    "file", "terminal", "system", "cronjob", "web", "network", "platform", "browser",
+    "code_execution", "code", "vision", "image_gen", "image", "tts", "audio", "document",
+    "git", "docker", "database", "email", "calendar", "cloud", "todo", "memory",
+    "session_search", "delegation", "moa", "messaging", "skills", "rl", "homeassistant",
 ];
 
 const fn leaf(
@@ -114,12 +92,15 @@ const fn composite(
     ToolsetDefinition { name, description, tools, includes, kind: ToolsetKind::Composite }
 }
 
+/// Every tool can be found on every platform; the definitions that a model sees
+/// are chosen by their value.
 const fn platform(
     name: &'static str,
     description: &'static str,
     tools: &'static [&'static str],
 ) -> ToolsetDefinition {
-    ToolsetDefinition { name, description, tools, includes: &[], kind: ToolsetKind::Platform }
+    let includes = FAMILIES_WITHOUT_CLARIFY;
+    ToolsetDefinition { name, description, tools, includes, kind: ToolsetKind::Platform }
 }
 
 #[rustfmt::skip]
@@ -193,15 +174,9 @@ pub const BUILTIN_TOOLSETS: &[ToolsetDefinition] = &[
         includes: &["code"],
         kind: ToolsetKind::Posture,
     },
-    platform("hermes-acp", "Inside an editor, over the Agent Client Protocol", ACP_TOOLS),
-    platform("hermes-api-server", "Behind the HTTP interface", API_SERVER_TOOLS),
-    ToolsetDefinition {
-        name: "hermes-cli",
-        description: "At the terminal",
-        tools: CORE_TOOLS,
-        includes: &["code"],
-        kind: ToolsetKind::Platform,
-    },
+    platform("hermes-acp", "Inside an editor, over the Agent Client Protocol", &[]),
+    platform("hermes-api-server", "Behind the HTTP interface", &[]),
+    platform("hermes-cli", "At the terminal", CORE_TOOLS),
     platform("hermes-cron", "In scheduled tasks", CORE_TOOLS),
     platform("hermes-telegram", "On Telegram", CORE_TOOLS),
     platform("hermes-discord", "On Discord", CORE_TOOLS),
@@ -222,9 +197,13 @@ pub const BUILTIN_TOOLSETS: &[ToolsetDefinition] = &[
     platform("hermes-qqbot", "On QQ", CORE_TOOLS),
     platform("hermes-yuanbao", "On Yuanbao", CORE_TOOLS),
     // Webhook payloads are untrusted, so no tool that acts is included.
-    platform("hermes-webhook", "For webhooks, whose content is untrusted", &[
-        "web_search", "web_extract", "vision_analyze", "clarify",
-    ]),
+    ToolsetDefinition {
+        name: "hermes-webhook",
+        description: "For webhooks, whose content is untrusted",
+        tools: &["web_search", "web_extract", "vision_analyze", "clarify"],
+        includes: &[],
+        kind: ToolsetKind::Platform,
+    },
     ToolsetDefinition {
         name: "hermes-gateway",
         description: "All messaging platforms",

@@ -144,6 +144,33 @@ async fn deferring_is_decided_by_size() {
 }
 
 #[tokio::test]
+async fn built_in_definitions_stay_within_their_budget_and_the_rest_is_found() {
+    let long: &'static str = Box::leak("Words that take room. ".repeat(100).into_boxed_str());
+    let names: Vec<String> = (0..12).map(|at| format!("extra_{at}")).collect();
+    let mut tools: Vec<_> = names.iter().map(|name| named(name, "file", long)).collect();
+    tools.extend(["terminal", "read_file"].map(|name| named(name, "file", long)));
+    let (engine, _caller, _dir) = engine(tools);
+    for (mode, window) in [(DeferMode::Auto, None), (DeferMode::Auto, Some(200_000))] {
+        let deferral = DeferralSettings { mode, threshold_pct: 10, window };
+        let definitions = engine.definitions(&only(&["file"]), deferral).await.unwrap();
+        assert!(definitions.json.len() / 4 <= 6_000, "{window:?}");
+        let shown = self::names(&definitions.json);
+        for everyday in ["terminal", "read_file", "tool_search"] {
+            assert!(shown.iter().any(|name| name == everyday), "{shown:?}");
+        }
+        assert_eq!(definitions.scope.entries().len(), 14, "all can be called");
+        assert_eq!(definitions.visible.len() - 3 + definitions.deferred.len(), 14);
+        let other = named("mcp_tool", "mcp-x", long);
+        engine.registry().register(other, &ToolOwner::named("x")).unwrap();
+        let more = engine.definitions(&only(&["file", "mcp-x"]), deferral).await.unwrap();
+        let shown = self::names(&more.json);
+        assert!(shown.iter().any(|name| name == "mcp_tool"), "{shown:?}");
+    }
+    let all = engine.definitions(&only(&["file"]), SHOWN).await.unwrap();
+    assert!(all.deferred.is_empty());
+}
+
+#[tokio::test]
 async fn the_search_reads_any_script() {
     let tools = vec![
         named("t1", "s", "查询天气预报"),

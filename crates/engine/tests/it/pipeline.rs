@@ -88,6 +88,58 @@ async fn names_are_repaired_and_unknown_ones_answered() {
 }
 
 #[tokio::test]
+async fn a_result_carries_the_name_that_was_called() {
+    let job = || ProbeTool::new("job").with_spec(|s| s.alias("job_manager"));
+    let (engine, caller, _dir) = engine(vec![job().into_tool()]);
+    let call = async |name: &str| engine.call(ToolCall::new("1", name, json!({})), &caller).await;
+    for (written, called) in [
+        ("job", "job"),
+        ("Job", "job"),
+        ("job_manager", "job_manager"),
+        ("JobManager", "job_manager"),
+        ("functions.job_manager", "job_manager"),
+    ] {
+        let result = call(written).await;
+        assert_eq!((&*result.name, result.called_name()), ("job", called), "{written}");
+        assert_eq!(result.called_as.is_some(), called != "job", "{written}");
+    }
+    let wrapped = json!({ "name": "job_manager", "parameters": {} });
+    let result = engine.call(ToolCall::new("2", "tool_call", wrapped), &caller).await;
+    assert_eq!((&*result.name, result.called_name()), ("job", "job_manager"));
+    let invalid = engine.call(ToolCall::new("3", "job_manager", json!(7)), &caller).await;
+    assert!(!invalid.is_success());
+}
+
+#[tokio::test]
+async fn wrapped_arguments_reach_the_tool_unwrapped() {
+    let tool = typed().with_spec(|s| s.preset_alias("tagged", r#"{"tags":["x"]}"#));
+    let (engine, caller, _dir) = engine(vec![tool.into_tool()]);
+    for arguments in [json!({ "arguments": { "path": "a" } }), json!([{ "path": "a" }])] {
+        let result = engine.call(ToolCall::new("1", "tagged", arguments), &caller).await;
+        assert!(result.is_success(), "{}", result.content);
+        let given = json(&result.content);
+        assert_eq!((&given["path"], &given["tags"]), (&json!("a"), &json!(["x"])), "{given}");
+        assert!(result.coercions.iter().any(|note| note.contains("unwrap")));
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_is_not_built_says_so_and_nothing_else_runs() {
+    let tools = ["read_file", "search_files"].map(|name| ProbeTool::new(name).into_tool());
+    let (engine, caller, _dir) = engine(tools.into());
+    for name in ["web_search", "WebSearch", "functions.web-search", "image_analyze", "fetch"] {
+        let result = engine.call(ToolCall::new("1", name, json!({})), &caller).await;
+        assert_eq!(result.status, CallStatus::Error(ErrorKind::Unavailable), "{name}");
+        assert!(result.content.contains("not part of this build"), "{}", result.content);
+    }
+    let result = engine.call(ToolCall::new("1", "remove_file", json!({})), &caller).await;
+    assert_eq!(result.status, CallStatus::Error(ErrorKind::NotFound));
+    let error = json(&result.content);
+    assert!(error["similar"].as_array().unwrap().contains(&json!("read_file")), "{error}");
+    assert!(error["hint"].as_str().unwrap().contains("tool_search"), "{error}");
+}
+
+#[tokio::test]
 async fn an_alias_fixes_its_arguments_under_the_callers() {
     let tool =
         ProbeTool::new("job").with_spec(|s| s.preset_alias("list_jobs", r#"{"action":"list"}"#));

@@ -88,6 +88,7 @@ fn result(call: &ToolCall, content: &Value, succeeded: bool) -> ToolResult {
     ToolResult {
         tool_call_id: call.id.clone(),
         name: call.name.clone(),
+        called_as: None,
         content: content.to_string(),
         status: if succeeded {
             CallStatus::Success

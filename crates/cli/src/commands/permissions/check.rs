@@ -148,11 +148,6 @@ fn judged_tool_call(
 ) -> Result<JudgedCall, CommandError> {
     let snapshot = ready.engine().snapshot();
     let entry = call::find_tool(&snapshot, tool);
-    // Never answer for a similarly named tool.
-    if let Some(other) = call::similar_tool(&snapshot, tool) {
-        return Err(CommandError::not_found(format!("No such tool: {tool}"))
-            .hint(format!("Did you mean '{other}'?")));
-    }
     let arguments =
         match call_arguments::read_arguments(written, &call::tool_parameters(entry.as_deref()))? {
             Value::String(text) => CallArguments::Text(text),

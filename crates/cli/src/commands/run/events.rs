@@ -63,6 +63,7 @@ fn event_json(notice: &AgentEvent<'_>) -> Option<Value> {
             "type": "call_result",
             "id": result.tool_call_id,
             "tool": result.name,
+            "called_as": result.called_as,
             "status": hermes::engine::status_name(result.status),
             "duration_ms": result.duration.as_secs_f64() * 1e3,
             "content": result.content,
