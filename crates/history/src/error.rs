@@ -47,6 +47,14 @@ pub enum HistoryError {
         /// Why.
         why: String,
     },
+    /// The database of Hermes Agent cannot be read.
+    #[error("cannot read the conversations of Hermes Agent in {}: {why}", path.display())]
+    AgentState {
+        /// Path of the database.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
     /// No session has this id.
     #[error("There is no session '{0}'")]
     NoSession(String),
@@ -96,6 +104,11 @@ impl HistoryError {
             Self::Access { .. } => {
                 "Check that the disk has free space and that your user owns the directory.".into()
             }
+            Self::AgentState { path, .. } => format!(
+                "Only these conversations are affected. hermes leaves the file as it is; \
+                 `sqlite3 {} 'PRAGMA integrity_check'` checks it.",
+                path.display()
+            ),
             Self::NoSession(_) => "`hermes sessions list` lists the sessions.".into(),
             Self::Ambiguous(_) => "Use a longer prefix of the id.".into(),
             Self::SessionExists(_) => "Choose another id, or continue that session.".into(),

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::agent_state::{AgentStateDb, AgentStateSession};
 use crate::error::HistoryError;
+use crate::import::ImportReport;
 use crate::reader::HistoryReader;
 use crate::store::HistoryStore;
 
@@ -49,6 +51,32 @@ impl HomeHistory {
                 Ok(store)
             }
         }
+    }
+
+    /// Returns the conversations of Hermes Agent in this directory.
+    pub fn agent_state(&self) -> AgentStateDb {
+        AgentStateDb::new(self.home.join(crate::AGENT_STATE_FILE_NAME))
+    }
+
+    /// Lists the conversations of Hermes Agent that are not imported, the most
+    /// recently active first; without empty ones and those that were imported
+    /// and then deleted.
+    pub fn pending_imports(&self) -> Result<Vec<AgentStateSession>, HistoryError> {
+        let mut sessions = self.agent_state().sessions()?;
+        sessions.retain(|session| session.summary.messages > 0);
+        if !sessions.is_empty()
+            && let Some(reader) = self.reader()?
+        {
+            let taken = reader.taken_ids()?;
+            sessions.retain(|session| !taken.contains(&session.summary.id));
+        }
+        Ok(sessions)
+    }
+
+    /// Imports a conversation of Hermes Agent, or what it has added since.
+    pub fn import(&self, session: &AgentStateSession) -> Result<ImportReport, HistoryError> {
+        let messages = self.agent_state().messages(&session.summary.id)?;
+        self.store()?.import(session, &messages)
     }
 
     /// Lists the profiles of this home directory, each a home directory itself.

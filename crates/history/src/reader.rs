@@ -17,7 +17,7 @@ use crate::schema::{self, SchemaState};
 /// How long a reader waits for a lock on a database without a WAL.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum number of characters of a session preview.
-const PREVIEW_CHARS: usize = 200;
+pub(crate) const PREVIEW_CHARS: usize = 200;
 /// Minimum number of characters of an id prefix.
 const MIN_ID_PREFIX_CHARS: usize = 4;
 
@@ -68,6 +68,17 @@ pub enum MessageRange {
     Before(i64, usize),
     /// The n closest after this message.
     After(i64, usize),
+}
+
+impl SessionFilter {
+    /// Whether the filter admits a session; ignores limit and offset.
+    pub fn matches(&self, session: &SessionSummary) -> bool {
+        self.source.as_ref().is_none_or(|source| *source == session.source)
+            && !self.excluded_sources.contains(&session.source)
+            && self.cwd.as_ref().is_none_or(|cwd| session.cwd.as_ref() == Some(cwd))
+            && self.since.is_none_or(|since| session.last_active >= since)
+            && self.until.is_none_or(|until| session.started < until)
+    }
 }
 
 impl HistoryReader {
@@ -330,7 +341,7 @@ fn connect(path: &Path) -> Result<Connection, HistoryError> {
 }
 
 /// Returns the SQLite URI of an immutable file, if its WAL is empty.
-fn immutable_uri(path: &Path) -> Option<String> {
+pub(crate) fn immutable_uri(path: &Path) -> Option<String> {
     let text = path.to_str()?;
     let log = std::fs::metadata(format!("{text}-wal"));
     if log.is_ok_and(|log| log.len() > 0) {

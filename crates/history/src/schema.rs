@@ -11,7 +11,7 @@ const APPLICATION_ID: i32 = 0x4872_6d73;
 
 /// Migrations, each from the schema version of its index to the next. Steps are
 /// only ever appended.
-const MIGRATION_STEPS: [&str; 1] = ["
+const MIGRATION_STEPS: [&str; 2] = ["
 CREATE TABLE sessions (
     key INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,
@@ -69,6 +69,13 @@ CREATE TABLE messages (
 CREATE INDEX messages_by_session ON messages(session);
 CREATE TABLE marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 INSERT INTO marks VALUES ('indexed', 0);
+", "
+CREATE TABLE imports (
+    id TEXT PRIMARY KEY,
+    last_origin INTEGER NOT NULL,
+    messages INTEGER NOT NULL,
+    last_message INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 "];
 
 /// The indexes store no text: it is in `messages`. `pieces` only yields

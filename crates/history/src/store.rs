@@ -406,7 +406,7 @@ impl HistoryStore {
     }
 
     /// Runs `work` in an exclusive write transaction, rolled back on an error.
-    fn transact<T>(
+    pub(crate) fn transact<T>(
         &self,
         work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<Result<T, HistoryError>>,
     ) -> Result<T, HistoryError> {
@@ -467,13 +467,13 @@ pub fn new_session_id() -> String {
     format!("{}_{}", Zoned::now().strftime("%Y%m%d_%H%M%S"), hermes_core::ids::random_hex(6))
 }
 
-fn session_key(step: &Transaction<'_>, session: &str) -> rusqlite::Result<Option<i64>> {
+pub(crate) fn session_key(step: &Transaction<'_>, session: &str) -> rusqlite::Result<Option<i64>> {
     let mut find = step.prepare_cached("SELECT key FROM sessions WHERE id = ?1")?;
     find.query_row([session], |row| row.get(0)).optional()
 }
 
 /// Adds a message to the totals of its session.
-fn add_to_totals(
+pub(crate) fn add_to_totals(
     step: &Transaction<'_>,
     key: i64,
     at: i64,
@@ -507,11 +507,15 @@ fn add_to_totals(
     .map(drop)
 }
 
-fn to_i64(n: u64) -> i64 {
+pub(crate) fn to_i64(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 
-fn undo_from(step: &Transaction<'_>, key: i64, from: i64) -> rusqlite::Result<UndoReport> {
+pub(crate) fn undo_from(
+    step: &Transaction<'_>,
+    key: i64,
+    from: i64,
+) -> rusqlite::Result<UndoReport> {
     let mut find = step.prepare_cached(
         "SELECT id, role, text, state FROM messages \
          WHERE session = ?1 AND id >= ?2 AND state <> 1 AND echo IS NULL ORDER BY id",

@@ -1,6 +1,7 @@
 //! Conversations through the public door.
 #![allow(clippy::unwrap_used)]
 
+mod agent_state;
 mod crowd;
 mod files;
 mod search;
