@@ -33,8 +33,18 @@ const PYTHON_KEYWORDS: [&str; 35] = [
 ];
 
 /// Names that the module defines or its functions use.
-const RESERVED_NAMES: [&str; 9] =
-    ["ToolError", "aio", "dict", "globals", "json_parse", "retry", "shell_quote", "tools", "super"];
+const RESERVED_NAMES: [&str; 10] = [
+    "ToolError",
+    "ToolResult",
+    "aio",
+    "dict",
+    "globals",
+    "json_parse",
+    "retry",
+    "shell_quote",
+    "tools",
+    "super",
+];
 
 /// Files of a script's directory, by name.
 pub(crate) type ModuleFiles = Vec<(&'static str, String)>;

@@ -1,6 +1,7 @@
 // The tools of this session as functions. Each returns a promise of the tool's
-// result, which is rejected with a ToolError if the call fails. Arguments are
-// passed by name in one object, or by position.
+// result. The result of a call that fails has `error`, `kind` and `hint`; its
+// `ok` is false, and raise_for_error() throws it. Arguments are passed by name
+// in one object, or by position.
 
 class ToolError extends Error {
   constructor(tool, details) {
@@ -15,6 +16,19 @@ class ToolError extends Error {
   }
 }
 
+/** Adds `ok` and `raise_for_error()`, which are not listed with the fields. */
+function markResult(tool, result, ok) {
+  if (result === null || typeof result !== 'object') return result;
+  const raise_for_error = () => {
+    if (!ok) throw new ToolError(tool, result);
+    return result;
+  };
+  for (const [name, value] of Object.entries({ ok, raise_for_error })) {
+    if (!(name in result)) Object.defineProperty(result, name, { value });
+  }
+  return result;
+}
+
 const pending = new Map();
 let connection = null;
 let lastId = 0;
@@ -25,7 +39,7 @@ function disconnect() {
     hint: 'The script run has ended, or the connection was lost.' };
   for (const [id, call] of pending) {
     pending.delete(id);
-    call.reject(new ToolError(call.tool, details));
+    call.resolve(markResult(call.tool, { ...details }, false));
   }
 }
 
@@ -44,8 +58,8 @@ function settle(response) {
   pending.delete(response.id);
   // Without pending calls, the connection must not keep the script alive.
   if (pending.size === 0 && connection) connection.unref();
-  if (response.ok) call.resolve(response.result);
-  else call.reject(new ToolError(call.tool, response.error || {}));
+  const failure = { error: 'the error has no message', ...response.error };
+  call.resolve(markResult(call.tool, response.ok ? response.result : failure, !!response.ok));
 }
 
 function checkText(name, value) {
@@ -99,11 +113,16 @@ exports.shell_quote = (text) => {
   return /^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : `'${word.replace(/'/g, `'"'"'`)}'`;
 };
 
-/** Calls fn until it succeeds; waits 2, 4, 8 ... seconds between attempts. */
+/**
+ * Calls fn until it succeeds; waits 2, 4, 8 ... seconds between attempts. A thrown error and the
+ * result of a failed call are failures.
+ */
 exports.retry = async (fn, max_attempts = 3, delay = 2) => {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await fn();
+      const result = await fn();
+      const failed = result && result.ok === false && typeof result.raise_for_error === 'function';
+      if (!failed || attempt >= max_attempts) return result;
     } catch (error) {
       if (attempt >= max_attempts) throw error;
     }

@@ -1,7 +1,8 @@
 """The tools of this session as functions.
 
-Each call goes through hermes and returns the tool's result as Python values.
-A call that fails raises ToolError. All functions work from any thread;
+Each call goes through hermes and returns the tool's result as a ToolResult, a
+dict. The result of a call that fails has `error`, `kind` and `hint`; its `ok` is
+false, and raise_for_error() raises it. All functions work from any thread;
 `aio.NAME(...)` is the same for `await`.
 """
 from __future__ import annotations
@@ -27,6 +28,37 @@ class ToolError(Exception):
     def __str__(self):
         hint = " " + self.hint if self.hint else ""
         return "%s: %s (%s)%s" % (self.tool, self.message, self.kind, hint)
+
+
+class _MissingKey(ToolError, KeyError):
+    """A key that is missing because the call failed."""
+
+    __str__ = ToolError.__str__
+
+
+class ToolResult(dict):
+    """A tool's result. `ok` says whether the call succeeded."""
+
+    ok = True
+    tool = None
+
+    def raise_for_error(self):
+        """Raises ToolError if the call failed; returns the result otherwise."""
+        if not self.ok:
+            raise ToolError(self.tool, dict(self))
+        return self
+
+    def __missing__(self, key):
+        if not self.ok:
+            raise _MissingKey(self.tool, dict(self))
+        raise KeyError(key)
+
+
+def _failure(tool, details):
+    failed = ToolResult(details)
+    failed.setdefault("error", "the error has no message")
+    failed.ok, failed.tool = False, tool
+    return failed
 
 
 def _plain(value):
@@ -127,18 +159,19 @@ def _call(tool, arguments):
         _thread_state.connection = None
         response = connection.request(tool, arguments)
     except (OSError, EOFError):
-        raise ToolError(
+        return _failure(
             tool,
             {
                 "error": "the connection to hermes is closed",
                 "kind": "unavailable",
                 "hint": "The script run has ended, or the connection was lost.",
             },
-        ) from None
+        )
     _thread_state.connection = connection
-    if response.get("ok"):
-        return response.get("result")
-    raise ToolError(tool, response.get("error") or {})
+    if not response.get("ok"):
+        return _failure(tool, response.get("error") or {})
+    result = response.get("result")
+    return ToolResult(result) if isinstance(result, dict) else result
 
 
 def json_parse(text):
@@ -158,13 +191,18 @@ def shell_quote(text):
 
 
 def retry(fn, max_attempts=3, delay=2):
-    """Calls fn until it succeeds; waits 2, 4, 8 ... seconds between attempts."""
+    """Calls fn until it succeeds; waits 2, 4, 8 ... seconds between attempts.
+
+    An exception and the result of a failed call are failures.
+    """
     import time
 
     attempt = 1
     while True:
         try:
-            return fn()
+            result = fn()
+            if attempt >= max_attempts or not isinstance(result, ToolResult) or result.ok:
+                return result
         except Exception:
             if attempt >= max_attempts:
                 raise

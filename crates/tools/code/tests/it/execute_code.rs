@@ -102,7 +102,7 @@ print([it for it in warnings.filters if it[0] == "error"])
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tools_are_functions_that_give_values_and_raise_errors() {
+async fn tools_are_functions_that_return_values_and_errors() {
     let desk = Desk::new();
     desk.write("a.txt", "alpha");
     let code = r#"
@@ -110,10 +110,14 @@ from hermes_tools import read_file, write_file, ToolError, tools, json_parse, sh
 import hermes_tools, pathlib
 print(read_file("a.txt")["content"], read_file(path=pathlib.Path("a.txt"), limit=1)["limit"])
 print(write_file("b.txt", "x" * 200000)["bytes"])
+failed = read_file("nowhere")
+print(failed["kind"], "|", failed["error"], "|", failed["hint"], "|", failed["tried"], failed.ok)
 try:
-    read_file("nowhere")
-except ToolError as error:
-    print(error.kind, "|", error.message, "|", error.hint, "|", error.details["tried"])
+    failed["content"]
+except KeyError as error:
+    print(isinstance(error, ToolError), error)
+good = read_file("a.txt")
+print(good.ok, good.raise_for_error() is good, "missing" in good, type(good).__name__)
 print(",".join(tools()))
 print(json_parse('{"a": "b\nc"}'), shell_quote("a b"))
 tries = []
@@ -122,25 +126,32 @@ def flaky():
     if len(tries) < 3: raise ToolError("x", {})
     return "third"
 print(retry(flaky, 3, 0))
+asked = []
+def failing():
+    asked.append(1)
+    return read_file("nowhere")
+print(retry(failing, 2, 0).ok, len(asked))
 import inspect
 print(inspect.signature(read_file), read_file.__doc__.splitlines()[0])
-read_file("nowhere")
+read_file("nowhere").raise_for_error()
 "#;
     let answer = desk.run(code).await;
     let output = text(&answer["output"]);
     let lines: Vec<&str> = output.lines().collect();
     assert_eq!(lines[0], "alpha 1", "{answer}");
     assert_eq!(lines[1], "200000");
-    assert_eq!(lines[2], "not_found | There is no nowhere | Look again. | here");
-    assert_eq!(lines[3], "read_file,write_file,terminal");
-    assert_eq!(lines[4], "{'a': 'b\\nc'} 'a b'");
-    assert_eq!(lines[5], "third");
-    assert_eq!(lines[6], "(path: 'str', limit: 'int' = 500) -> 'dict' Reads.");
+    assert_eq!(lines[2], "not_found | There is no nowhere | Look again. | here False");
+    assert_eq!(lines[3], "True read_file: There is no nowhere (not_found) Look again.");
+    assert_eq!(lines[4], "True True False ToolResult");
+    assert_eq!(lines[5], "read_file,write_file,terminal");
+    assert_eq!(lines[6], "{'a': 'b\\nc'} 'a b'");
+    assert_eq!(lines[7..9], ["third", "False 2"]);
+    assert_eq!(lines[9], "(path: 'str', limit: 'int' = 500) -> 'dict' Reads.");
     assert_eq!(
         answer["error"],
         "hermes_tools.ToolError: read_file: There is no nowhere (not_found) Look again."
     );
-    assert_eq!(answer["tool_calls_made"], 5);
+    assert_eq!(answer["tool_calls_made"], 8);
     assert_eq!(desk.read("b.txt").len(), 200_000);
     desk.close().await;
 }
@@ -156,13 +167,10 @@ async fn every_call_passes_the_whole_pipeline() {
     let desk = Desk::judged(judge);
     desk.write("a.txt", "alpha");
     let code = r#"
-from hermes_tools import read_file, ToolError
+from hermes_tools import read_file
 print(type(read_file("a.txt", limit="7")["limit"]).__name__)
 for words in [{"path": "secret.txt"}, {"path": "a.txt", "limit": "many"}]:
-    try:
-        read_file(**words)
-    except ToolError as error:
-        print(error.kind)
+    print(read_file(**words)["kind"])
 "#;
     let answer = desk.run(code).await;
     assert_eq!(answer["output"], "int\ndenied\ninvalid_arguments\n", "{answer}");
@@ -227,7 +235,7 @@ async fn a_session_without_such_tools_offers_none() {
     let answer = desk.run("from hermes_tools import read_file").await;
     assert!(text(&answer["error"]).starts_with("ImportError"), "{answer}");
     assert_eq!(answer["warning"], "In this session hermes_tools has no tool", "{answer}");
-    let answer = desk.run("import hermes_tools\nhermes_tools._call('read_file', {})").await;
+    let answer = desk.run("import hermes_tools\nhermes_tools._call('read_file', {}).raise_for_error()").await;
     assert!(text(&answer["error"]).contains("This session has no tool"), "{answer}");
     desk.close().await;
 }

@@ -67,8 +67,8 @@ impl Tool for ExecuteCode {
             .description(
                 "Run a Python or JavaScript program that can call this session's file, search, \
                  terminal and web tools: `from hermes_tools import read_file`, then \
-                 `read_file(path=...)` returns the result as a dict and raises ToolError on \
-                 failure (JavaScript: `import { read_file } from 'hermes_tools'`, await, one \
+                 `read_file(path=...)` returns the result as a dict, with `error` on failure \
+                 (JavaScript: `import { read_file } from 'hermes_tools'`, await, one \
                  object). Use it to chain three or more calls, filter large results, or loop. \
                  Only its output is returned. `hermes_tools.tools()` lists the tools; also \
                  json_parse, shell_quote, retry, aio.",

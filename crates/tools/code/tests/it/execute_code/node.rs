@@ -21,8 +21,10 @@ const all = await Promise.all([1, 2, 3, 4].map((limit) => read_file({ path: 'mee
 console.log(all.map((one) => one.n).join(), word, fs.existsSync('a.txt'), tools().join());
 const big = await write_file('b.txt', 'é'.repeat(100000));
 console.log(big.bytes, shell_quote("a'b"), json_parse('{"a":"b\tc"}').a.length);
+const failed = await read_file('nowhere');
+console.log(failed.ok, failed.kind, failed.hint, Object.keys(big).includes('ok'), big.ok);
 try {
-  await read_file('nowhere');
+  failed.raise_for_error();
 } catch (error) {
   console.log(error instanceof ToolError, error.kind, error.hint);
 }
@@ -34,7 +36,8 @@ throw new TypeError('at the end');
     assert_eq!(lines[0], "alpha 3", "{answer}");
     assert_eq!(lines[1], "1,2,3,4 from the project true read_file,write_file,terminal");
     assert_eq!(lines[2], "200000 'a'\"'\"'b' 3");
-    assert_eq!(lines[3], "true not_found Look again.");
+    assert_eq!(lines[3], "false not_found Look again. false true");
+    assert_eq!(lines[4], "true not_found Look again.");
     assert_eq!(answer["error"], "TypeError: at the end", "{answer}");
     assert_eq!((&answer["exit_code"], &answer["tool_calls_made"]), (&json!(1), &json!(8)));
     desk.close().await;
