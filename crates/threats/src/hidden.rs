@@ -111,9 +111,8 @@ impl InvisibleRuns {
         // Regional flags are a black flag followed by tags.
         let flag = self.before == Some('\u{1f3f4}') && self.tags.chars().count() <= 8;
         let tags = !self.tags.is_empty() && !flag;
-        if tags || self.blank > 1 || self.selectors.len() > 1 {
-            report.add("invisible-characters", ThreatCategory::Concealment, self.start, end);
-        } else if self.last.is_some_and(|c| !is_spelling(c, self.before, after)) {
+        let is_stray = self.last.is_some_and(|c| !is_spelling(c, self.before, after));
+        if tags || self.blank > 1 || self.selectors.len() > 1 || is_stray {
             report.add("invisible-characters", ThreatCategory::Concealment, self.start, end);
         }
         if self.tags.len() >= MIN_MESSAGE_CHARS && !flag {
