@@ -64,6 +64,14 @@ fn scan_findings(text: &str) -> Vec<String> {
     shown.map(|finding| finding.id.to_owned()).collect()
 }
 
+/// Whether a value is a text that gives orders to its reader.
+fn gives_orders(value: &Value, findings: &mut Vec<String>) -> bool {
+    let found = value.as_str().map(scan_findings).unwrap_or_default();
+    let is_order = !found.is_empty();
+    findings.extend(found);
+    is_order
+}
+
 fn sanitize_schema(mut schema: Value, findings: &mut Vec<String>) -> Value {
     sanitize_texts(&mut schema, MAX_SCHEMA_DEPTH, findings);
     let Value::Object(fields) = &mut schema else { return json!({"type": "object"}) };
@@ -87,18 +95,27 @@ fn drop_undefined_required(fields: &mut Map<String, Value>) {
     }
 }
 
-/// Sanitizes texts and removes remote references.
+/// Sanitizes texts and removes remote references. A value or a name that gives
+/// orders is removed, since it cannot be rewritten.
 fn sanitize_texts(value: &mut Value, levels: usize, findings: &mut Vec<String>) {
     match value {
         Value::Object(_) | Value::Array(_) if levels == 0 => *value = json!({}),
         Value::Array(items) => {
-            items.iter_mut().for_each(|item| sanitize_texts(item, levels - 1, findings))
+            items.retain(|item| !gives_orders(item, findings));
+            items.iter_mut().for_each(|item| sanitize_texts(item, levels - 1, findings));
         }
         Value::Object(fields) => {
             let is_remote = |value: &Value| value.as_str().is_some_and(|it| !it.starts_with('#'));
             if fields.get("$ref").is_some_and(is_remote) {
                 fields.remove("$ref");
             }
+            fields.retain(|key, field| {
+                let is_prose = key == "description" || key == "title";
+                let found = scan_findings(key);
+                let is_order = !found.is_empty() || !is_prose && gives_orders(field, findings);
+                findings.extend(found);
+                !is_order
+            });
             for (key, field) in fields.iter_mut() {
                 match field {
                     Value::String(text) if key == "description" || key == "title" => {
@@ -111,6 +128,9 @@ fn sanitize_texts(value: &mut Value, levels: usize, findings: &mut Vec<String>) 
                     }
                     other => sanitize_texts(other, levels - 1, findings),
                 }
+            }
+            if fields.get("enum").and_then(Value::as_array).is_some_and(Vec::is_empty) {
+                fields.remove("enum");
             }
         }
         _ => {}
