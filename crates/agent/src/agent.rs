@@ -106,8 +106,10 @@ pub struct Agent {
 
 impl Agent {
     /// Creates an agent that continues `history` after repairing it.
-    pub fn new(makeup: AgentParts, history: Vec<ChatMessage>) -> Self {
+    pub fn new(mut makeup: AgentParts, history: Vec<ChatMessage>) -> Self {
         let (history, _) = repair_history(history);
+        // Files of the project and notes are part of it.
+        makeup.system = makeup.engine.redact_prompt(&makeup.system);
         Self {
             parts: makeup,
             conversation: Conversation::new(history),

@@ -25,7 +25,7 @@ pub struct BudgetLimits {
 /// Usage of a budget.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct BudgetUsage {
-    /// Rounds used.
+    /// Rounds used, including those of sub-agents.
     pub rounds: u32,
     /// Model requests, including those of sub-agents.
     pub requests: u32,
@@ -66,8 +66,7 @@ impl AgentBudget {
             (one, other) => one.or(other),
         };
         let time = wanted.time.into_iter().chain(left.time).min();
-        // Rounds are limited per agent; everything else is shared.
-        let rounds = wanted.rounds;
+        let rounds = least(wanted.rounds, left.rounds);
         let calls = least(wanted.calls, left.calls);
         Self::with_parent(BudgetLimits { rounds, calls, tokens, cost, time }, Some(self.clone()))
     }
@@ -123,11 +122,7 @@ impl AgentBudget {
         } else {
             None
         };
-        own.or_else(|| {
-            let parent = self.inner.parent.as_ref()?;
-            // A parent waiting for its children does not count their rounds.
-            (parent.remaining().rounds != Some(0)).then(|| parent.exhausted_reason())?
-        })
+        own.or_else(|| self.inner.parent.as_ref()?.exhausted_reason())
     }
 
     /// Returns which limit is too low for `times` more requests like this one,
@@ -154,18 +149,14 @@ impl AgentBudget {
         own.or_else(|| self.inner.parent.as_ref()?.shortfall(request, times))
     }
 
-    /// Counts a round.
+    /// Counts a round and its request.
     pub fn spend_round(&self) {
-        self.lock().rounds += 1;
-        self.count_request();
-    }
-
-    /// Counts a request in the whole tree, like calls and tokens. Rounds count
-    /// per agent.
-    fn count_request(&self) {
-        self.lock().requests += 1;
+        let mut spent = self.lock();
+        spent.rounds += 1;
+        spent.requests += 1;
+        drop(spent);
         if let Some(parent) = &self.inner.parent {
-            parent.count_request();
+            parent.spend_round();
         }
     }
 
@@ -173,6 +164,10 @@ impl AgentBudget {
     pub fn refund_round(&self) {
         let mut spent = self.lock();
         spent.rounds = spent.rounds.saturating_sub(1);
+        drop(spent);
+        if let Some(parent) = &self.inner.parent {
+            parent.refund_round();
+        }
     }
 
     /// Counts tool calls.
@@ -210,7 +205,25 @@ fn format_dollars(amount: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::format_dollars;
+    use super::{AgentBudget, BudgetLimits, format_dollars};
+
+    #[test]
+    fn the_rounds_of_a_child_are_rounds_of_its_parent() {
+        let rounds = |rounds| BudgetLimits { rounds: Some(rounds), ..BudgetLimits::default() };
+        let parent = AgentBudget::new(rounds(4));
+        parent.spend_round();
+        let child = parent.child(rounds(50));
+        assert_eq!(child.remaining().rounds, Some(3), "no more than the parent has left");
+        child.spend_round();
+        child.spend_round();
+        child.refund_round();
+        assert_eq!(parent.remaining().rounds, Some(2));
+        assert_eq!(parent.spent().requests, 3);
+        let sibling = parent.child(rounds(1));
+        parent.spend_round();
+        parent.spend_round();
+        assert_eq!(sibling.exhausted_reason(), Some("4 rounds".into()), "the parent has none left");
+    }
 
     #[test]
     fn small_amounts_are_not_nothing() {

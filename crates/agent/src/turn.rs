@@ -402,7 +402,8 @@ impl Agent {
             if result.is_success()
                 && let Ok(arguments) = serde_json::from_str(&call.arguments)
             {
-                besides.extend(self.parts.guidance.for_call(&arguments));
+                let guidance = self.parts.guidance.for_call(&arguments);
+                besides.extend(guidance.map(|text| self.parts.engine.redact_prompt(&text)));
                 for refused in self.parts.guidance.take_refused() {
                     self.emit(&AgentEvent::Warning(&refused));
                 }

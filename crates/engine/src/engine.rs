@@ -278,6 +278,11 @@ impl Engine {
         &*self.inner.analyzer
     }
 
+    /// Redacts secrets in a text that becomes part of a prompt.
+    pub fn redact_prompt(&self, text: &str) -> String {
+        self.secrets().redactor().redact_prompt(text).into_owned()
+    }
+
     pub(crate) fn secrets(&self) -> &dyn SecretSource {
         &*self.inner.secrets
     }

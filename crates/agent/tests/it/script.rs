@@ -151,6 +151,29 @@ impl Scene {
         Self::fitted(model, history, Arc::default(), Vec::new())
     }
 
+    /// With an agent made of other parts.
+    pub(crate) fn with_parts(self, change: impl FnOnce(&mut AgentParts)) -> Self {
+        let Self { dir, model, book, eyes, agent } = self;
+        let caller = Caller::new(dir.path());
+        let mut makeup = AgentParts {
+            engine: agent.parts().engine.clone(),
+            caller,
+            model: Arc::clone(&model) as Arc<dyn LanguageModel>,
+            tools: Arc::new([]),
+            system: String::new(),
+            journal: Arc::clone(&book) as Arc<dyn ConversationJournal>,
+            observer: Arc::clone(&eyes) as Arc<dyn AgentObserver>,
+            params: ModelParams::default(),
+            reminder: None,
+            news: None,
+            guidance: ProjectGuidance::default(),
+            depth: 0,
+        };
+        change(&mut makeup);
+        let agent = Agent::new(makeup, Vec::new());
+        Self { dir, model, book, eyes, agent }
+    }
+
     /// With these tools beside those for files.
     pub(crate) fn fitted(
         model: Scripted,

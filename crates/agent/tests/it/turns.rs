@@ -1,11 +1,13 @@
+use std::sync::Arc;
 use std::time::Duration;
 
-use hermes_agent::{AgentBudget, BudgetLimits, TurnEnd};
-use hermes_engine::{Engine, LoopGuardSettings};
+use hermes_agent::{AgentBudget, BudgetLimits, ProjectGuidance, TurnEnd};
+use hermes_engine::{Engine, LoopGuardSettings, SecretSource};
 use hermes_llm::{
     ChatMessage, ContentPart, FinishReason, InlineImage, ModelError, ModelErrorKind, ReplyEvent,
     TokenUsage, ToolChoice,
 };
+use hermes_secrets::{Redactor, Secret};
 
 use crate::script::{Act, Scene, calls, text};
 
@@ -485,4 +487,42 @@ async fn the_room_for_an_answer_grows_from_what_was_used_up() {
     let mut scene = Scene::new(vec![Act::Says(cut), Act::Says(text("Never mind."))]);
     scene.agent.run_turn(said("go"), &plenty()).await;
     assert_eq!(scene.model.asked.lock()[1].max_tokens, Some(24_000));
+}
+
+/// Knows one secret.
+struct OneSecret;
+
+impl SecretSource for OneSecret {
+    fn redactor(&self) -> Arc<Redactor> {
+        Arc::new(Redactor::new([("RY", "K-A_9ue9QwErTyZ")]).unwrap())
+    }
+
+    fn lookup(&self, _name: &str) -> Result<Option<Secret>, String> {
+        Ok(None)
+    }
+}
+
+#[tokio::test]
+async fn known_secrets_do_not_reach_the_model_in_the_prompt() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(dir.path().join("app")).unwrap();
+    std::fs::write(dir.path().join("app/AGENTS.md"), "Log in with K-A_9ue9QwErTyZ.").unwrap();
+    std::fs::write(dir.path().join("app/a.txt"), "hello\n").unwrap();
+    let read = format!(r#"{{"path":"{}"}}"#, dir.path().join("app/a.txt").display());
+    let scene =
+        Scene::new(vec![Act::Says(calls(&[("1", "read_file", &read)])), Act::Says(text("Done."))]);
+    let mut scene = scene.with_parts(|parts| {
+        parts.engine = Engine::builder()
+            .tools(hermes_tools_file::tools())
+            .secrets(Arc::new(OneSecret))
+            .build()
+            .unwrap();
+        parts.system = "# Memory\n\nThe password is K-A_9ue9QwErTyZ.".to_owned();
+        parts.guidance = ProjectGuidance::for_project(dir.path(), Arc::new(|_| None));
+    });
+    scene.agent.run_turn(said("read it"), &plenty()).await;
+    let asked = scene.model.asked.lock();
+    let sent = format!("{:?}", asked.last().unwrap().messages);
+    assert!(!sent.contains("K-A_9ue9QwErTyZ"), "{sent}");
+    assert_eq!(sent.matches("[secret:RY]").count(), 2, "{sent}");
 }

@@ -2,10 +2,13 @@
 
 use std::io::{IsTerminal as _, Read as _};
 use std::process::Command;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use clap::{Subcommand, ValueEnum};
+use hermes::SecretsProvider;
 use hermes::core::ErrorKind;
+use hermes::engine::SecretSource as _;
 use hermes_config::{HermesHome, ResolvedConfig};
 use hermes_memory::{
     MemoryError, MemoryLimits, MemoryStore as Lists, MemoryTarget, MemoryTier, MemoryWriteReport,
@@ -108,7 +111,9 @@ pub(crate) fn open_lists(
         memory: limit(said.memory_enabled, said.memory_char_limit),
         user: limit(said.user_profile_enabled, said.user_char_limit),
     };
-    Ok(Lists::new(home.root().join("memories"), limits))
+    let secrets = SecretsProvider::new(home);
+    let check = move |text: &str| secrets.redactor().contains_secret(text);
+    Ok(Lists::new(home.root().join("memories"), limits).with_secret_check(Arc::new(check)))
 }
 
 pub(crate) fn run(app: &AppContext, command: MemoryCommand) -> CommandResult {
