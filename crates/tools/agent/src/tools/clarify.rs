@@ -55,6 +55,7 @@ impl Tool for Clarify {
                  user's and that change the next steps; not for what a tool can find out.",
             )
             .alias("ask_user")
+            .alias("ask_followup_question")
             .parameter_alias("options", "choices")
             .parameter_alias("prompt", "question")
             .timeout(ANSWER_TIMEOUT)

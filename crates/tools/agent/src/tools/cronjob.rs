@@ -246,6 +246,7 @@ impl Tool for Cronjob {
                  user to ask.",
             )
             .alias("cronjob_manage")
+            .alias("cron_scheduler")
             .preset_alias("schedule_cronjob", r#"{"action":"create"}"#)
             .preset_alias("list_cronjobs", r#"{"action":"list"}"#)
             .preset_alias("remove_cronjob", r#"{"action":"remove"}"#)

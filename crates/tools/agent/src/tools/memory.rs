@@ -187,6 +187,8 @@ impl Tool for Memory {
                  fact each. When a list is full, its oldest entries move to an archive that \
                  search finds.",
             )
+            .preset_alias("save_memory", r#"{"action":"add"}"#)
+            .parameter_alias("fact", "content")
             .parameter_alias("text", "content")
             .parameter_alias("old", "old_text")
             .keyword("remember")

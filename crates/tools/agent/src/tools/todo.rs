@@ -94,6 +94,8 @@ impl Tool for Todo {
             )
             .alias("todo_write")
             .alias("todo_read")
+            .alias("todo_list")
+            .alias("write_todos")
             .parameter_alias("items", "todos")
             .parameter_alias("tasks", "todos")
             .idempotent()

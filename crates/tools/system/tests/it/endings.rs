@@ -128,9 +128,9 @@ async fn a_command_that_no_system_takes_is_told_why() {
     let desk = Desk::new();
     let command = format!("echo {}", "x".repeat(3_000_000));
     let (status, answer) = ended(&desk, json!({ "command": command })).await;
-    assert_eq!(status, CallStatus::Error(ErrorKind::Limit));
+    assert_eq!(status, CallStatus::Error(ErrorKind::InvalidArguments));
     assert!(answer["error"].as_str().unwrap().contains("too long"), "{answer}");
-    assert!(answer["hint"].as_str().unwrap().contains("stdin"), "{answer}");
+    assert!(answer["error"].as_str().unwrap().contains("stdin"), "{answer}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -74,6 +74,7 @@ impl Tool for ExecuteCode {
                  json_parse, shell_quote, retry, aio.",
             )
             .alias("code_execute")
+            .alias("code_interpreter")
             .parameter_alias("script", "code")
             .parameter_alias("lang", "language")
             .destructive()

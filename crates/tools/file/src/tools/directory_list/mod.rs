@@ -124,6 +124,10 @@ impl Tool for DirectoryList {
             .description("List a directory: relative paths, types and sizes in bytes, with \
                 totals.")
             .alias("list_directory")
+            .alias("list")
+            .alias("list_dir")
+            .alias("list_files")
+            .alias("ls")
             .parameter_alias("max_depth", "depth")
             .parameter_alias("glob", "pattern")
             .parameter_alias("show_hidden", "hidden")

@@ -94,6 +94,9 @@ impl Tool for ReadFile {
                  files are described.",
             )
             .alias("file_read")
+            .alias("read")
+            .alias("view")
+            .alias("view_file")
             .parameter_alias("start_line", "offset")
             .parameter_alias("start", "offset")
             .parameter_alias("line", "offset")

@@ -11,6 +11,7 @@ use crate::aliases;
 #[schemars(transform = crate::schema_trim::omit_empty_defaults)]
 pub(crate) struct Args {
     /// Regex for content; glob for files (`src/**/*.rs`; dirs: `src/*/`).
+    #[serde(deserialize_with = "bounded_pattern")]
     pub(super) pattern: String,
     /// File contents, names, or fuzzy names.
     #[serde(default)]
@@ -125,6 +126,22 @@ impl ResultOrder {
     }
 }
 
+/// A compiled regex takes hundreds of times the memory of its text.
+const MAX_PATTERN_BYTES: usize = 64 * 1024;
+
+/// Refuses a long pattern before it is compiled.
+fn bounded_pattern<'de, D: serde::Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let pattern = String::deserialize(from)?;
+    if pattern.len() > MAX_PATTERN_BYTES {
+        return Err(serde::de::Error::custom(format_args!(
+            "`pattern` is too long: {} bytes, at most {MAX_PATTERN_BYTES}; search for a part of it, or \
+             write the patterns to a file and run `grep -f FILE` with terminal",
+            pattern.len()
+        )));
+    }
+    Ok(pattern)
+}
+
 fn here() -> String {
     ".".to_owned()
 }
@@ -179,6 +196,8 @@ pub(super) fn add_aliases(spec: ToolSpec) -> ToolSpec {
     let spec = aliases::add_dir_aliases(spec)
         .alias("search")
         .preset_alias("grep", r#"{"target":"content"}"#)
+        .preset_alias("grep_search", r#"{"target":"content"}"#)
+        .preset_alias("search_file_content", r#"{"target":"content"}"#)
         .preset_alias("glob", r#"{"target":"files"}"#)
         .preset_alias("find_files", r#"{"target":"files"}"#)
         .preset_alias("file_search", r#"{"target":"fuzzy"}"#);

@@ -59,6 +59,9 @@ pub(crate) struct Args {
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Output {
+    success: bool,
+    /// As in the call.
+    path: String,
     resolved_path: String,
     bytes_written: u64,
     created: bool,
@@ -111,6 +114,10 @@ impl Tool for WriteFile {
                  has changed since you read it. To change parts, use patch.",
             )
             .alias("file_write")
+            .alias("write")
+            .alias("write_to_file")
+            .alias("create_file")
+            .alias("save_file")
             .parameter_alias("text", "content")
             .parameter_alias("contents", "content")
             .parameter_alias("file_content", "content")
@@ -132,7 +139,7 @@ impl Tool for WriteFile {
                     "New file in a new dir",
                     r#"{"path":"src/hello.txt","content":"Hello\nworld\n"}"#,
                 )
-                .expects(r#"{"bytes_written":12,"created":true,"lines":2}"#),
+                .expects(r#"{"success":true,"path":"src/hello.txt","bytes_written":12,"created":true,"lines":2}"#),
             )
             .example(
                 ToolExample::new(
@@ -212,6 +219,8 @@ fn write(mut args: Args, path: &Path, cx: &ToolContext) -> Result<Output, ToolEr
     let look = |hash: &FileHash| {
         let effort = if args.dry_run { LONG_DIFF } else { SHORT_DIFF };
         Output {
+            success: true,
+            path: args.path.clone(),
             resolved_path: display_path(&place),
             bytes_written: 0,
             created: old.is_none(),

@@ -127,6 +127,12 @@ impl Tool for Process {
                 "Inspect, wait for, send input to or kill commands that terminal left running.",
             )
             .alias("process_manager")
+            .alias("process_manage")
+            .preset_alias("bash_output", r#"{"action":"poll"}"#)
+            .preset_alias("kill_bash", r#"{"action":"kill"}"#)
+            .preset_alias("kill_shell", r#"{"action":"kill"}"#)
+            .parameter_alias("bash_id", "session_id")
+            .parameter_alias("shell_id", "session_id")
             .parameter_alias("id", "session_id")
             .parameter_alias("process_id", "session_id")
             .parameter_alias("input", "data")

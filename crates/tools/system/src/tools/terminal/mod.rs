@@ -46,7 +46,7 @@ pub(crate) struct Terminal {
 pub(crate) struct Args {
     /// For bash. Cwd, variables, functions, aliases and options persist for the
     /// session.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "bounded_command")]
     command: String,
     /// Return at once with a session_id for the process tool; for servers and watchers.
     #[serde(default)]
@@ -86,6 +86,22 @@ pub(crate) struct Args {
     reset: bool,
 }
 
+/// Longest command; a system takes at most 2 MiB of arguments and variables.
+const MAX_COMMAND_BYTES: usize = 1024 * 1024;
+
+/// Refuses a long command before it is analyzed.
+fn bounded_command<'de, D: serde::Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let command = String::deserialize(from)?;
+    if command.len() > MAX_COMMAND_BYTES {
+        return Err(serde::de::Error::custom(format_args!(
+            "`command` is too long: {} bytes, at most {MAX_COMMAND_BYTES}; write the script to a \
+             file with write_file and run it with `bash FILE`, or pass data as `stdin`",
+            command.len()
+        )));
+    }
+    Ok(command)
+}
+
 impl Tool for Terminal {
     type Args = Args;
     type Output = Output;
@@ -103,10 +119,21 @@ impl Tool for Terminal {
             )
             .alias("bash")
             .alias("shell")
+            .alias("shell_command")
             .alias("run_command")
+            .alias("execute_command")
+            .alias("exec_command")
+            .alias("execute_bash")
+            .alias("run_shell_command")
+            .alias("run_in_terminal")
+            .alias("run_terminal_cmd")
+            .alias("run_terminal_command")
             .parameter_alias("cmd", "command")
             .parameter_alias("cwd", "workdir")
+            .parameter_alias("directory", "workdir")
             .parameter_alias("input", "stdin")
+            .parameter_alias("is_background", "background")
+            .parameter_alias("run_in_background", "background")
             .destructive()
             .timeout(MAX_TIMEOUT)
             .keyword("execute")
