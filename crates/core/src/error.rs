@@ -107,6 +107,13 @@ struct ToolErrorInner {
     details: Map<String, Value>,
 }
 
+/// Whether the system has run out of something other than disk space: open
+/// files (EMFILE, ENFILE), processes and threads (EAGAIN) or memory (ENOMEM).
+fn is_out_of_resources(error: &std::io::Error) -> bool {
+    error.kind() == std::io::ErrorKind::OutOfMemory
+        || matches!(error.raw_os_error(), Some(11 | 12 | 23 | 24))
+}
+
 impl ToolError {
     /// Creates an error of this kind. The message names the cause.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
@@ -166,10 +173,15 @@ impl ToolError {
             Io::InvalidInput | Io::IsADirectory | Io::NotADirectory => ErrorKind::InvalidArguments,
             // A symlink loop (ELOOP on Linux).
             _ if error.raw_os_error() == Some(40) => ErrorKind::InvalidArguments,
+            _ if is_out_of_resources(error) => ErrorKind::Limit,
             _ => ErrorKind::Internal,
         };
         let failed = Self::new(kind, format!("{what}: {error}"));
         match error.kind() {
+            _ if is_out_of_resources(error) => failed.with_hint(
+                "The system has no more open files, processes or memory for hermes: close \
+                 programs or raise the limits (`ulimit -a` shows them).",
+            ),
             Io::PermissionDenied => failed.with_hint(
                 "The operating system refused this, not a rule of hermes; check owner and mode.",
             ),
@@ -269,3 +281,7 @@ impl fmt::Display for ToolError {
 }
 
 impl std::error::Error for ToolError {}
+
+#[cfg(test)]
+#[path = "error_tests.rs"]
+mod tests;

@@ -271,14 +271,24 @@ impl JobRegistry {
         if ran.is_empty() {
             return;
         }
-        let sweep = move || {
+        let sweep = Arc::new(move || {
             let first = ran.iter().map(|root| root.started).min().unwrap_or_default();
             let Ok(table) = ProcessTable::read_since(first) else { return };
             ran.iter().filter(|root| table.has_members(root)).for_each(|root| {
                 tree::terminate(root, STRAY_GRACE);
             });
-        };
-        let _ = tokio::task::spawn_blocking(sweep).await;
+        });
+        let (done, swept) = tokio::sync::oneshot::channel();
+        let own = Arc::clone(&sweep);
+        let thread = std::thread::Builder::new().name("hermes-sweep".to_owned()).spawn(move || {
+            own();
+            let _ = done.send(());
+        });
+        match thread {
+            Ok(_) => drop(swept.await),
+            // No thread can be started; the processes must still be found.
+            Err(_) => sweep(),
+        }
     }
 
     /// Terminates what a crashed process left on this backend, once.

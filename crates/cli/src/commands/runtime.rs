@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use hermes::core::{CancellationToken, ErrorKind};
 use rustix::process::Signal as Number;
@@ -9,6 +10,9 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::command_error::CommandError;
+
+/// How long an idle thread for blocking work is kept.
+const BLOCKING_KEEP_ALIVE: Duration = Duration::from_secs(60 * 60);
 
 /// Returns the runtime that runs tools. The second worker lets deadlines pass
 /// while a tool does not yield. It is never shut down: a tool that does not
@@ -18,9 +22,25 @@ fn worker_runtime() -> Result<&'static Runtime, CommandError> {
     if let Some(workers) = WORKER_RUNTIME.get() {
         return Ok(workers);
     }
-    let made = Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let made = made.map_err(|e| start_error(&e))?;
+    let made = build_workers().map_err(|e| start_error(&e))?;
     Ok(WORKER_RUNTIME.get_or_init(|| made))
+}
+
+/// Builds the runtime, with a first thread for blocking work: later ones may
+/// then be missing without a panic.
+fn build_workers() -> std::io::Result<Runtime> {
+    // The library panics if a thread cannot be started.
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let made = std::panic::catch_unwind(|| {
+        let mut builder = Builder::new_multi_thread();
+        let workers = builder.worker_threads(2).thread_keep_alive(BLOCKING_KEEP_ALIVE);
+        let runtime = workers.enable_all().build()?;
+        drop(runtime.spawn_blocking(|| ()));
+        Ok(runtime)
+    });
+    std::panic::set_hook(hook);
+    made.unwrap_or_else(|_| Err(std::io::Error::other("no thread can be started")))
 }
 
 /// Runs work on the runtime that tools use later, so its tasks stay alive.
@@ -29,8 +49,8 @@ pub(crate) fn block_on_workers<T>(work: impl Future<Output = T>) -> Result<T, Co
 }
 
 fn start_error(error: &std::io::Error) -> CommandError {
-    CommandError::failed(ErrorKind::Internal, format!("Cannot start the async runtime: {error}"))
-        .hint("Check the limits on processes and open files (`ulimit -a`).")
+    CommandError::failed(ErrorKind::Limit, format!("Cannot start the async runtime: {error}"))
+        .hint("Check the limits on memory, processes and open files (`ulimit -a`).")
 }
 
 /// Runs short work that starts no tools, such as availability checks.

@@ -1,5 +1,6 @@
 //! `hermes doctor`: checks the installation and suggests fixes.
 
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use hermes::core::{Availability, Confinement};
@@ -229,14 +230,25 @@ fn check_home(ready: &AppServices) -> HealthFinding {
         return HealthFinding::good("home", format!("{shown} (created on first use)"));
     }
     let probe = root.join(format!(".doctor-{}", std::process::id()));
-    let tried = std::fs::OpenOptions::new().write(true).create_new(true).open(&probe);
+    // A full disk refuses only the content.
+    let tried = std::fs::OpenOptions::new().write(true).create_new(true).open(&probe).and_then(
+        |mut file| {
+            file.write_all(&[b'x'; 4096])?;
+            file.sync_all()
+        },
+    );
     let _ = std::fs::remove_file(&probe);
     match tried {
         Ok(_) => HealthFinding::good("home", format!("{shown} is writable")),
         Err(e) => HealthFinding::bad(
             "home",
             format!("{shown} is not writable: {e}"),
-            "Make it writable for your user, or set HERMES_HOME.",
+            match e.kind() {
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+                    "Free space on its disk, or set HERMES_HOME."
+                }
+                _ => "Make it writable for your user, or set HERMES_HOME.",
+            },
         ),
     }
 }
