@@ -33,6 +33,11 @@ impl ConfigDocument {
         Self::parse(path, read_text(path)?.unwrap_or_default())
     }
 
+    /// Reads a file; `None` if it does not exist.
+    pub(crate) fn load_existing(path: &Path) -> Result<Option<Self>, ConfigError> {
+        read_text(path)?.map(|text| Self::parse(path, text)).transpose()
+    }
+
     /// Parses a text; errors refer to it as `name`.
     pub fn parse(name: impl Into<PathBuf>, text: impl Into<String>) -> Result<Self, ConfigError> {
         let source = SourceText::new(name.into(), text.into());

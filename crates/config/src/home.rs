@@ -6,6 +6,10 @@ use std::path::{Path, PathBuf};
 use crate::error::ConfigError;
 use crate::vars::{EnvSnapshot, EnvVar, HERMES_HOME, HOME};
 
+/// The configuration file with the lowest priority, in the home directory and in
+/// a project.
+pub(crate) const CLI_CONFIG_FILE: &str = "cli-config.yaml";
+
 /// The home variable on Windows, where `HOME` is usually not set.
 const USERPROFILE_VAR: EnvVar = EnvVar {
     name: "USERPROFILE",

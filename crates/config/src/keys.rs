@@ -6,12 +6,20 @@ use std::marker::PhantomData;
 
 use serde_json::{Number, Value};
 
+use crate::document::parse_value;
 use crate::settings::ToolSearchMode;
 use crate::vars::{
     EnvVar, HERMES_CRON_MAX_PARALLEL, HERMES_INFERENCE_PROVIDER, HERMES_MODEL,
-    HERMES_PERMISSION_PROFILE, TERMINAL_CWD, TERMINAL_DOCKER_IMAGE, TERMINAL_ENV,
-    TERMINAL_MAX_FOREGROUND_TIMEOUT, TERMINAL_SINGULARITY_IMAGE, TERMINAL_SSH_HOST,
-    TERMINAL_SSH_KEY, TERMINAL_SSH_PORT, TERMINAL_SSH_USER, TERMINAL_TIMEOUT,
+    HERMES_PERMISSION_PROFILE, TERMINAL_CONTAINER_CPU, TERMINAL_CONTAINER_DISK,
+    TERMINAL_CONTAINER_MEMORY, TERMINAL_CONTAINER_PERSISTENT, TERMINAL_CWD, TERMINAL_DOCKER_ENV,
+    TERMINAL_DOCKER_EXTRA_ARGS, TERMINAL_DOCKER_FORWARD_ENV, TERMINAL_DOCKER_GLOBAL_ARGS,
+    TERMINAL_DOCKER_IMAGE, TERMINAL_DOCKER_MOUNT_CWD_TO_WORKSPACE, TERMINAL_DOCKER_NETWORK,
+    TERMINAL_DOCKER_PROGRAM, TERMINAL_DOCKER_RUN_AS_HOST_USER, TERMINAL_DOCKER_VOLUMES,
+    TERMINAL_ENV, TERMINAL_INACTIVITY_TIMEOUT, TERMINAL_MAX_FOREGROUND_TIMEOUT,
+    TERMINAL_OUTPUT_DAYS, TERMINAL_OUTPUT_MEGABYTES, TERMINAL_SINGULARITY_BINDS,
+    TERMINAL_SINGULARITY_IMAGE, TERMINAL_SINGULARITY_PROGRAM, TERMINAL_SSH_CONFIG,
+    TERMINAL_SSH_HOST, TERMINAL_SSH_HOST_KEY, TERMINAL_SSH_KEY, TERMINAL_SSH_PORT,
+    TERMINAL_SSH_USER, TERMINAL_SYNC, TERMINAL_SYNC_BACK, TERMINAL_TIMEOUT,
 };
 
 /// A known setting.
@@ -56,6 +64,8 @@ pub enum SettingKind {
     TextList,
     /// A list of port numbers.
     PortList,
+    /// Environment variables: a list of NAME=VALUE, or a mapping.
+    VariableList,
     /// A model: a name, or a name and a provider.
     Model,
     /// A list of models.
@@ -236,47 +246,47 @@ keys! {
         "Default timeout of a command in seconds, after which it is terminated."
     COMMAND_LONGEST: u64 = "terminal.max_foreground_timeout", UP_TO_A_DAY, DefaultValue::Count(600), or TERMINAL_MAX_FOREGROUND_TIMEOUT;
         "Maximum seconds that a call can wait for a command; background commands have no limit."
-    COMMAND_SILENCE: u64 = "terminal.inactivity_timeout", SettingKind::Count { min: 0, max: 86_400 }, DefaultValue::Count(0);
+    COMMAND_SILENCE: u64 = "terminal.inactivity_timeout", SettingKind::Count { min: 0, max: 86_400 }, DefaultValue::Count(0), or TERMINAL_INACTIVITY_TIMEOUT;
         "Seconds without output after which a command is terminated. 0 means never."
-    OUTPUT_DAYS: u64 = "terminal.output_days", SettingKind::Count { min: 0, max: 36_500 }, DefaultValue::Count(7);
+    OUTPUT_DAYS: u64 = "terminal.output_days", SettingKind::Count { min: 0, max: 36_500 }, DefaultValue::Count(7), or TERMINAL_OUTPUT_DAYS;
         "Days to keep spilled output, repl images and files of detached processes. 0 means \
          forever."
-    OUTPUT_SIZE: u64 = "terminal.output_megabytes", ANY_COUNT, DefaultValue::Count(4096);
+    OUTPUT_SIZE: u64 = "terminal.output_megabytes", ANY_COUNT, DefaultValue::Count(4096), or TERMINAL_OUTPUT_MEGABYTES;
         "Maximum megabytes of spilled output and images; the oldest are removed. 0 means no \
          limit."
     TERMINAL_FOLDER: Option<String> = "terminal.cwd", SettingKind::Text, DefaultValue::Unset, or TERMINAL_CWD;
         "Initial working directory of a session on a backend other than `local`. If unset, the \
          backend's default."
-    CONTAINER_CPU: f64 = "terminal.container_cpu", SettingKind::Percent, DefaultValue::Percent(1.0);
+    CONTAINER_CPU: f64 = "terminal.container_cpu", SettingKind::Percent, DefaultValue::Percent(1.0), or TERMINAL_CONTAINER_CPU;
         "Number of CPUs that a container can use. 0 means no limit."
-    CONTAINER_MEMORY: u64 = "terminal.container_memory", ANY_COUNT, DefaultValue::Count(5120);
+    CONTAINER_MEMORY: u64 = "terminal.container_memory", ANY_COUNT, DefaultValue::Count(5120), or TERMINAL_CONTAINER_MEMORY;
         "Megabytes of memory that a container can use. 0 means no limit."
-    CONTAINER_DISK: u64 = "terminal.container_disk", ANY_COUNT, DefaultValue::Count(51_200);
+    CONTAINER_DISK: u64 = "terminal.container_disk", ANY_COUNT, DefaultValue::Count(51_200), or TERMINAL_CONTAINER_DISK;
         "Megabytes of disk that a container can use, if the container engine supports it. 0 \
          means no limit."
-    CONTAINER_PERSISTENT: bool = "terminal.container_persistent", SettingKind::Flag, DefaultValue::Flag(true);
+    CONTAINER_PERSISTENT: bool = "terminal.container_persistent", SettingKind::Flag, DefaultValue::Flag(true), or TERMINAL_CONTAINER_PERSISTENT;
         "Whether a container's home and workspace persist between sessions."
     DOCKER_IMAGE: String = "terminal.docker_image", SettingKind::Text, DefaultValue::Text("nikolaik/python-nodejs:python3.11-nodejs20"), or TERMINAL_DOCKER_IMAGE;
         "The container image."
-    DOCKER_PROGRAM: Option<String> = "terminal.docker_program", SettingKind::Text, DefaultValue::Unset;
+    DOCKER_PROGRAM: Option<String> = "terminal.docker_program", SettingKind::Text, DefaultValue::Unset, or TERMINAL_DOCKER_PROGRAM;
         "The container program. If unset, `docker`, or `podman` if only that is installed."
-    DOCKER_VOLUMES: Vec<String> = "terminal.docker_volumes", SettingKind::TextList, DefaultValue::TextList(&[]);
+    DOCKER_VOLUMES: Vec<String> = "terminal.docker_volumes", SettingKind::TextList, DefaultValue::TextList(&[]), or TERMINAL_DOCKER_VOLUMES;
         "Paths of this machine to mount in the container, as HOST:CONTAINER or \
          HOST:CONTAINER:ro. No others are mounted."
-    DOCKER_MOUNT_CWD: bool = "terminal.docker_mount_cwd_to_workspace", SettingKind::Flag, DefaultValue::Flag(false);
+    DOCKER_MOUNT_CWD: bool = "terminal.docker_mount_cwd_to_workspace", SettingKind::Flag, DefaultValue::Flag(false), or TERMINAL_DOCKER_MOUNT_CWD_TO_WORKSPACE;
         "Whether to mount the directory in which hermes was started as the container's \
          /workspace."
-    DOCKER_ENV: Vec<String> = "terminal.docker_env", SettingKind::TextList, DefaultValue::TextList(&[]);
-        "Environment variables of the container, as NAME=VALUE."
-    DOCKER_FORWARD_ENV: Vec<String> = "terminal.docker_forward_env", SettingKind::TextList, DefaultValue::TextList(&[]);
+    DOCKER_ENV: Vec<String> = "terminal.docker_env", SettingKind::VariableList, DefaultValue::TextList(&[]), or TERMINAL_DOCKER_ENV;
+        "Environment variables of the container, as NAME=VALUE or as a mapping."
+    DOCKER_FORWARD_ENV: Vec<String> = "terminal.docker_forward_env", SettingKind::TextList, DefaultValue::TextList(&[]), or TERMINAL_DOCKER_FORWARD_ENV;
         "Names of environment variables to pass from hermes to the container."
-    DOCKER_NETWORK: bool = "terminal.docker_network", SettingKind::Flag, DefaultValue::Flag(true);
+    DOCKER_NETWORK: bool = "terminal.docker_network", SettingKind::Flag, DefaultValue::Flag(true), or TERMINAL_DOCKER_NETWORK;
         "Whether a container has network access."
-    DOCKER_HOST_USER: bool = "terminal.docker_run_as_host_user", SettingKind::Flag, DefaultValue::Flag(false);
+    DOCKER_HOST_USER: bool = "terminal.docker_run_as_host_user", SettingKind::Flag, DefaultValue::Flag(false), or TERMINAL_DOCKER_RUN_AS_HOST_USER;
         "Whether commands in a container run with the user and group id of hermes."
-    DOCKER_EXTRA_ARGS: Vec<String> = "terminal.docker_extra_args", SettingKind::TextList, DefaultValue::TextList(&[]);
+    DOCKER_EXTRA_ARGS: Vec<String> = "terminal.docker_extra_args", SettingKind::TextList, DefaultValue::TextList(&[]), or TERMINAL_DOCKER_EXTRA_ARGS;
         "Additional arguments for `docker run`."
-    DOCKER_GLOBAL_ARGS: Vec<String> = "terminal.docker_global_args", SettingKind::TextList, DefaultValue::TextList(&[]);
+    DOCKER_GLOBAL_ARGS: Vec<String> = "terminal.docker_global_args", SettingKind::TextList, DefaultValue::TextList(&[]), or TERMINAL_DOCKER_GLOBAL_ARGS;
         "Arguments before every docker or podman subcommand, such as `--root DIR`."
     SSH_HOST: Option<String> = "terminal.ssh_host", SettingKind::Text, DefaultValue::Unset, or TERMINAL_SSH_HOST;
         "The host on which commands run: a name, an address or an alias of the ssh configuration."
@@ -286,22 +296,22 @@ keys! {
         "The remote port. If unset, ssh decides."
     SSH_KEY: Option<String> = "terminal.ssh_key", SettingKind::Text, DefaultValue::Unset, or TERMINAL_SSH_KEY;
         "Path of the private key. If unset, ssh uses its agent and its default keys."
-    SSH_HOST_KEY: String = "terminal.ssh_host_key", SettingKind::Choice(&["accept-new", "strict", "off"]), DefaultValue::Text("accept-new");
+    SSH_HOST_KEY: String = "terminal.ssh_host_key", SettingKind::Choice(&["accept-new", "strict", "off"]), DefaultValue::Text("accept-new"), or TERMINAL_SSH_HOST_KEY;
         "Which host keys to accept: `accept-new` (known and new hosts), `strict` (known hosts \
          only) or `off` (any). A changed key is refused unless `off`."
-    SSH_CONFIG: Option<String> = "terminal.ssh_config", SettingKind::Text, DefaultValue::Unset;
+    SSH_CONFIG: Option<String> = "terminal.ssh_config", SettingKind::Text, DefaultValue::Unset, or TERMINAL_SSH_CONFIG;
         "An ssh configuration file to use instead of the user's."
-    SYNC: Vec<String> = "terminal.sync", SettingKind::TextList, DefaultValue::TextList(&[]);
+    SYNC: Vec<String> = "terminal.sync", SettingKind::TextList, DefaultValue::TextList(&[]), or TERMINAL_SYNC;
         "Files to copy to the remote host before commands run and when they change, as \
          LOCAL:REMOTE. No others are copied."
-    SYNC_BACK: Vec<String> = "terminal.sync_back", SettingKind::TextList, DefaultValue::TextList(&[]);
+    SYNC_BACK: Vec<String> = "terminal.sync_back", SettingKind::TextList, DefaultValue::TextList(&[]), or TERMINAL_SYNC_BACK;
         "Files to copy back from the remote host when the session ends, as REMOTE:LOCAL."
     SINGULARITY_IMAGE: Option<String> = "terminal.singularity_image", SettingKind::Text, DefaultValue::Unset, or TERMINAL_SINGULARITY_IMAGE;
         "The Singularity or Apptainer image: a .sif file, a directory, or docker://NAME."
-    SINGULARITY_BINDS: Vec<String> = "terminal.singularity_binds", SettingKind::TextList, DefaultValue::TextList(&[]);
+    SINGULARITY_BINDS: Vec<String> = "terminal.singularity_binds", SettingKind::TextList, DefaultValue::TextList(&[]), or TERMINAL_SINGULARITY_BINDS;
         "Paths of this machine to bind in the container, as HOST:CONTAINER or \
          HOST:CONTAINER:ro. No others are bound."
-    SINGULARITY_PROGRAM: Option<String> = "terminal.singularity_program", SettingKind::Text, DefaultValue::Unset;
+    SINGULARITY_PROGRAM: Option<String> = "terminal.singularity_program", SettingKind::Text, DefaultValue::Unset, or TERMINAL_SINGULARITY_PROGRAM;
         "The Singularity program. If unset, `apptainer`, or `singularity` if only that is \
          installed."
     MEMORY_ENABLED: bool = "memory.memory_enabled", SettingKind::Flag, DefaultValue::Flag(true);
@@ -343,6 +353,8 @@ keys! {
         "Maximum number of background delegations."
     CHILD_BLOCKED: Value = "delegation.blocked_tools", SettingKind::TextList, DefaultValue::TextList(&["delegate_task", "clarify", "memory", "send_message", "execute_code", "repl", "cronjob"]);
         "Tools that sub-agents cannot use."
+    CHILD_TOOLSETS: Value = "delegation.default_toolsets", SettingKind::TextList, DefaultValue::Unset;
+        "Toolsets of a sub-agent whose call names none. If unset, those of its parent."
     MOA_REFERENCES: Value = "moa.reference_models", SettingKind::Models, DefaultValue::Unset;
         "The models that mixture_of_agents queries, each as MODEL, PROVIDER:MODEL or \
          {provider, model}. If unset, the session's model at several temperatures."
@@ -380,6 +392,7 @@ pub(crate) const DELEGATION_KEYS: &[TypedKey<Value>] = &[
     CHILD_SUMMARY,
     CHILD_BACKGROUND,
     CHILD_BLOCKED,
+    CHILD_TOOLSETS,
 ];
 
 /// The settings of `moa`, in table order.
@@ -435,6 +448,33 @@ pub(crate) const OTHER_SECTIONS: &[&str] = &[
     "x_search",
 ];
 
+/// Whether a dotted name is a setting, an entry of a structured section, or
+/// belongs to another program that shares the file. A section is known if the
+/// value sets only known names.
+pub fn is_known_setting(name: &str, value: &Value) -> bool {
+    let is_below = |section: &str| {
+        name.strip_prefix(section).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    let is_map = |key: &SettingKey| key.kind == SettingKind::Map && is_below(key.name);
+    if SettingKey::find(name).is_some()
+        || KEYS.iter().any(is_map)
+        || STRUCTURED_SETTINGS.iter().chain(OTHER_SECTIONS).any(|section| is_below(section))
+    {
+        return true;
+    }
+    let is_section = KEYS
+        .iter()
+        .any(|key| key.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('.')));
+    // These sections have a short form.
+    if matches!((name, value), ("model", Value::String(_)) | ("tools.tool_search", Value::Bool(_)))
+    {
+        return true;
+    }
+    let Value::Object(map) = value else { return false };
+    is_section
+        && map.iter().all(|(child, value)| is_known_setting(&format!("{name}.{child}"), value))
+}
+
 impl SettingKey {
     /// Returns the parts of the dotted name.
     pub fn names(&self) -> Vec<String> {
@@ -447,7 +487,26 @@ impl SettingKey {
     }
 }
 
+/// Structured settings inside sections of this table.
+const STRUCTURED_SETTINGS: &[&str] = &["model.prices"];
+
 impl SettingKind {
+    /// Parses the value of an environment variable or a command-line argument.
+    /// A list can be written without brackets, its items separated by commas.
+    pub fn parse_text(self, text: &str) -> Value {
+        let is_flow = text.trim_start().starts_with(['[', '{']);
+        let items = || text.split(',').map(str::trim).filter(|item| !item.is_empty());
+        match self {
+            // A string is taken literally: `12` may be a profile name.
+            Self::Text => Value::String(text.to_owned()),
+            Self::TextList | Self::Models | Self::VariableList if !is_flow => {
+                items().map(Value::from).collect()
+            }
+            Self::PortList if !is_flow => items().map(parse_value).collect(),
+            _ => parse_value(text),
+        }
+    }
+
     /// Returns the normalized value, or `None` if the setting does not accept
     /// it.
     pub(crate) fn normalize(self, value: &Value) -> Option<Value> {
@@ -463,12 +522,28 @@ impl SettingKind {
                 value.as_array().is_some_and(|items| items.iter().all(Value::is_string))
             }
             Self::PortList => value.as_array().is_some_and(|items| items.iter().all(is_port)),
+            Self::VariableList => return normalize_variables(value),
             Self::Model => is_model(value),
             Self::Models => value.as_array().is_some_and(|items| items.iter().all(is_model)),
             Self::Map => value.is_object(),
         };
         fits.then(|| value.clone())
     }
+}
+
+/// Returns the variables as a list of NAME=VALUE. Numbers and booleans in a
+/// mapping count as their text, as in a shell.
+fn normalize_variables(value: &Value) -> Option<Value> {
+    let Value::Object(map) = value else {
+        return SettingKind::TextList.normalize(value);
+    };
+    let pair = |(name, value): (&String, &Value)| match value {
+        Value::String(text) => Some(format!("{name}={text}").into()),
+        Value::Number(_) | Value::Bool(_) => Some(format!("{name}={value}").into()),
+        Value::Null => Some(format!("{name}=").into()),
+        Value::Array(_) | Value::Object(_) => None,
+    };
+    map.iter().map(pair).collect::<Option<Vec<Value>>>().map(Value::Array)
 }
 
 fn is_port(value: &Value) -> bool {
@@ -515,6 +590,7 @@ impl fmt::Display for SettingKind {
             Self::Text => f.write_str("a string"),
             Self::TextList => f.write_str("a list of strings"),
             Self::PortList => f.write_str("a list of ports from 1 to 65535"),
+            Self::VariableList => f.write_str("a list of NAME=VALUE, or a mapping"),
             Self::Model => f.write_str("a model name, or {provider, model}"),
             Self::Models => f.write_str("a list of models, each a name or {provider, model}"),
             Self::Map => f.write_str("a mapping with names as keys"),

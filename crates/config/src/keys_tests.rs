@@ -71,3 +71,38 @@ fn other_sections_are_not_ours() {
         assert!(KEYS.iter().all(|key| key.name.split('.').next() != Some(*section)));
     }
 }
+
+#[test]
+fn documented_names_are_known_and_misspelled_ones_are_not() {
+    let known = [
+        ("terminal.timeout", json!(5)),
+        ("terminal", json!({"timeout": 5, "ssh_host": "h"})),
+        ("model", json!("gpt")),
+        ("model.prices", json!({"m": {"input": 1}})),
+        ("model.prices.m.input", json!(1)),
+        ("tools.tool_search", json!(false)),
+        ("providers.work.base_url", json!("u")),
+        ("auxiliary.session_search.model", json!("m")),
+        ("mcp_servers.a.command", json!("c")),
+        ("messaging.targets.ops.kind", json!("ntfy")),
+        ("moa.presets.deep.layers", json!(2)),
+        ("_config_version", json!(39)),
+        ("tts.provider", json!("edge")),
+    ];
+    for (name, value) in known {
+        assert!(is_known_setting(name, &value), "{name}");
+    }
+    let unknown = [
+        ("model.defualt", json!("m")),
+        ("terminal", json!({"timeuot": 5})),
+        ("terminal", json!(5)),
+        ("terminal.timeout.seconds", json!(5)),
+        ("modle.default", json!("m")),
+        ("mcp_server.a", json!({})),
+        ("model.pricess", json!({})),
+        ("anything", json!(1)),
+    ];
+    for (name, value) in unknown {
+        assert!(!is_known_setting(name, &value), "{name}");
+    }
+}

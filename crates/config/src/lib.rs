@@ -39,7 +39,7 @@ pub use document::{ConfigDocument, MAX_CONFIG_BYTES, parse_value};
 pub use edit::EditError;
 pub use error::{ConfigDiagnostic, ConfigError, FilePosition};
 pub use home::HermesHome;
-pub use keys::{DefaultValue, KEYS, SettingKey, SettingKind};
+pub use keys::{DefaultValue, KEYS, SettingKey, SettingKind, is_known_setting};
 pub use path::{KeyPath, KeyPathError};
 pub use resolve::{ConfigWarning, RawConfig, ResolvedConfig, ResolvedSetting, SettingOrigin};
 pub use settings::{

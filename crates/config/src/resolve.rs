@@ -2,15 +2,16 @@
 //! all errors, and records the origin of every value.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
 use crate::document::{ConfigDocument, describe, get, parse_value};
 use crate::error::{ConfigDiagnostic, ConfigError, FilePosition};
-use crate::home::HermesHome;
+use crate::home::{CLI_CONFIG_FILE, HermesHome};
 use crate::keys::{
-    KEYS, OTHER_SECTIONS, SEARCH_DEFAULT_LIMIT, SEARCH_MAX_LIMIT, SettingKey, SettingKind, TypedKey,
+    KEYS, OTHER_SECTIONS, SEARCH_DEFAULT_LIMIT, SEARCH_MAX_LIMIT, SettingKey, SettingKind,
+    TERMINAL_BACKEND, TERMINAL_ENV_TYPE, TypedKey,
 };
 use crate::path::KeyPath;
 use crate::settings::{HermesSettings, SettingSource, SettingValue};
@@ -22,11 +23,44 @@ const TOOL_SEARCH_SECTION: [&str; 2] = ["tools", "tool_search"];
 /// The section that can be a model name instead of a mapping.
 const MODEL_SECTION: [&str; 1] = ["model"];
 
-/// The unchecked configuration: the document and the environment.
+/// Settings that a project's cli-config.yaml can make: where commands run and
+/// how long, and limits of results. Everything else could loosen the protection
+/// of the user who opens an untrusted project, or send data elsewhere.
+const PROJECT_KEYS: &[&str] = &[
+    "agent.max_turns",
+    "file_read_max_chars",
+    "terminal.backend",
+    "terminal.container_cpu",
+    "terminal.container_disk",
+    "terminal.container_memory",
+    "terminal.container_persistent",
+    "terminal.cwd",
+    "terminal.docker_image",
+    "terminal.env_type",
+    "terminal.inactivity_timeout",
+    "terminal.max_foreground_timeout",
+    "terminal.singularity_image",
+    "terminal.ssh_host",
+    "terminal.ssh_key",
+    "terminal.ssh_port",
+    "terminal.ssh_user",
+    "terminal.timeout",
+    "tool_output.max_bytes",
+    "tool_output.max_line_length",
+    "tool_output.max_lines",
+];
+
+/// The unchecked configuration: the documents and the environment.
 #[derive(Debug)]
 pub struct RawConfig {
     /// config.yaml.
     pub document: ConfigDocument,
+    /// cli-config.yaml of the home directory, for settings that config.yaml does
+    /// not make.
+    pub fallback: Option<ConfigDocument>,
+    /// cli-config.yaml of the working directory, for the [`PROJECT_KEYS`] that
+    /// the user's files do not set.
+    pub project: Option<ConfigDocument>,
     /// The environment.
     pub env: EnvSnapshot,
 }
@@ -42,6 +76,8 @@ pub struct ResolvedConfig {
     pub warnings: Vec<ConfigWarning>,
     /// config.yaml, including unknown keys.
     pub document: ConfigDocument,
+    /// The user's files merged, including unknown keys.
+    merged: Value,
 }
 
 /// A setting's value and its origin.
@@ -87,10 +123,20 @@ impl fmt::Display for ConfigWarning {
 }
 
 impl RawConfig {
-    /// Reads config.yaml of the home directory; a missing file counts as empty.
-    pub fn load(home: &HermesHome, env: EnvSnapshot) -> Result<Self, ConfigError> {
+    /// Reads config.yaml and cli-config.yaml of the home directory, and
+    /// cli-config.yaml of the working directory; a missing file counts as empty.
+    pub fn load(
+        home: &HermesHome,
+        working_dir: Option<&Path>,
+        env: EnvSnapshot,
+    ) -> Result<Self, ConfigError> {
         let document = ConfigDocument::load(&home.config_file())?;
-        Ok(Self { document, env })
+        let fallback = ConfigDocument::load_existing(&home.root().join(CLI_CONFIG_FILE))?;
+        let project = match working_dir.filter(|dir| *dir != home.root()) {
+            Some(dir) => ConfigDocument::load_existing(&dir.join(CLI_CONFIG_FILE))?,
+            None => None,
+        };
+        Ok(Self { document, fallback, project, env })
     }
 
     /// Parses a text; `name` is the file name in errors.
@@ -100,7 +146,7 @@ impl RawConfig {
         env: EnvSnapshot,
     ) -> Result<Self, ConfigError> {
         let document = ConfigDocument::parse(name, text)?;
-        Ok(Self { document, env })
+        Ok(Self { document, fallback: None, project: None, env })
     }
 
     /// Checks every known setting, and reports all errors at once.
@@ -116,7 +162,13 @@ impl RawConfig {
         if !problems.is_empty() {
             return Err(ConfigError::Settings(problems));
         }
-        let mut warnings = misspelled_keys(&self.document);
+        let user_files = || std::iter::once(&self.document).chain(&self.fallback);
+        let mut warnings: Vec<_> =
+            user_files().chain(&self.project).flat_map(misspelled_keys).collect();
+        if let Some(project) = &self.project {
+            warnings.extend(ignored_project_keys(project));
+            warnings.extend(project_backend(project, &resolved));
+        }
         let search = &mut settings.tool_search;
         if search.search_default_limit > search.max_search_limit {
             search.search_default_limit = search.max_search_limit;
@@ -126,7 +178,11 @@ impl RawConfig {
                 search.max_search_limit,
             ));
         }
-        Ok(ResolvedConfig { settings, resolved, warnings, document: self.document })
+        let mut merged = self.document.value().clone();
+        if let Some(fallback) = &self.fallback {
+            merge_missing(&mut merged, fallback.value());
+        }
+        Ok(ResolvedConfig { settings, resolved, warnings, document: self.document, merged })
     }
 }
 
@@ -134,6 +190,11 @@ impl ResolvedConfig {
     /// Returns a known setting.
     pub fn setting(&self, name: &str) -> Option<&ResolvedSetting> {
         self.resolved.iter().find(|resolved| resolved.key.name == name)
+    }
+
+    /// Returns everything that the user's files set, known or not.
+    pub fn values(&self) -> &Value {
+        &self.merged
     }
 
     /// Returns the value at any path, known or not, with defaults filled in; a
@@ -153,7 +214,7 @@ impl ResolvedConfig {
 
     /// Returns the document with the value of every known setting filled in.
     fn effective(&self) -> Value {
-        let mut value = self.document.value().clone();
+        let mut value = self.merged.clone();
         for resolved in self.resolved.iter().filter(|one| !one.value.is_null()) {
             let mut at = &mut value;
             for name in resolved.key.name.split('.') {
@@ -190,16 +251,27 @@ impl SettingSource for SettingsReader<'_> {
     }
 }
 
-impl SettingsReader<'_> {
+impl RawConfig {
+    /// Returns the documents that can set a key, the highest priority first.
+    fn documents(&self, key: &SettingKey) -> impl Iterator<Item = &ConfigDocument> {
+        let project = self.project.iter().filter(|_| PROJECT_KEYS.contains(&key.name));
+        std::iter::once(&self.document).chain(&self.fallback).chain(project)
+    }
+}
+
+/// Returns the older name of a setting. It applies within a file; the newer name
+/// in a file of lower priority does not override it.
+fn older_names(key: &SettingKey) -> Option<Vec<String>> {
+    (key.name == TERMINAL_BACKEND.key.name).then(|| TERMINAL_ENV_TYPE.key.names())
+}
+
+impl<'r> SettingsReader<'r> {
     fn find(&mut self, key: &'static SettingKey) -> (Value, SettingOrigin) {
         let default = || (key.default.to_value(), SettingOrigin::Default);
         if let Some((variable, text)) =
             key.variables.iter().find_map(|variable| Some((variable, self.raw.env.text(variable)?)))
         {
-            let value = match key.kind {
-                SettingKind::Text => Value::String(text),
-                _ => parse_value(&text),
-            };
+            let value = key.kind.parse_text(&text);
             return match key.kind.normalize(&value) {
                 Some(value) => (value, SettingOrigin::Variable(variable.name)),
                 None => {
@@ -214,25 +286,34 @@ impl SettingsReader<'_> {
                 }
             };
         }
-        let names = key.names();
-        let Some((said_at, value)) = self.file_value(&names) else {
-            return default();
-        };
-        let Some(value) = key.kind.normalize(&value) else {
-            let message = mismatch_message(key.name, &key.kind.to_string(), &value);
-            let problem = self.raw.document.diagnose(&names, message, mismatch_hint(key, &value));
-            self.problems.push(problem);
-            return default();
-        };
-        let path = KeyPath::from_names(said_at);
-        let place = path.and_then(|path| self.raw.document.position(&path));
-        (value, place.map_or(SettingOrigin::Default, SettingOrigin::File))
+        let raw: &'r RawConfig = self.raw;
+        for document in raw.documents(key) {
+            for names in std::iter::once(key.names()).chain(older_names(key)) {
+                let Some((said_at, value)) = self.file_value(document, &names) else {
+                    continue;
+                };
+                let Some(value) = key.kind.normalize(&value) else {
+                    let message = mismatch_message(&names.join("."), &key.kind.to_string(), &value);
+                    let hint = mismatch_hint(key, &value);
+                    self.problems.push(document.diagnose(&names, message, hint));
+                    return default();
+                };
+                let path = KeyPath::from_names(said_at);
+                let place = path.and_then(|path| document.position(&path));
+                return (value, place.map_or(SettingOrigin::Default, SettingOrigin::File));
+            }
+        }
+        default()
     }
 
     /// Returns the value in the file and the path at which it was found; null
     /// counts as not set.
-    fn file_value(&mut self, names: &[String]) -> Option<(Vec<String>, Value)> {
-        let mut at = self.raw.document.value();
+    fn file_value(
+        &mut self,
+        document: &ConfigDocument,
+        names: &[String],
+    ) -> Option<(Vec<String>, Value)> {
+        let mut at = document.value();
         for (depth, name) in names.iter().enumerate() {
             let section = names.get(..depth)?;
             match at {
@@ -248,7 +329,7 @@ impl SettingsReader<'_> {
                     return said.then(|| (section.to_vec(), at.clone()));
                 }
                 other => {
-                    self.report_section(section, other);
+                    self.report_section(document, section, other);
                     return None;
                 }
             }
@@ -256,7 +337,7 @@ impl SettingsReader<'_> {
         (!at.is_null()).then(|| (names.to_vec(), at.clone()))
     }
 
-    fn report_section(&mut self, section: &[String], found: &Value) {
+    fn report_section(&mut self, document: &ConfigDocument, section: &[String], found: &Value) {
         if self.reported_sections.iter().any(|known| known == section) {
             return;
         }
@@ -266,7 +347,7 @@ impl SettingsReader<'_> {
             if section == TOOL_SEARCH_SECTION { "true, false or a mapping" } else { "a mapping" };
         let hint = format!("it has the keys {}", known_children(section).join(", "));
         let message = mismatch_message(&name, expected, found);
-        let problem = self.raw.document.diagnose(section, message, hint);
+        let problem = document.diagnose(section, message, hint);
         self.problems.push(problem);
     }
 }
@@ -342,6 +423,79 @@ fn misspelled_keys(document: &ConfigDocument) -> Vec<ConfigWarning> {
     };
     warnings.sort_by_key(line);
     warnings
+}
+
+/// Warns about keys of a project's cli-config.yaml that only the user can set.
+fn ignored_project_keys(document: &ConfigDocument) -> Option<ConfigWarning> {
+    let mut ignored = Vec::new();
+    let mut open: Vec<(String, &Value)> = vec![(String::new(), document.value())];
+    while let Some((name, value)) = open.pop() {
+        let is_section = |name: &str| {
+            let is_below = |key: &&str| key.strip_prefix(name).is_some_and(|k| k.starts_with('.'));
+            name.is_empty() || PROJECT_KEYS.iter().any(|key| is_below(key))
+        };
+        match value {
+            Value::Object(map) if is_section(&name) => {
+                let child = |(child, value)| match name.as_str() {
+                    "" => (String::clone(child), value),
+                    name => (format!("{name}.{child}"), value),
+                };
+                open.extend(map.iter().map(child));
+            }
+            _ if PROJECT_KEYS.contains(&name.as_str()) => {}
+            _ => ignored.push(format!("`{name}`")),
+        }
+    }
+    if ignored.is_empty() {
+        return None;
+    }
+    ignored.sort();
+    Some(ConfigWarning(ConfigDiagnostic {
+        message: format!(
+            "{} sets {}, which a project cannot set",
+            document.name().display(),
+            ignored.join(", ")
+        ),
+        position: None,
+        excerpt: String::new(),
+        related: None,
+        hint: Some("set them in config.yaml of the home directory".to_owned()),
+    }))
+}
+
+/// Tells the user that a project decides where commands run.
+fn project_backend(
+    document: &ConfigDocument,
+    resolved: &[ResolvedSetting],
+) -> Option<ConfigWarning> {
+    let backend = resolved.iter().find(|entry| entry.key.name == TERMINAL_BACKEND.key.name)?;
+    let SettingOrigin::File(position) = &backend.origin else { return None };
+    let name = backend.value.as_str()?;
+    (position.file == document.name() && name != "local").then(|| {
+        ConfigWarning(ConfigDiagnostic {
+            message: format!("this project runs commands on the backend `{name}`"),
+            position: Some(position.clone()),
+            excerpt: String::new(),
+            related: None,
+            hint: Some("to refuse it, run `hermes config set terminal.backend local`".to_owned()),
+        })
+    })
+}
+
+/// Adds the entries of `lower` that `value` does not have, at any depth.
+fn merge_missing(value: &mut Value, lower: &Value) {
+    let (Value::Object(map), Value::Object(lower)) = (&mut *value, lower) else {
+        if value.is_null() {
+            *value = lower.clone();
+        }
+        return;
+    };
+    for (name, lower) in lower {
+        match map.get_mut(name) {
+            Some(own) => merge_missing(own, lower),
+            None => _ = map.insert(name.clone(), lower.clone()),
+        }
+    }
 }
 
 /// Clamps the default limit of searches to the maximum; warns only if the user

@@ -437,9 +437,10 @@ fn section(from: &mut impl SettingSource, keys: &[TypedKey<Value>]) -> Value {
 impl TerminalConfig {
     fn read(from: &mut impl SettingSource) -> Self {
         let backend = from.read(keys::TERMINAL_BACKEND);
-        let older = from.read(keys::TERMINAL_ENV_TYPE);
+        // The older name is a fallback of the newer one.
+        let _ = from.read(keys::TERMINAL_ENV_TYPE);
         Self {
-            backend: backend.or(older).unwrap_or_else(|| "local".to_owned()),
+            backend: backend.unwrap_or_else(|| "local".to_owned()),
             timeout: from.read(keys::COMMAND_TIMEOUT),
             max_foreground_timeout: from.read(keys::COMMAND_LONGEST),
             inactivity_timeout: Some(from.read(keys::COMMAND_SILENCE)).filter(|n| *n > 0),
