@@ -122,11 +122,11 @@ impl AppContext {
     /// Loads the settings. A broken file is an error, because its restrictions
     /// would not apply.
     pub(crate) fn config(&self, home: &HermesHome) -> Result<ResolvedConfig, CommandError> {
-        let broken = |e: ConfigError| {
-            CommandError::from(e)
-                .or_hint(format!("Fix {} or move it away.", home.config_file().display()))
-        };
-        RawConfig::load(home, self.env.clone()).map_err(broken)?.resolve().map_err(broken)
+        let broken =
+            |e: ConfigError| CommandError::from(e).or_hint("Fix the file or move it away.");
+        let working_dir = std::env::current_dir().ok();
+        let raw = RawConfig::load(home, working_dir.as_deref(), self.env.clone());
+        raw.map_err(broken)?.resolve().map_err(broken)
     }
 
     /// Prints the warnings about suspicious settings.
@@ -434,7 +434,7 @@ fn subagent_pool(
     let delegation = Delegation::read(&config.settings.delegation).map_err(wrong)?;
     // An explicit null in the file differs from the default.
     let mut mixture = config.settings.moa.clone();
-    let said = config.document.value().get("moa").and_then(Value::as_object);
+    let said = config.values().get("moa").and_then(Value::as_object);
     for (name, _) in said.into_iter().flatten().filter(|(_, value)| value.is_null()) {
         mixture[name] = Value::Null;
     }

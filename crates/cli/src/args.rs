@@ -337,6 +337,9 @@ pub(crate) enum ConfigCommand {
         /// Value, in YAML syntax
         #[arg(allow_negative_numbers = true)]
         value: String,
+        /// Write a name that is not a known setting
+        #[arg(long)]
+        force: bool,
     },
     /// Remove a setting from config.yaml
     Unset {

@@ -31,7 +31,7 @@ impl AuxiliaryModel {
     pub(crate) fn new(models: ModelFinder, config: &ResolvedConfig, task: &str) -> Self {
         let said = |name: &str| {
             let path = format!("/auxiliary/{task}/{name}");
-            let said = config.document.value().pointer(&path).and_then(Value::as_str);
+            let said = config.values().pointer(&path).and_then(Value::as_str);
             said.filter(|said| !matches!(*said, "" | "auto")).map(str::to_owned)
         };
         let wanted = said("model").map(|model| match said("provider") {

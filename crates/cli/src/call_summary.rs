@@ -50,6 +50,12 @@ fn value_text(value: &Value) -> Option<String> {
     }
 }
 
+/// Whether the call did what was asked, and its command, if it ran one, did not
+/// fail.
+pub(crate) fn is_success(result: &ToolResult) -> bool {
+    result.is_success() && !result.command_failed
+}
+
 /// Summarizes why a call failed, or its nonzero exit code.
 pub(crate) fn result_note(result: &ToolResult) -> String {
     if result.is_success() && result.content.len() > MAX_INSPECTED_BYTES {

@@ -10,6 +10,7 @@ mod command_error;
 mod commands;
 mod confirmation;
 mod exec_target;
+mod held_calls;
 mod limits;
 mod mcp_servers;
 #[cfg(feature = "agent")]

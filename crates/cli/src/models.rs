@@ -29,7 +29,7 @@ pub(crate) struct SelectedModel {
 
 impl ModelFinder {
     pub(crate) fn new(home: &HermesHome, config: &ResolvedConfig) -> Self {
-        let mut settings = config.document.value().clone();
+        let mut settings = config.values().clone();
         let said = &config.settings.model;
         if !settings.is_object() {
             settings = json!({});

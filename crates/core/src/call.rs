@@ -93,6 +93,9 @@ pub struct ToolResult {
     pub content: String,
     /// How the call ended.
     pub status: CallStatus,
+    /// Whether it ran a command that failed. The call did what was asked, so it
+    /// is not an error of the tool.
+    pub command_failed: bool,
     /// Whether its effects may have happened.
     pub disposition: EffectDisposition,
     /// Repairs of the arguments, one line each.
@@ -123,10 +126,11 @@ impl ToolResult {
         Self {
             tool_call_id: call_id.to_owned(),
             name: name.to_owned(),
+            called_as: None,
             content,
             status: CallStatus::Error(error.kind()),
+            command_failed: false,
             disposition,
-            called_as: None,
             coercions: Vec::new(),
             attachments: Vec::new(),
             spill_path: None,
@@ -135,13 +139,13 @@ impl ToolResult {
         }
     }
 
-    /// Whether the call succeeded.
-    pub fn is_success(&self) -> bool {
-        self.status.is_success()
-    }
     /// The name by which the tool was called.
     pub fn called_name(&self) -> &str {
         self.called_as.as_deref().unwrap_or(&self.name)
     }
 
+    /// Whether the call succeeded.
+    pub fn is_success(&self) -> bool {
+        self.status.is_success()
+    }
 }

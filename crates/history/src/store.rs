@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use hermes_llm::{ChatMessage, TokenUsage};
-use jiff::{Timestamp, Zoned};
+use jiff::Timestamp;
 use parking_lot::{Mutex, MutexGuard};
 use rusqlite::{
     Connection, ErrorCode, OptionalExtension as _, Transaction, TransactionBehavior, params,
@@ -16,6 +16,7 @@ use crate::reader::HistoryReader;
 use crate::record::NewSession;
 use crate::rows::{INSERT_MESSAGE, MESSAGE_COLUMNS, MessageFields, message_from_row};
 use crate::schema;
+use crate::time_text;
 
 /// How long a writer waits for a lock.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -42,6 +43,8 @@ pub struct UndoReport {
     pub messages: usize,
     /// The first undone user message.
     pub user_text: Option<String>,
+    /// When the first undone message was recorded.
+    pub since: Option<Timestamp>,
 }
 
 /// Result of a deletion.
@@ -100,7 +103,7 @@ impl HistoryStore {
     }
 
     fn try_begin(&self, id: &str, beginning: &NewSession) -> Result<(), HistoryError> {
-        let now = Timestamp::now().as_millisecond();
+        let now = time_text::now().as_millisecond();
         self.transact(|step| {
             if session_key(step, id)?.is_some() {
                 return Ok(Err(HistoryError::SessionExists(id.to_owned())));
@@ -142,7 +145,7 @@ impl HistoryStore {
     /// Appends a message and returns its id. The message is durable against a
     /// kill when this returns.
     pub fn append(&self, session: &str, message: &ChatMessage) -> Result<i64, HistoryError> {
-        self.append_at(session, message, Timestamp::now())
+        self.append_at(session, message, time_text::now())
     }
 
     /// Like [`Self::append`], with an explicit time.
@@ -172,7 +175,7 @@ impl HistoryStore {
     pub fn replace_result(&self, session: &str, result: &ChatMessage) -> Result<i64, HistoryError> {
         let ChatMessage::Tool(answer) = result else { return self.append(session, result) };
         let fields = MessageFields::from_message(result);
-        let at = Timestamp::now().as_millisecond();
+        let at = time_text::now().as_millisecond();
         let id = self.transact(|step| {
             let Some(key) = session_key(step, session)? else {
                 return Ok(Err(HistoryError::NoSession(session.to_owned())));
@@ -220,7 +223,7 @@ impl HistoryStore {
         messages: &[ChatMessage],
         is_known: &dyn Fn(i64) -> bool,
     ) -> Result<Vec<i64>, HistoryError> {
-        let at = Timestamp::now().as_millisecond();
+        let at = time_text::now().as_millisecond();
         self.transact(|step| {
             let Some(key) = session_key(step, session)? else {
                 return Ok(Err(HistoryError::NoSession(session.to_owned())));
@@ -318,7 +321,7 @@ impl HistoryStore {
 
     /// Ends a session.
     pub fn end(&self, session: &str, reason: &str) -> Result<(), HistoryError> {
-        let now = Timestamp::now().as_millisecond();
+        let now = time_text::now().as_millisecond();
         self.update_session(
             session,
             "UPDATE sessions SET ended = ?2, end_reason = ?3 WHERE id = ?1",
@@ -464,7 +467,11 @@ fn create_file(path: &Path) -> std::io::Result<()> {
 
 /// Generates a session id: the start time and a random suffix.
 pub fn new_session_id() -> String {
-    format!("{}_{}", Zoned::now().strftime("%Y%m%d_%H%M%S"), hermes_core::ids::random_hex(6))
+    format!(
+        "{}_{}",
+        time_text::local_now().strftime("%Y%m%d_%H%M%S"),
+        hermes_core::ids::random_hex(6)
+    )
 }
 
 pub(crate) fn session_key(step: &Transaction<'_>, session: &str) -> rusqlite::Result<Option<i64>> {
@@ -517,7 +524,7 @@ pub(crate) fn undo_from(
     from: i64,
 ) -> rusqlite::Result<UndoReport> {
     let mut find = step.prepare_cached(
-        "SELECT id, role, text, state FROM messages \
+        "SELECT id, role, text, state, at FROM messages \
          WHERE session = ?1 AND id >= ?2 AND state <> 1 AND echo IS NULL ORDER BY id",
     )?;
     // The first message echoed after a summary: folded messages before it are
@@ -528,9 +535,12 @@ pub(crate) fn undo_from(
         |row| row.get(0),
     )?;
     let mut rows = find.query([key, from])?;
-    let (mut gone, mut said, mut reaches_back) = (Vec::new(), None, false);
+    let (mut gone, mut said, mut reaches_back, mut since) = (Vec::new(), None, false, None);
     while let Some(row) = rows.next()? {
         let id: i64 = row.get(0)?;
+        if gone.is_empty() {
+            since = Timestamp::from_millisecond(row.get(4)?).ok();
+        }
         gone.push(id);
         if said.is_none() && row.get::<_, String>(1)? == "user" {
             said = row.get(2)?;
@@ -560,7 +570,7 @@ pub(crate) fn undo_from(
         "UPDATE sessions SET messages = max(0, messages - ?2) WHERE key = ?1",
         params![key, i64::try_from(gone.len()).unwrap_or(i64::MAX)],
     )?;
-    Ok(UndoReport { messages: gone.len(), user_text: said })
+    Ok(UndoReport { messages: gone.len(), user_text: said, since })
 }
 
 fn delete(step: &Transaction<'_>, key: i64) -> rusqlite::Result<DeleteReport> {

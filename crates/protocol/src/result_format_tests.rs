@@ -15,6 +15,7 @@ fn success(id: &str, content: &str) -> ToolResult {
         called_as: None,
         content: content.to_owned(),
         status: CallStatus::Success,
+        command_failed: false,
         disposition: EffectDisposition::Complete,
         coercions: Vec::new(),
         attachments: Vec::new(),

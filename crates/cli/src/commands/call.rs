@@ -79,6 +79,8 @@ pub(crate) fn show_result(app: &AppContext, result: &ToolResult) -> CommandResul
         app.terminal.note(&format!("note: {change}"));
     }
     let exit = match result.status {
+        // A script sees the command's failure.
+        CallStatus::Success if result.command_failed => CliExitCode::Failed,
         CallStatus::Success => CliExitCode::Ok,
         CallStatus::Error(kind) => CliExitCode::Kind(kind),
     };

@@ -1,8 +1,8 @@
 //! `hermes config`: reads and changes the settings.
 
 use hermes_config::{
-    ConfigError, HermesHome, KEYS, KeyPath, ResolvedSetting, SettingKey, VARS, edit, parse_value,
-    save,
+    ConfigError, HermesHome, KEYS, KeyPath, ResolvedSetting, SettingKey, VARS, edit,
+    is_known_setting, parse_value, save,
 };
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ pub(crate) fn run(app: &AppContext, command: ConfigCommand) -> CommandResult {
         ConfigCommand::Path => show_path(app, &home),
         ConfigCommand::Get { key: Some(key) } => get(app, &home, &key),
         ConfigCommand::Get { key: None } => get_all(app, &home),
-        ConfigCommand::Set { key, value } => set(app, &home, &key, &value),
+        ConfigCommand::Set { key, value, force } => set(app, &home, &key, &value, force),
         ConfigCommand::Unset { key } => unset(app, &home, &key),
         ConfigCommand::Explain { key } => explain(app, &home, key.as_deref()),
         ConfigCommand::Reference => reference(app),
@@ -143,30 +143,22 @@ pub(crate) fn save_setting(
     edit_file(app, home, |old| edit::set(old, &path, value)).map_err(mark_unwritten)
 }
 
-fn set(app: &AppContext, home: &HermesHome, key: &str, text: &str) -> CommandResult {
+fn set(app: &AppContext, home: &HermesHome, key: &str, text: &str, force: bool) -> CommandResult {
     let path = key_path(key)?;
-    let known = SettingKey::find(key).is_some();
-    // A text setting takes its value literally: `12` may be a profile name.
-    let value = match SettingKey::find(key).map(|k| k.kind) {
-        Some(hermes_config::SettingKind::Text) => Value::String(text.to_owned()),
-        Some(hermes_config::SettingKind::TextList | hermes_config::SettingKind::Models)
-            if !text.trim_start().starts_with('[') =>
-        {
-            text.split(',').map(str::trim).filter(|t| !t.is_empty()).map(Value::from).collect()
-        }
-        Some(hermes_config::SettingKind::PortList) if !text.trim_start().starts_with('[') => {
-            let ports = text.split(',').map(str::trim).filter(|port| !port.is_empty());
-            ports.map(parse_value).collect()
-        }
-        _ => parse_value(text),
+    let value = match SettingKey::find(key) {
+        Some(known) => known.kind.parse_text(text),
+        None => parse_value(text),
     };
-    edit_file(app, home, |old| edit::set(old, &path, &value)).map_err(mark_unwritten)?;
-    if !known {
-        let near = hermes::core::similar::nearest(key, KEYS.iter().map(|k| k.name), 0.75);
-        let meant = near.map_or(String::new(), |n| format!(" Did you mean '{n}'?"));
-        app.terminal
-            .warn(&format!("'{key}' is not a known setting; it was written anyway.{meant}"));
+    if !force && !is_known_setting(key, &value) {
+        let near = hermes::core::similar::nearest(key, KEYS.iter().map(|k| k.name), 0.6);
+        let next = match near {
+            Some(near) => format!("Did you mean '{near}'?"),
+            None => "`hermes config explain` lists the known settings.".to_owned(),
+        };
+        return Err(CommandError::usage(format!("'{key}' is not a known setting"))
+            .hint(format!("Nothing was written. {next} --force writes it anyway.")));
     }
+    edit_file(app, home, |old| edit::set(old, &path, &value)).map_err(mark_unwritten)?;
     get(app, home, key)
 }
 
@@ -327,9 +319,14 @@ fn reference(app: &AppContext) -> CommandResult {
         "# Settings\n\n<!-- Written by `make docs`. -->\n\nSettings are in `config.yaml` in \
          `HERMES_HOME`. Hermes Agent may share the file: unknown keys are\nkept. `hermes \
          config set KEY VALUE` changes one setting and leaves the rest of the file \
-         unchanged,\n`hermes config get` lists all, and `hermes config explain KEY` describes \
-         one and shows where its value\ncomes from. A key that looks like a typo causes a \
-         warning with a suggestion; an invalid value is an error.\n\n| setting | values | \
+         unchanged;\nit refuses an unknown name unless `--force` is given. `hermes config get` \
+         lists all, and `hermes config\nexplain KEY` describes one and shows where its value \
+         comes from. A key that looks like a typo causes a\nwarning with a suggestion; an \
+         invalid value is an error.\n\nThe order of priority: environment variables, \
+         `config.yaml`, `cli-config.yaml` in `HERMES_HOME`, and\n`cli-config.yaml` in the \
+         working directory. The last one belongs to a project, so it sets only where\ncommands \
+         run and how long, and limits of results; hermes says when a project chooses a backend, \
+         and\nwarns about its other keys.\n\n| setting | values | \
          default | description |\n|---|---|---|---|\n",
     );
     for key in KEYS {

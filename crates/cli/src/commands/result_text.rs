@@ -4,6 +4,7 @@ use hermes::core::ToolResult;
 use hermes::engine::Engine;
 use serde_json::{Number, Value};
 
+use crate::call_summary;
 use crate::table::clip;
 use crate::terminal::{OutputStyle, TerminalOutput, show_control_chars};
 
@@ -77,7 +78,7 @@ pub(crate) fn render_results(
     let snapshot = engine.snapshot();
     let mut lines = Vec::new();
     for result in results {
-        let (mark, style) = if result.is_success() {
+        let (mark, style) = if call_summary::is_success(result) {
             ("✓", OutputStyle::Green)
         } else {
             ("✗", OutputStyle::Red)

@@ -80,7 +80,7 @@ pub(crate) fn skill_library(
     cwd: &Path,
 ) -> SkillLibrary {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let choices = SkillSettings::read(config.document.value(), home.root(), &variable);
+    let choices = SkillSettings::read(config.values(), home.root(), &variable);
     // With a remote backend, `cwd` may be on another machine.
     let is_here = config.settings.terminal.backend == "local";
     SkillLibrary::new(skill_roots(home.root(), &choices, is_here.then_some(cwd)), choices)

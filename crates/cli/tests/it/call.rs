@@ -107,7 +107,7 @@ fn tools_and_parameters_have_aliases() {
 #[test]
 fn a_name_is_repaired_and_the_note_says_so() {
     let context = with_notes();
-    for written in ["ReadFile", "read-file", "functions.read_file", "read_fil", "READ_FILE"] {
+    for written in ["ReadFile", "read-file", "functions.read_file", "read_files", "READ_FILE"] {
         let run = context.run(["call", written, "path=notes.txt", "limit=1"]).succeeds();
         assert_eq!(run.json()["content"], "1|one");
         assert_eq!(run.stderr, format!("note: tool name: '{written}' → 'read_file'\n"));
@@ -267,4 +267,17 @@ fn every_call_is_recorded_without_its_arguments() {
     assert_eq!(record["session"], "audited");
     assert_eq!(record["status"], "success");
     assert!(record.get("arguments").is_none());
+}
+
+#[test]
+fn a_failed_command_exits_1_and_an_answer_0() {
+    let context = TestContext::new();
+    let run = context.run(["call", "terminal", "command=false"]).exits(1);
+    assert_eq!(run.json()["exit_code"], 1);
+    context.run(["call", "terminal", "command=exit 7"]).exits(1);
+    context.run(["call", "terminal", "command=true"]).succeeds();
+    context.file("a.txt", "a\n");
+    // `grep` found nothing, which is an answer.
+    let run = context.run(["call", "terminal", "command=grep x a.txt"]).succeeds();
+    assert_eq!(run.json()["exit_code"], 1);
 }

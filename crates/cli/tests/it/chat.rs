@@ -213,6 +213,28 @@ fn a_turn_is_taken_back_with_what_it_wrote() {
 }
 
 #[test]
+fn a_turn_from_before_a_resume_is_taken_back_with_what_it_wrote() {
+    let server = ModelServer::start(vec![
+        last(
+            "write",
+            ScriptedReply::calls("write_file", r#"{"path":"note.txt","content":"new\n"}"#),
+        ),
+        last("note.txt", ScriptedReply::says("It is written.")),
+        last("hello", ScriptedReply::says("Good day.")),
+    ]);
+    let context = with_model(&server);
+    context.file("note.txt", "old\n");
+    let note = || std::fs::read_to_string(context.work().join("note.txt")).expect("the file");
+    context.feed(["chat"], "write it\n").succeeds();
+    assert_eq!(note(), "new\n");
+    // The turn after the resume changed no file; the one before it did.
+    let run = context.feed(["chat", "--resume", "last"], "hello\n/undo\n").succeeds();
+    assert_eq!(note(), "new\n", "{}", run.stderr);
+    let run = context.feed(["chat", "--resume", "last"], "/undo\n").succeeds();
+    assert_eq!(note(), "old\n", "{}\n{}", run.stdout, run.stderr);
+}
+
+#[test]
 fn what_a_turn_has_read_is_shown_again_after_it_is_taken_back() {
     let server = ModelServer::start(vec![
         last("read it", ScriptedReply::calls("read_file", r#"{"path":"note.txt"}"#)),

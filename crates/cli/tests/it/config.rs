@@ -94,22 +94,30 @@ fn lists_and_texts_are_taken_as_they_are_meant() {
 }
 
 #[test]
-fn an_unknown_key_is_written_with_a_warning() {
+fn an_unknown_key_is_refused_with_a_suggestion_unless_forced() {
     let context = TestContext::new();
-    let run = context.run(["config", "set", "tool_output.max_line", "9"]).succeeds();
-    assert!(run.stderr.contains("Did you mean 'tool_output.max_lines'"), "{}", run.stderr);
-    let run = context.run(["config", "set", "mcp_servers.files.command", "npx"]).succeeds();
-    assert!(run.stderr.starts_with("warning: "), "{}", run.stderr);
-    assert_eq!(
-        context.run(["config", "get", "mcp_servers.files.command"]).succeeds().stdout,
-        "npx\n"
-    );
+    let run = context.run(["config", "set", "tool_output.max_line", "9"]).exits(2);
+    assert!(run.stderr.contains("tool_output.max_lines"), "{}", run.stderr);
+    assert!(run.stderr.contains("--force"), "{}", run.stderr);
+    assert!(!context.home().join("config.yaml").exists());
+    context.run(["config", "set", "--force", "tool_output.max_line", "9"]).succeeds();
+    for (key, value) in [
+        ("mcp_servers.files.command", "npx"),
+        ("model.prices", "{m: {input: 1, output: 2}}"),
+        ("providers.work.base_url", "http://127.0.0.1:1/v1"),
+        ("auxiliary.session_search.model", "m"),
+        ("messaging.targets.ops.kind", "ntfy"),
+    ] {
+        let run = context.run(["config", "set", key, value]).succeeds();
+        assert!(!run.stderr.contains(&format!("`{key}` is not")), "{}", run.stderr);
+        context.run(["config", "get", key]).succeeds();
+    }
 }
 
 #[test]
 fn negative_numbers_are_values_not_options() {
     let context = TestContext::new();
-    let run = context.run(["config", "set", "own.offset", "-5"]).succeeds();
+    let run = context.run(["config", "set", "--force", "own.offset", "-5"]).succeeds();
     assert_eq!(run.stdout, "-5\n");
 }
 

@@ -226,7 +226,7 @@ fn nobody_to_ask_means_that_it_is_not_done() {
         ScriptedReply::says("It was not allowed."),
     ]);
     let context = with_model(&server);
-    let run = context.run(["--json", "run", "Push it"]).succeeds();
+    let run = context.run(["--json", "run", "Push it"]).exits(3);
     let events = events(&run);
     let results = of_type(&events, "call_result");
     assert_eq!(results[0]["status"], "approval_required", "{results:?}");
@@ -243,7 +243,8 @@ fn a_model_may_approve_and_what_it_does_not_is_asked() {
         ]);
         let context = with_model(&server);
         point(&context, &server, "approvals:\n  mode: smart\n");
-        let events = events(&context.run(["--json", "run", "Push it"]).succeeds());
+        let run = context.run(["--json", "run", "Push it"]);
+        let events = events(&if status == "success" { run.succeeds() } else { run.exits(3) });
         let results = of_type(&events, "call_result");
         let shown = results[0]["status"].as_str().expect("a status");
         // Without a repository, git itself fails once it may run.
@@ -564,4 +565,50 @@ fn nobody_who_reads_on_is_no_success() {
     let mut child = command.stderr(std::process::Stdio::null()).spawn().expect("it starts");
     drop(child.stdout.take());
     assert_eq!(child.wait().expect("it ends").code(), Some(130));
+}
+
+#[test]
+fn a_call_that_nobody_can_approve_exits_3_with_the_approval_command() {
+    let call = || {
+        vec![
+            ScriptedReply::calls("terminal", r#"{"command":"git push origin main"}"#),
+            ScriptedReply::says("I could not push."),
+        ]
+    };
+    let server = ModelServer::start(call());
+    let context = with_model(&server);
+    let run = context.run(["run", "push it"]).exits(3);
+    assert_eq!(run.stdout, "I could not push.\n");
+    assert!(run.stderr.contains("1 call needs approval"), "{}", run.stderr);
+    let line = run.stderr.lines().find(|line| line.contains("hermes permissions approve "));
+    let token = line.and_then(|line| line.split_whitespace().last()).expect("a token");
+
+    // The command works as printed.
+    context.run(["permissions", "approve", token]).succeeds();
+
+    let server = ModelServer::start(call());
+    let context = with_model(&server);
+    let run = context.run(["run", "--json", "push it"]).exits(3);
+    let events = events(&run);
+    let result = of_type(&events, "result")[0];
+    assert_eq!((&result["status"], &result["end"]), (&json!("failure"), &json!("done")));
+    let held = &result["held_calls"][0];
+    assert_eq!(held["tool"], "terminal");
+    let approve = held["approve"].as_str().expect("a command");
+    assert_eq!(approve, format!("hermes permissions approve {}", held["token"].as_str().unwrap()));
+
+    let server = ModelServer::start(call());
+    let run = with_model(&server).feed(["chat"], "push it\n").exits(3);
+    assert!(run.stderr.contains("hermes permissions approve"), "{}", run.stderr);
+}
+
+#[test]
+fn a_failed_command_is_shown_as_failed() {
+    let server = ModelServer::start(vec![
+        ScriptedReply::calls("terminal", r#"{"command":"exit 3"}"#),
+        ScriptedReply::says("It failed."),
+    ]);
+    let run = with_model(&server).run(["run", "try it"]).succeeds();
+    let line = run.stderr.lines().find(|line| line.contains("terminal")).expect("a line");
+    assert!(line.starts_with('✗') && line.ends_with("exit code 3"), "{line}");
 }

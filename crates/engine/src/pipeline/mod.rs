@@ -49,7 +49,7 @@ use crate::batch::is_background_start;
 use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::entry::ToolEntry;
-use crate::loop_guard::CallFingerprint;
+use crate::loop_guard::{CallFingerprint, GuardedOutcome};
 use crate::observer::{CallEvent, CallStarted};
 use crate::registry::RegistrySnapshot;
 
@@ -310,6 +310,8 @@ impl BatchContext {
         let mut result = self.build_result(&call, landed);
         result.called_as = call.called_as.take();
         result.duration = call.started.elapsed();
+        let outcome = GuardedOutcome::from_result(result.status, is_well, &result.content);
+        result.command_failed = outcome == GuardedOutcome::CommandFailed;
         self.redact(&mut result);
         self.run_result_hooks(&call.arguments, &mut result).await;
         if ran {
@@ -318,7 +320,7 @@ impl BatchContext {
         let warning = call
             .fingerprint
             .as_ref()
-            .and_then(|print| self.record_in_guard(print, is_well, &result));
+            .and_then(|print| self.record_in_guard(print, outcome, &result));
         self.limit_result(call.entry.spec().result_limit, warning.as_deref(), &mut result);
         result.coercions = call.coerced;
         self.record(&result, &call.effects, &judged);
@@ -428,9 +430,9 @@ impl BatchContext {
         error: ToolError,
         started: Instant,
     ) -> ToolResult {
+        let name = &tool.name;
         // The same wrong call gives the same error, so the message identifies a
         // loop.
-        let name = &tool.name;
         let message = Value::from(error.message());
         let footprint =
             self.engine.guard().is_enabled().then(|| CallFingerprint::new(name, &message, false));
@@ -440,14 +442,15 @@ impl BatchContext {
             &result_limits::sanitize_tool_error(error),
             EffectDisposition::NotRun,
         );
+        result.called_as = tool.called_as;
         result.duration = started.elapsed();
         self.redact(&mut result);
-        result.called_as = tool.called_as;
         let shown =
             AssertUnwindSafe(self.run_result_hooks(&Value::Null, &mut result)).catch_unwind();
         // A hook that panics does not change the refusal.
         let _ = shown.await;
-        let warning = footprint.and_then(|print| self.record_in_guard(&print, false, &result));
+        let outcome = GuardedOutcome::from_result(result.status, false, &result.content);
+        let warning = footprint.and_then(|print| self.record_in_guard(&print, outcome, &result));
         self.limit_result(hermes_core::ResultLimit::Default, warning.as_deref(), &mut result);
         self.record(&result, &[], &Authorization::default());
         result

@@ -28,6 +28,7 @@ impl BatchContext {
             content,
             // Partial output is returned, but the status is an error.
             status: landed.stopped.map_or(CallStatus::Success, CallStatus::Error),
+            command_failed: false,
             disposition: landed.disposition,
             coercions: Vec::new(),
             attachments,
@@ -59,11 +60,10 @@ impl BatchContext {
     pub(super) fn record_in_guard(
         &self,
         print: &CallFingerprint,
-        is_well: bool,
+        outcome: GuardedOutcome,
         result: &ToolResult,
     ) -> Option<String> {
-        let came = GuardedOutcome::from_result(result.status, is_well, &result.content);
-        self.engine.guard().record_result(self.caller_key(), print, came, &result.content)
+        self.engine.guard().record_result(self.caller_key(), print, outcome, &result.content)
     }
 
     /// The size limits of results.

@@ -95,6 +95,7 @@ fn result(call: &ToolCall, content: &Value, succeeded: bool) -> ToolResult {
         } else {
             CallStatus::Error(ErrorKind::Conflict)
         },
+        command_failed: false,
         disposition: EffectDisposition::Complete,
         coercions: Vec::new(),
         attachments: Vec::new(),

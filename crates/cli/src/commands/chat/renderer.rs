@@ -138,8 +138,8 @@ impl AgentObserver for EventRenderer {
             }
             AgentEvent::Call(CallEvent::Ended { result, parent: None }) => {
                 let note = call_summary::result_note(result);
-                let id = &result.tool_call_id;
-                screen.call_ended(id, result.is_success(), result.duration, &note);
+                let (id, is_good) = (&result.tool_call_id, call_summary::is_success(result));
+                screen.call_ended(id, is_good, result.duration, &note);
                 if result.name == "todo" && result.is_success() {
                     self.show_plan();
                 }

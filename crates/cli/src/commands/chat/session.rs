@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use hermes::core::ErrorKind;
 use hermes::engine::Caller;
 use hermes_agent::{
     Agent, AgentBudget, AgentObserver, InterruptHandle, InterruptScope, TurnEnd, TurnOutcome,
@@ -25,6 +26,7 @@ use crate::call_summary;
 use crate::command_error::{CliExitCode, CommandError};
 use crate::commands::run::exit_for_end;
 use crate::commands::skills;
+use crate::held_calls::{self, HeldCallCollector};
 use crate::mode::AgentMode;
 
 /// What follows a session.
@@ -79,6 +81,8 @@ pub(crate) struct ChatSession<'a> {
     pub(crate) args: &'a ChatArgs,
     pub(crate) screen: &'a ChatScreen,
     pub(crate) renderer: Arc<EventRenderer>,
+    /// Calls of the turn that nobody could approve.
+    held_calls: Arc<HeldCallCollector>,
     pub(crate) agent_session: AgentSession,
     /// Skills available in the working directory.
     pub(crate) skills: SkillLibrary,
@@ -107,6 +111,7 @@ impl<'a> ChatSession<'a> {
     ) -> Result<Self, CommandError> {
         let shown =
             EventRenderer::new(screen.clone(), ready.engine().clone(), caller.session.clone());
+        let held_calls = HeldCallCollector::new(Arc::clone(&shown) as Arc<dyn AgentObserver>);
         let mode = app.effective_mode(&ready.config, args.options.mode.chosen());
         let terms = AgentOptions {
             source: "chat",
@@ -117,7 +122,7 @@ impl<'a> ChatSession<'a> {
             title: None,
             resume: resume.as_deref(),
             has_local_context: true,
-            observer: Arc::clone(&shown) as Arc<dyn AgentObserver>,
+            observer: Arc::clone(&held_calls) as Arc<dyn AgentObserver>,
         };
         let shelf = skills::skill_library(ready.home(), &ready.config, &caller.cwd);
         let engaged = ready.start_agent(caller, terms).await?;
@@ -131,6 +136,7 @@ impl<'a> ChatSession<'a> {
             args,
             screen,
             renderer: shown,
+            held_calls,
             agent_session: engaged,
             skills: shelf,
             mode,
@@ -165,6 +171,18 @@ impl<'a> ChatSession<'a> {
             self.screen.warn(warning);
         }
         self.show_status();
+    }
+
+    /// Shows a script how to approve the calls that were held back.
+    fn report_held_calls(&mut self) {
+        let held = self.held_calls.take();
+        if held.is_empty() || self.screen.mode() != ScreenMode::Piped {
+            return;
+        }
+        self.screen.warn(&held_calls::describe(&held));
+        if self.exit == CliExitCode::Ok {
+            self.exit = CliExitCode::Kind(ErrorKind::ApprovalRequired);
+        }
     }
 
     pub(crate) fn show_status(&self) {
@@ -347,7 +365,8 @@ impl<'a> ChatSession<'a> {
         let budget = self.ready.budget(self.args.max_turns, None);
         self.renderer.track_budget(&budget);
         let (app, ready, args, screen) = (self.app, self.ready, self.args, self.screen);
-        let at = hermes_history::Timestamp::now().as_millisecond() * 1_000_000;
+        let at = i64::try_from(hermes::core::clock::unix_millis()).unwrap_or_default();
+        let at = at.saturating_mul(1_000_000);
         // The turn task owns the agent while it runs.
         let mut agent = self.agent_session.agent;
         // The deadline applies to each turn.
@@ -430,6 +449,7 @@ impl<'a> ChatSession<'a> {
         if self.exit == CliExitCode::Ok {
             self.exit = exit_for_end(&outcome.end);
         }
+        self.report_held_calls();
         self.show_status();
         if leaves {
             self.close();

@@ -299,9 +299,11 @@ fn undo(sitting: &mut ChatSession<'_>, turns: &str) -> Result<(), CommandError> 
 fn undo_last_turn(sitting: &mut ChatSession<'_>) -> Result<bool, CommandError> {
     let session = sitting.agent_session.session.clone();
     // Messages typed during the turn belong to it.
-    let said = sitting.turns.last().map_or(1, |turn| turn.message_count);
+    let last = sitting.turns.pop();
+    let said = last.map_or(1, |turn| turn.message_count);
     let taken = sitting.agent_session.store.undo(&session, said)?;
     if taken.messages == 0 {
+        sitting.turns.extend(last);
         sitting.screen.note("Nothing to undo.");
         return Ok(false);
     }
@@ -310,7 +312,11 @@ fn undo_last_turn(sitting: &mut ChatSession<'_>) -> Result<bool, CommandError> {
     sitting.agent_session.agent.set_conversation(reader.conversation(&info)?);
     let mut shown = format!("Removed {} messages.", taken.messages);
     let store = checkpoints::open_store(sitting.app)?;
-    match plan_file_undo(sitting, &store)? {
+    // A turn from before the session was resumed began with its first message.
+    let began = last
+        .map(|turn| turn.at)
+        .or_else(|| taken.since.and_then(|since| i64::try_from(since.as_nanosecond()).ok()));
+    match plan_file_undo(sitting, &store, began)? {
         Some(plan) => {
             let restored = store.apply_plan(&plan, false)?;
             for path in &restored.restored {
@@ -333,10 +339,11 @@ fn undo_last_turn(sitting: &mut ChatSession<'_>) -> Result<bool, CommandError> {
 /// Plans how to restore the files that the last turn changed. Another process
 /// may have changed files here since, so only this session's own turn counts.
 fn plan_file_undo(
-    sitting: &mut ChatSession<'_>,
+    sitting: &ChatSession<'_>,
     store: &CheckpointStore,
+    began: Option<i64>,
 ) -> Result<Option<RestorePlan>, CommandError> {
-    let Some(began) = sitting.turns.pop() else { return Ok(None) };
+    let Some(began) = began else { return Ok(None) };
     let cwd = sitting.agent_session.agent.parts().caller.cwd.clone();
     let workspace = checkpoints::find_workspace(sitting.app, store, Some(&cwd))?;
     let Ok(plan) = store.plan(RestoreTarget::Undo { workspace: &workspace, turns: 1 }) else {
@@ -344,7 +351,7 @@ fn plan_file_undo(
     };
     let Some(id) = plan.checkpoints.last() else { return Ok(None) };
     let kept = store.find(id)?;
-    let is_own = kept.session() == sitting.agent_session.session && kept.at_nanos() >= began.at;
+    let is_own = kept.session() == sitting.agent_session.session && kept.at_nanos() >= began;
     Ok(is_own.then_some(plan))
 }
 

@@ -151,7 +151,7 @@ impl AgentObserver for LineEventWriter {
                 let what = state.running.remove(&result.tool_call_id);
                 let what =
                     what.map_or_else(|| self.tool_label(&result.name), |running| running.label);
-                let (style, mark) = match result.is_success() {
+                let (style, mark) = match call_summary::is_success(result) {
                     true => (OutputStyle::Green, "✓"),
                     false => (OutputStyle::Red, "✗"),
                 };

@@ -21,6 +21,7 @@ use crate::agent_session::{AgentOptions, AgentSession, MAX_NOTICES, notices_text
 use crate::app::{AppContext, AppServices};
 use crate::args::{CallOptions, ToolsetFilter};
 use crate::command_error::{CliExitCode, CommandError, CommandResult};
+use crate::held_calls::{self, HeldCall, HeldCallCollector};
 use crate::mode::AgentMode;
 
 use events::JsonEventWriter;
@@ -91,6 +92,8 @@ pub(crate) fn run(app: &AppContext, args: &RunArgs) -> CommandResult {
         true => Arc::new(JsonEventWriter::new(app.terminal, caller.cancel.clone())),
         false => LineEventWriter::new(app.terminal, ready.engine().clone()),
     };
+    let held = HeldCallCollector::new(watcher);
+    let watcher: Arc<dyn AgentObserver> = Arc::clone(&held) as _;
     let budget = ready.budget(args.max_turns, args.budget);
     let cancel = caller.cancel.clone();
     let (terminal, json) = (app.terminal, app.json);
@@ -131,7 +134,7 @@ pub(crate) fn run(app: &AppContext, args: &RunArgs) -> CommandResult {
     })?;
     ready.flush_records(app);
     let (ended, session) = ended?;
-    report(app, &ended, &session, began)
+    report(app, &ended, &held.take(), &session, began)
 }
 
 /// Starts the agent. Its files may be on an unresponsive mount, so a
@@ -275,15 +278,26 @@ pub(crate) fn exit_for_end(end: &TurnEnd) -> CliExitCode {
 }
 
 /// Reports the outcome. The reply itself goes to standard output.
-fn report(app: &AppContext, ended: &Ended, session: &str, began: Instant) -> CommandResult {
-    let exit = exit_for_end(&ended.end);
+fn report(
+    app: &AppContext,
+    ended: &Ended,
+    held: &[HeldCall],
+    session: &str,
+    began: Instant,
+) -> CommandResult {
+    let is_held = ended.end.is_done() && !held.is_empty();
+    let exit = match is_held {
+        true => CliExitCode::Kind(ErrorKind::ApprovalRequired),
+        false => exit_for_end(&ended.end),
+    };
     let why = ended.end.reason();
     if app.json {
         let line = json!({
             "type": "result",
-            "status": if ended.end.is_done() { "success" } else { "failure" },
+            "status": if ended.end.is_done() && !is_held { "success" } else { "failure" },
             "end": ended.end.name(),
             "reason": why,
+            "held_calls": held.iter().map(HeldCall::to_json).collect::<Vec<_>>(),
             "text": ended.text,
             "session": session,
             "turns": ended.requests,
@@ -307,6 +321,9 @@ fn report(app: &AppContext, ended: &Ended, session: &str, began: Instant) -> Com
             app.terminal.note(&format!("Resume with: hermes run --resume {session} \"continue\""));
         }
         (_, None) => {}
+    }
+    if !held.is_empty() {
+        app.terminal.warn(&held_calls::describe(held));
     }
     app.terminal.note(&lines::usage_summary(ended, session, began.elapsed()));
     Ok(exit)
