@@ -139,7 +139,7 @@ impl AuditJournal {
             let event_text = event.to_string();
             let fields = entry::entry_fields(event_text.as_bytes());
             head.seq = head.seq.saturating_add(1);
-            let now = Timestamp::now();
+            let now = crate::time_parse::now();
             head.hash = chain::compose(&mut text, &key, head.seq, now, &fields, head.hash);
         }
         let mut ends = Vec::new();

@@ -3,6 +3,12 @@
 use jiff::civil::{Date, DateTime};
 use jiff::{SignedDuration, Timestamp, Zoned};
 
+/// Returns the current time; the last one that can be written if the clock is
+/// beyond the year 9999.
+pub(crate) fn now() -> Timestamp {
+    Timestamp::try_from(std::time::SystemTime::now()).unwrap_or(Timestamp::MAX)
+}
+
 /// A text that is not a valid time such as `10m`, `2026-01-31` or
 /// `2026-01-31T12:00:00Z`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -12,7 +18,7 @@ pub struct TimeParseError(String);
 /// Parses a time: an age (`90s`, `10m`, `2h`, `3d`, `1w`), a date, or a date
 /// and time, local unless a zone is given.
 pub fn parse_time(text: &str) -> Result<Timestamp, TimeParseError> {
-    parse_time_at(text, &Zoned::now())
+    parse_time_at(text, &now().to_zoned(jiff::tz::TimeZone::system()))
 }
 
 fn parse_time_at(text: &str, now: &Zoned) -> Result<Timestamp, TimeParseError> {

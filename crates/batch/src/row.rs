@@ -90,7 +90,10 @@ impl TrajectoryRow {
             conversations: turns(&conversation.tools, &conversation.messages),
             metadata: RowMetadata {
                 batch_num,
-                timestamp: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+                timestamp: jiff::Timestamp::try_from(std::time::SystemTime::now())
+                    .unwrap_or(jiff::Timestamp::MAX)
+                    .strftime("%Y-%m-%dT%H:%M:%SZ")
+                    .to_string(),
                 model: conversation.model,
                 prompt_hash: prompt.hash.clone(),
                 has_reasoning: has_reasoning(&conversation.messages),

@@ -193,7 +193,8 @@ impl AppServices {
                 "Backend for commands and files (not the user's machine): {elsewhere}"
             )),
         }
-        surroundings.push(format!("Today: {}", &format_local(Timestamp::now())[..10]));
+        let now = Timestamp::try_from(std::time::SystemTime::now()).unwrap_or(Timestamp::MAX);
+        surroundings.push(format!("Today: {}", &format_local(now)[..10]));
         let remembers = definitions.scope.contains("memory") && terms.has_local_context;
         let memory = self.engine().ports().get::<MemoryStore>().filter(|_| remembers);
         let memory = memory.map(|memory| memory.snapshot());

@@ -40,7 +40,7 @@ pub struct SystemClock;
 
 impl WallClock for SystemClock {
     fn now(&self) -> Timestamp {
-        Timestamp::now()
+        Timestamp::try_from(std::time::SystemTime::now()).unwrap_or(Timestamp::MAX)
     }
 }
 

@@ -91,7 +91,7 @@ impl JobStore {
 
     /// Returns the current time, for callers without a clock.
     pub fn now(&self) -> Timestamp {
-        Timestamp::now()
+        Timestamp::try_from(std::time::SystemTime::now()).unwrap_or(Timestamp::MAX)
     }
 
     /// Formats a time in the time zone of the store.

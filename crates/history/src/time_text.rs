@@ -3,11 +3,22 @@
 use jiff::civil::{Date, DateTime};
 use jiff::{SignedDuration, Timestamp, Zoned};
 
+/// Returns the current time; the last one that can be written if the clock is
+/// beyond the year 9999.
+pub(crate) fn now() -> Timestamp {
+    Timestamp::try_from(std::time::SystemTime::now()).unwrap_or(Timestamp::MAX)
+}
+
+/// The same in the local time zone.
+pub(crate) fn local_now() -> Zoned {
+    now().to_zoned(jiff::tz::TimeZone::system())
+}
+
 /// Parses a time: an age (`90s`, `10m`, `2h`, `3d`, `1w`), a date, or a date
 /// and time, in the local time zone unless one is given. None if it is neither.
 pub fn parse_time(text: &str) -> Option<Timestamp> {
     let text = text.trim();
-    let now = Zoned::now();
+    let now = local_now();
     if let Some(ago) = parse_ago(text) {
         return now.timestamp().checked_sub(ago).ok();
     }

@@ -289,7 +289,10 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
         return bounded_duration(number, 1.0);
     }
     let when = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(said).ok()?;
-    let left = when.as_second() - jiff::Timestamp::now().as_second();
+    let left = when.as_second()
+        - jiff::Timestamp::try_from(std::time::SystemTime::now())
+            .unwrap_or(jiff::Timestamp::MAX)
+            .as_second();
     bounded_duration(left as f64, 1.0)
 }
 

@@ -201,7 +201,10 @@ pub(crate) fn record_written(cx: &ToolContext, path: &Path, hash: FileHash, fact
     let by = FileWriter {
         task_id: cx.task_id.to_string(),
         call_id: cx.call_id.to_string(),
-        at: format!("{:.0}", jiff::Timestamp::now()),
+        at: format!(
+            "{:.0}",
+            jiff::Timestamp::try_from(std::time::SystemTime::now()).unwrap_or(jiff::Timestamp::MAX)
+        ),
     };
     update_record(cx, path, |record, at| {
         record.wrote = Some(WriteRecord { hash: hash.clone(), by: by.clone() });

@@ -10,6 +10,12 @@ use jiff::{Timestamp, Zoned};
 const TIME_FORMAT_HINT: &str =
     "Write an RFC 3339 time such as 2030-01-31T07:30:00Z, or HH:MM in local time.";
 
+/// Returns the current time; the last one that can be written if the clock is
+/// beyond the year 9999.
+pub(crate) fn now() -> Timestamp {
+    Timestamp::try_from(std::time::SystemTime::now()).unwrap_or(Timestamp::MAX)
+}
+
 /// Parses RFC 3339, a date and time without an offset (local), or a time of day
 /// (local; its next occurrence).
 pub(crate) fn parse(text: &str) -> Result<Timestamp, ToolError> {
@@ -17,7 +23,7 @@ pub(crate) fn parse(text: &str) -> Result<Timestamp, ToolError> {
     if let Ok(exact) = text.parse::<Timestamp>() {
         return Ok(exact);
     }
-    parse_local(text, &Timestamp::now().to_zoned(local_zone()?))
+    parse_local(text, &now().to_zoned(local_zone()?))
 }
 
 /// [`parse`] for times that depend on the time zone and the current time.

@@ -121,5 +121,5 @@ fn sleep_duration(seconds: f64) -> Result<Duration, ToolError> {
 
 /// Returns zero for a time in the past.
 fn time_until(at: Timestamp) -> Duration {
-    Duration::try_from(at.duration_since(Timestamp::now())).unwrap_or_default()
+    Duration::try_from(at.duration_since(crate::wall_time::now())).unwrap_or_default()
 }
