@@ -10,6 +10,7 @@ use serde::Serialize;
 use tokio::sync::watch;
 
 use crate::progress_board::{LiveSubagent, ProgressBoard};
+use crate::prompt;
 use crate::report::{SubagentReport, SubagentStatus, UsageTotal, combined_status};
 use crate::rounding::rounded_seconds;
 use hermes_core::text::{omit_middle, one_line_excerpt};
@@ -141,6 +142,25 @@ impl DelegationJobs {
         Err(ToolError::not_found(message))
     }
 
+    /// Finds a delegation, or one task of it: `deleg_1` or `deleg_1/0`.
+    pub(crate) fn find_task(
+        &self,
+        session: &str,
+        handle: &str,
+    ) -> Result<(Arc<DelegationJob>, Option<usize>), ToolError> {
+        let Some((handle, index)) = handle.split_once('/') else {
+            return Ok((self.find(session, handle)?, None));
+        };
+        let job = self.find(session, handle)?;
+        let count = job.goals.len();
+        let index = index.parse().ok().filter(|index| *index < count);
+        let index = index.ok_or_else(|| {
+            let last = count.saturating_sub(1);
+            ToolError::not_found(format!("The tasks of {handle} are {handle}/0 to {handle}/{last}"))
+        })?;
+        Ok((job, Some(index)))
+    }
+
     /// Lists the delegations of the session, oldest first.
     pub(crate) fn list(&self, session: &str) -> Vec<DelegationSummary> {
         let jobs = self.jobs.lock();
@@ -157,6 +177,13 @@ impl DelegationJobs {
         for job in all {
             job.wait().await;
         }
+    }
+
+    /// Returns the running delegations of a session.
+    pub(crate) fn running(&self, session: &str) -> Vec<Arc<DelegationJob>> {
+        let jobs = self.jobs.lock();
+        let own = jobs.by_number.values().filter(|job| job.session == session);
+        own.filter(|job| job.is_running()).cloned().collect()
     }
 
     /// Cancels the running delegations of a session; returns their handles and
@@ -181,6 +208,35 @@ impl DelegationJob {
 
     pub(crate) fn is_running(&self) -> bool {
         self.outcome.borrow().is_none()
+    }
+
+    /// Cancels the delegation, or one task of it.
+    pub(crate) fn stop(&self, task: Option<usize>) {
+        match task {
+            Some(task) => drop(self.board.stop(task)),
+            None => self.cancel.cancel(),
+        }
+    }
+
+    /// Sends a message to the sub-agents that have not ended, or to one of them.
+    pub(crate) fn steer(&self, task: Option<usize>, message: &str) -> Result<usize, ToolError> {
+        if message.trim().is_empty() {
+            return Err(ToolError::invalid("`message` is empty"));
+        }
+        match self.board.steer(task, &prompt::steering(message)) {
+            0 => Err(ToolError::conflict(format!("{} has ended", self.handle))
+                .with_hint("Start another task.")),
+            reached => Ok(reached),
+        }
+    }
+
+    /// One line for the user.
+    pub(crate) fn status_line(&self) -> String {
+        let mut line = format!("{} {}", self.handle, self.summary().status);
+        for (task, live) in self.board.snapshot().iter().enumerate() {
+            line.push_str(&format!("\n  {}/{task} {live}", self.handle));
+        }
+        line
     }
 
     /// Stores the reports and notifies the session.
@@ -246,7 +302,9 @@ impl DelegationJob {
         let status = combined_status(reports);
         let each = MAX_NOTICE_BYTES / reports.len().max(1);
         let words = |report: &SubagentReport| {
-            let said = report.summary.as_deref().or(report.error.as_deref()).unwrap_or_default();
+            let output = report.output.as_ref().map(ToString::to_string);
+            let said = output.as_deref().or(report.summary.as_deref());
+            let said = said.or(report.error.as_deref()).unwrap_or_default();
             // Truncation would break the label around untrusted text.
             let said = if report.untrusted { "" } else { said };
             format!("{} ({}): {}", report.task_index, report.status.name(), omit_middle(said, each))

@@ -13,9 +13,10 @@ use hermes_core::{
 use hermes_engine::Engine;
 use hermes_llm::LanguageModel;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::background::{DelegationJob, DelegationSummary, DelegationView};
+use crate::output_schema::OutputSchema;
 use crate::pool::SubagentPool;
 use crate::progress_board::ProgressBoard;
 use crate::report::{SubagentReport, SubagentStatus, UsageTotal};
@@ -56,6 +57,7 @@ enum DelegationAction {
     Poll,
     Wait,
     Cancel,
+    Steer,
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -70,7 +72,7 @@ pub(crate) struct Args {
     /// Parallel tasks instead
     #[serde(default)]
     tasks: Option<Vec<TaskRequest>>,
-    /// Subset; default: all yours
+    /// Leaf toolsets
     #[serde(default)]
     toolsets: Option<Vec<String>>,
     /// orchestrator: may delegate too
@@ -79,15 +81,21 @@ pub(crate) struct Args {
     /// Max model calls
     #[serde(default)]
     max_iterations: Option<u32>,
+    /// The answer: JSON that matches this schema
+    #[serde(default)]
+    output_schema: Option<Map<String, Value>>,
     /// Return a handle at once
     #[serde(default)]
     background: bool,
     /// For background work
     #[serde(default)]
     action: DelegationAction,
-    /// Handle from `background`
+    /// From `background`; HANDLE/N: its task N
     #[serde(default)]
     handle: Option<String>,
+    /// For steer
+    #[serde(default)]
+    message: Option<String>,
     /// Max seconds to wait
     #[serde(default)]
     timeout: Option<f64>,
@@ -218,26 +226,32 @@ impl Tool for DelegateTask {
         }
         if args.action != DelegationAction::Run {
             let handle = args.handle.as_deref().unwrap_or_default();
-            let job = self.pool.background.find(session, handle)?;
-            return control_job(args.action, args.timeout, &job, cx).await;
+            let (job, task) = self.pool.background.find_task(session, handle)?;
+            if args.action == DelegationAction::Steer {
+                job.steer(task, args.message.as_deref().unwrap_or_default())?;
+            }
+            return control_job(args.action, args.timeout, &job, task, cx).await;
         }
         self.delegate(&args, cx).await
     }
 }
 
-/// Polls, waits for or cancels a background delegation.
+/// Polls, waits for or cancels a background delegation. A single task is
+/// cancelled without waiting for the others.
 async fn control_job(
     action: DelegationAction,
     timeout: Option<f64>,
     job: &DelegationJob,
+    task: Option<usize>,
     cx: &ToolContext,
 ) -> Result<DelegationAnswer, ToolError> {
     let most = timeout.unwrap_or(DEFAULT_WAIT_SECONDS).max(0.0);
     let most = Duration::try_from_secs_f64(most).unwrap_or(Duration::MAX);
     if action == DelegationAction::Cancel {
-        job.cancel.cancel();
+        job.stop(task);
     }
-    if matches!(action, DelegationAction::Wait | DelegationAction::Cancel) {
+    let is_whole_cancelled = action == DelegationAction::Cancel && task.is_none();
+    if action == DelegationAction::Wait || is_whole_cancelled {
         // On timeout, the current state is returned.
         let _ = cx
             .run_until_cancelled(tokio::time::timeout(most.min(MAX_RUN_TIME), job.wait()))
@@ -260,7 +274,10 @@ impl DelegateTask {
         self.check_parent(standing.as_deref())?;
         let (model, manner) =
             cx.run_until_cancelled(self.resolve_model(standing.as_deref())).await??;
-        let orders = self.prepare_tasks(&tasks, &engine, &*model, standing.as_deref(), cx).await?;
+        let output = args.output_schema.as_ref().map(OutputSchema::new).transpose()?.map(Arc::new);
+        let mut orders =
+            self.prepare_tasks(&tasks, &engine, &*model, standing.as_deref(), cx).await?;
+        orders.iter_mut().for_each(|order| order.output.clone_from(&output));
         let goals: Vec<String> =
             orders.iter().map(|order| one_line_excerpt(&order.goal, MAX_GOAL_CHARS)).collect();
         let parent = Arc::new(ParentContext {
@@ -346,7 +363,7 @@ impl DelegateTask {
                     "It ran without sub-agents: nested delegation is not allowed here".to_owned(),
                 );
             }
-            let toolsets = task.toolsets.as_deref();
+            let toolsets = task.toolsets.as_deref().or(settings.default_toolsets.as_deref());
             let outfit = match outfits.entry((toolsets, wants && may)) {
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(free) => free.insert(outfitter.select(toolsets, wants && may).await?),
@@ -359,6 +376,7 @@ impl DelegateTask {
                 tools: Arc::clone(&outfit.tools),
                 scope: Arc::clone(&outfit.scope),
                 allowance: allowance_per_task(budget, tasks.len(), task.max_iterations, settings),
+                output: None,
                 notes,
             });
         }

@@ -11,6 +11,7 @@
 mod background;
 mod delegate_task;
 mod mixture;
+mod output_schema;
 mod pool;
 mod progress_board;
 mod prompt;

@@ -133,6 +133,32 @@ impl SubagentPool {
         self.background.stop_session(session)
     }
 
+    /// Describes the running background delegations of a session, one text
+    /// each.
+    pub fn describe_running(&self, session: &str) -> Vec<String> {
+        self.background.running(session).iter().map(|job| job.status_line()).collect()
+    }
+
+    /// Cancels a background delegation (`deleg_1`) or one task of it
+    /// (`deleg_1/0`).
+    pub fn stop_task(&self, session: &str, handle: &str) -> Result<(), ToolError> {
+        let (job, task) = self.background.find_task(session, handle)?;
+        job.stop(task);
+        Ok(())
+    }
+
+    /// Sends a message to the sub-agents of a background delegation, or to one
+    /// of them. Returns how many get it.
+    pub fn steer_task(
+        &self,
+        session: &str,
+        handle: &str,
+        message: &str,
+    ) -> Result<usize, ToolError> {
+        let (job, task) = self.background.find_task(session, handle)?;
+        job.steer(task, message)
+    }
+
     /// Whether a notice reports the end of a delegation.
     pub fn is_delegation_notice(notice: &hermes_core::ProcessNotice) -> bool {
         crate::background::is_handle(&notice.session_id)

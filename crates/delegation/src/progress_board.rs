@@ -1,13 +1,17 @@
 //! Live progress of the sub-agents of a call.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use hermes_agent::{AgentBudget, AgentEvent, AgentObserver};
-use hermes_core::{Effect, ErrorKind, Scope, Session, ToolContext, ToolResult, WorkingDir};
+use hermes_agent::{AgentBudget, AgentEvent, AgentObserver, InterruptHandle};
+use hermes_core::{
+    CancellationToken, Effect, ErrorKind, Scope, Session, ToolContext, ToolResult, WorkingDir,
+};
 use hermes_engine::{CallEvent, CallStarted, Engine};
+use hermes_llm::ContentPart;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +52,12 @@ struct SubagentProgress {
     began: Option<Instant>,
     ended: Option<(SubagentStatus, Instant)>,
     budget: Option<AgentBudget>,
+    /// Cancels this sub-agent alone.
+    stop: CancellationToken,
+    /// Steers the sub-agent, once it works.
+    interrupt: Option<InterruptHandle>,
+    /// Messages for a sub-agent that does not work yet.
+    messages: Vec<ContentPart>,
     trace: VecDeque<TracedCall>,
     omitted_calls: u32,
     artifacts: BTreeMap<PathBuf, ChangeKind>,
@@ -74,6 +84,13 @@ pub(crate) struct LiveSubagent {
     duration_seconds: f64,
     #[serde(skip_serializing_if = "String::is_empty")]
     session_id: String,
+}
+
+impl fmt::Display for LiveSubagent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {} s: {}", self.status, self.duration_seconds.round(), self.goal)?;
+        if self.doing.is_empty() { Ok(()) } else { write!(f, " ({})", self.doing) }
+    }
 }
 
 /// What one sub-agent did, for its report.
@@ -104,13 +121,55 @@ impl ProgressBoard {
     }
 
     /// Marks a sub-agent as started.
-    pub(crate) fn begin(&self, at: usize, session: &str, budget: &AgentBudget) {
+    pub(crate) fn begin(
+        &self,
+        at: usize,
+        session: &str,
+        budget: &AgentBudget,
+        interrupt: InterruptHandle,
+    ) {
         self.update(at, |seat| {
+            interrupt.queue_input(seat.messages.drain(..));
+            seat.interrupt = Some(interrupt);
             seat.began = Some(Instant::now());
             seat.session = session.to_owned();
             seat.budget = Some(budget.clone());
             "begins".clone_into(&mut seat.doing);
         });
+    }
+
+    /// Sets the token that cancels a sub-agent.
+    pub(crate) fn set_stop(&self, at: usize, stop: CancellationToken) {
+        if let Some(seat) = self.entries.lock().get_mut(at) {
+            seat.stop = stop;
+        }
+    }
+
+    /// Cancels one sub-agent. Returns whether it had not ended.
+    pub(crate) fn stop(&self, at: usize) -> bool {
+        let seats = self.entries.lock();
+        let Some(seat) = seats.get(at).filter(|seat| seat.ended.is_none()) else { return false };
+        seat.stop.cancel();
+        true
+    }
+
+    /// Sends a message to one sub-agent, or to all. Returns how many get it:
+    /// those that have not ended.
+    pub(crate) fn steer(&self, only: Option<usize>, message: &str) -> usize {
+        let mut seats = self.entries.lock();
+        let mut reached = 0;
+        for (at, seat) in seats.iter_mut().enumerate() {
+            if seat.ended.is_some() || only.is_some_and(|only| only != at) {
+                continue;
+            }
+            let part = ContentPart::Text { text: message.to_owned() };
+            match &seat.interrupt {
+                Some(interrupt) => interrupt.queue_input([part]),
+                None => seat.messages.push(part),
+            }
+            reached += 1;
+        }
+        reached
     }
 
     /// Marks a sub-agent as ended.

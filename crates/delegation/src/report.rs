@@ -4,6 +4,7 @@ use hermes_agent::{BudgetUsage, TurnEnd};
 use hermes_core::{ErrorKind, ToolError};
 use hermes_llm::{ModelError, ModelErrorKind};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::progress_board::{ChangeKind, TracedCall};
 
@@ -72,6 +73,9 @@ pub(crate) struct SubagentReport {
     pub(crate) summary: Option<String>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) summary_truncated: bool,
+    /// Its last message, if it had to match a schema; then there is no summary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) output: Option<Value>,
     /// Whether it read untrusted text, which its summary may repeat.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) untrusted: bool,
@@ -117,6 +121,16 @@ impl EndCause {
     /// The sub-agent failed.
     pub(crate) fn failed(error: ToolError) -> Self {
         Self { status: SubagentStatus::Failed, exit_reason: "error", error: Some(error) }
+    }
+
+    /// The answer does not match the schema that was asked for.
+    pub(crate) fn invalid_output(why: &str) -> Self {
+        let error = ToolError::new(
+            ErrorKind::Unavailable,
+            format!("The answer of the sub-agent does not match `output_schema`: {why}"),
+        )
+        .with_hint("`summary` has the answer. Use it as it is, or ask for a simpler schema.");
+        Self { exit_reason: "invalid_output", ..Self::failed(error) }
     }
 
     /// The sub-agent reached its time limit.

@@ -32,7 +32,9 @@ pub(crate) async fn run_all(
     let mut places = HashMap::new();
     for (at, order) in orders.iter().enumerate() {
         let (parent, order) = (Arc::clone(&parent), Arc::clone(order));
-        let (board, cancel) = (Arc::clone(&board), cancel.clone());
+        // Each task can be stopped alone.
+        let (board, cancel) = (Arc::clone(&board), cancel.child_token());
+        board.set_stop(at, cancel.clone());
         // Polled here so the slots are granted in task order, whichever task is
         // woken first.
         let mut turn = Box::pin(Arc::clone(&parent.slots).acquire_owned());

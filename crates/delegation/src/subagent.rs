@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_agent::{
-    Agent, AgentBudget, AgentParts, ModelParams, ParentAgent, TurnOutcome, policy_read_gate,
+    Agent, AgentBudget, AgentParts, ModelParams, ParentAgent, TurnEnd, TurnOutcome,
+    policy_read_gate,
 };
 use hermes_core::{
     ApprovalDecision, ApprovalRequest, Approver, BoxFuture, CancellationToken, MemorySessionStore,
@@ -14,9 +15,11 @@ use hermes_core::{
 use hermes_engine::{Caller, Engine, ResultSizeLimits};
 use hermes_llm::{ContentPart, LanguageModel};
 use hermes_threats::{ScanLevel, label, scan};
+use serde_json::Value;
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use tokio::time::sleep_until;
 
+use crate::output_schema::repair_message;
 use crate::pool::{SubagentPool, SubagentSpec};
 use crate::progress_board::{ProgressBoard, ProgressWatcher};
 use crate::prompt;
@@ -105,14 +108,23 @@ impl ParentContext {
             Err(error) => return self.report(order, board, None, EndCause::failed(error)),
         };
         let id = ready.session.id().to_owned();
-        board.begin(order.index, &id, &ready.budget);
+        board.begin(order.index, &id, &ready.budget, ready.agent.interrupt());
         let said = prompt::task(&order.goal, &order.context);
-        let (outcome, is_late) = run_until_deadline(&mut ready, said, &stop).await;
-        let cause = match outcome.end {
-            hermes_agent::TurnEnd::Interrupted if is_late => EndCause::timed_out(),
-            end => EndCause::from_end(end),
+        let mut ended = run_until_deadline(&mut ready, said, &stop).await;
+        let mut output = order.parse_output(&ended.0);
+        if let Some(Err(why)) = &output {
+            let said = repair_message(why);
+            ended = run_until_deadline(&mut ready, said, &stop).await;
+            output = order.parse_output(&ended.0);
+        }
+        let (outcome, is_late) = ended;
+        let cause = match (outcome.end, &output) {
+            (TurnEnd::Interrupted, _) if is_late => EndCause::timed_out(),
+            (_, Some(Err(why))) => EndCause::invalid_output(why),
+            (end, _) => EndCause::from_end(end),
         };
-        let said = LastMessage { text: outcome.text, session: &ready.session };
+        let output = output.and_then(Result::ok);
+        let said = LastMessage { text: outcome.text, output, session: &ready.session };
         let report = self.report(order, board, Some(said), cause);
         self.clean_up(&report, cancel.is_cancelled()).await;
         report
@@ -143,7 +155,8 @@ impl ParentContext {
         self.inherit_taint(&session)?;
         let cwd = self.workplace.cwd();
         let may_delegate = order.scope.contains(crate::delegate_task::TOOL_NAME);
-        let mut system = prompt::system(&order.goal, cwd, &order.allowance, may_delegate);
+        let output = order.output.as_deref();
+        let mut system = prompt::system(&order.goal, cwd, &order.allowance, may_delegate, output);
         let gate = policy_read_gate(&self.engine, &session, cwd);
         let mut guidance = self.pool.host.guidance(cwd, gate);
         if let Some(opening) = guidance.initial_text() {
@@ -250,14 +263,15 @@ impl ParentContext {
             .max_summary_chars
             .min((MAX_REPORTS_BYTES / self.tasks.max(1)).max(MIN_REPORT_BYTES));
         let untrusted = said.as_ref().is_some_and(|said| self.propagate_taint(said.session));
-        let text = said.map(|said| said.text).unwrap_or_default();
+        let (text, output) = said.map(|said| (said.text, said.output)).unwrap_or_default();
         let text = omit_middle(text.trim(), most);
         let summary_truncated = matches!(text, Cow::Owned(_));
+        let output = output.filter(|_| !summary_truncated);
         let found = if untrusted { scan(&text, ScanLevel::Context) } else { Vec::new() };
         let mut findings: Vec<_> = found.iter().map(|finding| finding.id).collect();
         findings.dedup();
         let summary = match text {
-            text if text.is_empty() => None,
+            text if text.is_empty() || output.is_some() => None,
             text if untrusted => Some(label(crate::delegate_task::TOOL_NAME, &text).text),
             text => Some(text.into_owned()),
         };
@@ -273,6 +287,7 @@ impl ParentContext {
             exit_reason: cause.exit_reason,
             summary,
             summary_truncated,
+            output,
             untrusted,
             findings,
             error: error.as_ref().map(|error| error.message().to_owned()),
@@ -299,7 +314,17 @@ impl ParentContext {
 /// The last message of a sub-agent, and its session.
 pub(crate) struct LastMessage<'a> {
     text: String,
+    /// The value of the text, if it matches the required schema.
+    output: Option<Value>,
     session: &'a Session,
+}
+
+impl PreparedTask {
+    /// Parses the answer of a finished turn, if it has to match a schema.
+    fn parse_output(&self, outcome: &TurnOutcome) -> Option<Result<Value, String>> {
+        let is_done = outcome.end == TurnEnd::Done;
+        self.output.as_ref().filter(|_| is_done).map(|schema| schema.parse(&outcome.text))
+    }
 }
 
 /// Runs the turn of a sub-agent; the flag is whether the deadline ended it,

@@ -8,6 +8,7 @@ use hermes_engine::ToolScope;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::output_schema::OutputSchema;
 use crate::settings::DelegationSettings;
 
 /// Maximum tasks per call.
@@ -53,6 +54,8 @@ pub(crate) struct PreparedTask {
     pub(crate) scope: Arc<ToolScope>,
     /// Its budget.
     pub(crate) allowance: BudgetLimits,
+    /// What its answer must be.
+    pub(crate) output: Option<Arc<OutputSchema>>,
     /// Notes for the parent.
     pub(crate) notes: Vec<String>,
 }
@@ -79,11 +82,14 @@ pub(crate) fn check_tasks(tasks: &[TaskRequest]) -> Result<(), ToolError> {
     Ok(())
 }
 
-/// Names the exhausted part of the budget. Ignores the parent's model requests,
-/// and tool calls unless `needs_calls`.
-pub(crate) fn exhausted_resource(budget: &AgentBudget, needs_calls: bool) -> Option<String> {
+/// Names the exhausted part of the budget. Model requests and tool calls count
+/// only for an agent; a single answer needs neither.
+pub(crate) fn exhausted_resource(budget: &AgentBudget, for_agent: bool) -> Option<String> {
     let left = budget.remaining();
-    if needs_calls && left.calls == Some(0) {
+    if for_agent && left.rounds == Some(0) {
+        return Some("its model calls".to_owned());
+    }
+    if for_agent && left.calls == Some(0) {
         return Some("its tool calls".to_owned());
     }
     if left.tokens == Some(0) {
@@ -96,7 +102,7 @@ pub(crate) fn exhausted_resource(budget: &AgentBudget, needs_calls: bool) -> Opt
         return Some("its time".to_owned());
     }
     let of_no_matter =
-        |what: &String| what.ends_with("rounds") || (!needs_calls && what.ends_with("tool calls"));
+        |what: &String| !for_agent && (what.ends_with("rounds") || what.ends_with("tool calls"));
     budget.exhausted_reason().filter(|what| !of_no_matter(what))
 }
 
@@ -113,8 +119,14 @@ pub(crate) fn allowance_per_task(
     let part =
         |whole: u64| ((whole - whole / u64::from(PARENT_SHARE_DIVISOR)) / u64::from(tasks)).max(1);
     let rest = left.time.map(|time| time - time / PARENT_SHARE_DIVISOR);
+    // The parent needs at least one request to answer.
+    let shared_rounds = left.rounds.map(|rounds| {
+        let kept = (rounds / PARENT_SHARE_DIVISOR).max(1);
+        rounds.saturating_sub(kept) / tasks
+    });
+    let most = settings.max_rounds.min(shared_rounds.unwrap_or(u32::MAX)).max(1);
     BudgetLimits {
-        rounds: Some(rounds.unwrap_or(u32::MAX).clamp(1, settings.max_rounds.max(1))),
+        rounds: Some(rounds.unwrap_or(u32::MAX).clamp(1, most)),
         calls: left.calls.map(|calls| u32::try_from(part(calls.into())).unwrap_or(calls)),
         tokens: left.tokens.map(part),
         cost: left

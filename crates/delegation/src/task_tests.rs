@@ -13,7 +13,7 @@ fn what_is_left_is_shared_and_a_part_is_kept() {
     });
     parent.spend_calls(10);
     let share = allowance_per_task(Some(&parent), 3, Some(500), &DelegationSettings::default());
-    assert_eq!(share.rounds, Some(50), "its own, and no more than is set");
+    assert_eq!(share.rounds, Some(2), "a third of 9, less the one that the parent keeps");
     assert_eq!(share.calls, Some(27), "a third of 90, less a tenth");
     assert_eq!(share.tokens, Some(2_700));
     assert!((share.cost.unwrap_or_default() - 0.3).abs() < 1e-9);
@@ -22,17 +22,18 @@ fn what_is_left_is_shared_and_a_part_is_kept() {
 }
 
 #[test]
-fn the_last_round_of_a_parent_does_not_keep_it_from_handing_on() {
-    let parent = AgentBudget::new(BudgetLimits {
-        rounds: Some(1),
-        calls: Some(1),
-        ..BudgetLimits::default()
-    });
+fn an_agent_needs_what_an_answer_does_not() {
+    let few = BudgetLimits { rounds: Some(2), calls: Some(1), ..BudgetLimits::default() };
+    let parent = AgentBudget::new(few);
     parent.spend_round();
     assert_eq!(exhausted_resource(&parent, true), None);
+    parent.spend_round();
+    assert_eq!(exhausted_resource(&parent, true).as_deref(), Some("its model calls"));
+    assert_eq!(exhausted_resource(&parent, false), None);
+    let parent = AgentBudget::new(few);
     parent.spend_calls(1);
-    assert_eq!(exhausted_resource(&parent, false), None, "an answer needs no calls");
-    assert!(exhausted_resource(&parent, true).is_some());
+    assert_eq!(exhausted_resource(&parent, true).as_deref(), Some("its tool calls"));
+    assert_eq!(exhausted_resource(&parent, false), None);
     for allowance in [
         BudgetLimits { tokens: Some(0), ..BudgetLimits::default() },
         BudgetLimits { cost: Some(0.0), ..BudgetLimits::default() },

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use hermes_core::ToolError;
-use hermes_engine::toolsets::ToolSelection;
+use hermes_engine::toolsets::{ToolSelection, ToolsetKind, ToolsetSummary};
 use hermes_engine::{DeferralSettings, Engine, RESERVED_TOOL_NAMES, ToolScope};
 use serde_json::Value;
 
@@ -34,6 +34,9 @@ impl ToolSelector<'_> {
         toolsets: Option<&[String]>,
         may_delegate: bool,
     ) -> Result<SubagentTools, ToolError> {
+        for name in toolsets.unwrap_or_default() {
+            self.require_leaf(name, may_delegate)?;
+        }
         let selection =
             ToolSelection { enabled: toolsets.map(<[String]>::to_vec), disabled: Vec::new() };
         let deferral = DeferralSettings { window: self.window, ..DeferralSettings::default() };
@@ -60,6 +63,34 @@ impl ToolSelector<'_> {
         };
         let tools = all.into_iter().filter(shown).collect();
         Ok(SubagentTools { tools, scope: Arc::new(scope) })
+    }
+
+    /// Refuses toolsets that combine others: they are for a platform or a whole
+    /// session, and give a sub-agent more than its task needs.
+    fn require_leaf(&self, name: &str, may_delegate: bool) -> Result<(), ToolError> {
+        let (catalog, snapshot) = (self.engine.toolsets(), self.engine.snapshot());
+        // An unknown name is reported by the selection.
+        let Ok(named) = catalog.summary(name, &*snapshot) else { return Ok(()) };
+        if named.kind == ToolsetKind::Leaf {
+            return Ok(());
+        }
+        let has_tools = |leaf: &ToolsetSummary| {
+            leaf.kind == ToolsetKind::Leaf
+                && leaf.tools.iter().any(|tool| {
+                    named.tools.contains(tool)
+                        && self.parent_tools.contains(tool)
+                        && self.is_allowed(tool, may_delegate)
+                })
+        };
+        let all = catalog.names(&*snapshot).into_iter();
+        let all = all.filter_map(|name| catalog.summary(&name, &*snapshot).ok());
+        let leaves: Vec<String> = all.filter(has_tools).map(|leaf| leaf.name).collect();
+        let message = format!("A sub-agent cannot have the toolset {name}, which combines others");
+        let hint = match leaves.is_empty() {
+            true => "Omit `toolsets`.".to_owned(),
+            false => format!("Name those that it needs: {}.", leaves.join(", ")),
+        };
+        Err(ToolError::invalid(message).with_hint(hint))
     }
 
     fn is_allowed(&self, name: &str, may_delegate: bool) -> bool {

@@ -26,6 +26,9 @@ pub struct DelegationSettings {
     pub max_summary_chars: usize,
     /// Tools that sub-agents do not get.
     pub blocked: Vec<String>,
+    /// Toolsets of a sub-agent whose call names none; `None` is all of its
+    /// parent's.
+    pub default_toolsets: Option<Vec<String>>,
     /// Whether a sub-agent may have sub-agents, within the maximum depth.
     pub allow_orchestrators: bool,
     /// Maximum concurrent background delegations.
@@ -42,6 +45,7 @@ impl Default for DelegationSettings {
             time_limit: None,
             max_summary_chars: 24_000,
             blocked: DEFAULT_BLOCKED_TOOLS.map(str::to_owned).to_vec(),
+            default_toolsets: None,
             allow_orchestrators: true,
             max_background: 8,
         }

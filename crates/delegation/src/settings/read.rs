@@ -35,6 +35,9 @@ impl DelegationSettings {
                 .count("max_summary_chars", 1)?
                 .unwrap_or(usual.max_summary_chars),
             blocked: section.string_list("blocked_tools")?.unwrap_or(usual.blocked),
+            default_toolsets: section
+                .string_list("default_toolsets")?
+                .filter(|names| !names.is_empty()),
             allow_orchestrators: section
                 .boolean("orchestrator_enabled")?
                 .unwrap_or(usual.allow_orchestrators),

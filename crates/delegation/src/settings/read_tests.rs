@@ -16,6 +16,7 @@ fn what_is_said_counts() {
         "model": "small-1", "provider": "work", "max_concurrent_children": 5, "max_spawn_depth": 1,
         "max_iterations": 20, "child_timeout_seconds": 0, "orchestrator_enabled": false,
         "max_summary_chars": 9_000, "blocked_tools": ["terminal"], "max_background": 0,
+        "default_toolsets": ["file"],
     });
     let expected = DelegationSettings {
         model: Some("work:small-1".to_owned()),
@@ -25,6 +26,7 @@ fn what_is_said_counts() {
         time_limit: None,
         max_summary_chars: 9_000,
         blocked: vec!["terminal".to_owned()],
+        default_toolsets: Some(vec!["file".to_owned()]),
         allow_orchestrators: false,
         max_background: 0,
     };
@@ -71,6 +73,7 @@ fn a_slip_is_named() {
         json!({"child_timeout_seconds": 1e300}),
         json!({"orchestrator_enabled": "yes"}),
         json!({"blocked_tools": ["a", 1]}),
+        json!({"default_toolsets": "file"}),
         json!({"model": 3}),
     ];
     for slip in slips {

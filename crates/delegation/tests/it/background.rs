@@ -10,6 +10,57 @@ use tokio::sync::Semaphore;
 
 use crate::stage::{Plan, Stage, endless, json, model_at, says};
 
+/// A stage whose model replies as often as the gate permits.
+fn gated(script: impl Into<hermes_testkit::models::ServerScript>) -> (Stage, Arc<Semaphore>) {
+    let server = ModelServer::start(script);
+    let mut plan = Plan::default();
+    let gate = Arc::new(Semaphore::new(0));
+    let gated = Gated { inner: model_at(&server.url(), "first"), gate: Arc::clone(&gate) };
+    plan.settings.model = Some("first".to_owned());
+    plan.settings.max_parallel = 1;
+    plan.services.models.insert("first".to_owned(), Arc::new(gated));
+    let url = server.url();
+    (Stage::at(server, &url, plan), gate)
+}
+
+#[tokio::test]
+async fn a_running_task_gets_messages_and_can_be_stopped_alone() {
+    let done = |goal: &str| says(goal, "Done.", 1).again();
+    let (stage, gate) = gated(vec![done("read"), done("count"), done("write")]);
+    let tasks = json!([{"goal": "read"}, {"goal": "count"}, {"goal": "write"}]);
+    let begun = stage.delegate(json!({"tasks": tasks, "background": true})).await;
+    let handle = begun["handle"].as_str().unwrap();
+    let steer =
+        |to: &str, message: &str| json!({"action": "steer", "handle": to, "message": message});
+    // The first works or waits for a slot, the others wait for it.
+    stage.delegate(steer(handle, "In French, please.")).await;
+    stage.delegate(steer(&format!("{handle}/2"), "Use ink.")).await;
+    stage.delegate(json!({"action": "cancel", "handle": format!("{handle}/1")})).await;
+    for wrong in ["deleg_9", &format!("{handle}/3"), &format!("{handle}/x")] {
+        assert_eq!(stage.refusal(steer(wrong, "Hello.")).await["kind"], "not_found", "{wrong}");
+    }
+    assert_eq!(stage.refusal(steer(handle, " ")).await["kind"], "invalid_arguments");
+    let session = stage.caller.session.id();
+    assert!(stage.pool.describe_running(session)[0].contains("write"));
+    assert!(stage.pool.describe_running("another session").is_empty());
+    gate.add_permits(100);
+    let ended = stage.delegate(json!({"action": "wait", "handle": handle})).await;
+    let status = |at: usize| ended["results"][at]["status"].as_str().unwrap().to_owned();
+    assert_eq!([status(0), status(1), status(2)], ["completed", "interrupted", "completed"]);
+    let asked = stage.server.model_requests();
+    let heard = |goal: &str, message: &str| {
+        let about = format!("Your task: {goal}");
+        asked
+            .iter()
+            .map(|body| body.to_string())
+            .any(|text| text.contains(&about) && text.contains(message))
+    };
+    assert!(heard("read", "In French") && heard("write", "In French") && heard("write", "Use ink"));
+    assert!(!heard("read", "Use ink") && !heard("count", "Your task"));
+    assert_eq!(stage.refusal(steer(handle, "Too late.")).await["kind"], "conflict");
+    assert!(stage.pool.steer_task(session, handle, "Too late.").is_err());
+}
+
 /// A model that replies once the gate is open.
 #[derive(Debug)]
 struct Gated {

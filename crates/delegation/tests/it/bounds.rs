@@ -85,6 +85,55 @@ async fn a_sub_agent_gets_what_was_asked_of_what_its_parent_has() {
 }
 
 #[tokio::test]
+async fn a_call_that_names_no_toolsets_gives_the_configured_ones() {
+    let settings = DelegationSettings {
+        default_toolsets: Some(vec!["lamp".to_owned()]),
+        ..DelegationSettings::default()
+    };
+    let plan = Plan {
+        builder: Engine::builder().tools(vec![Prop::named("lamp"), Prop::named("siren")]),
+        settings,
+        ..Plan::default()
+    };
+    let stage = Stage::with(vec![ScriptedReply::says("Done.").again()], plan);
+    stage.delegate(json!({"goal": "shine"})).await;
+    assert_eq!(stage.offered("Your task: shine"), ["lamp"]);
+    stage.delegate(json!({"goal": "warn", "toolsets": ["siren"]})).await;
+    assert_eq!(stage.offered("Your task: warn"), ["siren"]);
+}
+
+#[tokio::test]
+async fn a_sub_agent_gets_no_toolset_that_combines_others() {
+    let stage = Stage::new(vec![ScriptedReply::says("Done.").again()]);
+    for name in ["hermes-cli", "hermes-gateway", "debugging", "coding", "all", "*"] {
+        let error = stage.refusal(json!({"goal": "look", "toolsets": ["file", name]})).await;
+        assert_eq!(error["kind"], "invalid_arguments", "{name}");
+        assert!(error["error"].as_str().unwrap().contains(name), "{error}");
+        let hint = error["hint"].as_str().unwrap();
+        assert!(hint.contains("file") && !hint.contains("delegation"), "{hint}");
+        assert!(!hint.contains("browser"), "only what the parent has: {hint}");
+    }
+    assert!(stage.server.model_requests().is_empty());
+    stage.delegate(json!({"goal": "look", "toolsets": ["file"]})).await;
+}
+
+#[tokio::test]
+async fn a_sub_agent_spends_the_turns_that_its_parent_has_left() {
+    let list = || calls("look", "directory_list", &json!({"path": "."}));
+    let allowance = BudgetLimits { rounds: Some(4), ..BudgetLimits::default() };
+    let script = [list(), list(), list(), says("look", "Three looks.", 1)];
+    let stage = Stage::with(script, Plan { allowance, ..Plan::default() });
+    let answer = stage.delegate(json!({"goal": "look"})).await;
+    let report = &answer["results"][0];
+    assert_eq!(report["exit_reason"], "max_iterations", "{report}");
+    assert!(report["error"].as_str().unwrap().contains("3 rounds"), "one is kept: {report}");
+    let error = stage.refusal(json!({"goal": "look again"})).await;
+    assert_eq!(error["kind"], "limit");
+    assert!(error["error"].as_str().unwrap().contains("model calls"), "{error}");
+    assert_eq!(stage.server.model_requests().len(), 4);
+}
+
+#[tokio::test]
 async fn what_is_left_of_the_budget_is_all_there_is() {
     let list = |goal: &str| calls(goal, "directory_list", &json!({"path": "."}));
     let heavy = |input: u64| {

@@ -37,7 +37,7 @@ async fn a_task_is_done_and_told() {
     let spent = stage.budget.spent();
     assert_eq!((spent.calls, spent.usage.input, spent.usage.output), (2, 500, 30));
     assert!((spent.usage.cost.unwrap() - 0.53).abs() < 1e-9);
-    assert_eq!(spent.rounds, 0, "its rounds are its own");
+    assert_eq!(spent.rounds, 3, "and so are its model requests");
 
     // It knew its task, and nothing else.
     let asked = stage.server.model_requests();
@@ -263,4 +263,46 @@ async fn tasks_begin_in_the_order_of_the_list() {
     let place = |goal: &String| asked.iter().position(|asked| asked.to_string().contains(goal));
     let order: Vec<_> = goals.iter().map(place).collect();
     assert_eq!(order, (0..8).map(Some).collect::<Vec<_>>());
+}
+
+/// The answer must have the number of files.
+fn number_of_files() -> serde_json::Value {
+    json!({"type": "object", "properties": {"files": {"type": "integer"}}, "required": ["files"]})
+}
+
+#[tokio::test]
+async fn an_answer_matches_the_schema_and_is_asked_for_once_more() {
+    let stage = Stage::new([
+        says("count", "There are three files.", 1),
+        says("count", "```json\n{\"files\": 3}\n```", 1),
+    ]);
+    let wanted = json!({"goal": "count", "output_schema": number_of_files()});
+    let answer = stage.delegate(wanted).await;
+    let report = &answer["results"][0];
+    assert_eq!((&report["status"], &report["output"]), (&json!("completed"), &json!({"files": 3})));
+    assert!(report.get("summary").is_none(), "{report}");
+    let asked = stage.server.model_requests();
+    assert!(asked[0]["messages"][0].to_string().contains("JSON Schema"), "it knows the schema");
+    let last = asked[1]["messages"].as_array().unwrap().last().unwrap().to_string();
+    assert!(last.contains("not JSON"), "it is told what is wrong: {last}");
+}
+
+#[tokio::test]
+async fn an_answer_that_never_matches_the_schema_is_an_error_with_its_text() {
+    let stage = Stage::new([
+        says("count", "{\"files\": \"three\"}", 1),
+        says("count", "{\"files\": \"four\"}", 1),
+    ]);
+    let wanted = json!({"goal": "count", "output_schema": number_of_files()});
+    let error = stage.refusal(wanted).await;
+    let report = &error["results"][0];
+    assert_eq!(report["exit_reason"], "invalid_output", "{error}");
+    assert!(report["error"].as_str().unwrap().contains("files"), "{report}");
+    assert_eq!(report["summary"], "{\"files\": \"four\"}");
+    assert!(report.get("output").is_none());
+    assert_eq!(stage.server.model_requests().len(), 2, "it is asked once more");
+
+    let unusable = json!({"goal": "count", "output_schema": {"type": "nonsense"}});
+    assert_eq!(stage.refusal(unusable).await["kind"], "invalid_arguments");
+    assert_eq!(stage.server.model_requests().len(), 2, "nobody has begun");
 }
