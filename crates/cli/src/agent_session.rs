@@ -149,10 +149,11 @@ impl AppServices {
         })
     }
 
-    /// Resolves a session id, a prefix of one, or `last`.
+    /// Resolves a session id, a prefix of one, or `last`. Imports a conversation
+    /// of Hermes Agent.
     pub(crate) fn find_session(&self, id: &str) -> Result<String, CommandError> {
-        let store = self.open_history()?;
-        Ok(sessions::find_session(store.reader(), id)?.id)
+        let history = HomeHistory::for_home(self.home().root());
+        Ok(sessions::find_session(&history, id)?.id)
     }
 
     /// Opens the conversation history.

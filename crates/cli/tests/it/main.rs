@@ -1,6 +1,7 @@
 //! The `hermes` binary as users run it, each test with a separate home and
 //! working directory.
 
+mod agent_conversations;
 mod approvals;
 mod audit;
 mod batch;

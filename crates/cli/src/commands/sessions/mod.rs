@@ -1,5 +1,6 @@
 //! `hermes sessions`: stored conversations.
 
+mod imports;
 mod rendering;
 
 use std::io::Write as _;
@@ -15,6 +16,8 @@ use hermes_history::{
 };
 use serde_json::{Value, json};
 
+use self::imports::ListedSession;
+pub(crate) use self::imports::find_session;
 use self::rendering::{
     author, cost_text, heading, markdown, message_json, session_json, truncation_point,
 };
@@ -60,6 +63,11 @@ pub(crate) enum SessionsCommand {
         #[arg(default_value = "last")]
         id: String,
     },
+    /// Copy conversations of Hermes Agent from its state.db, or what it has added
+    Import {
+        /// Session IDs, or prefixes of them; defaults to all that are not archived
+        ids: Vec<String>,
+    },
     /// Set the title of a session
     Rename {
         /// Session ID, a prefix of it, or `last`
@@ -83,7 +91,7 @@ pub(crate) struct SessionListArgs {
     /// Maximum number of sessions to show
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     limit: usize,
-    /// Only sessions from this source: cli, run, cron, subagent, batch
+    /// Only sessions from this source: cli, run, cron, subagent, batch, hermes-agent
     #[arg(long, value_name = "NAME")]
     source: Option<String>,
     /// Only sessions that ran in the current directory
@@ -188,6 +196,7 @@ pub(crate) fn run(app: &AppContext, command: SessionsCommand) -> CommandResult {
                 desk.print_line(&session.id)?;
             }
         }
+        SessionsCommand::Import { ids } => desk.import(&ids)?,
         SessionsCommand::Rename { id, title } => {
             let (_, session) = desk.find(&id)?;
             desk.history.store()?.rename(&session.id, &title)?;
@@ -218,12 +227,9 @@ impl TimeRange {
     }
 }
 
-/// Resolves an ID, an ID prefix, or `last`: the latest session that is not a
-/// helper session.
-pub(crate) fn find_session(
-    reader: &HistoryReader,
-    id: &str,
-) -> Result<SessionSummary, HistoryError> {
+/// Resolves an ID, an ID prefix, or `last` among the sessions of hermes itself:
+/// the latest session that is not a helper session.
+fn find_stored_session(reader: &HistoryReader, id: &str) -> Result<SessionSummary, HistoryError> {
     if id != "last" {
         return reader.session(id);
     }
@@ -253,10 +259,9 @@ impl SessionBrowser<'_> {
     }
 
     fn find(&self, id: &str) -> Result<(Arc<HistoryReader>, SessionSummary), CommandError> {
+        let session = find_session(&self.history, id)?;
         let none = || HistoryError::NoSession(id.to_owned());
-        let reader = self.history.reader()?.ok_or_else(none)?;
-        let session = find_session(&reader, id)?;
-        Ok((reader, session))
+        Ok((self.history.reader()?.ok_or_else(none)?, session))
     }
 
     fn list(&self, args: &SessionListArgs) -> Result<(), CommandError> {
@@ -280,12 +285,14 @@ impl SessionBrowser<'_> {
         if let Some(reader) = self.history.reader()? {
             for session in reader.sessions(&listing)? {
                 let spent = reader.total_usage(&session)?;
-                sessions.push((session, spent));
+                sessions.push(ListedSession { session, spent, is_imported: true });
             }
         }
+        sessions.extend(self.pending_sessions(&listing, args.all));
+        sessions.sort_by_key(|listed| std::cmp::Reverse(listed.session.last_active));
+        sessions.truncate(listing.limit);
         if self.app.json {
-            let rows: Vec<Value> =
-                sessions.iter().map(|(session, spent)| session_json(session, spent)).collect();
+            let rows: Vec<Value> = sessions.iter().map(ListedSession::to_json).collect();
             return self.print_json(&json!({ "schema_version": 1, "sessions": rows }));
         }
         if sessions.is_empty() {
@@ -293,12 +300,12 @@ impl SessionBrowser<'_> {
             return Ok(());
         }
         let mut table = TextTable::default();
-        for (session, spent) in &sessions {
+        for ListedSession { session, spent, .. } in &sessions {
             let name = session.title.as_deref().unwrap_or(&session.preview);
             table.push_row([
                 (one_line(&session.id), Some(OutputStyle::Bold)),
                 (format_local(session.last_active), Some(OutputStyle::Dim)),
-                (clip(&one_line(&session.source), 10), None),
+                (clip(&one_line(&session.source), 12), None),
                 (session.messages.to_string(), Some(OutputStyle::Dim)),
                 (cost_text(spent), Some(OutputStyle::Dim)),
                 (one_line(&self.redactor.redact(name)), None),
@@ -469,7 +476,7 @@ impl SessionBrowser<'_> {
         // Resolve all IDs before deleting anything.
         let mut sessions = Vec::new();
         for id in ids {
-            let (_, session) = self.find(id)?;
+            let session = self.find_deletable(id)?;
             if !sessions.contains(&session) {
                 sessions.push(session);
             }
