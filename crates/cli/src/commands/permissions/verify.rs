@@ -125,3 +125,7 @@ fn show(
     })?;
     Ok(())
 }
+
+#[cfg(test)]
+#[path = "verify_tests.rs"]
+mod tests;
