@@ -88,7 +88,7 @@ fn toolsets_without_a_tool_that_works_are_not_drawn() {
         let args = ["batch", "run", "prompts.jsonl", "--seed=1", &output, "--distribution"];
         context.run(args.into_iter().chain([distribution]))
     };
-    let run = with("research", "out").succeeds();
+    let run = with("research_full", "out").succeeds();
     assert!(run.stderr.contains("web, browser, vision"), "{}", run.stderr);
     assert!(run.stderr.contains("prompts.jsonl:3: missing field `prompt`\n"), "{}", run.stderr);
     for row in rows(&context, "trajectories.jsonl") {

@@ -34,6 +34,7 @@ mod permissions;
 mod person;
 mod ports;
 mod processes;
+mod reach;
 mod real_model;
 mod run;
 mod secrets;

@@ -557,7 +557,7 @@ fn the_sandbox_is_put_to_the_test() {
 #[test]
 fn a_tool_that_is_not_there_is_not_taken_for_another() {
     let context = TestContext::new();
-    let run = context.run(["permissions", "check", "web_search", "query=x"]).exits(1);
+    let run = context.run(["permissions", "check", "web_search", "query=x"]).exits(4);
     assert!(run.stderr.contains("'web_search' is not part of this build"), "{}", run.stderr);
     let run = context.run(["permissions", "check", "remove_file", "path=x"]).exits(1);
     assert!(run.stderr.contains("No such tool: 'remove_file'"), "{}", run.stderr);
