@@ -1,5 +1,7 @@
 //! `hermes sessions` with conversations of Hermes Agent in `state.db`.
 
+use std::process::Command;
+
 use hermes_history::{HistoryStore, NewSession};
 use hermes_llm::ChatMessage;
 use hermes_testkit::models::{ModelServer, ScriptedReply};
@@ -21,10 +23,16 @@ fn with_conversations() -> TestContext {
     context
 }
 
+/// Runs SQL on `state.db` as Hermes Agent does, with Python's module.
 fn write_state(context: &TestContext, sql: &str) {
+    let script = "import sqlite3, sys\n\
+                  db = sqlite3.connect(sys.argv[1])\n\
+                  db.executescript(sys.argv[2])\n\
+                  db.close()";
     std::fs::create_dir_all(context.home()).expect("a home");
-    let state = rusqlite::Connection::open(context.home().join("state.db")).expect("a database");
-    state.execute_batch(sql).expect("valid SQL");
+    let mut python = Command::new("python3");
+    python.args(["-c", script]).arg(context.home().join("state.db")).arg(sql);
+    assert!(python.status().expect("python3").success(), "{sql}");
 }
 
 fn own_session(context: &TestContext, id: &str) {
