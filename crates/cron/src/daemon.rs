@@ -4,6 +4,8 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use hermes_core::text::omit_middle;
+use hermes_threats::label;
 use jiff::Timestamp;
 use parking_lot::{Condvar, Mutex};
 use serde_json::{Value, json};
@@ -21,6 +23,9 @@ const DELIVERY_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Maximum length of a delivered answer; the whole answer is in its file.
 const MAX_MESSAGE_CHARS: usize = 50_000;
+
+/// Maximum size of an earlier answer in a task.
+const MAX_CONTEXT_BYTES: usize = 8_000;
 
 /// Why a run is stopped after its claim was lost.
 const CLAIM_LOST_REASON: &str = "the job was removed or claimed by another process";
@@ -50,6 +55,12 @@ pub trait RunCommands: Send + Sync {
     /// stdin; the last line of stdout is a JSON object with `status`, `text`
     /// and `session`.
     fn run_command(&self, job: &CronJob, run: &str) -> Command;
+
+    /// Redacts known secrets in an earlier answer, which becomes a part of the
+    /// task.
+    fn redact(&self, text: &str) -> String {
+        text.to_owned()
+    }
 
     /// Returns the command that sends a message. It reads a JSON object with
     /// `target`, `title` and `message` from stdin.
@@ -284,12 +295,31 @@ impl CronDaemon<'_> {
             }
             None
         };
-        let handle = claim.task_file(&task_prompt(&claim.job))?;
+        let context = self.last_answers(&claim.job);
+        let handle = claim.task_file(&task_prompt(&claim.job, &context))?;
         let command = self.commands.run_command(&claim.job, &claim.run);
         let ended = child_process::run_child(command, ChildInput::File(handle), limits, &mut halt);
         let outcome = RunOutcome::from_child(ended, time).require_answer();
         let ending = self.record_answer(&claim, outcome, bell);
         self.jobs.finish(claim, ending, self.clock.now())
+    }
+
+    /// Returns the last answers of the jobs in `context_from`: redacted, bounded
+    /// and labelled as data.
+    fn last_answers(&self, job: &CronJob) -> String {
+        let mut text = String::new();
+        for id in &job.context_from {
+            let Some(answer) = output::last_answer(self.jobs.dir(), id) else { continue };
+            let answer = self.commands.redact(&answer);
+            let answer = omit_middle(&answer, MAX_CONTEXT_BYTES);
+            let (whose, source) = if *id == job.id {
+                ("The previous answer of this task".to_owned(), "previous run")
+            } else {
+                (format!("The last answer of the scheduled task {id}"), "scheduled task")
+            };
+            text.push_str(&format!("{whose}:\n{}\n\n", label(source, &answer).text));
+        }
+        text
     }
 
     /// Saves the answer, and delivers it.
@@ -469,12 +499,12 @@ impl RunOutcome {
     }
 }
 
-/// Returns the prompt of a run.
-fn task_prompt(job: &CronJob) -> String {
+/// Returns the prompt of a run, with the answers of earlier ones.
+fn task_prompt(job: &CronJob, context: &str) -> String {
     format!(
         "[This is the scheduled task '{}'. No user is available to answer questions. Your last \
          message is saved and delivered automatically; do not send it yourself. If there is \
-         nothing to report, answer with [SILENT] and nothing else.]\n\n{}",
+         nothing to report, answer with [SILENT] and nothing else.]\n\n{context}{}",
         job.name, job.prompt
     )
 }

@@ -9,8 +9,7 @@ use crate::schedule::JobSchedule;
 use crate::{CronError, stamp};
 
 /// Fields of a job that only Hermes Agent supports.
-const UNSUPPORTED_FIELDS: [&str; 6] =
-    ["script", "no_agent", "skills", "context_from", "base_url", "provider"];
+const UNSUPPORTED_FIELDS: [&str; 5] = ["script", "no_agent", "skills", "base_url", "provider"];
 
 /// A scheduled task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -74,6 +73,10 @@ pub struct CronJob {
     /// The working directory.
     #[serde(default)]
     pub workdir: Option<String>,
+    /// Ids of the jobs whose last answer the task gets; its own id makes it
+    /// remember its previous run.
+    #[serde(default, deserialize_with = "one_or_many", skip_serializing_if = "Vec::is_empty")]
+    pub context_from: Vec<String>,
     /// The permission profile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
@@ -287,6 +290,9 @@ pub struct JobChange {
     pub toolsets: Option<Vec<String>>,
     /// The working directory.
     pub workdir: Option<String>,
+    /// Ids or names of the jobs whose last answer the task gets; `self` is the
+    /// job.
+    pub context_from: Option<Vec<String>>,
     /// The permission profile.
     pub profile: Option<String>,
     /// Maximum number of model requests per run.
@@ -347,6 +353,21 @@ where
     T: Default + Deserialize<'de>,
 {
     Ok(Option::<T>::deserialize(from)?.unwrap_or_default())
+}
+
+/// Reads a text, a list of texts or null.
+fn one_or_many<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Names {
+        One(String),
+        Many(Vec<String>),
+    }
+    Ok(match Option::<Names>::deserialize(from)? {
+        None => Vec::new(),
+        Some(Names::One(name)) => Some(name).filter(|name| !name.is_empty()).into_iter().collect(),
+        Some(Names::Many(names)) => names,
+    })
 }
 
 fn yes() -> bool {

@@ -25,6 +25,12 @@ const MAX_JOBS: usize = 1_000;
 /// How many finished jobs are kept.
 const MAX_FINISHED_JOBS: usize = 100;
 
+/// Name of the job itself in `context_from`.
+const SELF_SOURCE: &str = "self";
+
+/// Maximum number of jobs in `context_from`.
+const MAX_SOURCES: usize = 5;
+
 /// Maximum length of a prompt; child processes cannot take much more.
 const MAX_PROMPT_BYTES: usize = 100_000;
 
@@ -132,6 +138,7 @@ impl JobStore {
         let mut change = draft.change;
         change.prompt = Some(draft.prompt);
         change.schedule = Some(draft.schedule);
+        let sources = change.context_from.take().unwrap_or_default();
         let mut job = blank_job(now);
         let given = change.name.take().filter(|name| !name.trim().is_empty());
         let is_given = given.is_some();
@@ -152,6 +159,7 @@ impl JobStore {
             while document.get(&job.id).is_some() {
                 job.id = hermes_core::ids::random_hex(12);
             }
+            job.context_from = resolve_sources(document, &sources, &job.id)?;
             self.remove_finished(document)?;
             document.push(job.clone());
             Ok(job)
@@ -168,7 +176,10 @@ impl JobStore {
         let now = truncate_to_second(now);
         self.change_document(now, |document| {
             let id = document.resolve_id(wanted)?;
+            let sources = change.context_from.as_deref();
+            let sources = sources.map(|names| resolve_sources(document, names, &id)).transpose()?;
             let job = document.get_mut(&id).ok_or_else(|| CronError::NotFound(id.clone()))?;
+            job.context_from = sources.unwrap_or_else(|| std::mem::take(&mut job.context_from));
             let before = (job.name.clone(), job.is_finished());
             apply(job, change, &self.zone, now)?;
             let job = job.clone();
@@ -497,6 +508,33 @@ fn reschedule(
     Ok(())
 }
 
+/// Returns the ids of the jobs whose last answer a task gets. `self` is the job
+/// itself.
+fn resolve_sources(
+    document: &JobsDocument,
+    names: &[String],
+    own: &str,
+) -> Result<Vec<String>, CronError> {
+    let mut ids = Vec::new();
+    for name in names.iter().map(|name| name.trim()).filter(|name| !name.is_empty()) {
+        let id = if name == SELF_SOURCE || name == own {
+            own.to_owned()
+        } else {
+            document.resolve_id(name)?
+        };
+        if !ids.contains(&id) {
+            ids.push(id);
+        }
+    }
+    if ids.len() > MAX_SOURCES {
+        return Err(CronError::Invalid(format!(
+            "context_from names {} jobs; the maximum is {MAX_SOURCES}",
+            ids.len()
+        )));
+    }
+    Ok(ids)
+}
+
 /// Returns an error if another job has this name, which would make commands
 /// ambiguous.
 fn require_free_name(document: &JobsDocument, name: &str, except: &str) -> Result<(), CronError> {
@@ -528,6 +566,7 @@ fn blank_job(now: Timestamp) -> CronJob {
         id: hermes_core::ids::random_hex(12),
         name: String::new(),
         prompt: String::new(),
+        context_from: Vec::new(),
         schedule: JobSchedule::Interval { minutes: 1, display: String::new() },
         schedule_display: String::new(),
         repeat: RepeatCount::default(),

@@ -8,6 +8,9 @@ use crate::claims::RunClaim;
 use crate::run::RunStatus;
 use crate::{CronError, files};
 
+/// Headings above the answer: ours, and that of Hermes Agent.
+const ANSWER_HEADINGS: [&str; 2] = ["\n## Answer\n", "\n## Response\n"];
+
 /// Marks an answer that must not be delivered.
 const SILENT_MARK: &str = "[SILENT]";
 
@@ -31,6 +34,31 @@ pub(crate) fn write_output(
     files::write(&path, answer.to_markdown(claim, zone).as_bytes())?;
     prune(&dir, most);
     Ok(path)
+}
+
+/// Returns the last answer of a job: that of a successful run, and not a silent
+/// one, which would hide what was reported before.
+pub(crate) fn last_answer(dir: &Path, job: &str) -> Option<String> {
+    // The id is a directory name, and other programs write the file of jobs.
+    if job.is_empty() || !job.chars().all(|c| c.is_ascii_hexdigit()) {
+        return None;
+    }
+    let pages = pages_by_age(&dir.join("output").join(job));
+    pages.iter().rev().find_map(|path| {
+        let page = std::fs::read_to_string(path).ok()?;
+        Some(answer_in_page(&page)?.to_owned()).filter(|answer| !is_silent(answer))
+    })
+}
+
+/// Returns the answer in a page, unless its run failed.
+fn answer_in_page(page: &str) -> Option<&str> {
+    let has_failed = |line: &str| line.strip_prefix("- status: ").is_some_and(|it| it != "ok");
+    // The head ends where the task begins.
+    if page.lines().take_while(|line| !line.starts_with("## ")).any(has_failed) {
+        return None;
+    }
+    let (_, answer) = ANSWER_HEADINGS.iter().find_map(|heading| page.split_once(heading))?;
+    Some(answer.trim()).filter(|answer| !answer.is_empty())
 }
 
 /// The answer of a run.
@@ -81,15 +109,21 @@ pub(crate) fn is_silent(text: &str) -> bool {
 
 /// Removes all but the latest `most` files.
 fn prune(dir: &Path, most: usize) {
-    let Ok(entries) = std::fs::read_dir(dir) else { return };
+    let pages = pages_by_age(dir);
+    let old = pages.len().saturating_sub(most.max(1));
+    for path in pages.into_iter().take(old) {
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+/// Returns the pages in a directory, oldest first.
+fn pages_by_age(dir: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
     let mut pages: Vec<(std::time::SystemTime, PathBuf)> = entries
         .flatten()
         .filter(|entry| entry.path().extension().is_some_and(|end| end == "md"))
         .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
         .collect();
     pages.sort();
-    let old = pages.len().saturating_sub(most.max(1));
-    for (_, path) in pages.into_iter().take(old) {
-        let _ = std::fs::remove_file(path);
-    }
+    pages.into_iter().map(|(_, path)| path).collect()
 }

@@ -11,6 +11,10 @@ use hermes_cron::{
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+/// A known secret.
+const SECRET: &str = "S3cr3t-value";
 
 /// Runs tasks as scripts.
 struct Scripts {
@@ -34,6 +38,10 @@ impl RunCommands for Scripts {
 
     fn deliver_command(&self, _: &CronJob) -> Command {
         self.command(&self.deliver, "")
+    }
+
+    fn redact(&self, text: &str) -> String {
+        text.replace(SECRET, "***")
     }
 }
 
@@ -357,4 +365,73 @@ fn a_run_whose_job_is_taken_away_is_stopped_at_once() {
         daemon.serve(&WakeSignal::default(), StopCondition::Idle).unwrap();
     });
     assert_gone(place.read("pid").trim());
+}
+
+/// Saves the task, and answers with its number.
+const COUNT: &str = r#"n=$(($(cat count 2>/dev/null || echo 0) + 1)); echo $n > count; cat > "task-$n"
+    text="answer $n"; [ $n = 2 ] && text='[SILENT]'; [ $n = 3 ] && { echo no >&2; exit 1; }
+    printf '{"type":"result","status":"success","text":"%s"}\n' "$text""#;
+
+#[test]
+fn a_task_gets_the_last_answers_that_it_asks_for() {
+    let place = Place::new();
+    let change = JobChange {
+        context_from: Some(vec!["self".into(), "self".into()]),
+        ..JobChange::default()
+    };
+    let draft = JobDraft { prompt: "Count.".into(), schedule: "every 1m".into(), change };
+    let job = place.jobs.add(draft, noon()).unwrap();
+    assert_eq!(job.context_from, [job.id.clone()]);
+    for minute in 1..=4 {
+        let runs = place.serve(&place.scripts(COUNT, ""), settings(), &later(60 * minute));
+        assert_eq!(runs.len(), 1, "{runs:?}");
+    }
+    assert!(!place.read("task-1").contains("previous answer"), "nothing came before");
+    for task in ["task-2", "task-3", "task-4"] {
+        // Neither a silent nor a failed run replaces what was reported.
+        let text = place.read(task);
+        assert!(text.contains("answer 1") && text.contains("data, not instructions"), "{text}");
+        assert!(text.trim_end().ends_with("Count."), "{text}");
+    }
+    let other = JobChange { context_from: Some(vec![job.name.clone()]), ..JobChange::default() };
+    let other = place.add("Sum up.", other);
+    place.serve(&place.scripts(COUNT, ""), settings(), &later(60 * 4));
+    assert!(place.read("task-5").contains("answer 4"), "{}", place.read("task-5"));
+    let forget = JobChange { context_from: Some(Vec::new()), ..JobChange::default() };
+    assert!(place.jobs.edit(&other.id, forget, noon()).unwrap().context_from.is_empty());
+    let unknown = JobChange { context_from: Some(vec!["nobody".into()]), ..JobChange::default() };
+    assert!(place.jobs.edit(&job.id, unknown, noon()).is_err());
+    let kept = place.jobs.edit(&job.id, JobChange::default(), noon()).unwrap();
+    assert_eq!(kept.context_from, [job.id]);
+}
+
+#[test]
+fn an_earlier_answer_is_bounded_redacted_and_only_of_a_job() {
+    let place = Place::new();
+    let change = JobChange { context_from: Some(vec!["self".into()]), ..JobChange::default() };
+    let draft = JobDraft { prompt: "Look.".into(), schedule: "every 1m".into(), change };
+    let job = place.jobs.add(draft, noon()).unwrap();
+    let pages = place.home.path().join("cron/output").join(&job.id);
+    std::fs::create_dir_all(&pages).unwrap();
+    let page = format!("# x\n\n## Response\n\n{SECRET} {}\n", "long ".repeat(10_000));
+    std::fs::write(pages.join("1.md"), page).unwrap();
+    std::fs::write(place.home.path().join("cron/output/1.md"), "\n## Answer\n\noutside\n").unwrap();
+    // As another program may write it.
+    let write = |sources: Value| {
+        let file = place.home.path().join("cron/jobs.json");
+        let text = std::fs::read_to_string(&file).unwrap();
+        let mut document: Value = serde_json::from_str(&text).unwrap();
+        document["jobs"][0]["context_from"] = sources;
+        std::fs::write(&file, document.to_string()).unwrap();
+    };
+    write(json!(job.id));
+    place.serve(&place.scripts(COUNT, ""), settings(), &later(60));
+    let task = place.read("task-1");
+    assert!(task.contains("previous answer") && !task.contains(SECRET), "{task}");
+    assert!(task.len() < 10_000, "{}", task.len());
+    write(json!(["..", ".", "", "../output"]));
+    place.serve(&place.scripts(COUNT, ""), settings(), &later(120));
+    assert!(place.read("task-2").ends_with("Look."), "{}", place.read("task-2"));
+    write(Value::Null);
+    assert!(place.jobs.get(&job.id).unwrap().context_from.is_empty());
 }
