@@ -167,7 +167,7 @@ impl AppServices {
         choice: &ToolsetFilter,
         window: Option<u64>,
     ) -> Result<(Arc<ToolDefinitions>, Arc<[Value]>), CommandError> {
-        let selection = self.selection(choice);
+        let selection = self.agent_selection(choice);
         let definitions = self.engine().definitions(&selection, self.deferral(window)).await;
         let definitions = definitions.map_err(|error| self.unknown_toolset_error(error))?;
         let tools: Vec<Value> = serde_json::from_str(&definitions.json).unwrap_or_default();

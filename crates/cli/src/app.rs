@@ -14,7 +14,7 @@ use hermes::engine::{
 };
 use hermes::{Hermes, SecretsProvider};
 use hermes_config::{
-    ConfigError, EnvSnapshot, HermesHome, HermesSettings, RawConfig, ResolvedConfig,
+    ConfigError, EnvSnapshot, HermesHome, HermesSettings, RawConfig, ResolvedConfig, SettingOrigin,
     ToolSearchMode, save,
 };
 use hermes_delegation::{
@@ -559,6 +559,22 @@ impl AppServices {
     pub(crate) fn selection(&self, choice: &ToolsetFilter) -> ToolSelection {
         let mut selection = choice.selection();
         selection.disabled.extend(self.config.settings.agent.disabled_toolsets.iter().cloned());
+        selection
+    }
+
+    /// Returns the tools of an agent: those of the setting `toolsets` if the
+    /// command names none. The user's MCP servers are in; `mcp_servers` decides
+    /// about them.
+    pub(crate) fn agent_selection(&self, choice: &ToolsetFilter) -> ToolSelection {
+        let mut selection = self.selection(choice);
+        let setting = self.config.setting("toolsets");
+        let is_set = setting.is_some_and(|setting| setting.origin != SettingOrigin::Default);
+        if selection.enabled.is_none() && is_set {
+            let mut enabled = self.config.settings.toolsets.clone();
+            let names = self.engine().toolsets().names(&*self.engine().snapshot());
+            enabled.extend(names.into_iter().filter(|name| name.starts_with("mcp-")));
+            selection.enabled = Some(enabled);
+        }
         selection
     }
 

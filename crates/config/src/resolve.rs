@@ -432,7 +432,7 @@ fn ignored_project_keys(document: &ConfigDocument) -> Option<ConfigWarning> {
     while let Some((name, value)) = open.pop() {
         let is_section = |name: &str| {
             let is_below = |key: &&str| key.strip_prefix(name).is_some_and(|k| k.starts_with('.'));
-            name.is_empty() || PROJECT_KEYS.iter().any(|key| is_below(key))
+            name.is_empty() || PROJECT_KEYS.iter().any(is_below)
         };
         match value {
             Value::Object(map) if is_section(&name) => {

@@ -612,3 +612,15 @@ fn a_failed_command_is_shown_as_failed() {
     let line = run.stderr.lines().find(|line| line.contains("terminal")).expect("a line");
     assert!(line.starts_with('✗') && line.ends_with("exit code 3"), "{line}");
 }
+
+#[test]
+fn the_setting_toolsets_limits_what_the_model_is_shown() {
+    let server = ModelServer::start(vec![ScriptedReply::says("Hello.")]);
+    let context = with_model(&server);
+    point(&context, &server, "toolsets: [todo]\n");
+    context.run(["run", "hello"]).succeeds();
+    let asked = server.model_requests().pop().expect("it was asked");
+    let names: Vec<_> = asked["tools"].as_array().expect("tools").iter().collect();
+    let names: Vec<_> = names.iter().filter_map(|tool| tool["function"]["name"].as_str()).collect();
+    assert_eq!(names, ["todo"]);
+}

@@ -87,10 +87,7 @@ fn document(
 /// Returns the cost of the definitions that a session with this selection sends
 /// to the model.
 fn session_definitions(ready: &AppServices, choice: &ToolsetFilter) -> Result<Value, CommandError> {
-    let mut selection = ready.selection(choice);
-    if selection.enabled.is_none() {
-        selection.enabled = Some(ready.config.settings.toolsets.clone());
-    }
+    let selection = ready.agent_selection(choice);
     let definitions = runtime::block_on_current_thread(
         ready.engine().definitions(&selection, ready.deferral(None)),
     )?;
