@@ -42,7 +42,7 @@ pub trait ExecBackend: Debug + Send + Sync {
     fn start<'a>(
         &'a self,
         job: &'a str,
-        order: CommandSpec,
+        spec: CommandSpec,
     ) -> BoxFuture<'a, Result<SpawnedProcess, ToolError>>;
 
     /// Ends helper processes and whatever programs left running.

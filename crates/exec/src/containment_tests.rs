@@ -13,8 +13,8 @@ fn confinement(root: &Path) -> Confinement {
 fn a_path_that_was_refused_is_named_with_its_rule() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path();
-    let held = confinement(root);
-    let stop = |line: String| file_stop(&line, &held, &root.join("ws"));
+    let confinement = confinement(root);
+    let stop = |line: String| file_stop(&line, &confinement, &root.join("ws"));
     let elsewhere = root.join("home/.npm/x");
     for line in [
         format!("npm error EROFS: read-only file system, open '{}'", elsewhere.display()),
@@ -36,21 +36,21 @@ fn a_path_that_was_refused_is_named_with_its_rule() {
 fn what_the_project_did_wrong_is_not_the_sandbox() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path();
-    let held = confinement(root);
+    let confinement = confinement(root);
     for line in [
         "open ws/data.txt: no such file or directory",
         "AssertionError: '/etc/passwd' != 'x'",
         "bash: ./run.sh: Permission denied",
         "PermissionError: access to /api/users",
     ] {
-        assert_eq!(file_stop(line, &held, &root.join("ws")), None, "{line}");
+        assert_eq!(file_stop(line, &confinement, &root.join("ws")), None, "{line}");
     }
 }
 
 #[test]
 fn a_limit_that_was_hit_is_named() {
-    let mut held = Confinement::default();
-    assert_eq!(limit_stop("MemoryError", &held), None);
-    held.limits.memory = Some(1 << 30);
-    assert_eq!(limit_stop("MemoryError", &held).unwrap().rule, "sandbox: memory");
+    let mut confinement = Confinement::default();
+    assert_eq!(limit_stop("MemoryError", &confinement), None);
+    confinement.limits.memory = Some(1 << 30);
+    assert_eq!(limit_stop("MemoryError", &confinement).unwrap().rule, "sandbox: memory");
 }

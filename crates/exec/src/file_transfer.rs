@@ -275,7 +275,7 @@ impl TransferScript<'_> {
         let length = self.stdin_bytes.as_ref().map_or(self.max_output_bytes, Vec::len);
         let first =
             ["-c".into(), self.script.into(), "sh".into(), option_safe_path(path.as_os_str())];
-        let order = CommandSpec {
+        let spec = CommandSpec {
             program: "sh".into(),
             arguments: first.into_iter().chain(self.extra_arguments).collect(),
             environment: place.environment.clone(),
@@ -285,11 +285,8 @@ impl TransferScript<'_> {
             confinement: None,
         };
         let limit = BASE_TIMEOUT + Duration::from_secs(length as u64 / MIN_BYTES_PER_SECOND);
-        let errand = CapturedCommand {
-            spec: order,
-            timeout: limit,
-            max_output_bytes: self.max_output_bytes,
-        };
+        let errand =
+            CapturedCommand { spec, timeout: limit, max_output_bytes: self.max_output_bytes };
         let done = errand.run(backend, &random_marker()).await?;
         if done.succeeded() { Ok(done) } else { Err(script_error(path, &done)) }
     }

@@ -50,17 +50,17 @@ struct GuardedJob {
     tag: u64,
 }
 
-/// Registers a program that was started.
-pub(crate) fn register(pid: u32) {
+/// Adds the first process of a program that was started.
+pub(crate) fn add_process(pid: u32) {
     if let Some(mut guardian) = guardian() {
         guardian.add(GuardedJob { pid, tag: 0 });
     }
 }
 
-/// Registers the program as a user's job, so everything it starts ends with
+/// Tags an added process as a user's job, so everything it starts ends with
 /// this process. Internal programs may leave processes behind on purpose, such
 /// as an SSH connection or the lifeline of a container.
-pub(crate) fn register_job(pid: u32, job: &str) {
+pub(crate) fn tag_job(pid: u32, job: &str) {
     if let Some(mut guardian) = guardian() {
         guardian.update(pid, |line| line.tag = ProcessTag::for_job(job).number());
     }

@@ -77,7 +77,7 @@ pub struct Job {
     log: Mutex<OutputLog>,
     screen: Option<Mutex<TerminalScreen>>,
     /// Extracts the shell's state report from the output.
-    frame: Option<Mutex<ReportExtractor>>,
+    report_extractor: Option<Mutex<ReportExtractor>>,
     input: tokio::sync::Mutex<Option<AsyncFd<OwnedFd>>>,
     /// Whether it left the last reply of its terminal unread.
     ignores_replies: AtomicBool,
@@ -98,7 +98,7 @@ pub struct JobOutputOptions {
     /// Where long output is spilled.
     pub spill: Option<SpillTarget>,
     /// Extracts the shell's state report.
-    pub frame: Option<ReportExtractor>,
+    pub report_extractor: Option<ReportExtractor>,
 }
 
 /// How and when a job ended.
@@ -146,25 +146,25 @@ impl Job {
         backend: &dyn ExecBackend,
         id: String,
         command: String,
-        order: CommandSpec,
+        spec: CommandSpec,
         reports: JobOutputOptions,
     ) -> Result<Arc<Self>, ToolError> {
-        let JobOutputOptions { spill, frame } = reports;
-        let size = match order.output {
+        let JobOutputOptions { spill, report_extractor } = reports;
+        let size = match spec.output {
             StdioMode::Terminal(size) => Some(size),
             _ => None,
         };
-        let given = match &order.input {
+        let given = match &spec.input {
             StdinSource::Bytes(bytes) => Some(bytes.clone()),
             _ => None,
         };
         let requested_at = Instant::now();
-        let started = backend.start(&id, order).await?;
+        let started = backend.start(&id, spec).await?;
         let now = Instant::now();
         let SpawnedProcess { pid, output, input, control, containment } = started;
         #[cfg(target_os = "linux")]
         if let Some(root) = control.root() {
-            crate::guardian::register_job(root.pid, &root.job);
+            crate::guardian::tag_job(root.pid, &root.job);
         }
         let failed = |error: io::Error| ToolError::io("The command's standard streams", &error);
         let output = output
@@ -184,7 +184,7 @@ impl Job {
             control,
             log: Mutex::new(OutputLog::new(spill).growing()),
             screen: size.map(|size| Mutex::new(TerminalScreen::new(size.rows, size.columns))),
-            frame: frame.map(Mutex::new),
+            report_extractor: report_extractor.map(Mutex::new),
             input: tokio::sync::Mutex::new(input),
             ignores_replies: AtomicBool::new(false),
             last_output: Mutex::new(now),
@@ -249,7 +249,9 @@ impl Job {
 
     /// Returns the state report of its shell, if complete.
     pub fn report(&self) -> Option<Vec<u8>> {
-        self.frame.as_ref().and_then(|frame| frame.lock().report().map(<[u8]>::to_vec))
+        self.report_extractor
+            .as_ref()
+            .and_then(|report_extractor| report_extractor.lock().report().map(<[u8]>::to_vec))
     }
 
     /// Its terminal, if it has one.
@@ -520,9 +522,11 @@ impl Job {
 
     async fn ingest(&self, source: OutputStream, bytes: &[u8]) {
         *self.last_output.lock() = Instant::now();
-        let bytes = match &self.frame {
-            Some(frame) if source == OutputStream::Stdout => frame.lock().feed(bytes),
-            Some(frame) => frame.lock().feed_errors(bytes),
+        let bytes = match &self.report_extractor {
+            Some(report_extractor) if source == OutputStream::Stdout => {
+                report_extractor.lock().feed(bytes)
+            }
+            Some(report_extractor) => report_extractor.lock().feed_errors(bytes),
             None => Cow::Borrowed(bytes),
         };
         self.log().push(source, &bytes);
@@ -544,8 +548,8 @@ impl Job {
     }
 
     fn finish(&self, exit: ProcessExit, lingers: bool) {
-        if let Some(frame) = &self.frame {
-            let (rest, errors) = frame.lock().finish();
+        if let Some(report_extractor) = &self.report_extractor {
+            let (rest, errors) = report_extractor.lock().finish();
             let mut log = self.log();
             log.push(OutputStream::Stdout, &rest);
             if !errors.is_empty() {

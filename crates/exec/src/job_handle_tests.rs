@@ -17,10 +17,10 @@ impl OutputMask for Word {
 }
 
 /// What is new, as soon as there is something.
-async fn news(listed: &JobHandle) -> String {
+async fn news(handle: &JobHandle) -> String {
     let begin = Instant::now();
     loop {
-        let news = listed.new_output(1000).text;
+        let news = handle.new_output(1000).text;
         if !news.is_empty() || begin.elapsed() > Duration::from_secs(20) {
             return news;
         }
@@ -33,7 +33,7 @@ async fn the_rest_of_a_secret_is_covered() {
     let dir = tempfile::tempdir().unwrap();
     let jobs = JobRegistry::local(dir.path().join("jobs")).with_mask(Arc::new(Word));
     let script = "printf 'p@ss '; read x; printf 'word* and p@ss'; read x; printf 'ing by'; read x";
-    let order = CommandSpec {
+    let spec = CommandSpec {
         program: "bash".into(),
         arguments: vec!["-c".into(), script.into()],
         environment: std::env::vars_os().collect(),
@@ -42,13 +42,13 @@ async fn the_rest_of_a_secret_is_covered() {
         output: StdioMode::Merged,
         confinement: None,
     };
-    let job = jobs.start(script.to_owned(), order).await.unwrap();
-    let listed = jobs.list(Arc::clone(&job), "s", "/".into());
-    assert_eq!(news(&listed).await, "p@ss ");
+    let job = jobs.start(script.to_owned(), spec).await.unwrap();
+    let handle = jobs.register(Arc::clone(&job), "s", "/".into());
+    assert_eq!(news(&handle).await, "p@ss ");
     job.write(b"\n").await.unwrap();
-    assert_eq!(news(&listed).await, "***** and p@ss");
+    assert_eq!(news(&handle).await, "***** and p@ss");
     job.write(b"\n").await.unwrap();
-    assert_eq!(news(&listed).await, "ing by");
+    assert_eq!(news(&handle).await, "ing by");
     jobs.close().await;
 }
 
@@ -56,7 +56,7 @@ async fn the_rest_of_a_secret_is_covered() {
 async fn every_line_of_a_fast_writer_is_returned_once() {
     let dir = tempfile::tempdir().unwrap();
     let jobs = JobRegistry::local(dir.path().join("jobs"));
-    let order = CommandSpec {
+    let spec = CommandSpec {
         program: "seq".into(),
         arguments: vec!["1".into(), "100000".into()],
         environment: std::env::vars_os().collect(),
@@ -65,13 +65,13 @@ async fn every_line_of_a_fast_writer_is_returned_once() {
         output: StdioMode::Merged,
         confinement: None,
     };
-    let job = jobs.start("seq 1 100000".to_owned(), order).await.unwrap();
-    let listed = jobs.list(Arc::clone(&job), "s", "/".into());
+    let job = jobs.start("seq 1 100000".to_owned(), spec).await.unwrap();
+    let handle = jobs.register(Arc::clone(&job), "s", "/".into());
     let begin = Instant::now();
     let mut lines = Vec::new();
     loop {
         let has_ended = job.ended().is_some();
-        let news = listed.next_output(4_000);
+        let news = handle.next_output(4_000);
         assert_eq!(news.skipped, 0);
         lines.extend(news.text.lines().map(str::to_owned));
         if has_ended && news.remaining == 0 && news.text.is_empty() {
@@ -90,7 +90,7 @@ async fn an_unfinished_line_is_returned_once_nothing_follows() {
     let dir = tempfile::tempdir().unwrap();
     let jobs = JobRegistry::local(dir.path().join("jobs"));
     let script = "printf 'one\\ntwo? '; read x; printf '!\\n'; read x";
-    let order = CommandSpec {
+    let spec = CommandSpec {
         program: "bash".into(),
         arguments: vec!["-c".into(), script.into()],
         environment: std::env::vars_os().collect(),
@@ -99,17 +99,17 @@ async fn an_unfinished_line_is_returned_once_nothing_follows() {
         output: StdioMode::Merged,
         confinement: None,
     };
-    let job = jobs.start(script.to_owned(), order).await.unwrap();
-    let listed = jobs.list(Arc::clone(&job), "s", "/".into());
+    let job = jobs.start(script.to_owned(), spec).await.unwrap();
+    let handle = jobs.register(Arc::clone(&job), "s", "/".into());
     let mut text = String::new();
     while !text.ends_with("? ") {
-        text.push_str(&listed.next_output(1000).text);
+        text.push_str(&handle.next_output(1000).text);
         tokio::task::yield_now().await;
     }
     assert_eq!(text, "one\ntwo? ");
     job.write(b"\n").await.unwrap();
     while !text.ends_with("!\n") {
-        text.push_str(&listed.next_output(1000).text);
+        text.push_str(&handle.next_output(1000).text);
         tokio::task::yield_now().await;
     }
     assert_eq!(text, "one\ntwo? !\n");

@@ -89,14 +89,14 @@ pub(crate) struct JobMonitor {
 
 impl JobMonitor {
     pub(crate) fn new(
-        listed: Arc<JobHandle>,
+        handle: Arc<JobHandle>,
         what: MonitorOptions,
         breakers: Arc<SessionBreakers>,
     ) -> Self {
         let watch = (!what.patterns.is_empty())
             .then(|| PatternWatch::new(&what.patterns, WatchSettings::default()));
         Self {
-            handle: listed,
+            handle,
             notices: what.notices,
             breakers,
             watch,

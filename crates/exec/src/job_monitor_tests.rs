@@ -21,7 +21,7 @@ impl Bench {
     }
 
     async fn start(&self, script: &str, what: MonitorOptions) -> Arc<JobHandle> {
-        let order = CommandSpec {
+        let spec = CommandSpec {
             program: "bash".into(),
             arguments: vec!["-c".into(), script.into()],
             environment: std::env::vars_os().collect(),
@@ -30,11 +30,11 @@ impl Bench {
             output: StdioMode::Merged,
             confinement: None,
         };
-        let job = self.jobs.start(script.to_owned(), order).await.unwrap();
-        let listed = self.jobs.list(job, "s", "/".into());
+        let job = self.jobs.start(script.to_owned(), spec).await.unwrap();
+        let handle = self.jobs.register(job, "s", "/".into());
         let notices = Some(Arc::clone(&self.queue) as Arc<dyn NoticeSink>);
-        self.jobs.monitor(&listed, MonitorOptions { notices, ..what });
-        listed
+        self.jobs.monitor(&handle, MonitorOptions { notices, ..what });
+        handle
     }
 
     /// What is told, as soon as there are so many.
@@ -53,9 +53,9 @@ impl Bench {
 async fn the_end_is_told_with_the_last_words() {
     let bench = Bench::new();
     let what = MonitorOptions { notify_end: true, ..MonitorOptions::default() };
-    let listed = bench.start("seq 1 2000; exit 3", what).await;
+    let handle = bench.start("seq 1 2000; exit 3", what).await;
     let shown = bench.told(1).await;
-    assert_eq!(shown[0].session_id, listed.job.id);
+    assert_eq!(shown[0].session_id, handle.job.id);
     let ProcessEvent::Completed { reason, exit_code, output } = &shown[0].event else {
         panic!("{shown:?}");
     };
@@ -72,11 +72,11 @@ async fn an_end_that_was_seen_is_not_told() {
         patterns: vec!["now".into()],
         ..MonitorOptions::default()
     };
-    let listed = bench.start("sleep 0.3; echo now; sleep 0.3", what).await;
-    listed.acknowledge_end();
+    let handle = bench.start("sleep 0.3; echo now; sleep 0.3", what).await;
+    handle.acknowledge_end();
     let shown = bench.told(1).await;
     assert!(matches!(shown[0].event, ProcessEvent::Matched { .. }), "{shown:?}");
-    while listed.job.ended().is_none() {
+    while handle.job.ended().is_none() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     tokio::time::sleep(Duration::from_millis(300)).await;
@@ -110,13 +110,13 @@ async fn one_that_is_silent_is_ended() {
     let what =
         MonitorOptions { notify_end: true, idle_timeout: silence, ..MonitorOptions::default() };
     let script = "for i in 1 2 3 4; do echo $i; sleep 0.4; done; sleep 60";
-    let listed = bench.start(script, what).await;
+    let handle = bench.start(script, what).await;
     let shown = bench.told(1).await;
     let ProcessEvent::Completed { reason, output, .. } = &shown[0].event else {
         panic!("{shown:?}")
     };
     assert_eq!((*reason, output.as_str()), ("inactivity", "1\n2\n3\n4\n"));
-    assert_eq!(listed.end_reason(), Some("inactivity"));
+    assert_eq!(handle.end_reason(), Some("inactivity"));
     bench.jobs.close().await;
 }
 
@@ -131,12 +131,12 @@ async fn what_is_written_to_a_file_is_taken_in() {
         ..MonitorOptions::default()
     };
     let script = format!("exec >{} 2>&1; echo one; sleep 0.3; echo two", file.display());
-    let listed = bench.start(&script, what).await;
+    let handle = bench.start(&script, what).await;
     let shown = bench.told(2).await;
     assert!(matches!(shown[0].event, ProcessEvent::Matched { .. }), "{shown:?}");
     let ProcessEvent::Completed { output, .. } = &shown[1].event else { panic!("{shown:?}") };
     assert_eq!(output, "one\ntwo\n");
-    assert_eq!(listed.new_output(100).text, "one\ntwo\n");
+    assert_eq!(handle.new_output(100).text, "one\ntwo\n");
     bench.jobs.close().await;
 }
 
@@ -144,11 +144,11 @@ async fn what_is_written_to_a_file_is_taken_in() {
 async fn what_a_call_within_another_has_left_is_ended_with_that() {
     let bench = Bench::new();
     let start = async |script: &str, call: Option<&str>| {
-        let listed = bench.start(script, MonitorOptions::default()).await;
+        let handle = bench.start(script, MonitorOptions::default()).await;
         if let Some(call) = call {
-            listed.set_parent_call(&call.into());
+            handle.set_parent_call(&call.into());
         }
-        listed
+        handle
     };
     let inner = start("sleep 601", Some("a.2")).await;
     let brief = start("true", Some("a.1")).await;
@@ -158,7 +158,7 @@ async fn what_a_call_within_another_has_left_is_ended_with_that() {
     }
     assert_eq!(bench.jobs.terminate_started_by("s", "a").await, ["sleep 601"]);
     assert!(crate::jobs::has_finished(&inner.job));
-    assert!(others.iter().all(|listed| listed.job.ended().is_none()));
+    assert!(others.iter().all(|handle| handle.job.ended().is_none()));
     assert_eq!(bench.jobs.terminate_started_by("another", "ab").await, Vec::<String>::new());
     bench.jobs.close().await;
 }

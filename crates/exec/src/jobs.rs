@@ -72,7 +72,7 @@ pub struct JobRegistry {
 }
 
 impl JobRegistry {
-    /// Creates a registry that may write in `folder`.
+    /// Creates a registry that keeps its files in `dir`.
     pub fn new(backend: Arc<dyn ExecBackend>, dir: PathBuf) -> Self {
         Self {
             backend,
@@ -213,8 +213,8 @@ impl JobRegistry {
     }
 
     /// Starts a job without registering it.
-    pub async fn start(&self, command: String, order: CommandSpec) -> Result<Arc<Job>, ToolError> {
-        self.start_as(self.fresh_id(), command, order, None).await
+    pub async fn start(&self, command: String, spec: CommandSpec) -> Result<Arc<Job>, ToolError> {
+        self.start_as(self.fresh_id(), command, spec, None).await
     }
 
     /// Starts a job with an id from [`JobRegistry::fresh_id`], and an optional
@@ -223,8 +223,8 @@ impl JobRegistry {
         &self,
         id: String,
         command: String,
-        order: CommandSpec,
-        frame: Option<ReportExtractor>,
+        spec: CommandSpec,
+        report_extractor: Option<ReportExtractor>,
     ) -> Result<Arc<Job>, ToolError> {
         let spill = SpillTarget {
             directory: self.directory.join("output"),
@@ -232,14 +232,14 @@ impl JobRegistry {
             max_bytes: MAX_SPILL_BYTES,
             mask: self.mask.clone(),
         };
-        let reports = JobOutputOptions { spill: Some(spill), frame };
+        let reports = JobOutputOptions { spill: Some(spill), report_extractor };
         let remarks = BackendRemarks::default();
         self.remove_expired();
         self.reap_orphans(&remarks).await;
-        let directory = order.directory.clone();
-        let start = Job::start(&*self.backend, id, command, order, reports);
+        let directory = spec.directory.clone();
+        let start = Job::start(&*self.backend, id, command, spec, reports);
         let job = CURRENT_REMARKS.scope(remarks, start).await?;
-        if job.containment.as_ref().is_some_and(|held| held.confinement.is_some()) {
+        if job.containment.as_ref().is_some_and(|containment| containment.confinement.is_some()) {
             disk_watch::watch(&job, &directory);
         }
         if let Some(root) = job.root().filter(|root| root.started > 0).cloned() {
@@ -309,7 +309,7 @@ impl JobRegistry {
     }
 
     /// Registers a job so it can be looked up.
-    pub fn list(&self, job: Arc<Job>, session: &str, directory: PathBuf) -> Arc<JobHandle> {
+    pub fn register(&self, job: Arc<Job>, session: &str, directory: PathBuf) -> Arc<JobHandle> {
         // Without the record, a crash leaves a process that cannot be found
         // again.
         let _: io::Result<()> = self.persist(&job, session, &directory, None);
@@ -322,7 +322,7 @@ impl JobRegistry {
     /// # Errors
     /// If the record cannot be written, since the job could not be found again.
     /// The job is then not registered, and ends with this process.
-    pub fn list_detached(
+    pub fn register_detached(
         &self,
         job: Arc<Job>,
         session: &str,
@@ -338,11 +338,11 @@ impl JobRegistry {
         Ok(self.insert(JobHandle::new(job, session, directory, true)))
     }
 
-    fn insert(&self, listed: JobHandle) -> Arc<JobHandle> {
+    fn insert(&self, handle: JobHandle) -> Arc<JobHandle> {
         self.prune();
-        let listed = Arc::new(listed.with_mask(self.mask.clone()));
-        self.table.lock().insert(listed.job.id.clone(), Arc::clone(&listed));
-        listed
+        let handle = Arc::new(handle.with_mask(self.mask.clone()));
+        self.table.lock().insert(handle.job.id.clone(), Arc::clone(&handle));
+        handle
     }
 
     /// Writes the record of a job so the next process finds it if this one
@@ -387,15 +387,15 @@ impl JobRegistry {
     }
 
     /// Starts monitoring a registered job.
-    pub fn monitor(&self, listed: &Arc<JobHandle>, what: MonitorOptions) {
+    pub fn monitor(&self, handle: &Arc<JobHandle>, what: MonitorOptions) {
         if !what.has_work() {
             return;
         }
         if let Some(notices) = &what.notices {
-            listed.set_notices(Arc::clone(notices));
+            handle.set_notices(Arc::clone(notices));
         }
         let breakers = Arc::clone(&self.breakers);
-        tokio::spawn(JobMonitor::new(Arc::clone(listed), what, breakers).run());
+        tokio::spawn(JobMonitor::new(Arc::clone(handle), what, breakers).run());
     }
 
     /// Returns jobs that an earlier process left running, oldest first,
@@ -447,20 +447,20 @@ impl JobRegistry {
 
     /// Returns a job of a session.
     pub fn get(&self, session: &str, id: &str) -> Option<Arc<JobHandle>> {
-        self.table.lock().get(id).filter(|listed| listed.session == session).cloned()
+        self.table.lock().get(id).filter(|handle| handle.session == session).cloned()
     }
 
     /// Whether the job has ended, in any session.
     pub fn has_ended(&self, id: &str) -> bool {
-        self.table.lock().get(id).is_some_and(|listed| listed.job.ended().is_some())
+        self.table.lock().get(id).is_some_and(|handle| handle.job.ended().is_some())
     }
 
     /// Returns the jobs of a session, oldest first.
     pub fn session_jobs(&self, session: &str) -> Vec<Arc<JobHandle>> {
         let table = self.table.lock();
         let mut jobs: Vec<_> =
-            table.values().filter(|listed| listed.session == session).cloned().collect();
-        jobs.sort_by_key(|listed| listed.job.started_at);
+            table.values().filter(|handle| handle.session == session).cloned().collect();
+        jobs.sort_by_key(|handle| handle.job.started_at);
         jobs
     }
 
@@ -468,20 +468,20 @@ impl JobRegistry {
     /// concurrently, since there is little time at shutdown.
     pub async fn close(&self) {
         let jobs: Vec<_> = self.table.lock().values().cloned().collect();
-        let ours: Vec<_> = jobs.iter().filter(|listed| !listed.detached).collect();
-        ours.iter().for_each(|listed| listed.acknowledge_end());
+        let ours: Vec<_> = jobs.iter().filter(|handle| !handle.detached).collect();
+        ours.iter().for_each(|handle| handle.acknowledge_end());
         let open: Vec<Arc<Job>> = ours
             .iter()
-            .map(|listed| Arc::clone(&listed.job))
+            .map(|handle| Arc::clone(&handle.job))
             .filter(|job| !has_finished(job))
             .collect();
         if !open.is_empty() {
             shutdown::terminate_all(open).await;
         }
-        for listed in jobs.iter().filter(|listed| !listed.detached || has_finished(&listed.job)) {
-            self.forget(&listed.job.id);
+        for handle in jobs.iter().filter(|handle| !handle.detached || has_finished(&handle.job)) {
+            self.forget(&handle.job.id);
         }
-        self.table.lock().retain(|_, listed| listed.detached && !has_finished(&listed.job));
+        self.table.lock().retain(|_, handle| handle.detached && !has_finished(&handle.job));
         self.terminate_strays().await;
         *self.scratch.lock() = ScratchDirs::default();
         // The records of detached jobs are in this directory.
@@ -500,12 +500,12 @@ impl JobRegistry {
     /// Drops jobs that ended long ago.
     fn prune(&self) {
         let mut table = self.table.lock();
-        let age = |listed: &JobHandle| {
-            listed.job.ended().filter(|ended| !ended.has_descendants)?;
-            listed.job.started_at.elapsed().ok()?.checked_sub(listed.job.age())
+        let age = |handle: &JobHandle| {
+            handle.job.ended().filter(|ended| !ended.has_descendants)?;
+            handle.job.started_at.elapsed().ok()?.checked_sub(handle.job.age())
         };
         let mut ended: Vec<(Duration, String)> =
-            table.iter().filter_map(|(id, listed)| Some((age(listed)?, id.clone()))).collect();
+            table.iter().filter_map(|(id, handle)| Some((age(handle)?, id.clone()))).collect();
         ended.sort();
         for (at, (age, id)) in ended.into_iter().enumerate() {
             self.forget(&id);
@@ -526,9 +526,9 @@ impl Drop for JobRegistry {
     /// registry was not closed.
     fn drop(&mut self) {
         let table = std::mem::take(&mut *self.table.lock());
-        let is_left = |listed: &&Arc<JobHandle>| listed.detached && !has_finished(&listed.job);
+        let is_left = |handle: &&Arc<JobHandle>| handle.detached && !has_finished(&handle.job);
         let detached: Vec<&str> =
-            table.values().filter(is_left).map(|listed| listed.job.id.as_str()).collect();
+            table.values().filter(is_left).map(|handle| handle.job.id.as_str()).collect();
         let mut ran = std::mem::take(&mut *self.started_roots.lock());
         ran.retain(|root| !detached.contains(&root.job.as_str()));
         if let Some(found) = ran
@@ -541,8 +541,8 @@ impl Drop for JobRegistry {
                 tree::terminate(root, Duration::ZERO);
             }
         }
-        for listed in table.values().filter(|listed| !listed.detached) {
-            self.forget(&listed.job.id);
+        for handle in table.values().filter(|handle| !handle.detached) {
+            self.forget(&handle.job.id);
         }
         if !detached.is_empty()
             && let Some(passing) = self.owned_dir.lock().take()

@@ -154,13 +154,13 @@ impl ExecBackend for LazyBackend {
     fn start<'a>(
         &'a self,
         job: &'a str,
-        order: CommandSpec,
+        spec: CommandSpec,
     ) -> BoxFuture<'a, Result<SpawnedProcess, ToolError>> {
         let (inner, job) = (Arc::clone(&self.inner), job.to_owned());
         let remarks = BackendRemarks::current();
         let (sender, started) = oneshot::channel();
         self.state.lock().spawn(async move {
-            let starting = inner.start(&job, order);
+            let starting = inner.start(&job, spec);
             let started = match remarks {
                 Some(remarks) => CURRENT_REMARKS.scope(remarks, starting).await,
                 None => starting.await,

@@ -144,7 +144,7 @@ async fn carriers_of_a_place_that_does_not_answer_end_with_it() {
     let number = 100_000 + std::process::id();
     let word = format!("sleep {number}");
     let place = LazyBackend::new(Arc::new(RemoteBackend::new(Deaf(number))));
-    let order = || CommandSpec {
+    let spec = || CommandSpec {
         program: "true".into(),
         arguments: Vec::new(),
         environment: BTreeMap::new(),
@@ -155,7 +155,7 @@ async fn carriers_of_a_place_that_does_not_answer_end_with_it() {
     };
     while with(&word) == 0 {
         glance(&place).await;
-        drop(place.start("deaf", order()));
+        drop(place.start("deaf", spec()));
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     place.cleanup().await;

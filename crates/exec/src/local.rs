@@ -67,8 +67,8 @@ impl LocalBackend {
             .networks
             .open_for(confinement)
             .map_err(|error| ToolError::io("cannot set up the session's network", &error))?;
-        let space = network.as_ref().map(|network| Arc::clone(network.space()));
-        let sandbox = Sandbox::prepare(confinement, space).map_err(|error| {
+        let namespace = network.as_ref().map(|network| Arc::clone(network.namespace()));
+        let sandbox = Sandbox::prepare(confinement, namespace).map_err(|error| {
             ToolError::unavailable(format!("The command cannot be confined here: {error}"))
                 .with_hint("`hermes permissions verify` shows what this system can enforce.")
         })?;
@@ -80,7 +80,7 @@ impl LocalBackend {
         Ok(sandbox)
     }
 
-    fn spawn(&self, job: &str, order: CommandSpec) -> Result<SpawnedProcess, ToolError> {
+    fn spawn(&self, job: &str, spec: CommandSpec) -> Result<SpawnedProcess, ToolError> {
         let CommandSpec {
             program,
             arguments,
@@ -89,7 +89,7 @@ impl LocalBackend {
             input,
             output,
             confinement,
-        } = order;
+        } = spec;
         let size = argument_bytes(&arguments, &environment);
         let failed = |error: io::Error| match Errno::from_io_error(&error) {
             Some(Errno::TOOBIG) => too_long_error(size),
@@ -131,7 +131,7 @@ impl LocalBackend {
             network.note_process(pid);
         }
         #[cfg(target_os = "linux")]
-        crate::guardian::register(pid);
+        crate::guardian::add_process(pid);
         let root =
             JobRoot::for_pid(pid, job).unwrap_or(JobRoot { pid, started: 0, job: job.to_owned() });
         let file = launched.as_fd().try_clone_to_owned().map_err(failed)?;
@@ -148,8 +148,8 @@ impl LocalBackend {
             input,
             control: Box::new(control),
             containment: confinement.map(|confinement| {
-                let held = containment_summary(&sandbox, &confinement);
-                Arc::new(JobContainment { summary: held, confinement: Some(confinement), network })
+                let summary = containment_summary(&sandbox, &confinement);
+                Arc::new(JobContainment { summary, confinement: Some(confinement), network })
             }),
         })
     }
@@ -187,9 +187,9 @@ impl ExecBackend for LocalBackend {
     fn start<'a>(
         &'a self,
         job: &'a str,
-        order: CommandSpec,
+        spec: CommandSpec,
     ) -> BoxFuture<'a, Result<SpawnedProcess, ToolError>> {
-        Box::pin(async move { self.spawn(job, order) })
+        Box::pin(async move { self.spawn(job, spec) })
     }
 
     fn cleanup(&self) -> BoxFuture<'_, ()> {
@@ -357,14 +357,14 @@ fn too_long_error(size: usize) -> ToolError {
 /// Lists what is enforced, and the process limit if it is not. An unenforced
 /// default limit is omitted, since only a profile's limit was asked for.
 fn containment_summary(sandbox: &Sandbox, confinement: &Confinement) -> String {
-    let held = sandbox.enforcement();
-    if confinement.reduced && !held.mount_namespace {
-        return held.to_string();
+    let report = sandbox.enforcement();
+    if confinement.reduced && !report.mount_namespace {
+        return report.to_string();
     }
     let is_preset = confinement.limits.processes == ChildLimits::default().processes;
-    match held.limit_gap.as_ref().filter(|_| !is_preset) {
-        Some(gap) => format!("{}; not held: {gap}", held.names()),
-        None => held.names(),
+    match report.limit_gap.as_ref().filter(|_| !is_preset) {
+        Some(gap) => format!("{}; not held: {gap}", report.names()),
+        None => report.names(),
     }
 }
 

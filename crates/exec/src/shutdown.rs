@@ -26,13 +26,13 @@ impl JobRegistry {
     /// commands.
     pub async fn terminate_started_by(&self, session: &str, call: &str) -> Vec<String> {
         let left =
-            |listed: &Arc<JobHandle>| listed.was_started_by(call) && !has_finished(&listed.job);
+            |handle: &Arc<JobHandle>| handle.was_started_by(call) && !has_finished(&handle.job);
         let left: Vec<_> = self.session_jobs(session).into_iter().filter(left).collect();
-        left.iter().for_each(|listed| listed.acknowledge_end());
+        left.iter().for_each(|handle| handle.acknowledge_end());
         if !left.is_empty() {
-            terminate_all(left.iter().map(|listed| Arc::clone(&listed.job)).collect()).await;
+            terminate_all(left.iter().map(|handle| Arc::clone(&handle.job)).collect()).await;
         }
-        left.iter().map(|listed| listed.job.command.clone()).collect()
+        left.iter().map(|handle| handle.job.command.clone()).collect()
     }
 }
 

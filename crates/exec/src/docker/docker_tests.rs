@@ -36,7 +36,7 @@ fn say(settings: &DockerSettings, words: &[&str]) -> String {
     String::from_utf8_lossy(&output.unwrap().stdout).trim().to_owned()
 }
 
-fn order(script: &str) -> CommandSpec {
+fn spec(script: &str) -> CommandSpec {
     CommandSpec {
         program: "sh".into(),
         arguments: vec!["-c".into(), script.into()],
@@ -50,7 +50,7 @@ fn order(script: &str) -> CommandSpec {
 
 async fn run(backend: &dyn ExecBackend, id: &str, script: &str) -> (Arc<Job>, WaitOutcome) {
     let started =
-        Job::start(backend, id.into(), script.into(), order(script), JobOutputOptions::default());
+        Job::start(backend, id.into(), script.into(), spec(script), JobOutputOptions::default());
     let job = started.await.unwrap();
     let cancel = CancellationToken::new();
     let pause = job.wait(&WaitLimits { deadline: None, idle_timeout: None, cancel: &cancel }).await;
@@ -132,7 +132,7 @@ async fn what_a_crash_left_there_is_ended_and_told_apart() {
         Arc::new(DockerTransport::backend(DockerSettings { persistent: false, ..base }));
     let dir = tempfile::tempdir().unwrap();
     let jobs = crate::JobRegistry::new(Arc::clone(&place), dir.path().to_owned());
-    let job = jobs.start("it".into(), order("echo up; exec sleep 338")).await.unwrap();
+    let job = jobs.start("it".into(), spec("echo up; exec sleep 338")).await.unwrap();
     assert_eq!(job.remarks(), Vec::<String>::new());
     let up = async {
         while !job.log().read_from(0, 100).bytes.starts_with(b"up") {
@@ -153,7 +153,7 @@ async fn what_a_crash_left_there_is_ended_and_told_apart() {
     assert_eq!(list.orphans(), []);
 
     let next = crate::JobRegistry::new(Arc::clone(&place), dir.path().to_owned());
-    let look = next.start("look".into(), order("ps | grep -c '[s]leep 338'")).await.unwrap();
+    let look = next.start("look".into(), spec("ps | grep -c '[s]leep 338'")).await.unwrap();
     let cancel = CancellationToken::new();
     look.wait(&WaitLimits { deadline: None, idle_timeout: None, cancel: &cancel }).await;
     assert_eq!(look.log().read_from(0, 100).bytes, b"0\n");

@@ -119,11 +119,10 @@ impl ContainerEngine {
         words: &[&str],
         limit: Duration,
     ) -> Result<CaptureResult, ToolError> {
-        let order = self.command_spec(words);
-        let done =
-            CapturedCommand { spec: order, timeout: limit, max_output_bytes: MAX_OUTPUT_BYTES }
-                .run(&self.local, &random_marker())
-                .await;
+        let spec = self.command_spec(words);
+        let done = CapturedCommand { spec, timeout: limit, max_output_bytes: MAX_OUTPUT_BYTES }
+            .run(&self.local, &random_marker())
+            .await;
         done.map_err(|error| self.explain_start(error))
     }
 

@@ -75,10 +75,10 @@ impl ContainerLifeline {
         engine: &ContainerEngine,
         words: &[&str],
     ) -> Result<Self, LifelineError> {
-        let mut order = engine.command_spec(words);
-        order.input = StdinSource::Pipe;
+        let mut spec = engine.command_spec(words);
+        spec.input = StdinSource::Pipe;
         let started =
-            crate::backend::ExecBackend::start(engine.local(), &random_marker(), order).await;
+            crate::backend::ExecBackend::start(engine.local(), &random_marker(), spec).await;
         let started =
             started.map_err(|error| LifelineError::Client(engine.explain_start(error)))?;
         let SpawnedProcess { output, input, control, .. } = started;

@@ -70,7 +70,7 @@ impl JobRecords {
         }
         let place = backend.open().await?;
         let marks: Vec<String> = entries.iter().map(|it| job_mark(&it.id)).collect();
-        let order = CommandSpec {
+        let spec = CommandSpec {
             program: "sh".into(),
             arguments: vec![
                 "-c".into(),
@@ -82,10 +82,9 @@ impl JobRecords {
             output: StdioMode::Separate,
             confinement: None,
         };
-        let done =
-            CapturedCommand { spec: order, timeout: KILL_TIMEOUT, max_output_bytes: 1 << 16 }
-                .run(backend, word)
-                .await?;
+        let done = CapturedCommand { spec, timeout: KILL_TIMEOUT, max_output_bytes: 1 << 16 }
+            .run(backend, word)
+            .await?;
         let said = String::from_utf8_lossy(&done.output);
         let ended: usize = said.trim().parse().unwrap_or_default();
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();

@@ -25,7 +25,7 @@ const MAX_ARGUMENT_BYTES: usize = 64 * 1024;
 
 /// Finds the clients in a session's network.
 pub(super) struct ClientFinder {
-    space: Arc<NetworkNamespace>,
+    namespace: Arc<NetworkNamespace>,
     /// Most recently seen processes, newest first.
     recent: Mutex<VecDeque<u32>>,
     writable: RwLock<WritablePlaces>,
@@ -41,8 +41,8 @@ struct WritablePlaces {
 }
 
 impl ClientFinder {
-    pub(super) fn new(space: Arc<NetworkNamespace>, confinement: &Confinement) -> Self {
-        let finder = Self { space, recent: Mutex::default(), writable: RwLock::default() };
+    pub(super) fn new(namespace: Arc<NetworkNamespace>, confinement: &Confinement) -> Self {
+        let finder = Self { namespace, recent: Mutex::default(), writable: RwLock::default() };
         finder.add_writable_places(confinement);
         finder
     }
@@ -75,23 +75,23 @@ impl ClientFinder {
     /// Returns the process that holds the socket with this local address.
     fn socket_owner(&self, address: SocketAddr) -> Option<u32> {
         let recent: Vec<u32> = self.recent.lock().iter().copied().collect();
-        let recent = recent.into_iter().filter(|process| self.space.has_process(*process));
+        let recent = recent.into_iter().filter(|process| self.namespace.has_process(*process));
         let recent: Vec<u32> = recent.collect();
         let mut all = Vec::new();
         let witness = match recent.first() {
             Some(process) => *process,
             None => {
-                all = self.space.processes();
+                all = self.namespace.processes();
                 *all.first()?
             }
         };
-        let inode = self.space.socket_at(witness, address)?;
+        let inode = self.namespace.socket_at(witness, address)?;
         let holds = |process: &&u32| process_sockets(**process).contains(&inode);
         if let Some(process) = recent.iter().find(holds) {
             return Some(*process);
         }
         if all.is_empty() {
-            all = self.space.processes();
+            all = self.namespace.processes();
         }
         all.iter().rev().find(holds).copied()
     }
@@ -133,7 +133,7 @@ impl ClientLookup for ClientFinder {
         let is_installed = self.runs_installed_code(pid, &executable);
         let mut callers = Vec::new();
         let mut above = tree::parent_pid(pid);
-        while let Some(caller) = above.filter(|caller| self.space.has_process(*caller)) {
+        while let Some(caller) = above.filter(|caller| self.namespace.has_process(*caller)) {
             // A process can choose its own name; use its executable.
             let file =
                 self::executable(caller).filter(|file| self.runs_installed_code(caller, file));

@@ -6,7 +6,7 @@ use hermes_sandbox::{NetworkNamespace, process_sockets};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{client, foreign_space, published};
+use super::{client, foreign_namespace, published};
 use crate::tree::ProcessTable;
 
 /// A port that a process of a session listens on.
@@ -32,11 +32,11 @@ pub struct ListeningPort {
 
 /// Returns the ports that processes of a namespace listen on, excluding those
 /// of this process.
-pub(super) fn listening_in(space: &NetworkNamespace) -> Vec<ListeningPort> {
-    let processes = space.processes();
+pub(super) fn listening_in(namespace: &NetworkNamespace) -> Vec<ListeningPort> {
+    let processes = namespace.processes();
     let Some(first) = processes.first() else { return Vec::new() };
     let mut found = Vec::new();
-    for socket in space.listening_sockets(*first) {
+    for socket in namespace.listening_sockets(*first) {
         let holds = |process: &&u32| process_sockets(**process).contains(&socket.inode);
         let Some(process) = processes.iter().find(holds).copied() else { continue };
         let program = client::executable(process);
@@ -59,9 +59,9 @@ pub(super) fn listening_in(space: &NetworkNamespace) -> Vec<ListeningPort> {
 pub fn listening_on_host() -> Vec<ListeningPort> {
     let published = published::published_ports();
     let mut found = Vec::new();
-    for space in session_namespaces() {
-        found.extend(listening_in(&space).into_iter().map(|port| ListeningPort {
-            published: published.get(&(space.id(), port.port)).copied(),
+    for namespace in session_namespaces() {
+        found.extend(listening_in(&namespace).into_iter().map(|port| ListeningPort {
+            published: published.get(&(namespace.id(), port.port)).copied(),
             ..port
         }));
     }
@@ -72,15 +72,15 @@ pub fn listening_on_host() -> Vec<ListeningPort> {
 /// Returns the ports in the network of a process, if that is a session's
 /// network.
 pub fn process_listening_ports(process: u32) -> Vec<ListeningPort> {
-    foreign_space(process).map(|space| listening_in(&space)).unwrap_or_default()
+    foreign_namespace(process).map(|namespace| listening_in(&namespace)).unwrap_or_default()
 }
 
 /// Returns the session networks in which a process listens on this port, with
 /// the match.
 pub fn namespaces_with_port(port: u16) -> Vec<(NetworkNamespace, ListeningPort)> {
-    let found = session_namespaces().into_iter().filter_map(|space| {
-        let listening = listening_in(&space).into_iter().find(|it| it.port == port)?;
-        Some((space, listening))
+    let found = session_namespaces().into_iter().filter_map(|namespace| {
+        let listening = listening_in(&namespace).into_iter().find(|it| it.port == port)?;
+        Some((namespace, listening))
     });
     found.collect()
 }
@@ -88,12 +88,12 @@ pub fn namespaces_with_port(port: u16) -> Vec<(NetworkNamespace, ListeningPort)>
 /// Returns the networks of all sessions, found by processes with the mark of a
 /// job.
 fn session_namespaces() -> Vec<NetworkNamespace> {
-    let mut spaces: Vec<NetworkNamespace> = Vec::new();
-    let Ok(table) = ProcessTable::read() else { return spaces };
+    let mut namespaces: Vec<NetworkNamespace> = Vec::new();
+    let Ok(table) = ProcessTable::read() else { return namespaces };
     for process in table.marked_pids() {
-        if !spaces.iter().any(|space| space.has_process(process)) {
-            spaces.extend(foreign_space(process));
+        if !namespaces.iter().any(|namespace| namespace.has_process(process)) {
+            namespaces.extend(foreign_namespace(process));
         }
     }
-    spaces
+    namespaces
 }

@@ -66,7 +66,7 @@ struct SessionSlot {
 
 /// The network of one session.
 pub struct SessionNetwork {
-    space: Arc<NetworkNamespace>,
+    namespace: Arc<NetworkNamespace>,
     /// `None` if there is no egress.
     proxy_port: Option<u16>,
     /// Why programs that ignore the proxy have no egress, if they have none.
@@ -107,15 +107,15 @@ impl NetworkTable {
             network.clients.add_writable_places(confinement);
             return Ok(Some(Arc::clone(network)));
         }
-        let space = match slot.survivor.take().and_then(foreign_space) {
-            Some(space) => space,
+        let namespace = match slot.survivor.take().and_then(foreign_namespace) {
+            Some(namespace) => namespace,
             None => match NetworkNamespace::create() {
-                Ok(space) => space,
+                Ok(namespace) => namespace,
                 // Preparing the sandbox reports what the system lacks.
                 Err(_) => return Ok(None),
             },
         };
-        let network = Arc::new(SessionNetwork::open(space, slot, confinement, &ports)?);
+        let network = Arc::new(SessionNetwork::open(namespace, slot, confinement, &ports)?);
         slot.network = Some(Arc::clone(&network));
         if sessions.len() > MAX_IDLE_SESSIONS {
             sessions.retain(|_, slot| slot.network.as_ref().is_none_or(|it| !is_idle(it)));
@@ -163,13 +163,13 @@ impl SessionNetworks for NetworkTable {
 
 impl SessionNetwork {
     fn open(
-        space: NetworkNamespace,
+        namespace: NetworkNamespace,
         slot: &SessionSlot,
         confinement: &Confinement,
         ports: &[u16],
     ) -> io::Result<Self> {
-        let space = Arc::new(space);
-        let clients = Arc::new(ClientFinder::new(Arc::clone(&space), confinement));
+        let namespace = Arc::new(namespace);
+        let clients = Arc::new(ClientFinder::new(Arc::clone(&namespace), confinement));
         let mut network = Self {
             proxy_port: None,
             redirect_error: None,
@@ -177,7 +177,7 @@ impl SessionNetwork {
             refusals: Arc::clone(&slot.refusals),
             tasks: Mutex::default(),
             published: Mutex::default(),
-            space,
+            namespace,
         };
         if confinement.network == NetworkMode::Isolated {
             network.start_proxy(slot.judge.clone(), ports)?;
@@ -187,7 +187,7 @@ impl SessionNetwork {
 
     /// Starts the proxy.
     fn start_proxy(&mut self, judge: CurrentJudge, ports: &[u16]) -> io::Result<()> {
-        let listener = self.space.listen(PROXY_PORT).or_else(|_| self.space.listen(0))?;
+        let listener = self.namespace.listen(PROXY_PORT).or_else(|_| self.namespace.listen(0))?;
         let port = listener.local_addr()?.port();
         self.proxy_port = Some(port);
         let names = Arc::new(NameTable::new());
@@ -201,11 +201,11 @@ impl SessionNetwork {
         };
         // A namespace left by an earlier process already has its rules, and
         // they name the preferred port.
-        let redirected = match self.space.redirect_to(port) {
+        let redirected = match self.namespace.redirect_to(port) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             other => other,
         };
-        match redirected.and_then(|()| self.space.resolver_sockets()) {
+        match redirected.and_then(|()| self.namespace.resolver_sockets()) {
             Ok((datagrams, connections)) => {
                 let datagrams = tokio::net::UdpSocket::from_std(nonblocking_udp(datagrams)?)?;
                 let connections = tokio_listener(connections)?;
@@ -219,7 +219,7 @@ impl SessionNetwork {
         for port in ports {
             // If a process of the session already listens on the port, it keeps
             // it.
-            let Ok(listener) = self.space.listen(*port) else { continue };
+            let Ok(listener) = self.namespace.listen(*port) else { continue };
             let (server, listener) = (server.clone(), tokio_listener(listener)?);
             let target = SocketAddr::from((Ipv4Addr::LOCALHOST, *port));
             start(Box::pin(async move { server.forward_port(listener, target).await }));
@@ -231,8 +231,8 @@ impl SessionNetwork {
     }
 
     /// The namespace.
-    pub fn space(&self) -> &Arc<NetworkNamespace> {
-        &self.space
+    pub fn namespace(&self) -> &Arc<NetworkNamespace> {
+        &self.namespace
     }
 
     /// Whether other hosts can be reached through the proxy of this process.
@@ -288,7 +288,7 @@ impl SessionNetwork {
         if let Some(known) = published.get(&port) {
             return Ok(known.host_port());
         }
-        let opened = PublishedPort::open(&self.space, port, None)?;
+        let opened = PublishedPort::open(&self.namespace, port, None)?;
         let host_port = opened.host_port();
         published.insert(port, opened);
         Ok(host_port)
@@ -297,7 +297,7 @@ impl SessionNetwork {
     /// Returns the ports that processes of the session listen on.
     pub fn listening(&self) -> Vec<ListeningPort> {
         let own = self.proxy_port;
-        let found = listening::listening_in(&self.space);
+        let found = listening::listening_in(&self.namespace);
         let published = self.published.lock();
         let host_port = |port: &ListeningPort| published.get(&port.port).map(|it| it.host_port());
         found
@@ -359,7 +359,7 @@ impl fmt::Debug for NetworkTable {
 impl fmt::Debug for SessionNetwork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SessionNetwork")
-            .field("space", &self.space.id())
+            .field("namespace", &self.namespace.id())
             .field("proxy_port", &self.proxy_port)
             .finish_non_exhaustive()
     }
@@ -367,14 +367,14 @@ impl fmt::Debug for SessionNetwork {
 
 /// Returns the network namespace of a process, unless it is that of this
 /// process: then it has no network of a session.
-fn foreign_space(process: u32) -> Option<NetworkNamespace> {
-    let space = NetworkNamespace::for_process(process).ok()?;
-    (!space.has_process(std::process::id())).then_some(space)
+fn foreign_namespace(process: u32) -> Option<NetworkNamespace> {
+    let namespace = NetworkNamespace::for_process(process).ok()?;
+    (!namespace.has_process(std::process::id())).then_some(namespace)
 }
 
 /// Whether a network is unused: no sandbox holds it, and no process runs in it.
 fn is_idle(network: &Arc<SessionNetwork>) -> bool {
-    Arc::strong_count(network) == 1 && network.space.processes().is_empty()
+    Arc::strong_count(network) == 1 && network.namespace.processes().is_empty()
 }
 
 fn tokio_listener(listener: TcpListener) -> io::Result<tokio::net::TcpListener> {

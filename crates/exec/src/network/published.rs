@@ -33,11 +33,11 @@ impl PublishedPort {
     /// # Errors
     /// If nothing listens on the port, or `host_port` cannot be bound.
     pub fn open(
-        space: &Arc<NetworkNamespace>,
+        namespace: &Arc<NetworkNamespace>,
         port: u16,
         host_port: Option<u16>,
     ) -> io::Result<Self> {
-        space.connect(port)?;
+        namespace.connect(port)?;
         let bind = |number| TcpListener::bind((Ipv4Addr::LOCALHOST, number));
         let listener = match host_port {
             Some(number) => bind(number)?,
@@ -47,12 +47,12 @@ impl PublishedPort {
         let runtime = runtime::handle()?;
         let _inside = runtime.enter();
         let listener = tokio_listener(listener)?;
-        let mark = mark(space.id(), port, host_port);
-        let space = Arc::clone(space);
+        let mark = mark(namespace.id(), port, host_port);
+        let namespace = Arc::clone(namespace);
         let connect = move || {
-            let space = Arc::clone(&space);
+            let namespace = Arc::clone(&namespace);
             // Connecting blocks while the server's backlog is full.
-            let connecting = tokio::task::spawn_blocking(move || space.connect(port));
+            let connecting = tokio::task::spawn_blocking(move || namespace.connect(port));
             async move {
                 let stream = connecting.await.map_err(io::Error::other)??;
                 stream.set_nonblocking(true)?;
@@ -72,13 +72,13 @@ impl PublishedPort {
 /// Creates a memfd whose name shows other processes of this user what is
 /// published. It disappears with this process, however that ends.
 #[cfg(target_os = "linux")]
-fn mark(space: u64, port: u16, host_port: u16) -> Option<OwnedFd> {
-    let name = format!("hermes-port:{space}:{port}:{host_port}");
+fn mark(namespace: u64, port: u16, host_port: u16) -> Option<OwnedFd> {
+    let name = format!("hermes-port:{namespace}:{port}:{host_port}");
     rustix::fs::memfd_create(name, rustix::fs::MemfdFlags::CLOEXEC).ok()
 }
 
 #[cfg(not(target_os = "linux"))]
-fn mark(_space: u64, _port: u16, _host_port: u16) -> Option<OwnedFd> {
+fn mark(_namespace: u64, _port: u16, _host_port: u16) -> Option<OwnedFd> {
     None
 }
 
@@ -107,7 +107,7 @@ fn network_id(process: &Path) -> Option<u64> {
 /// Parses a link such as `/memfd:hermes-port:4026532281:5173:5173 (deleted)`.
 fn parse_mark(link: &str) -> Option<((u64, u16), u16)> {
     let mut numbers = link.strip_prefix(MARK_PREFIX)?.split([':', ' ']);
-    let space = numbers.next()?.parse().ok()?;
+    let namespace = numbers.next()?.parse().ok()?;
     let port = numbers.next()?.parse().ok()?;
-    Some(((space, port), numbers.next()?.parse().ok()?))
+    Some(((namespace, port), numbers.next()?.parse().ok()?))
 }

@@ -236,14 +236,14 @@ impl<W: Transport> ExecBackend for RemoteBackend<W> {
     fn start<'a>(
         &'a self,
         job: &'a str,
-        order: CommandSpec,
+        spec: CommandSpec,
     ) -> BoxFuture<'a, Result<SpawnedProcess, ToolError>> {
         Box::pin(async move {
             let found = self.probed_host().await?;
-            let terminal = matches!(order.output, StdioMode::Terminal(_));
+            let terminal = matches!(spec.output, StdioMode::Terminal(_));
             let mark = job_mark(job);
             let text =
-                script::launch_script(&order, &found.base_environment, &mark, &self.owner_mark);
+                script::launch_script(&spec, &found.base_environment, &mark, &self.owner_mark);
             self.was_used.store(true, Ordering::Relaxed);
             let end = random_marker();
             let (loader, sent) = if terminal {
@@ -258,14 +258,14 @@ impl<W: Transport> ExecBackend for RemoteBackend<W> {
                 || loader.clone(),
                 |word| exit_report::wait_and_report_script(&loader, word),
             );
-            let greeting = found.prints_greeting.then(|| GreetingFilter::new(order.output));
+            let greeting = found.prints_greeting.then(|| GreetingFilter::new(spec.output));
             let loader = greeting.as_ref().map_or(loader.clone(), |it| it.prefix_script(&loader));
             let carrier = self.transport.transport_process(&loader, TransportIo { terminal });
             let failed =
                 |error: io::Error| ToolError::io("cannot connect the transport process", &error);
             let (heard, said) =
                 pipe_with(PipeFlags::CLOEXEC).map_err(|error| failed(error.into()))?;
-            let mut started = self.local.start(job, transport_spec(carrier, order.output)).await?;
+            let mut started = self.local.start(job, transport_spec(carrier, spec.output)).await?;
             started.pid = None;
             started.containment = self
                 .transport
@@ -290,7 +290,7 @@ impl<W: Transport> ExecBackend for RemoteBackend<W> {
                 NoticeWriter { stream: said, terminal, remarks: BackendRemarks::current() },
             );
             started.control = Box::new(remote.with_round_trip(found.round_trip));
-            let sending = send_script(started.input, &sent, &order.input);
+            let sending = send_script(started.input, &sent, &spec.input);
             match tokio::time::timeout(PROBE_TIMEOUT, sending).await {
                 Ok(input) => started.input = input.map_err(failed)?,
                 Err(_) => {
@@ -396,9 +396,9 @@ async fn run_query(
 
 fn query_command(way: &dyn Transport, text: &str, limit: Duration) -> CapturedCommand {
     let carrier = way.transport_process(text, TransportIo { terminal: false });
-    let mut order = transport_spec(carrier, StdioMode::Separate);
-    order.input = StdinSource::Bytes(Vec::new());
-    CapturedCommand { spec: order, timeout: limit, max_output_bytes: MAX_REPLY_BYTES }
+    let mut spec = transport_spec(carrier, StdioMode::Separate);
+    spec.input = StdinSource::Bytes(Vec::new());
+    CapturedCommand { spec, timeout: limit, max_output_bytes: MAX_REPLY_BYTES }
 }
 
 /// Returns the spec of a transport process, which runs locally and unconfined.

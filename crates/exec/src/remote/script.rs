@@ -25,7 +25,7 @@ const PROCESS_VARIABLES: [&str; 9] =
 /// Returns the script that replaces the remote shell with the command. It
 /// exports the mark of the job, followed by the sign of the starting process.
 pub(super) fn launch_script(
-    order: &CommandSpec,
+    spec: &CommandSpec,
     found: &BTreeMap<OsString, OsString>,
     mark: &str,
     sign: &str,
@@ -35,13 +35,13 @@ pub(super) fn launch_script(
         parts.iter().for_each(|part| text.extend_from_slice(part));
         text.push(b'\n');
     };
-    line(&[b"cd ", &shell_quote_bytes(order.directory.as_os_str().as_bytes()), b" || exit 126"]);
-    for name in found.keys().filter(|name| !order.environment.contains_key(*name)) {
+    line(&[b"cd ", &shell_quote_bytes(spec.directory.as_os_str().as_bytes()), b" || exit 126"]);
+    for name in found.keys().filter(|name| !spec.environment.contains_key(*name)) {
         if is_variable_name(name) && !is_process_variable(name) {
             line(&[b"unset ", name.as_bytes()]);
         }
     }
-    for (name, value) in &order.environment {
+    for (name, value) in &spec.environment {
         if is_variable_name(name) && !is_process_variable(name) && found.get(name) != Some(value) {
             line(&[b"export ", name.as_bytes(), b"=", &shell_quote_bytes(value.as_bytes())]);
         }
@@ -49,18 +49,18 @@ pub(super) fn launch_script(
     let borne = tree::nested_mark(Some(mark), sign);
     line(&[b"export ", JOB_VARIABLE.as_bytes(), b"=", &shell_quote_bytes(borne.as_bytes())]);
     line(&[members::record_job(mark).as_bytes()]);
-    if order.output == StdioMode::Merged {
+    if spec.output == StdioMode::Merged {
         line(&[b"exec 2>&1"]);
     }
-    if let StdioMode::Terminal(size) = order.output {
+    if let StdioMode::Terminal(size) = spec.output {
         // Not every transport sets the size before the program runs.
         let size = format!("stty rows {} cols {} 2>/dev/null", size.rows, size.columns);
         line(&[size.as_bytes()]);
     }
-    if order.input == StdinSource::Empty && !matches!(order.output, StdioMode::Terminal(_)) {
+    if spec.input == StdinSource::Empty && !matches!(spec.output, StdioMode::Terminal(_)) {
         line(&[b"exec </dev/null"]);
     }
-    let words = std::iter::once(&order.program).chain(&order.arguments);
+    let words = std::iter::once(&spec.program).chain(&spec.arguments);
     let words: Vec<Vec<u8>> = words.map(|word| shell_quote_bytes(word.as_bytes())).collect();
     line(&[b"exec ", &words.join(&b' ')]);
     text

@@ -2,7 +2,7 @@ use std::process::{Command, Stdio};
 
 use super::*;
 
-fn order(program: &str, arguments: &[&str]) -> CommandSpec {
+fn spec(program: &str, arguments: &[&str]) -> CommandSpec {
     CommandSpec {
         program: program.into(),
         arguments: arguments.iter().map(Into::into).collect(),
@@ -32,20 +32,20 @@ fn run(text: &[u8], more: &[u8]) -> String {
 
 #[test]
 fn a_program_gets_its_words_and_what_it_is_to_read() {
-    let mut order =
-        order("sh", &["-c", "printf '<%s>' \"$@\" \"$odd\"; cat", "sh", "a b", "it's\n$HOME"]);
-    order.environment.insert("odd".into(), "x'y\n\\z".into());
-    order.input = StdinSource::Pipe;
-    let said = run(&launch_script(&order, &BTreeMap::new(), "job", "us"), b"and this");
+    let mut spec =
+        spec("sh", &["-c", "printf '<%s>' \"$@\" \"$odd\"; cat", "sh", "a b", "it's\n$HOME"]);
+    spec.environment.insert("odd".into(), "x'y\n\\z".into());
+    spec.input = StdinSource::Pipe;
+    let said = run(&launch_script(&spec, &BTreeMap::new(), "job", "us"), b"and this");
     assert_eq!(said, "<a b><it's\n$HOME><x'y\n\\z>and this");
 }
 
 #[test]
 fn what_it_is_not_to_find_is_taken_away() {
-    let order = order("sh", &["-c", "echo \"${gone-no} $HERMES_JOB\""]);
+    let spec = spec("sh", &["-c", "echo \"${gone-no} $HERMES_JOB\""]);
     let found = BTreeMap::from([("gone".into(), "1".into())]);
     let text =
-        [b"gone=1; export gone\n".as_slice(), &launch_script(&order, &found, "a/b", "us")].concat();
+        [b"gone=1; export gone\n".as_slice(), &launch_script(&spec, &found, "a/b", "us")].concat();
     assert_eq!(run(&text, b""), "no a/b/us\n");
 }
 

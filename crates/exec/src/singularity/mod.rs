@@ -272,7 +272,7 @@ impl SingularityTransport {
 
     async fn run(&self, words: Vec<OsString>, limit: Duration) -> Result<CaptureResult, ToolError> {
         let TransportProcess { program, arguments, environment } = self.engine_process(words);
-        let order = CommandSpec {
+        let spec = CommandSpec {
             program,
             arguments,
             environment,
@@ -281,10 +281,9 @@ impl SingularityTransport {
             output: StdioMode::Separate,
             confinement: None,
         };
-        let done =
-            CapturedCommand { spec: order, timeout: limit, max_output_bytes: MAX_OUTPUT_BYTES }
-                .run(&self.local, "singularity")
-                .await;
+        let done = CapturedCommand { spec, timeout: limit, max_output_bytes: MAX_OUTPUT_BYTES }
+            .run(&self.local, "singularity")
+            .await;
         done.map_err(|error| match error.kind() {
             ErrorKind::NotFound => self.missing_program_error(),
             _ => error,

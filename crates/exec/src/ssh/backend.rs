@@ -92,18 +92,18 @@ impl ExecBackend for SshBackend {
     fn start<'a>(
         &'a self,
         job: &'a str,
-        order: CommandSpec,
+        spec: CommandSpec,
     ) -> BoxFuture<'a, Result<SpawnedProcess, ToolError>> {
         Box::pin(async move {
             self.open_and_reap().await?;
-            let terminal = matches!(order.output, StdioMode::Terminal(_));
+            let terminal = matches!(spec.output, StdioMode::Terminal(_));
             let mut shown = None;
             let mut started = if terminal {
-                self.remote.start(job, order).await?
+                self.remote.start(job, spec).await?
             } else {
                 let word = random_marker();
                 let begun = exit_report::EXIT_MARKER
-                    .scope(word.clone(), self.remote.start(job, order))
+                    .scope(word.clone(), self.remote.start(job, spec))
                     .await;
                 let mut started = begun?;
                 shown = Some(extract_exit_code(&mut started, &word)?);

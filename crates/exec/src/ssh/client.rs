@@ -156,10 +156,9 @@ impl SshClient {
         carrier: TransportProcess,
         limit: Duration,
     ) -> Result<CaptureResult, ToolError> {
-        let mut order = command_spec(carrier);
-        order.input = StdinSource::Bytes(Vec::new());
-        let errand =
-            CapturedCommand { spec: order, timeout: limit, max_output_bytes: MAX_REPLY_BYTES };
+        let mut spec = command_spec(carrier);
+        spec.input = StdinSource::Bytes(Vec::new());
+        let errand = CapturedCommand { spec, timeout: limit, max_output_bytes: MAX_REPLY_BYTES };
         errand.run(&self.local, "ssh").await.map_err(|error| self.explain_start_error(error))
     }
 

@@ -7,13 +7,13 @@ fn framed(before: &[u8], report: &[u8], after: &[u8]) -> Vec<u8> {
 }
 
 fn through(stream: &[u8], pieces: usize) -> (Vec<u8>, Option<Vec<u8>>) {
-    let mut frame = ReportExtractor::new("n1");
+    let mut report_extractor = ReportExtractor::new("n1");
     let mut output = Vec::new();
     for piece in stream.chunks(pieces) {
-        output.extend_from_slice(&frame.feed(piece));
+        output.extend_from_slice(&report_extractor.feed(piece));
     }
-    output.extend(frame.finish().0);
-    (output, frame.report().map(<[u8]>::to_vec))
+    output.extend(report_extractor.finish().0);
+    (output, report_extractor.report().map(<[u8]>::to_vec))
 }
 
 #[test]
@@ -31,9 +31,9 @@ fn what_only_looks_like_a_mark_is_output() {
 
 #[test]
 fn a_line_end_is_not_held_back() {
-    let mut frame = ReportExtractor::new("n1");
-    assert_eq!(&*frame.feed(b"ready\n"), b"ready\n");
-    assert_eq!(&*frame.feed(b"x\x1e__her"), b"x");
+    let mut report_extractor = ReportExtractor::new("n1");
+    assert_eq!(&*report_extractor.feed(b"ready\n"), b"ready\n");
+    assert_eq!(&*report_extractor.feed(b"x\x1e__her"), b"x");
 }
 
 proptest! {

@@ -30,10 +30,11 @@ impl Session {
             .current_dir(self.state.cwd().unwrap_or(std::path::Path::new("/")))
             .output()
             .unwrap();
-        let mut frame = ReportExtractor::new("n7");
-        let mut output = frame.feed(&done.stdout).into_owned();
-        output.extend(frame.finish().0);
-        let after = parse_posix_report(frame.report().unwrap(), &self.state, &base).unwrap();
+        let mut report_extractor = ReportExtractor::new("n7");
+        let mut output = report_extractor.feed(&done.stdout).into_owned();
+        output.extend(report_extractor.finish().0);
+        let after =
+            parse_posix_report(report_extractor.report().unwrap(), &self.state, &base).unwrap();
         let before = self.state.clone();
         self.state.merge(&before, &after);
         (String::from_utf8(output).unwrap(), done.status.code().unwrap())

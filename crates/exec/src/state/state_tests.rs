@@ -53,11 +53,11 @@ impl Session {
             .output()
             .expect("bash runs");
         let dump = if self.framed {
-            let mut frame = ReportExtractor::new("n0nce");
-            let mut shown = frame.feed(&output.stdout).into_owned();
-            shown.extend(frame.finish().0);
+            let mut report_extractor = ReportExtractor::new("n0nce");
+            let mut shown = report_extractor.feed(&output.stdout).into_owned();
+            shown.extend(report_extractor.finish().0);
             output.stdout = shown;
-            frame.report().unwrap_or_default().to_vec()
+            report_extractor.report().unwrap_or_default().to_vec()
         } else {
             std::fs::read(file.path()).expect("a report")
         };

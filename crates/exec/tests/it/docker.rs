@@ -186,9 +186,9 @@ async fn another_user_can_work_there() {
     let backend = place(&settings);
     let scene = Scene::open(backend.clone()).await;
     let script = "id -u; cd; pwd; touch mine && echo mine; grep CapEff /proc/self/status";
-    let mut order = scene.sh(script);
-    order.directory.clone_from(&scene.place.directory);
-    let text = scene.run(order).await.text();
+    let mut spec = scene.sh(script);
+    spec.directory.clone_from(&scene.place.directory);
+    let text = scene.run(spec).await.text();
     assert_eq!(text, "1234\n/workspace\nmine\nCapEff:\t0000000000000000\n");
     backend.cleanup().await;
 }

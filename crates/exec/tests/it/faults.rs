@@ -84,9 +84,9 @@ async fn a_container_that_is_killed_is_told_and_made_anew() {
     let number = scene.number();
     let old = stage.id();
     let job = scene.start(scene.sh(&format!("echo began; sleep {number}; echo again"))).await;
-    let mut order = scene.sh(&format!("echo began; sleep {number}"));
-    order.output = StdioMode::Terminal(hermes_exec::TerminalSize::default());
-    let terminal = scene.start(order).await;
+    let mut spec = scene.sh(&format!("echo began; sleep {number}"));
+    spec.output = StdioMode::Terminal(hermes_exec::TerminalSize::default());
+    let terminal = scene.start(spec).await;
     scene.hear(&job, "began").await;
     scene.hear(&terminal, "began").await;
     stage.engine.say(&["kill", &old]);
@@ -98,14 +98,14 @@ async fn a_container_that_is_killed_is_told_and_made_anew() {
         assert_ne!(outcome.exit.code(), 0);
     }
     // The next command reports that it ran in another container.
-    let mut order = scene.sh("echo here");
-    order.directory = "/".into();
-    let next = scene.run(order).await.text();
+    let mut spec = scene.sh("echo here");
+    spec.directory = "/".into();
+    let next = scene.run(spec).await.text();
     assert!(next.contains("here\n") && next.contains("the command ran in a new one"), "{next}");
     assert_ne!(stage.id(), old);
-    let mut order = scene.sh("echo quiet");
-    order.directory = "/".into();
-    assert_eq!(scene.run(order).await.text(), "quiet\n");
+    let mut spec = scene.sh("echo quiet");
+    spec.directory = "/".into();
+    assert_eq!(scene.run(spec).await.text(), "quiet\n");
     let made = scene.run_at_root(&format!("mkdir -p {}", scene.dir.display())).await;
     assert_eq!(made.exit.code(), 0, "{made:?}");
     stage.goes_on(&number).await;
@@ -217,9 +217,9 @@ async fn a_bomb_that_fills_every_gap_is_ended() {
         let scene = &stage.scene;
         let number = scene.number();
         let script = format!("n={number}; b() {{ b | b & }}; echo began; while :; do b; done");
-        let mut order = scene.sh(&script);
-        order.program = if word == "bash" { "bash".into() } else { "sh".into() };
-        let job = scene.start(order).await;
+        let mut spec = scene.sh(&script);
+        spec.program = if word == "bash" { "bash".into() } else { "sh".into() };
+        let job = scene.start(spec).await;
         scene.hear(&job, "began").await;
         tokio::time::sleep(Duration::from_secs(1)).await;
         job.terminate(Duration::from_secs(1)).await;

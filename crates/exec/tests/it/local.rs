@@ -56,7 +56,7 @@ async fn a_command_without_a_shell_is_as_one_with_it() {
         "no-such-program-anywhere -x",
         "sh -c exit",
     ] {
-        let done = scene.run(scene.order("bash", &["-c", command])).await;
+        let done = scene.run(scene.spec("bash", &["-c", command])).await;
         assert_eq!((done.exit, done.text()), by_bash(&scene, command), "{command}");
     }
 }
@@ -68,9 +68,9 @@ async fn the_way_to_a_folder_stays_as_it_was_gone() {
     let link = scene.dir.with_extension("link");
     symlink(&scene.dir, &link).unwrap();
     let pwd = |said: &str| {
-        let mut order = scene.order("bash", &["-c", "printenv PWD"]);
-        order.environment.insert("PWD".into(), said.into());
-        order
+        let mut spec = scene.spec("bash", &["-c", "printenv PWD"]);
+        spec.environment.insert("PWD".into(), said.into());
+        spec
     };
     let way = link.to_str().unwrap();
     assert_eq!(scene.run(pwd(way)).await.text().trim(), way);

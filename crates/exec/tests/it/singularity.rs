@@ -116,9 +116,9 @@ async fn a_container_that_is_gone_is_told_and_made_anew() {
     let outcome = scene.finish(&job).await;
     assert!(outcome.text().contains("the container ended"), "{}", outcome.text());
     assert_ne!(outcome.exit, ProcessExit::Code(0));
-    let mut order = scene.sh("echo again");
-    order.directory = "/".into();
-    let next = scene.run(order).await.text();
+    let mut spec = scene.sh("echo again");
+    spec.directory = "/".into();
+    let next = scene.run(spec).await.text();
     assert!(next.contains("again\n") && next.contains("a new one"), "{next}");
     leave(&scene).await;
 }

@@ -445,9 +445,9 @@ async fn what_a_login_shell_prints_is_no_output() {
     server.settings.program = loud.into();
     let scene = server.scene().await;
     assert_eq!(scene.run(scene.sh("echo here; echo there >&2")).await.text(), "here\nthere\n");
-    let mut order = scene.sh("echo here; echo there >&2");
-    order.output = hermes_exec::StdioMode::Separate;
-    let mut lines: Vec<String> = scene.run(order).await.text().lines().map(str::to_owned).collect();
+    let mut spec = scene.sh("echo here; echo there >&2");
+    spec.output = hermes_exec::StdioMode::Separate;
+    let mut lines: Vec<String> = scene.run(spec).await.text().lines().map(str::to_owned).collect();
     lines.sort();
     assert_eq!(lines, ["here", "there"]);
     let number = scene.number();

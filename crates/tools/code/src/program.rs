@@ -118,10 +118,10 @@ impl<'a> ProgramRunner<'a> {
     /// Creates the runner for a call.
     pub(crate) async fn for_call(cx: &'a ToolContext) -> Result<Self, ToolError> {
         let jobs = JobRegistry::from_context(cx);
-        let around = ShellEnv::for_call(&jobs, StdioMode::Separate, cx, own_env).await?;
-        let is_here = around.host.is_none();
-        let mut environment = around.environment();
-        let has_no_cache = |held: &Arc<Confinement>| held.overlays.is_empty();
+        let env = ShellEnv::for_call(&jobs, StdioMode::Separate, cx, own_env).await?;
+        let is_here = env.host.is_none();
+        let mut environment = env.environment();
+        let has_no_cache = |confinement: &Arc<Confinement>| confinement.overlays.is_empty();
         if is_here && cx.confinement.as_ref().is_some_and(has_no_cache) {
             // The sandbox hides the user's caches, and some programs fail
             // without one; a per-session cache keeps sessions apart.
@@ -163,15 +163,15 @@ impl<'a> ProgramRunner<'a> {
     pub(crate) async fn run(&self, what: ProgramCommand<'_>) -> Result<ProgramRun, ToolError> {
         self.cx.check_cancelled()?;
         let confinement = match (&self.cx.confinement, self.is_local) {
-            (Some(held), true) => {
-                let mut held = (**held).clone();
-                held.write.push(self.jobs.scratch(self.cx.session.id())?);
-                Some(Arc::new(held))
+            (Some(confinement), true) => {
+                let mut confinement = (**confinement).clone();
+                confinement.write.push(self.jobs.scratch(self.cx.session.id())?);
+                Some(Arc::new(confinement))
             }
             // A remote backend applies its own confinement.
             _ => None,
         };
-        let order = CommandSpec {
+        let spec = CommandSpec {
             program: what.program,
             arguments: what.arguments,
             environment: self.environment.clone(),
@@ -180,7 +180,7 @@ impl<'a> ProgramRunner<'a> {
             output: StdioMode::Separate,
             confinement,
         };
-        let job = self.jobs.start(what.name.to_owned(), order).await?;
+        let job = self.jobs.start(what.name.to_owned(), spec).await?;
         let ended = self.wait(&job, what.name, what.deadline, what.directory).await;
         let log = job.log();
         let stdout = log.stream_summary(OutputStream::Stdout, MAX_OUTPUT_BYTES);

@@ -28,9 +28,9 @@ const EXIT_NOT_FOUND: i32 = 127;
 /// A command, ready to run in a session's shell.
 #[derive(Debug)]
 pub(crate) struct PreparedCommand {
-    pub(crate) order: CommandSpec,
+    pub(crate) spec: CommandSpec,
     /// Extracts the state report from the output.
-    pub(crate) frame: Option<ReportExtractor>,
+    pub(crate) report_extractor: Option<ReportExtractor>,
     pub(crate) completion: CommandCompletion,
 }
 
@@ -45,14 +45,14 @@ pub(crate) struct ShellRunOptions {
 impl PreparedCommand {
     pub(crate) async fn prepare(
         command: &str,
-        how: ShellRunOptions,
+        options: ShellRunOptions,
         jobs: &JobRegistry,
         cx: &ToolContext,
     ) -> Result<Self, ToolError> {
-        let around = ShellEnv::for_call(jobs, how.output, cx, own_env).await?;
-        match around.host.clone() {
-            None => Self::prepare_local(command, around, how, jobs, cx),
-            Some(place) => Ok(Self::prepare_remote(command, around, how, &place, |script| {
+        let env = ShellEnv::for_call(jobs, options.output, cx, own_env).await?;
+        match env.host.clone() {
+            None => Self::prepare_local(command, env, options, jobs, cx),
+            Some(place) => Ok(Self::prepare_remote(command, env, options, &place, |script| {
                 is_script_secret(script, jobs, cx)
             })),
         }
@@ -60,49 +60,50 @@ impl PreparedCommand {
 
     fn prepare_local(
         command: &str,
-        around: ShellEnv,
-        how: ShellRunOptions,
+        env: ShellEnv,
+        options: ShellRunOptions,
         jobs: &JobRegistry,
         cx: &ToolContext,
     ) -> Result<Self, ToolError> {
-        let ShellEnv { base_environment: base, state: before, variables, .. } = around;
+        let ShellEnv { base_environment: base, state: before, variables, .. } = env;
         let report = jobs.scratch(cx.session.id())?.join(format!("{}.state", unique_id()));
         let script = state::script(&before, command, &ReportTarget::File(&report));
-        let confinement = cx.confinement.as_ref().map(|held| {
-            let mut held = (**held).clone();
-            held.write.extend(report.parent().map(Path::to_path_buf));
-            Arc::new(held)
+        let confinement = cx.confinement.as_ref().map(|confinement| {
+            let mut confinement = (**confinement).clone();
+            confinement.write.extend(report.parent().map(Path::to_path_buf));
+            Arc::new(confinement)
         });
         let is_secret = is_script_secret(&script, jobs, cx);
-        let words = ShellInvocation { shell: bash_program(), script, base: &base, is_secret };
-        let order = CommandSpec { confinement, ..words.into_order(&before, how) };
-        let from = ReportSource::File(report);
+        let invocation = ShellInvocation { shell: bash_program(), script, base: &base, is_secret };
+        let spec = CommandSpec { confinement, ..invocation.into_spec(&before, options) };
+        let report_source = ReportSource::File(report);
         let shown = state::shown_at_exit(&before, command);
-        let frame = shown.is_some().then(|| ReportExtractor::default().hiding_text(shown));
-        let after = CommandCompletion {
+        let report_extractor =
+            shown.is_some().then(|| ReportExtractor::default().hiding_text(shown));
+        let completion = CommandCompletion {
             command: command.to_owned(),
             before,
             base,
             variables,
-            report_source: from,
+            report_source,
         };
-        Ok(Self { order, frame, completion: after })
+        Ok(Self { spec, report_extractor, completion })
     }
 
     /// The backend confines the command, so the local confinement is not
     /// applied.
     fn prepare_remote(
         command: &str,
-        around: ShellEnv,
-        how: ShellRunOptions,
+        env: ShellEnv,
+        options: ShellRunOptions,
         place: &HostFacts,
         is_secret: impl Fn(&str) -> bool,
     ) -> Self {
-        let ShellEnv { base_environment: base, state: before, variables, .. } = around;
+        let ShellEnv { base_environment: base, state: before, variables, .. } = env;
         let nonce = unique_id().replace('-', "x");
         // A terminal would show the report.
-        let is_framed = !matches!(how.output, StdioMode::Terminal(_));
-        let (shell, from) = match place.shell {
+        let is_framed = !matches!(options.output, StdioMode::Terminal(_));
+        let (shell, report_source) = match place.shell {
             ShellKind::Bash => ("bash", ReportSource::Bash),
             ShellKind::Posix => ("sh", ReportSource::Posix),
         };
@@ -114,20 +115,20 @@ impl PreparedCommand {
             (true, ShellKind::Posix) => state::posix_script(&before, command, &nonce),
         };
         let is_secret = is_secret(&script);
-        let words = ShellInvocation { shell: shell.into(), script, base: &base, is_secret };
-        let order = words.into_order(&before, how);
+        let invocation = ShellInvocation { shell: shell.into(), script, base: &base, is_secret };
+        let spec = invocation.into_spec(&before, options);
         let shown = state::shown_at_exit(&before, command);
-        let after = CommandCompletion {
+        let completion = CommandCompletion {
             command: command.to_owned(),
             before,
             base,
             variables,
-            report_source: from,
+            report_source,
         };
         Self {
-            order,
-            frame: is_framed.then(|| ReportExtractor::new(&nonce).hiding_text(shown)),
-            completion: after,
+            spec,
+            report_extractor: is_framed.then(|| ReportExtractor::new(&nonce).hiding_text(shown)),
+            completion,
         }
     }
 }
@@ -162,7 +163,7 @@ struct ShellInvocation<'a> {
 }
 
 impl ShellInvocation<'_> {
-    fn into_order(self, before: &ShellState, how: ShellRunOptions) -> CommandSpec {
+    fn into_spec(self, before: &ShellState, options: ShellRunOptions) -> CommandSpec {
         let (arguments, hidden) = match self.is_secret {
             true => state::hidden_arguments(&self.script),
             false => (state::arguments(&self.script), BTreeMap::new()),
@@ -173,9 +174,9 @@ impl ShellInvocation<'_> {
             program: self.shell,
             arguments: arguments.into_iter().map(OsString::from).collect(),
             environment,
-            directory: how.directory,
-            input: how.input,
-            output: how.output,
+            directory: options.directory,
+            input: options.input,
+            output: options.output,
             confinement: None,
         }
     }

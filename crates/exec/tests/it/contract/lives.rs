@@ -12,9 +12,9 @@ use super::Scene;
 const GRACE: Duration = Duration::from_secs(1);
 
 pub(super) async fn a_deadline_leaves_it_running(scene: Arc<Scene>) {
-    let mut order = scene.sh("echo began; read l; echo \"still $l\"");
-    order.input = StdinSource::Pipe;
-    let job = scene.start(order).await;
+    let mut spec = scene.sh("echo began; read l; echo \"still $l\"");
+    spec.input = StdinSource::Pipe;
+    let job = scene.start(spec).await;
     scene.hear(&job, "began").await;
     let cancel = CancellationToken::new();
     let until = Some(Instant::now() + Duration::from_millis(200));
@@ -103,10 +103,10 @@ pub(super) async fn a_grandchild_with_the_pipe_holds_nobody(scene: Arc<Scene>) {
 pub(super) async fn twenty_at_once(scene: Arc<Scene>) {
     let mut jobs = Vec::new();
     for at in 0..20 {
-        let mut order = scene.sh("read l; echo \"$l $at\"; exit $at");
-        order.input = StdinSource::Pipe;
-        order.environment.insert("at".into(), at.to_string().into());
-        jobs.push(scene.start(order).await);
+        let mut spec = scene.sh("read l; echo \"$l $at\"; exit $at");
+        spec.input = StdinSource::Pipe;
+        spec.environment.insert("at".into(), at.to_string().into());
+        jobs.push(scene.start(spec).await);
     }
     // All of them run at this moment.
     assert!(jobs.iter().all(|job| job.ended().is_none()));

@@ -16,9 +16,9 @@ pub(super) async fn streams_come_together_in_order(scene: Arc<Scene>) {
 }
 
 pub(super) async fn streams_come_apart(scene: Arc<Scene>) {
-    let mut order = scene.sh("echo out; echo err >&2; echo more");
-    order.output = StdioMode::Separate;
-    let job = scene.start(order).await;
+    let mut spec = scene.sh("echo out; echo err >&2; echo more");
+    spec.output = StdioMode::Separate;
+    let job = scene.start(spec).await;
     scene.finish(&job).await;
     let of = |source| job.log().stream_summary(source, 1000).text;
     assert_eq!(of(OutputStream::Stdout).trim_end(), "out\nmore");
@@ -42,17 +42,17 @@ pub(super) async fn an_end_by_a_signal_is_told(scene: Arc<Scene>) {
 pub(super) async fn it_begins_in_its_folder(scene: Arc<Scene>) {
     let outcome = scene.run(scene.sh("pwd; mkdir 'a b\n\"c'")).await;
     assert_eq!(outcome.text().trim_end(), scene.dir.to_str().unwrap());
-    let mut order = scene.sh("pwd");
-    order.directory = scene.dir.join("a b\n\"c");
-    let expected = format!("{}\n", order.directory.display());
-    assert_eq!(scene.run(order).await.text(), expected);
+    let mut spec = scene.sh("pwd");
+    spec.directory = scene.dir.join("a b\n\"c");
+    let expected = format!("{}\n", spec.directory.display());
+    assert_eq!(scene.run(spec).await.text(), expected);
 }
 
 pub(super) async fn the_environment_is_what_was_ordered(scene: Arc<Scene>) {
-    let mut order = scene.sh("echo \"${HOME-none} ${new_one-none} ${HERMES_JOB:+marked}\"");
-    order.environment.remove(std::ffi::OsStr::new("HOME"));
-    order.environment.insert("new_one".into(), "here".into());
-    let outcome = scene.run(order).await;
+    let mut spec = scene.sh("echo \"${HOME-none} ${new_one-none} ${HERMES_JOB:+marked}\"");
+    spec.environment.remove(std::ffi::OsStr::new("HOME"));
+    spec.environment.insert("new_one".into(), "here".into());
+    let outcome = scene.run(spec).await;
     // Some shells look their home up again.
     let text = outcome.text();
     assert!(text.ends_with(" here marked\n"), "{text:?}");
@@ -62,20 +62,20 @@ pub(super) async fn odd_values_arrive_as_they_are(scene: Arc<Scene>) {
     let values: [&[u8]; 6] =
         [b"", b"it's \"quoted\" $HOME `x` \\", b"two\nlines\n\n", b" lead", b"\xff\xfe\x01", b"*"];
     for value in values {
-        let mut order = scene.sh("printf '<%s>' \"$odd\"");
-        order.environment.insert("odd".into(), std::ffi::OsString::from_vec(value.to_vec()));
-        assert_eq!(scene.run(order).await.all, [b"<", value, b">"].concat());
+        let mut spec = scene.sh("printf '<%s>' \"$odd\"");
+        spec.environment.insert("odd".into(), std::ffi::OsString::from_vec(value.to_vec()));
+        assert_eq!(scene.run(spec).await.all, [b"<", value, b">"].concat());
     }
 }
 
 pub(super) async fn odd_words_arrive_as_they_are(scene: Arc<Scene>) {
     let words = ["-n", "", "a b", "it's", "$HOME", "x\ny\n", "\\n", "~", "*", "--"];
-    let mut order = scene.order("sh", &["-c", "printf '<%s>' \"$@\"", "sh"]);
-    order.arguments.extend(words.map(Into::into));
-    order.arguments.push(std::ffi::OsString::from_vec(b"\xff\x80".to_vec()));
+    let mut spec = scene.spec("sh", &["-c", "printf '<%s>' \"$@\"", "sh"]);
+    spec.arguments.extend(words.map(Into::into));
+    spec.arguments.push(std::ffi::OsString::from_vec(b"\xff\x80".to_vec()));
     let mut expected: Vec<u8> = words.map(|word| format!("<{word}>")).concat().into();
     expected.extend_from_slice(b"<\xff\x80>");
-    assert_eq!(scene.run(order).await.all, expected);
+    assert_eq!(scene.run(spec).await.all, expected);
 }
 
 pub(super) async fn much_output_arrives_whole(scene: Arc<Scene>) {
@@ -101,32 +101,32 @@ pub(super) async fn a_last_line_needs_no_end(scene: Arc<Scene>) {
 }
 
 pub(super) async fn much_to_say_arrives(scene: Arc<Scene>) {
-    let mut order = scene.sh("echo ${#one} ${#two} ${#three} $#; printf '%s' \"$5\"");
-    order.arguments.push("sh".into());
+    let mut spec = scene.sh("echo ${#one} ${#two} ${#three} $#; printf '%s' \"$5\"");
+    spec.arguments.push("sh".into());
     for name in ["one", "two", "three"] {
-        order.environment.insert(name.into(), "v\n".repeat(50_000).into());
+        spec.environment.insert(name.into(), "v\n".repeat(50_000).into());
     }
     let words = (0..5).map(|at| "'".repeat(100_000 + at).into());
-    order.arguments.extend(words);
-    let text = scene.run(order).await.text();
+    spec.arguments.extend(words);
+    let text = scene.run(spec).await.text();
     assert!(text.starts_with("100000 100000 100000 5\n'''"), "{}", &text[..100.min(text.len())]);
     assert_eq!(text.len(), 23 + 100_004);
 }
 
 pub(super) async fn a_missing_folder_is_told(scene: Arc<Scene>) {
-    let mut order = scene.sh("echo ran");
-    order.directory = scene.dir.join("no such folder");
-    is_told(&scene, order, "ran").await;
+    let mut spec = scene.sh("echo ran");
+    spec.directory = scene.dir.join("no such folder");
+    is_told(&scene, spec, "ran").await;
 }
 
 pub(super) async fn a_missing_program_is_told(scene: Arc<Scene>) {
-    let order = scene.order("no-such-program-at-all", &["ran"]);
-    is_told(&scene, order, "never").await;
+    let spec = scene.spec("no-such-program-at-all", &["ran"]);
+    is_told(&scene, spec, "never").await;
 }
 
 /// Either it does not start, or it ends as a shell would have it.
-async fn is_told(scene: &Scene, order: hermes_exec::CommandSpec, never: &str) {
-    match scene.try_start(order).await {
+async fn is_told(scene: &Scene, spec: hermes_exec::CommandSpec, never: &str) {
+    match scene.try_start(spec).await {
         Ok(job) => {
             let outcome = scene.finish(&job).await;
             assert!([126, 127].contains(&outcome.exit.code()), "{outcome:?}");

@@ -69,10 +69,10 @@ impl Scene {
 
     /// A few words of `sh`.
     pub(crate) fn sh(&self, script: &str) -> CommandSpec {
-        self.order("sh", &["-c", script])
+        self.spec("sh", &["-c", script])
     }
 
-    pub(crate) fn order(&self, program: &str, arguments: &[&str]) -> CommandSpec {
+    pub(crate) fn spec(&self, program: &str, arguments: &[&str]) -> CommandSpec {
         CommandSpec {
             program: program.into(),
             arguments: arguments.iter().map(OsString::from).collect(),
@@ -84,13 +84,13 @@ impl Scene {
         }
     }
 
-    pub(crate) async fn start(&self, order: CommandSpec) -> Arc<Job> {
-        self.try_start(order).await.expect("it starts")
+    pub(crate) async fn start(&self, spec: CommandSpec) -> Arc<Job> {
+        self.try_start(spec).await.expect("it starts")
     }
 
     pub(crate) async fn try_start(
         &self,
-        order: CommandSpec,
+        spec: CommandSpec,
     ) -> Result<Arc<Job>, hermes_core::ToolError> {
         let id = format!("it_{}", self.number());
         let spill = SpillTarget {
@@ -100,12 +100,12 @@ impl Scene {
             mask: None,
         };
         let reports = JobOutputOptions { spill: Some(spill), ..JobOutputOptions::default() };
-        Job::start(&*self.backend, id, "it".into(), order, reports).await
+        Job::start(&*self.backend, id, "it".into(), spec, reports).await
     }
 
     /// Runs a program to its end.
-    pub(crate) async fn run(&self, order: CommandSpec) -> Outcome {
-        let job = self.start(order).await;
+    pub(crate) async fn run(&self, spec: CommandSpec) -> Outcome {
+        let job = self.start(spec).await;
         self.finish(&job).await
     }
 
@@ -118,9 +118,9 @@ impl Scene {
         &self,
         script: &str,
     ) -> Result<Outcome, hermes_core::ToolError> {
-        let mut order = self.sh(script);
-        order.directory = "/".into();
-        let job = self.try_start(order).await?;
+        let mut spec = self.sh(script);
+        spec.directory = "/".into();
+        let job = self.try_start(spec).await?;
         Ok(self.finish(&job).await)
     }
 
@@ -187,9 +187,9 @@ impl Scene {
              then tr '\\0' ' ' <$f/cmdline; echo; fi; done 2>/dev/null",
             self.dir.display()
         );
-        let mut order = self.sh(&look);
-        order.directory = "/".into();
-        let found = self.run(order).await.text();
+        let mut spec = self.sh(&look);
+        spec.directory = "/".into();
+        let found = self.run(spec).await.text();
         // The one that looks, and what it is made of, is ours, too.
         let is_look = |line: &&str| line.contains("HERMES_JOB") || line.starts_with("tr ");
         let lines = found.lines().map(str::trim).filter(|line| !line.is_empty());

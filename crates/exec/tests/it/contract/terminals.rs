@@ -8,10 +8,10 @@ use hermes_exec::{CommandSpec, Job, StdioMode, TerminalSize, WaitOutcome};
 use super::Scene;
 
 fn terminal(scene: &Scene, script: &str) -> CommandSpec {
-    let mut order = scene.sh(script);
-    order.output = StdioMode::Terminal(TerminalSize { rows: 20, columns: 70 });
-    order.environment.insert("TERM".into(), "xterm".into());
-    order
+    let mut spec = scene.sh(script);
+    spec.output = StdioMode::Terminal(TerminalSize { rows: 20, columns: 70 });
+    spec.environment.insert("TERM".into(), "xterm".into());
+    spec
 }
 
 fn screen(job: &Job) -> String {

@@ -235,7 +235,9 @@ async fn a_session_without_such_tools_offers_none() {
     let answer = desk.run("from hermes_tools import read_file").await;
     assert!(text(&answer["error"]).starts_with("ImportError"), "{answer}");
     assert_eq!(answer["warning"], "In this session hermes_tools has no tool", "{answer}");
-    let answer = desk.run("import hermes_tools\nhermes_tools._call('read_file', {}).raise_for_error()").await;
+    let answer = desk
+        .run("import hermes_tools\nhermes_tools._call('read_file', {}).raise_for_error()")
+        .await;
     assert!(text(&answer["error"]).contains("This session has no tool"), "{answer}");
     desk.close().await;
 }

@@ -407,7 +407,7 @@ impl<'a> DebugReport<'a> {
             }
             false => {
                 let range = format!("{first},{last}p;{last}q");
-                let order = CommandSpec {
+                let spec = CommandSpec {
                     program: "sed".into(),
                     arguments: vec!["-n".into(), range.into(), "--".into(), file.into()],
                     environment: self.session.launch.environment.clone(),
@@ -417,7 +417,7 @@ impl<'a> DebugReport<'a> {
                     confinement: None,
                 };
                 let errand = CapturedCommand {
-                    spec: order,
+                    spec,
                     timeout: Duration::from_secs(15),
                     max_output_bytes: 1 << 20,
                 };

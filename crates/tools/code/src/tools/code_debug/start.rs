@@ -59,8 +59,8 @@ impl PendingLaunch {
         }
         let wanted = breakpoint_requests(&args.breakpoints, &dir, cx)?;
         let jobs = JobRegistry::from_context(cx);
-        let around = ShellEnv::for_call(&jobs, StdioMode::Separate, cx, own_env).await?;
-        let mut environment = around.environment();
+        let env = ShellEnv::for_call(&jobs, StdioMode::Separate, cx, own_env).await?;
+        let mut environment = env.environment();
         let more = args.env.iter().flatten().map(|(name, value)| (name.into(), value.into()));
         environment.extend(more);
         let said = args.stop_on.iter().flatten().map(|one| canonical_stop_word(one));
@@ -160,10 +160,10 @@ fn confinement(
     cx: &ToolContext,
 ) -> Result<Option<Arc<Confinement>>, ToolError> {
     match &cx.confinement {
-        Some(held) if jobs.backend().is_local() => {
-            let mut held = (**held).clone();
-            held.write.push(jobs.scratch(cx.session.id())?);
-            Ok(Some(Arc::new(held)))
+        Some(confinement) if jobs.backend().is_local() => {
+            let mut confinement = (**confinement).clone();
+            confinement.write.push(jobs.scratch(cx.session.id())?);
+            Ok(Some(Arc::new(confinement)))
         }
         _ => Ok(None),
     }

@@ -194,7 +194,7 @@ fn callables(forever: &Arc<AtomicUsize>) -> Vec<Arc<dyn DynTool>> {
 /// What a command leaves, as the real tool lists it.
 async fn leave_running(cx: &ToolContext) {
     let jobs = JobRegistry::from_context(cx);
-    let order = CommandSpec {
+    let spec = CommandSpec {
         program: "sleep".into(),
         arguments: vec!["605".into()],
         environment: std::env::vars_os().collect(),
@@ -203,9 +203,9 @@ async fn leave_running(cx: &ToolContext) {
         output: StdioMode::Merged,
         confinement: None,
     };
-    let job = jobs.start("sleep 605 &".to_owned(), order).await.unwrap();
-    let listed = jobs.list(job, cx.session.id(), cx.working_dir.cwd().to_path_buf());
-    listed.set_parent_call(&cx.call_id);
+    let job = jobs.start("sleep 605 &".to_owned(), spec).await.unwrap();
+    let handle = jobs.register(job, cx.session.id(), cx.working_dir.cwd().to_path_buf());
+    handle.set_parent_call(&cx.call_id);
 }
 
 fn object(names: &[&str]) -> Value {

@@ -213,7 +213,7 @@ fn unknown_process(
     let own = jobs.session_jobs(cx.session.id());
     let there: Vec<&str> = own
         .iter()
-        .map(|listed| listed.job.id.as_str())
+        .map(|handle| handle.job.id.as_str())
         .chain(left.iter().map(|entry| entry.id.as_str()))
         .collect();
     let there = if there.is_empty() { "none".to_owned() } else { there.join(", ") };

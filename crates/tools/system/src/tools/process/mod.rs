@@ -196,7 +196,7 @@ impl Tool for Process {
                 .with_hint("action=list shows the processes."));
         };
         match jobs.get(cx.session.id(), id) {
-            Some(listed) => answer(&args, &listed, cx).await,
+            Some(handle) => answer(&args, &handle, cx).await,
             None => leftovers::answer(&args, id, &jobs, cx).await,
         }
     }
@@ -263,48 +263,48 @@ async fn process_rows(jobs: &[Arc<JobHandle>]) -> Vec<ProcessRow> {
     // Queried concurrently: on a remote backend each query is a round trip.
     let asked: Vec<_> = jobs
         .iter()
-        .map(|listed| {
-            let listed = Arc::clone(listed);
-            tokio::spawn(async move { is_awaiting_input(&listed).await })
+        .map(|handle| {
+            let handle = Arc::clone(handle);
+            tokio::spawn(async move { is_awaiting_input(&handle).await })
         })
         .collect();
     let mut lines = Vec::new();
-    for (listed, is_asking) in jobs.iter().zip(asked) {
+    for (handle, is_asking) in jobs.iter().zip(asked) {
         let is_asking = is_asking.await.unwrap_or(false);
-        lines.push(ProcessRow::from_job(listed, is_asking));
+        lines.push(ProcessRow::from_job(handle, is_asking));
     }
     lines
 }
 
 /// Whether the process awaits input; false if the backend does not answer in
 /// time.
-async fn is_awaiting_input(listed: &JobHandle) -> bool {
-    tokio::time::timeout(PROMPT_CHECK_TIMEOUT, listed.job.is_awaiting_input())
+async fn is_awaiting_input(handle: &JobHandle) -> bool {
+    tokio::time::timeout(PROMPT_CHECK_TIMEOUT, handle.job.is_awaiting_input())
         .await
         .unwrap_or(false)
 }
 
-async fn answer(args: &Args, listed: &JobHandle, cx: &ToolContext) -> Result<Output, ToolError> {
+async fn answer(args: &Args, handle: &JobHandle, cx: &ToolContext) -> Result<Output, ToolError> {
     let is_look = matches!(args.action, ProcessAction::Log | ProcessAction::Poll);
-    let is_asking = is_look && is_awaiting_input(listed).await;
+    let is_asking = is_look && is_awaiting_input(handle).await;
     let mut output = match args.action {
-        ProcessAction::Log => log_page(args, listed),
-        ProcessAction::Wait => wait(args, listed, cx).await,
+        ProcessAction::Log => log_page(args, handle),
+        ProcessAction::Wait => wait(args, handle, cx).await,
         ProcessAction::Kill => {
             // A process that has already exited on its own was not killed.
             let was_running =
-                listed.job.ended_now().await.is_none_or(|ended| ended.has_descendants);
+                handle.job.ended_now().await.is_none_or(|ended| ended.has_descendants);
             if was_running {
-                listed.mark_killed();
+                handle.mark_killed();
             }
-            listed.job.terminate(KILL_GRACE).await;
-            let mut output = new_output(listed);
+            handle.job.terminate(KILL_GRACE).await;
+            let mut output = new_output(handle);
             output.status = if was_running { "killed" } else { "already_exited" };
             output
         }
         ProcessAction::Write | ProcessAction::Submit | ProcessAction::Keys => {
-            let is_read = send_input(args, listed, cx).await?;
-            let mut output = wait_for_reaction(args, listed, cx).await;
+            let is_read = send_input(args, handle, cx).await?;
+            let mut output = wait_for_reaction(args, handle, cx).await;
             if !is_read {
                 output.add_note(
                     "It has not read all of the input yet; the rest is delivered \
@@ -314,46 +314,46 @@ async fn answer(args: &Args, listed: &JobHandle, cx: &ToolContext) -> Result<Out
             output
         }
         ProcessAction::Close => {
-            let job = Arc::clone(&listed.job);
+            let job = Arc::clone(&handle.job);
             let closing = tokio::spawn(async move { job.close_input().await });
             let is_closed =
                 cx.run_until_cancelled(tokio::time::timeout(SEND_TIMEOUT, closing)).await?.is_ok();
             // Most programs exit at end of input.
-            let mut output = wait_for_reaction(args, listed, cx).await;
+            let mut output = wait_for_reaction(args, handle, cx).await;
             if !is_closed {
                 output.add_note("Its input is closed once it has read what was sent.");
             }
             output
         }
         ProcessAction::Resize => {
-            resize(args, listed)?;
-            wait_for_reaction(args, listed, cx).await
+            resize(args, handle)?;
+            wait_for_reaction(args, handle, cx).await
         }
         ProcessAction::List | ProcessAction::Poll | ProcessAction::Publish => {
-            next_output(listed, is_asking)
+            next_output(handle, is_asking)
         }
     };
-    if listed.job.ended().is_some() && output.status != "running" {
-        listed.acknowledge_end();
+    if handle.job.ended().is_some() && output.status != "running" {
+        handle.acknowledge_end();
     } else if is_asking {
         output.status = "awaiting_input";
     }
-    if listed.end_reason() == Some("inactivity") {
+    if handle.end_reason() == Some("inactivity") {
         output.add_note("It was ended because it produced no output for too long.");
     }
-    output.add_place_notes(&listed.job);
+    output.add_place_notes(&handle.job);
     Ok(output)
 }
 
-fn resize(args: &Args, listed: &JobHandle) -> Result<(), ToolError> {
-    let Some((rows, columns)) = listed.job.screen().map(|screen| screen.size()) else {
+fn resize(args: &Args, handle: &JobHandle) -> Result<(), ToolError> {
+    let Some((rows, columns)) = handle.job.screen().map(|screen| screen.size()) else {
         return Err(
             ToolError::conflict("The process has no terminal").with_hint("Start it with pty.")
         );
     };
     let size =
         TerminalSize { rows: args.rows.unwrap_or(rows), columns: args.columns.unwrap_or(columns) };
-    listed
+    handle
         .job
         .resize(size)
         .map_err(|error| ToolError::io("Cannot resize the process's terminal", &error))
@@ -361,23 +361,23 @@ fn resize(args: &Args, listed: &JobHandle) -> Result<(), ToolError> {
 
 /// Returns the next output in order, and all of it if the process waits for
 /// input.
-fn next_output(listed: &JobHandle, is_asking: bool) -> Output {
+fn next_output(handle: &JobHandle, is_asking: bool) -> Output {
     if is_asking {
-        return new_output(listed);
+        return new_output(handle);
     }
     // First the status: what a process wrote before its end is then complete.
-    let output = Output::for_job(listed);
-    with_output(output, listed, listed.next_output(MAX_OUTPUT_BYTES))
+    let output = Output::for_job(handle);
+    with_output(output, handle, handle.next_output(MAX_OUTPUT_BYTES))
 }
 
 /// Returns the last part of the new output.
-fn new_output(listed: &JobHandle) -> Output {
-    let output = Output::for_job(listed);
-    with_output(output, listed, listed.new_output(MAX_OUTPUT_BYTES))
+fn new_output(handle: &JobHandle) -> Output {
+    let output = Output::for_job(handle);
+    with_output(output, handle, handle.new_output(MAX_OUTPUT_BYTES))
 }
 
-fn with_output(mut output: Output, listed: &JobHandle, news: NewOutput) -> Output {
-    if listed.job.screen().is_none() {
+fn with_output(mut output: Output, handle: &JobHandle, news: NewOutput) -> Output {
+    if handle.job.screen().is_none() {
         output.output = Some(news.text);
     }
     if news.skipped > 0 {
@@ -389,10 +389,10 @@ fn with_output(mut output: Output, listed: &JobHandle, news: NewOutput) -> Outpu
     output
 }
 
-fn log_page(args: &Args, listed: &JobHandle) -> Output {
+fn log_page(args: &Args, handle: &JobHandle) -> Output {
     let count = args.limit.map_or(PAGE_LINES, |limit| usize::try_from(limit).unwrap_or(PAGE_LINES));
     let count = count.clamp(1, 10 * PAGE_LINES);
-    let log = listed.job.log();
+    let log = handle.job.log();
     let total = log.lines();
     let first = match args.offset {
         None => total.saturating_sub(count as u64) + 1,
@@ -402,12 +402,12 @@ fn log_page(args: &Args, listed: &JobHandle) -> Output {
     let shown = log.len();
     drop(log);
     let last = first + lines.len() as u64;
-    let mut output = Output::for_job(listed);
+    let mut output = Output::for_job(handle);
     output.total_lines = Some(total);
     output.showing = (!lines.is_empty()).then(|| format!("lines {first}-{}", last - 1));
     output.output = Some(lines.join("\n"));
     if last > total {
-        listed.mark_read(shown);
+        handle.mark_read(shown);
     }
     output
 }
@@ -418,14 +418,14 @@ fn wait_limit(args: &Args, cx: &ToolContext) -> Duration {
     args.timeout.map_or(times.default_timeout, Duration::from_secs).min(times.max_timeout)
 }
 
-async fn wait(args: &Args, listed: &JobHandle, cx: &ToolContext) -> Output {
+async fn wait(args: &Args, handle: &JobHandle, cx: &ToolContext) -> Output {
     let limit = wait_limit(args, cx);
     let until = Some(Instant::now() + limit);
-    let pause = listed
+    let pause = handle
         .job
         .wait(&WaitLimits { deadline: until, idle_timeout: None, cancel: &cx.cancel })
         .await;
-    let mut output = new_output(listed);
+    let mut output = new_output(handle);
     if pause == WaitOutcome::Deadline {
         output.status = "timeout";
         let limit = limit.as_secs();
@@ -448,12 +448,12 @@ fn with_pause_note(pause: WaitOutcome, mut output: Output) -> Output {
 }
 
 /// Sends input; returns whether the process has read all of it.
-async fn send_input(args: &Args, listed: &JobHandle, cx: &ToolContext) -> Result<bool, ToolError> {
+async fn send_input(args: &Args, handle: &JobHandle, cx: &ToolContext) -> Result<bool, ToolError> {
     let bytes = match args.action {
         ProcessAction::Keys => {
             let keys = args.keys.as_deref().or(args.data.as_deref());
             let keys = keys.ok_or_else(|| ToolError::invalid("keys is missing"))?;
-            let modes = listed.job.screen().map(|screen| screen.modes()).unwrap_or_default();
+            let modes = handle.job.screen().map(|screen| screen.modes()).unwrap_or_default();
             screen::encode_keys(keys, modes)
                 .map_err(|unknown| ToolError::invalid(unknown.to_string()))?
         }
@@ -462,20 +462,20 @@ async fn send_input(args: &Args, listed: &JobHandle, cx: &ToolContext) -> Result
             let data = data.ok_or_else(|| ToolError::invalid("data is missing"))?;
             let mut bytes = data.as_bytes().to_vec();
             if action == ProcessAction::Submit {
-                bytes.push(if listed.job.screen().is_some() { b'\r' } else { b'\n' });
+                bytes.push(if handle.job.screen().is_some() { b'\r' } else { b'\n' });
             }
             bytes
         }
     };
-    if listed.job.ended().is_some() {
+    if handle.job.ended().is_some() {
         return Err(ToolError::conflict("The process has ended and cannot receive input")
             .with_hint("action=log shows its output."));
     }
-    if !listed.job.has_input() {
+    if !handle.job.has_input() {
         return Err(ToolError::conflict("The process has no input, or its input was closed")
             .with_hint("Start it with open_stdin or pty, which keep the input open."));
     }
-    let job = Arc::clone(&listed.job);
+    let job = Arc::clone(&handle.job);
     // Spawned, so a cancelled call does not leave a partial write.
     let sending = tokio::spawn(async move { job.write(&bytes).await });
     match cx.run_until_cancelled(tokio::time::timeout(SEND_TIMEOUT, sending)).await? {
@@ -495,12 +495,12 @@ async fn send_input(args: &Args, listed: &JobHandle, cx: &ToolContext) -> Result
 }
 
 /// Waits for a reaction: exit, a prompt, or silence.
-async fn wait_for_reaction(args: &Args, listed: &JobHandle, cx: &ToolContext) -> Output {
+async fn wait_for_reaction(args: &Args, handle: &JobHandle, cx: &ToolContext) -> Output {
     let silence = args.timeout.is_none().then_some(IDLE_THRESHOLD);
     let until = Some(Instant::now() + args.timeout.map_or(ECHO_TIMEOUT, Duration::from_secs));
-    let pause = listed
+    let pause = handle
         .job
         .wait(&WaitLimits { deadline: until, idle_timeout: silence, cancel: &cx.cancel })
         .await;
-    with_pause_note(pause, new_output(listed))
+    with_pause_note(pause, new_output(handle))
 }

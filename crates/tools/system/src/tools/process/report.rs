@@ -38,20 +38,20 @@ pub(super) struct ProcessRow {
 }
 
 impl ProcessRow {
-    pub(super) fn from_job(listed: &JobHandle, is_asking: bool) -> Self {
-        let job = &listed.job;
+    pub(super) fn from_job(handle: &JobHandle, is_asking: bool) -> Self {
+        let job = &handle.job;
         let runs = job.ended().is_none();
         Self {
             session_id: job.id.clone(),
             command: shorten_command(&job.command),
-            cwd: listed.directory.display().to_string(),
+            cwd: handle.directory.display().to_string(),
             pid: job.pid,
-            status: if runs && is_asking { "awaiting_input" } else { status(listed) },
+            status: if runs && is_asking { "awaiting_input" } else { status(handle) },
             uptime_seconds: job.age().as_secs(),
             exit_code: exit_code(job),
             output_bytes: Some(job.log().len()),
             started_at: format_time(job.started_at),
-            detached: listed.detached,
+            detached: handle.detached,
             left_over: false,
             output_file: None,
         }
@@ -144,11 +144,11 @@ impl Output {
         Self { processes: Some(lines), ..Self::default() }
     }
 
-    pub(super) fn for_job(listed: &JobHandle) -> Self {
-        let job = &listed.job;
+    pub(super) fn for_job(handle: &JobHandle) -> Self {
+        let job = &handle.job;
         Self {
             session_id: Some(job.id.clone()),
-            status: status(listed),
+            status: status(handle),
             screen: job.screen().map(|screen| screen.text()),
             exit_code: exit_code(job),
             uptime_seconds: Some(job.age().as_secs()),
@@ -162,14 +162,14 @@ fn exit_code(job: &Job) -> Option<i32> {
     job.ended().filter(|_| job.exit_error().is_none()).map(|ended| ended.exit.code())
 }
 
-fn status(listed: &JobHandle) -> &'static str {
-    match listed.job.ended() {
+fn status(handle: &JobHandle) -> &'static str {
+    match handle.job.ended() {
         None => "running",
-        Some(_) if listed.job.exit_error().is_some() => "lost",
+        Some(_) if handle.job.exit_error().is_some() => "lost",
         Some(ended) if ended.has_descendants => "lingering",
         // A remote backend reports a signal as the shell's exit code, 128 +
         // signal.
-        Some(_) if listed.end_reason() == Some("killed") => "killed",
+        Some(_) if handle.end_reason() == Some("killed") => "killed",
         Some(ended) if matches!(ended.exit, ProcessExit::Signal(_)) => "killed",
         Some(_) => "exited",
     }

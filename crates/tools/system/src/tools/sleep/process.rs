@@ -50,7 +50,7 @@ impl ProcessTarget {
 #[derive(Debug)]
 pub(super) enum ProcessWatch {
     Job {
-        listed: Arc<JobHandle>,
+        handle: Arc<JobHandle>,
         output: Option<OutputWatch>,
     },
     /// The pid and the start time; none if the process did not exist.
@@ -91,7 +91,7 @@ impl ProcessWatch {
             ProcessTarget::Pid(pid) => return Ok(Self::Pid(pid, tree::start_time(pid))),
         };
         let jobs = JobRegistry::from_context(cx);
-        let Some(listed) = jobs.get(cx.session.id(), &id) else {
+        let Some(handle) = jobs.get(cx.session.id(), &id) else {
             let left = leftovers::session_leftovers(&jobs, cx).await;
             if let Some(entry) = left.iter().find(|it| it.id == id && output.is_none()) {
                 if let Some(place) = &entry.elsewhere {
@@ -102,7 +102,7 @@ impl ProcessWatch {
             let there: Vec<String> = jobs
                 .session_jobs(cx.session.id())
                 .iter()
-                .map(|listed| listed.job.id.clone())
+                .map(|handle| handle.job.id.clone())
                 .collect();
             let there = if there.is_empty() { "none".to_owned() } else { there.join(", ") };
             return Err(ToolError::not_found(format!(
@@ -111,10 +111,10 @@ impl ProcessWatch {
             .with_hint(format!("Existing session_ids: {there}. A pid is a number.")));
         };
         let output = match output {
-            Some(text) => Some(OutputWatch::start(text, listed.job.log().len())?),
+            Some(text) => Some(OutputWatch::start(text, handle.job.log().len())?),
             None => None,
         };
-        Ok(Self::Job { listed, output })
+        Ok(Self::Job { handle, output })
     }
 
     pub(super) async fn poll(&mut self, cx: &ToolContext) -> Result<Option<WakeEvent>, ToolError> {
@@ -129,16 +129,16 @@ impl ProcessWatch {
                     || WakeEvent::new(WakeCause::Process, format!("process {pid} has ended"));
                 Ok((!is_alive).then(ended))
             }
-            Self::Job { listed, output } => {
+            Self::Job { handle, output } => {
                 // Read before the output: a job that has ended writes no more.
-                let ended = listed.job.ended();
+                let ended = handle.job.ended();
                 if let Some(output) = output
-                    && let Some(event) = output.poll(listed, cx).await?
+                    && let Some(event) = output.poll(handle, cx).await?
                 {
                     return Ok(Some(event));
                 }
                 let text = output.as_ref().map(|output| output.text.as_str());
-                Ok(ended.map(|ended| ended_event(&listed.job.id, ended, text)))
+                Ok(ended.map(|ended| ended_event(&handle.job.id, ended, text)))
             }
         }
     }
@@ -149,18 +149,18 @@ impl ProcessWatch {
         time: Duration,
         cx: &ToolContext,
     ) -> Result<Option<WakeEvent>, ToolError> {
-        let Self::Job { listed, output: None } = self else {
+        let Self::Job { handle, output: None } = self else {
             return cx.run_until_cancelled(tokio::time::sleep(time)).await.map(|()| None);
         };
         let until = Some(Instant::now() + time);
-        match listed
+        match handle
             .job
             .wait(&WaitLimits { deadline: until, idle_timeout: None, cancel: &cx.cancel })
             .await
         {
             WaitOutcome::Cancelled => Err(ToolError::cancelled()),
             WaitOutcome::AwaitingInput => {
-                let id = &listed.job.id;
+                let id = &handle.job.id;
                 let reason = format!("{id} waits for input; answer with process action=submit");
                 Ok(Some(WakeEvent::new(WakeCause::Question, reason)))
             }
@@ -175,9 +175,9 @@ impl ProcessWatch {
     pub(super) fn status_text(&self) -> String {
         match self {
             Self::Pid(pid, _) => format!("process {pid} still runs"),
-            Self::Job { listed, output: None } => format!("{} still runs", listed.job.id),
-            Self::Job { listed, output: Some(output) } => {
-                format!("{} has not written '{}' yet", listed.job.id, output.text)
+            Self::Job { handle, output: None } => format!("{} still runs", handle.job.id),
+            Self::Job { handle, output: Some(output) } => {
+                format!("{} has not written '{}' yet", handle.job.id, output.text)
             }
         }
     }
@@ -219,11 +219,11 @@ impl OutputWatch {
 
     async fn poll(
         &mut self,
-        listed: &Arc<JobHandle>,
+        handle: &Arc<JobHandle>,
         cx: &ToolContext,
     ) -> Result<Option<WakeEvent>, ToolError> {
         let Some(mut watch) = self.watch.take() else { return Ok(None) };
-        let (job, own, mut offset) = (Arc::clone(listed), cx.clone(), self.offset);
+        let (job, own, mut offset) = (Arc::clone(handle), cx.clone(), self.offset);
         let read = blocking(cx, move || {
             let mut found = None;
             while found.is_none() && own.check_cancelled().is_ok() {
@@ -241,8 +241,8 @@ impl OutputWatch {
         let before = std::mem::replace(&mut self.offset, offset);
         let Some(WatchNotice::PatternHit(hit)) = found else { return Ok(None) };
         let when = if before < self.initial_bytes { "had already written it" } else { "wrote it" };
-        let event = WakeEvent::new(WakeCause::Output, format!("{} {when}", listed.job.id));
-        let exit_code = listed.job.ended().map(|ended| ended.exit.code());
+        let event = WakeEvent::new(WakeCause::Output, format!("{} {when}", handle.job.id));
+        let exit_code = handle.job.ended().map(|ended| ended.exit.code());
         Ok(Some(WakeEvent { line: hit.lines.into_iter().next(), exit_code, ..event }))
     }
 }

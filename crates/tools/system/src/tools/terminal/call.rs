@@ -90,7 +90,10 @@ impl TerminalCall<'_> {
         said.or(timeout_settings(self.cx).idle_timeout).filter(|silence| !silence.is_zero())
     }
 
-    pub(super) async fn foreground(self, after: CommandCompletion) -> Result<Output, ToolError> {
+    pub(super) async fn foreground(
+        self,
+        completion: CommandCompletion,
+    ) -> Result<Output, ToolError> {
         let limits = self.command_limits();
         let (pause, is_editor) = tokio::select! {
             pause = self.wait(&limits) => (pause, false),
@@ -118,7 +121,7 @@ impl TerminalCall<'_> {
             self.register_job().acknowledge_end();
         }
         let moves = self.args.workdir.is_none();
-        let settled = after.apply_to_session(&self.job, moves, self.cx);
+        let settled = completion.apply_to_session(&self.job, moves, self.cx);
         let mut output = self.describe(settled.directory.as_deref().unwrap_or(self.next_cwd()));
         if moves
             && !self.jobs.backend().is_local()
@@ -175,9 +178,9 @@ impl TerminalCall<'_> {
 
     /// Leaves the command running in the background.
     fn move_to_background(self, pause: WaitOutcome) -> Output {
-        let listed = self.register_job();
+        let handle = self.register_job();
         let mut output = self.describe(self.next_cwd());
-        listed.mark_read(output.told);
+        handle.mark_read(output.told);
         output.session_id = Some(self.job.id.clone());
         output.pid = self.job.pid;
         let (status, note) = match pause {
@@ -198,15 +201,15 @@ impl TerminalCall<'_> {
             "The session's shell is as it was before this command: its changes to the \
              directory, variables and the like are not kept.",
         );
-        self.attach_monitor(&listed, &mut output);
+        self.attach_monitor(&handle, &mut output);
         self.keep_askpass();
         output
     }
 
     pub(super) async fn background(self) -> Result<Output, ToolError> {
-        let (listed, detached) = self.register_detached();
+        let (handle, detached) = self.register_detached();
         let mut heard = Output::default();
-        self.attach_monitor(&listed, &mut heard);
+        self.attach_monitor(&handle, &mut heard);
         // Report a command that fails to start at once.
         let until = Some(Instant::now() + EARLY_EXIT_WINDOW);
         let timeout = WaitLimits { deadline: until, idle_timeout: None, cancel: &self.cx.cancel };
@@ -220,7 +223,7 @@ impl TerminalCall<'_> {
         if let Some(above) = &above {
             output.add_note(shell::removed_cwd_note(above));
         }
-        listed.mark_read(output.told);
+        handle.mark_read(output.told);
         output.session_id = Some(self.job.id.clone());
         output.pid = self.job.pid;
         output.notify_on_complete = heard.notify_on_complete;
@@ -231,7 +234,7 @@ impl TerminalCall<'_> {
             output.output_file = Some(file.display().to_string());
         }
         if has_ended {
-            listed.acknowledge_end();
+            handle.acknowledge_end();
             self.check_directory(&output)?;
             self.add_sudo_notes(&mut output);
             return Ok(output);
@@ -265,11 +268,11 @@ impl TerminalCall<'_> {
 
     fn register_job(&self) -> Arc<JobHandle> {
         let (job, session) = (Arc::clone(&self.job), self.cx.session.id());
-        let listed = self.jobs.list(job, session, self.directory.clone());
+        let handle = self.jobs.register(job, session, self.directory.clone());
         if self.cx.is_nested {
-            listed.set_parent_call(&self.cx.call_id);
+            handle.set_parent_call(&self.cx.call_id);
         }
-        listed
+        handle
     }
 
     /// Registers the job, detached if requested; the second value says whether
@@ -277,8 +280,8 @@ impl TerminalCall<'_> {
     fn register_detached(&self) -> (Arc<JobHandle>, Option<Result<(), String>>) {
         let Some(file) = &self.file else { return (self.register_job(), None) };
         let (job, session) = (Arc::clone(&self.job), self.cx.session.id());
-        match self.jobs.list_detached(job, session, self.directory.clone(), file.clone()) {
-            Ok(listed) => (listed, Some(Ok(()))),
+        match self.jobs.register_detached(job, session, self.directory.clone(), file.clone()) {
+            Ok(handle) => (handle, Some(Ok(()))),
             Err(error) => (self.register_job(), Some(Err(error.to_string()))),
         }
     }
@@ -295,7 +298,7 @@ impl TerminalCall<'_> {
 
     /// Starts monitoring the job, and adds to `output` which notices the
     /// session will get.
-    fn attach_monitor(&self, listed: &Arc<JobHandle>, output: &mut Output) {
+    fn attach_monitor(&self, handle: &Arc<JobHandle>, output: &mut Output) {
         let args = &self.args;
         let patterns = args.watch_patterns.iter().flatten();
         let patterns: Vec<String> = patterns.filter(|it| !it.is_empty()).cloned().collect();
@@ -316,7 +319,7 @@ impl TerminalCall<'_> {
             output_file: self.file.clone(),
             notices,
         };
-        self.jobs.monitor(listed, attention);
+        self.jobs.monitor(handle, attention);
     }
 
     /// Describes the job with as much output as a result can hold. Texts count

@@ -190,7 +190,7 @@ impl Terminal {
                 cx.working_dir.cwd().to_path_buf()
             }
         };
-        let how = ShellRunOptions {
+        let options = ShellRunOptions {
             directory: directory.clone(),
             input: input(&args),
             output: streams(&args),
@@ -200,17 +200,17 @@ impl Terminal {
         let file =
             if args.detach { Some(redirect_to_file(&args, &jobs, &mut command)?) } else { None };
         let limit = call::command_timeout(&args, cx);
-        let prepared = PreparedCommand::prepare(&command, how, &jobs, cx);
-        let PreparedCommand { mut order, completion: after, frame } =
+        let prepared = PreparedCommand::prepare(&command, options, &jobs, cx);
+        let PreparedCommand { mut spec, completion, report_extractor } =
             jobs.with_timeout(limit, BackendPhase::Opening, cx, prepared).await?;
         if let Some(file) = &file {
-            allow_output_file(&mut order, file);
+            allow_output_file(&mut spec, file);
         }
         let can_type = args.pty || matches!(input(&args), StdinSource::Pipe);
         let is_shell =
             can_type && typed_input::runs_input(&args.command, &cx.session, &cx.working_dir);
         let id = typed_input::process_name(jobs.fresh_id(), is_shell);
-        let started = jobs.start_as(id, args.command.clone(), order, frame);
+        let started = jobs.start_as(id, args.command.clone(), spec, report_extractor);
         let job = jobs.with_timeout(limit, BackendPhase::Starting, cx, started).await?;
         if let Some(text) = args.stdin.clone().filter(|_| args.open_stdin) {
             let job = Arc::clone(&job);
@@ -230,8 +230,11 @@ impl Terminal {
             sudo_command: raised,
             file,
         };
-        let mut output =
-            if is_background { call.background().await? } else { call.foreground(after).await? };
+        let mut output = if is_background {
+            call.background().await?
+        } else {
+            call.foreground(completion).await?
+        };
         if let Some(warning) = self.disk_warning.warning_for(&[&dir, jobs.directory()]) {
             output.add_note(warning);
         }
@@ -243,7 +246,7 @@ impl Terminal {
 /// first and the user allows it.
 async fn widened_context(output: &Output, cx: &ToolContext) -> Option<ToolContext> {
     let paths: Vec<&PathBuf> = output.blocked.iter().filter_map(|it| it.path.as_ref()).collect();
-    let (Some(host), Some(held)) = (&cx.engine, &cx.confinement) else { return None };
+    let (Some(host), Some(confinement)) = (&cx.engine, &cx.confinement) else { return None };
     if paths.is_empty() || output.exit_code.is_none_or(|code| code == 0) {
         return None;
     }
@@ -255,15 +258,15 @@ async fn widened_context(output: &Output, cx: &ToolContext) -> Option<ToolContex
     if !host.request_approval(effects.collect(), reason).await {
         return None;
     }
-    let mut held = (**held).clone();
-    held.write.extend(
+    let mut confinement = (**confinement).clone();
+    confinement.write.extend(
         paths
             .iter()
             .filter_map(|path| path.ancestors().find(|it| it.is_dir()))
             .map(Path::to_path_buf),
     );
     let mut wider = cx.clone();
-    wider.confinement = Some(Arc::new(held));
+    wider.confinement = Some(Arc::new(confinement));
     Some(wider)
 }
 
@@ -364,11 +367,11 @@ fn redirect_to_file(
 }
 
 /// Allows the command to write to its output file.
-fn allow_output_file(order: &mut CommandSpec, file: &Path) {
-    order.confinement = order.confinement.take().map(|held| {
-        let mut held = (*held).clone();
-        held.write.extend(file.parent().map(Path::to_path_buf));
-        Arc::new(held)
+fn allow_output_file(spec: &mut CommandSpec, file: &Path) {
+    spec.confinement = spec.confinement.take().map(|confinement| {
+        let mut confinement = (*confinement).clone();
+        confinement.write.extend(file.parent().map(Path::to_path_buf));
+        Arc::new(confinement)
     });
 }
 
