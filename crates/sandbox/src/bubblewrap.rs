@@ -75,7 +75,7 @@ impl Bubblewrap {
         let limit_gap = process_limit_gap(&confinement.limits);
         gaps.extend(limit_gap.clone());
         let own = state.masks.placeholders.iter().filter_map(|it| it.own_path());
-        let held = EnforcementReport {
+        let report = EnforcementReport {
             landlock: None,
             seccomp: true,
             mount_namespace: true,
@@ -95,7 +95,7 @@ impl Bubblewrap {
             filter,
             state: Mutex::new(state),
         };
-        Ok((bubblewrap, held))
+        Ok((bubblewrap, report))
     }
 
     /// Returns the paths that must not be created.

@@ -24,8 +24,8 @@ fn the_table_is_read_as_the_kernel_writes_it() {
 
 #[test]
 fn a_service_opens_its_own_sockets_only() {
-    let mut held = Confinement::default();
-    let served = |held: &Confinement| {
+    let mut confinement = Confinement::default();
+    let served = |confinement: &Confinement| {
         let all = [
             "/run/user/7/gnupg/S.gpg-agent",
             "/tmp/ssh-Xy/agent.12",
@@ -38,32 +38,32 @@ fn a_service_opens_its_own_sockets_only() {
             "/run/nscd/socket",
             "/run/systemd/userdb/io.systemd.DynamicUser",
         ];
-        all.into_iter().filter(|path| is_permitted(Path::new(path), held)).count()
+        all.into_iter().filter(|path| is_permitted(Path::new(path), confinement)).count()
     };
-    assert_eq!(served(&held), 1, "names of users");
+    assert_eq!(served(&confinement), 1, "names of users");
     for service in [HostService::Keys, HostService::Containers, HostService::Databases] {
-        held.services = vec![service];
-        assert_eq!(served(&held), 3, "{service:?}");
+        confinement.services = vec![service];
+        assert_eq!(served(&confinement), 3, "{service:?}");
     }
-    held.services = Vec::new();
-    held.network = hermes_core::NetworkMode::Host;
-    assert_eq!(served(&held), 2, "and of hosts");
+    confinement.services = Vec::new();
+    confinement.network = hermes_core::NetworkMode::Host;
+    assert_eq!(served(&confinement), 2, "and of hosts");
 }
 
 #[test]
 fn a_program_that_starts_to_listen_later_is_noticed() {
     let dir = tempfile::tempdir().unwrap();
-    let held = Confinement::default();
-    let (mut sockets, _) = ForeignSockets::scan(&held);
+    let confinement = Confinement::default();
+    let (mut sockets, _) = ForeignSockets::scan(&confinement);
     let path = dir.path().canonicalize().unwrap().join("late.sock");
     let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
     let listed: Vec<_> = read_table().into_iter().filter(|it| it.path == path).collect();
     let [UnixSocketRow { inode, .. }] = listed[..] else { panic!("{listed:?}") };
-    assert!(!sockets.has_new(&held), "a burst looks once");
+    assert!(!sockets.has_new(&confinement), "a burst looks once");
     sockets.scanned_at = Instant::now().checked_sub(RESCAN_INTERVAL).unwrap();
-    assert!(sockets.has_new(&held));
+    assert!(sockets.has_new(&confinement));
     assert!(sockets.known_inodes.contains(&inode));
-    assert!(ForeignSockets::scan(&held).1.contains(&path));
+    assert!(ForeignSockets::scan(&confinement).1.contains(&path));
 }
 
 #[test]

@@ -89,12 +89,12 @@ impl MaskPlan {
     pub(crate) fn new(
         covers: &MountMasks,
         awaited: &Arc<PendingSecrets>,
-        unwelcome: &Arc<ForbiddenPaths>,
+        forbidden: &Arc<ForbiddenPaths>,
     ) -> Result<Self, String> {
         let plan = Self {
             masks: covers.masks().clone(),
             pending_secrets: Arc::clone(awaited),
-            forbidden: Arc::clone(unwelcome),
+            forbidden: Arc::clone(forbidden),
         };
         let awaits =
             *plan.pending_secrets != PendingSecrets::default() || !plan.forbidden.is_empty();

@@ -252,11 +252,11 @@ impl MountMasks {
     /// enforcement, this holds for all masks.
     pub(crate) fn build(
         &mut self,
-        space: Option<&NetworkHandles>,
+        handles: Option<&NetworkHandles>,
         is_reduced: bool,
     ) -> Result<Option<ChildNamespaces>, SandboxError> {
         loop {
-            let failure = match namespace::build(&self.mounts()?, space) {
+            let failure = match namespace::build(&self.mounts()?, handles) {
                 Ok(made) => return Ok(Some(made)),
                 Err(failure) => failure,
             };

@@ -57,9 +57,9 @@ impl NetworkNamespace {
         Self::from_handles(NetworkHandles::for_process(process)?)
     }
 
-    fn from_handles(space: NetworkHandles) -> io::Result<Self> {
-        let id = fstat(&space.network)?.st_ino;
-        Ok(Self { handles: space, id })
+    fn from_handles(handles: NetworkHandles) -> io::Result<Self> {
+        let id = fstat(&handles.network)?.st_ino;
+        Ok(Self { handles, id })
     }
 
     /// Returns the kernel's id of the namespace: the inode of

@@ -1,6 +1,6 @@
 use super::*;
 
-fn unwelcome(tree: &Path, names: &[&str]) -> ForbiddenPaths {
+fn forbidden(tree: &Path, names: &[&str]) -> ForbiddenPaths {
     ForbiddenPaths::from_spec(&Confinement {
         write: vec![tree.to_owned()],
         quarantined: names.iter().map(|name| tree.join(name)).collect(),
@@ -20,7 +20,7 @@ fn names(dir: &Path) -> Vec<String> {
 fn what_is_made_gets_another_name_and_is_not_lost() {
     let root = tempfile::tempdir().unwrap();
     let root = root.path().canonicalize().unwrap();
-    let places = unwelcome(&root, &[".zshrc", ".config/fish", "absent"]);
+    let places = forbidden(&root, &[".zshrc", ".config/fish", "absent"]);
     assert!(!places.has_violation_below(&root));
     for text in ["one", "two"] {
         fs::write(root.join(".zshrc"), text).unwrap();
@@ -47,7 +47,7 @@ fn a_link_on_the_way_is_put_aside_and_not_followed() {
     let (tree, other) = (root.join("tree"), root.join("other"));
     fs::create_dir_all(&tree).unwrap();
     fs::create_dir_all(other.join("fish")).unwrap();
-    let places = unwelcome(&tree, &[".config/fish", ".zshrc"]);
+    let places = forbidden(&tree, &[".config/fish", ".zshrc"]);
     std::os::unix::fs::symlink(&other, tree.join(".config")).unwrap();
     std::os::unix::fs::symlink("/nowhere", tree.join(".zshrc")).unwrap();
     places.quarantine();

@@ -87,33 +87,33 @@ impl Sandbox {
     /// enforce the file and network rules of the confinement; it never weakens
     /// them silently. Other gaps are in [`EnforcementReport::gaps`].
     ///
-    /// Children share the network namespace `space`. Without one, and unless
+    /// Children share the network namespace `namespace`. Without one, and unless
     /// they use the host network, they get a new one with loopback only.
     pub fn prepare(
         confinement: &Confinement,
-        space: Option<Arc<NetworkNamespace>>,
+        namespace: Option<Arc<NetworkNamespace>>,
     ) -> Result<Self, SandboxError> {
         require_seccomp()?;
         if confinement.bubblewrap {
-            let (bubblewrap, held) = Bubblewrap::prepare(confinement)?;
+            let (bubblewrap, report) = Bubblewrap::prepare(confinement)?;
             return Ok(Self {
-                enforcement: held,
+                enforcement: report,
                 mechanism: SandboxMechanism::Bubblewrap(Box::new(bubblewrap)),
             });
         }
         let abi = require_landlock()?;
-        let unwelcome = Arc::new(ForbiddenPaths::from_spec(confinement));
-        let space = match confinement.network {
+        let forbidden = Arc::new(ForbiddenPaths::from_spec(confinement));
+        let namespace = match confinement.network {
             NetworkMode::Host => None,
-            _ => space.or_else(|| NetworkNamespace::create().ok().map(Arc::new)),
+            _ => namespace.or_else(|| NetworkNamespace::create().ok().map(Arc::new)),
         };
         // Without a namespace, hosts cannot be judged one by one.
         let is_isolated = confinement.network == NetworkMode::Isolated;
-        let is_unjudged = is_isolated && space.is_none() && confinement.reduced;
+        let is_unjudged = is_isolated && namespace.is_none() && confinement.reduced;
         let opened = Confinement { network: NetworkMode::Host, ..confinement.clone() };
         let confinement = if is_unjudged { &opened } else { confinement };
         let (state, mut gaps) =
-            PreparedState::prepare(confinement, &unwelcome, space.as_deref(), abi)?;
+            PreparedState::prepare(confinement, &forbidden, namespace.as_deref(), abi)?;
         if abi < SCOPE_ABI {
             gaps.push(format!(
                 "signals to and abstract sockets of other processes (requires Landlock ABI \
@@ -128,11 +128,11 @@ impl Sandbox {
         }
         let limit_gap = process_limit_gap(&confinement.limits);
         gaps.extend(limit_gap.clone());
-        let held = EnforcementReport {
+        let report = EnforcementReport {
             landlock: Some(abi),
             seccomp: true,
             mount_namespace: state.entry.namespaces.is_some(),
-            network_namespace: space.is_some() && state.entry.namespaces.is_some(),
+            network_namespace: namespace.is_some() && state.entry.namespaces.is_some(),
             bubblewrap: None,
             rlimits: true,
             placeholders: state.own_placeholders(),
@@ -144,11 +144,11 @@ impl Sandbox {
         let own = KernelSandbox {
             confinement: confinement.clone(),
             abi,
-            forbidden: unwelcome,
-            network: space,
+            forbidden,
+            network: namespace,
             state,
         };
-        Ok(Self { enforcement: held, mechanism: SandboxMechanism::Kernel(Box::new(own)) })
+        Ok(Self { enforcement: report, mechanism: SandboxMechanism::Kernel(Box::new(own)) })
     }
 
     /// Returns a sandbox that launches children in the same way but does not
@@ -216,12 +216,12 @@ impl Sandbox {
     /// Moves aside what a child created at forbidden paths. Call this after a
     /// child has exited.
     pub fn quarantine(&self) {
-        let unwelcome = match &self.mechanism {
+        let forbidden = match &self.mechanism {
             SandboxMechanism::Kernel(own) => &own.forbidden,
             SandboxMechanism::Bubblewrap(bubblewrap) => bubblewrap.forbidden(),
             SandboxMechanism::Unconfined => return,
         };
-        unwelcome.quarantine();
+        forbidden.quarantine();
     }
 
     /// Returns the steps before exec, and the program to execute.
@@ -250,9 +250,9 @@ impl KernelSandbox {
     fn entry(&self) -> Result<Arc<SandboxEntry>, SandboxError> {
         let mut state = self.state.lock();
         if state.fingerprint.has_changed() || state.sockets.has_new(&self.confinement) {
-            let space = self.network.as_deref();
+            let namespace = self.network.as_deref();
             let (fresh, _) =
-                PreparedState::prepare(&self.confinement, &self.forbidden, space, self.abi)?;
+                PreparedState::prepare(&self.confinement, &self.forbidden, namespace, self.abi)?;
             *state = fresh;
         }
         Ok(Arc::clone(&state.entry))
@@ -264,14 +264,14 @@ impl PreparedState {
     /// masking; then it retries.
     fn prepare(
         confinement: &Confinement,
-        unwelcome: &Arc<ForbiddenPaths>,
-        space: Option<&NetworkNamespace>,
+        forbidden: &Arc<ForbiddenPaths>,
+        namespace: Option<&NetworkNamespace>,
         abi: u32,
     ) -> Result<(Self, Vec<String>), SandboxError> {
         const MAX_ATTEMPTS: usize = 4;
         let is_gone = |error: &SandboxError| matches!(error, SandboxError::Path { source, .. } if source.kind() == io::ErrorKind::NotFound);
         for _ in 1..MAX_ATTEMPTS {
-            match Self::try_prepare(confinement, unwelcome, space, abi) {
+            match Self::try_prepare(confinement, forbidden, namespace, abi) {
                 Err(error) if is_gone(&error) => {}
                 Err(error) => return Err(error),
                 Ok((mut state, gaps)) => {
@@ -281,13 +281,13 @@ impl PreparedState {
                 }
             }
         }
-        Self::try_prepare(confinement, unwelcome, space, abi)
+        Self::try_prepare(confinement, forbidden, namespace, abi)
     }
 
     fn try_prepare(
         confinement: &Confinement,
-        unwelcome: &Arc<ForbiddenPaths>,
-        space: Option<&NetworkNamespace>,
+        forbidden: &Arc<ForbiddenPaths>,
+        namespace: Option<&NetworkNamespace>,
         abi: u32,
     ) -> Result<(Self, Vec<String>), SandboxError> {
         let mut covers = MountMasks::plan(confinement, abi < SOCKET_ABI)?;
@@ -295,8 +295,9 @@ impl PreparedState {
         let watch = PathFingerprint::new(confinement, &covers);
         let (sockets, foreign) = ForeignSockets::scan(confinement);
         covers.mask_sockets(foreign, confinement);
-        let plan = MaskPlan::new(&covers, &confinement.pending_secrets, unwelcome);
-        let namespaces = covers.build(space.map(NetworkNamespace::handles), confinement.reduced)?;
+        let plan = MaskPlan::new(&covers, &confinement.pending_secrets, forbidden);
+        let namespaces =
+            covers.build(namespace.map(NetworkNamespace::handles), confinement.reduced)?;
         match namespaces.as_ref().map(|made| &made.terminals) {
             Some(Ok(_)) => {}
             Some(Err(errno)) => {

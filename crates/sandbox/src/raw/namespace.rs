@@ -168,10 +168,10 @@ impl IdMapLines {
 /// namespace, so children can join both.
 pub(crate) fn build(
     mounts: &[MountAction],
-    space: Option<&NetworkHandles>,
+    handles: Option<&NetworkHandles>,
 ) -> Result<ChildNamespaces, NamespaceError> {
     let _turn = FORK_LOCK.lock();
-    if space.is_none()
+    if handles.is_none()
         && let Some(names) = IdMapLines::for_current_user()
     {
         match try_build(mounts, Some(&names), None) {
@@ -179,17 +179,17 @@ pub(crate) fn build(
             made => return made,
         }
     }
-    try_build(mounts, None, space)
+    try_build(mounts, None, handles)
 }
 
 fn try_build(
     mounts: &[MountAction],
     names: Option<&IdMapLines>,
-    space: Option<&NetworkHandles>,
+    handles: Option<&NetworkHandles>,
 ) -> Result<ChildNamespaces, NamespaceError> {
-    let user = space.map(|space| space.user.as_raw_fd());
+    let user = handles.map(|handles| handles.user.as_raw_fd());
     let helper = HelperProcess::fork(|ends| run_helper(ends, mounts, names, user))?;
-    helper.drive(|process, reports, go| drive_helper(process, reports, go, mounts, names, space))
+    helper.drive(|process, reports, go| drive_helper(process, reports, go, mounts, names, handles))
 }
 
 fn drive_helper(
@@ -198,14 +198,14 @@ fn drive_helper(
     go: &mut impl Write,
     mounts: &[MountAction],
     names: Option<&IdMapLines>,
-    space: Option<&NetworkHandles>,
+    handles: Option<&NetworkHandles>,
 ) -> Result<ChildNamespaces, NamespaceError> {
     match next_report(reports)? {
         (STAGE_UNSHARED, 0) => {}
         (_, error) => return Err(NamespaceError::Refused(io::Error::from_raw_os_error(error))),
     }
     let own = PathBuf::from(format!("/proc/{process}"));
-    if space.is_none() {
+    if handles.is_none() {
         map_ids(&own, names.is_some()).map_err(NamespaceError::Refused)?;
     }
     go.write_all(b"m")?;
@@ -242,8 +242,9 @@ fn drive_helper(
         error => Err(error),
     };
     let cloned = |fd: &OwnedFd| fd.try_clone();
-    let mut inner = space.and_then(|space| space.inner_user.as_ref()).map(cloned).transpose()?;
-    let network = space.map(|space| cloned(&space.network)).transpose()?;
+    let mut inner =
+        handles.and_then(|handles| handles.inner_user.as_ref()).map(cloned).transpose()?;
+    let network = handles.map(|handles| cloned(&handles.network)).transpose()?;
     if names.is_some() {
         go.write_all(b"i")?;
         match next_report(reports)? {

@@ -107,25 +107,25 @@ fn children_of_a_space_share_loopback_and_the_host_does_not() {
         return;
     }
     let world = World::new();
-    let space = Arc::new(NetworkNamespace::create().unwrap());
-    let sandbox = Sandbox::prepare(&world.confinement, Some(Arc::clone(&space))).unwrap();
+    let namespace = Arc::new(NetworkNamespace::create().unwrap());
+    let sandbox = Sandbox::prepare(&world.confinement, Some(Arc::clone(&namespace))).unwrap();
     let Some(mut server) = python(SERVER) else { return };
     server.current_dir(&world.inside).stdin(Stdio::null()).stdout(Stdio::piped());
     let mut server = sandbox.spawn(&mut server).unwrap();
     let mut ready = [0; 6];
     server.stdout.as_mut().unwrap().read_exact(&mut ready).unwrap();
 
-    let listening = space.listening_sockets(server.id());
+    let listening = namespace.listening_sockets(server.id());
     let ports: Vec<u16> = listening.iter().map(|it| it.address.port()).collect();
     assert_eq!(ports, [3000]);
     assert!(process_sockets(server.id()).contains(&listening[0].inode));
-    assert!(space.has_process(server.id()) && !space.has_process(std::process::id()));
-    assert!(space.processes().contains(&server.id()));
+    assert!(namespace.has_process(server.id()) && !namespace.has_process(std::process::id()));
+    assert!(namespace.processes().contains(&server.id()));
 
     // A sandbox with other bounds, on the same network.
     let mut other = world.confinement.clone();
     other.write.clear();
-    let other = Sandbox::prepare(&other, Some(Arc::clone(&space))).unwrap();
+    let other = Sandbox::prepare(&other, Some(Arc::clone(&namespace))).unwrap();
     let client = "import socket; print(socket.create_connection(('127.0.0.1', 3000)).recv(9))";
     let ran = crate::support::Ran::of(&other, python(client).unwrap().current_dir("/usr"));
     assert_eq!(ran.out, "b'hello'", "{ran:?}");
@@ -138,9 +138,9 @@ fn this_process_reaches_into_a_space_and_listens_there() {
         return;
     }
     let world = World::new();
-    let space = Arc::new(NetworkNamespace::create().unwrap());
-    let listener = space.listen(4000).unwrap();
-    let sandbox = Sandbox::prepare(&world.confinement, Some(Arc::clone(&space))).unwrap();
+    let namespace = Arc::new(NetworkNamespace::create().unwrap());
+    let listener = namespace.listen(4000).unwrap();
+    let sandbox = Sandbox::prepare(&world.confinement, Some(Arc::clone(&namespace))).unwrap();
     let program = "import socket; socket.create_connection(('127.0.0.1', 4000)).sendall(b'out')";
     let Some(mut client) = python(program) else { return };
     let mut client = sandbox.spawn(client.current_dir(&world.inside)).unwrap();
@@ -148,8 +148,8 @@ fn this_process_reaches_into_a_space_and_listens_there() {
     listener.accept().unwrap().0.read_to_string(&mut text).unwrap();
     assert_eq!(text, "out");
     client.wait().unwrap();
-    assert!(space.connect(4001).is_err());
-    space.connect(4000).unwrap().write_all(b"x").unwrap();
+    assert!(namespace.connect(4001).is_err());
+    namespace.connect(4000).unwrap().write_all(b"x").unwrap();
 }
 
 #[test]
@@ -158,15 +158,15 @@ fn connections_to_other_hosts_are_redirected() {
         return;
     }
     let world = World::new();
-    let space = Arc::new(NetworkNamespace::create().unwrap());
-    let listener = space.listen(0).unwrap();
+    let namespace = Arc::new(NetworkNamespace::create().unwrap());
+    let listener = namespace.listen(0).unwrap();
     let port = listener.local_addr().unwrap().port();
-    if let Err(error) = space.redirect_to(port) {
+    if let Err(error) = namespace.redirect_to(port) {
         eprintln!("skipped: the kernel cannot redirect ({error})");
         return;
     }
-    let (datagrams, _connections) = space.resolver_sockets().unwrap();
-    let sandbox = Sandbox::prepare(&world.confinement, Some(Arc::clone(&space))).unwrap();
+    let (datagrams, _connections) = namespace.resolver_sockets().unwrap();
+    let sandbox = Sandbox::prepare(&world.confinement, Some(Arc::clone(&namespace))).unwrap();
     let program = "import socket
 kept = socket.create_connection(('203.0.113.7', 443), 20)
 kept.sendall(b'tls')
@@ -180,7 +180,7 @@ print(question.recv(9))
     let (mut accepted, peer) = listener.accept().unwrap();
     let original = rustix::net::sockopt::ip_original_dst(&accepted).unwrap();
     assert_eq!(original.to_string(), "203.0.113.7:443");
-    assert!(space.socket_at(client.id(), peer).is_some());
+    assert!(namespace.socket_at(client.id(), peer).is_some());
     let mut word = [0; 3];
     accepted.read_exact(&mut word).unwrap();
     let mut question = [0; 16];
@@ -196,15 +196,15 @@ fn a_space_is_found_again_by_one_of_its_processes() {
         return;
     }
     let world = World::new();
-    let space = Arc::new(NetworkNamespace::create().unwrap());
-    let sandbox = Sandbox::prepare(&world.confinement, Some(Arc::clone(&space))).unwrap();
+    let namespace = Arc::new(NetworkNamespace::create().unwrap());
+    let sandbox = Sandbox::prepare(&world.confinement, Some(Arc::clone(&namespace))).unwrap();
     let Some(mut server) = python(SERVER) else { return };
     server.current_dir(&world.inside).stdin(Stdio::null()).stdout(Stdio::piped());
     let mut server = sandbox.spawn(&mut server).unwrap();
     let mut ready = [0; 6];
     server.stdout.as_mut().unwrap().read_exact(&mut ready).unwrap();
-    let id = space.id();
-    drop((sandbox, space));
+    let id = namespace.id();
+    drop((sandbox, namespace));
 
     let again = Arc::new(NetworkNamespace::for_process(server.id()).unwrap());
     assert_eq!(again.id(), id);

@@ -123,17 +123,17 @@ fn the_system_and_the_sandbox_tell_about_themselves() {
 
     let world = World::new();
     let sandbox = world.sandbox();
-    let held = sandbox.enforcement();
+    let report = sandbox.enforcement();
     let namespace =
         if support.user_namespaces { ", mount namespace, network namespace" } else { "" };
     let landlock = support.landlock.unwrap();
     let wanted = format!("landlock (ABI {landlock}), seccomp{namespace}, rlimits");
     if is_root() {
-        assert!(held.to_string().starts_with(&wanted), "{held}");
-    } else if held.gaps.is_empty() {
-        assert_eq!(held.to_string(), wanted);
+        assert!(report.to_string().starts_with(&wanted), "{report}");
+    } else if report.gaps.is_empty() {
+        assert_eq!(report.to_string(), wanted);
     }
-    assert_eq!(serde_json::to_value(held).unwrap()["mount_namespace"], support.user_namespaces);
+    assert_eq!(serde_json::to_value(report).unwrap()["mount_namespace"], support.user_namespaces);
 }
 
 #[test]
