@@ -42,14 +42,14 @@ fn a_look_sees_what_following_sees() {
         "link",
     ];
     let all = effects(&root, &names);
-    let mut glances = PathCache::default();
+    let mut path_cache = PathCache::default();
     // Twice, since the second time much is known.
     for effect in all.iter().chain(&all) {
         let shown = |place: &Result<EffectTarget, String>| match place {
             Ok(place) => Ok((place.path.clone(), place.hardlink_id)),
             Err(error) => Err(error.clone()),
         };
-        let seen = glances.resolve(effect).map(shown);
+        let seen = path_cache.resolve(effect).map(shown);
         assert_eq!(seen, EffectTarget::for_effect(effect).as_ref().map(shown), "{effect}");
     }
 }

@@ -14,14 +14,14 @@ impl PermissionPolicy {
     ) -> bool {
         let command = &*script.text;
         let identity = &*command_identity(script);
-        let apart = script.fresh_shell;
+        let fresh_shell = script.fresh_shell;
         let earlier = earlier_source(proposal, script);
         let known = earlier.as_deref().unwrap_or_default();
         let at = proposal.working_dir;
         let mut analysis = (*shared_analysis(known, script, at)).clone();
-        let loose = CwdIndependentAnalysis::analyze(known, script, at);
+        let cwd_independent = CwdIndependentAnalysis::analyze(known, script, at);
         let is_given = script.stdin.is_some();
-        exam.accepts_typed_commands |= apart || (analysis.runs_stdin && !is_given);
+        exam.accepts_typed_commands |= fresh_shell || (analysis.runs_stdin && !is_given);
         if earlier.is_none() {
             let reason = "The state that earlier commands left in the session's shell cannot \
                 be read";
@@ -44,53 +44,53 @@ impl PermissionPolicy {
             }
             danger_finding(found, answer, effect, leaf, identity)
         };
-        let mut strays = GlobTargets::default();
-        analysis.leaves.iter_mut().for_each(|leaf| strays.add_targets(leaf));
+        let mut glob_targets = GlobTargets::default();
+        analysis.leaves.iter_mut().for_each(|leaf| glob_targets.add_targets(leaf));
         let count = analysis.leaves.iter().map(|leaf| leaf.effects.len()).sum();
         exam.findings.reserve(count + analysis.all_findings().count());
         // A syntax error needs no approval, but in a persistent shell it may be
         // the start of a longer command.
         let is_asked =
-            |found: &&hermes_shell::CommandFinding| found.category != SYNTAX_ERROR || apart;
+            |found: &&hermes_shell::CommandFinding| found.category != SYNTAX_ERROR || fresh_shell;
         let asked = analysis.findings.iter().filter(is_asked);
         exam.findings.extend(asked.map(|found| danger(found, &whole, None)));
         let by_command = self.layers().any(PermissionProfile::judges_files_by_command);
         let mut allowed: Vec<(&Scope, &OsStr)> = Vec::new();
-        let mut glances = PathCache::default();
-        let mut heard = Vec::with_capacity(count);
-        let is_apart = self.has_own_network();
+        let mut path_cache = PathCache::default();
+        let mut was_examined = Vec::with_capacity(count);
+        let has_own_network = self.has_own_network();
         for (index, leaf) in analysis.leaves.iter().enumerate() {
             let text: Arc<str> = leaf.text.as_str().into();
             let before = analysis.leaves.get(..index).unwrap_or_default();
-            let is_heard = |found: &&hermes_shell::CommandFinding| match found.category {
-                LISTEN_CATEGORY => !is_apart,
+            let is_reported = |found: &&hermes_shell::CommandFinding| match found.category {
+                LISTEN_CATEGORY => !has_own_network,
                 UNKNOWN_PROGRAM => {
                     !self.is_missing_program(proposal, [known, command], leaf, before)
                 }
                 _ => true,
             };
-            for found in leaf.findings.iter().filter(is_heard) {
+            for found in leaf.findings.iter().filter(is_reported) {
                 let mut found = danger(found, &execute_effect(&leaf.text), Some(leaf));
-                found.unit = found.unit.filter(|_| !loose.leaf_depends_on_cwd(index, leaf));
+                found.unit =
+                    found.unit.filter(|_| !cwd_independent.leaf_depends_on_cwd(index, leaf));
                 exam.findings.push(found);
             }
             for effect in &leaf.effects {
-                if is_apart && is_left_to_proxy(effect, leaf) {
-                    heard.push(false);
+                if has_own_network && is_left_to_proxy(effect, leaf) {
+                    was_examined.push(false);
                     continue;
                 }
                 // An allowed effect needs no second look, unless rules depend
                 // on the command.
                 let place = effect.resource.as_path().map(|path| (&effect.scope, path.as_os_str()));
                 let again = !by_command && place.is_some_and(|place| allowed.contains(&place));
-                heard.push(!again);
+                was_examined.push(!again);
                 if again {
                     continue;
                 }
-                let real = glances.resolve(effect);
-                let is_loose = loose.effect_depends_on_cwd(index, leaf, effect);
-                let part =
-                    CommandPart { leaf, text: &text, command, identity, depends_on_cwd: is_loose };
+                let real = path_cache.resolve(effect);
+                let depends_on_cwd = cwd_independent.effect_depends_on_cwd(index, leaf, effect);
+                let part = CommandPart { leaf, text: &text, command, identity, depends_on_cwd };
                 self.examine_effect(proposal, effect, real, Some(part), taint, exam);
                 // For a repository, the command matters.
                 let found = exam.findings.last();
@@ -103,15 +103,17 @@ impl PermissionPolicy {
             }
         }
         // A persistent shell keeps the confinement that it was started with.
-        if !apart {
+        if !fresh_shell {
             exam.clients.add_command(&analysis);
         }
         for leaf in &mut analysis.leaves {
             exam.transfers.append(&mut leaf.transfers);
         }
-        let effects = analysis.leaves.into_iter().flat_map(|leaf| leaf.effects).zip(heard);
-        let effects = effects.filter(|(_, heard)| *heard && !apart).map(|(effect, _)| effect);
-        exam.command_effects.reserve(if apart { 0 } else { count });
+        let effects = analysis.leaves.into_iter().flat_map(|leaf| leaf.effects).zip(was_examined);
+        let effects = effects
+            .filter(|(_, was_examined)| *was_examined && !fresh_shell)
+            .map(|(effect, _)| effect);
+        exam.command_effects.reserve(if fresh_shell { 0 } else { count });
         exam.command_effects.extend(effects);
         runs
     }

@@ -52,9 +52,9 @@ fn only_what_is_allowed_without_a_question_is_writable() {
     ];
     Taint::record_source(&world.session, "web_extract", &[]).unwrap();
     for (profile, trees) in cases {
-        let held = confined(&world, &format!("profiles: {{p: {{{profile}}}}}"), "make");
+        let confinement = confined(&world, &format!("profiles: {{p: {{{profile}}}}}"), "make");
         let trees: Vec<PathBuf> = trees.into_iter().map(|tree| world.path(tree)).collect();
-        assert_eq!(held.write, trees, "{profile}");
+        assert_eq!(confinement.write, trees, "{profile}");
     }
 }
 
@@ -83,17 +83,21 @@ profiles:
     approval_required: [{scope: file:write, paths: ['${workspace}/c/**']}]
     tools: {probe: {deny: [{scope: file:write, paths: ['${workspace}/d/**']}]}}
 ";
-    let held = confined(&world, yaml, "make");
-    assert_eq!(held.write, [PathBuf::from("/")]);
+    let confinement = confined(&world, yaml, "make");
+    assert_eq!(confinement.write, [PathBuf::from("/")]);
     for name in ["ws/a", "ws/b", "ws/c", "ws/d", "ws/.git/hooks", "home/.bashrc", "hermes"] {
-        assert!(held.read_only.contains(&world.path(name)), "{name}: {:?}", held.read_only);
+        assert!(
+            confinement.read_only.contains(&world.path(name)),
+            "{name}: {:?}",
+            confinement.read_only
+        );
     }
-    assert!(held.read_only.contains(&"/etc".into()), "{:?}", held.read_only);
+    assert!(confinement.read_only.contains(&"/etc".into()), "{:?}", confinement.read_only);
     // Whoever agreed to a place meant it.
-    let held = confined(&world, yaml, "touch c/new");
+    let confinement = confined(&world, yaml, "touch c/new");
     assert!(
-        !held.read_only.contains(&world.path("ws/c"))
-            && held.read_only.contains(&world.path("ws/a"))
+        !confinement.read_only.contains(&world.path("ws/c"))
+            && confinement.read_only.contains(&world.path("ws/a"))
     );
 }
 
@@ -121,37 +125,40 @@ profiles:
     deny: [{scope: 'file:*', paths: ['${workspace}/a/**']}]
     sensitive_paths: [~/.ssh/**, ~/.netrc]
 ";
-    let held = confined(&world, yaml, "make");
+    let confinement = confined(&world, yaml, "make");
     for name in ["ws/a", "ws/b", "ws/.env.custom", "ws/id_ed25519", "hermes/auth.json"] {
-        assert!(held.hidden.contains(&world.path(name)), "{name}: {:?}", held.hidden);
+        assert!(confinement.hidden.contains(&world.path(name)), "{name}: {:?}", confinement.hidden);
     }
-    assert!(!held.hidden.contains(&world.path("ws/.env.example")));
-    assert!(!held.hidden.contains(&world.path("home/.ssh")), "the profile lays it open");
-    assert!(held.hidden.contains(&world.path("home/.netrc")), "but cannot lift what others deny");
+    assert!(!confinement.hidden.contains(&world.path("ws/.env.example")));
+    assert!(!confinement.hidden.contains(&world.path("home/.ssh")), "the profile lays it open");
+    assert!(
+        confinement.hidden.contains(&world.path("home/.netrc")),
+        "but cannot lift what others deny"
+    );
 }
 
 #[test]
 fn an_agreement_opens_no_folder_of_everything() {
     let world = World::new();
     let default = "profiles: {p: {extends: default}}";
-    let held = confined(&world, default, "touch /new-file");
-    assert!(!held.write.contains(&"/".into()), "{:?}", held.write);
+    let confinement = confined(&world, default, "touch /new-file");
+    assert!(!confinement.write.contains(&"/".into()), "{:?}", confinement.write);
     let above = world.path("new-file");
-    let held = confined(&world, default, &format!("touch {}", above.display()));
-    let mut beside = held.frozen.clone();
+    let confinement = confined(&world, default, &format!("touch {}", above.display()));
+    let mut beside = confinement.frozen.clone();
     beside.sort();
     assert_eq!(beside, ["hermes", "home", "out"].map(|name| world.path(name)));
-    let held = confined(&world, default, "touch ../out/x");
-    assert!(held.write.contains(&world.path("out")));
+    let confinement = confined(&world, default, "touch ../out/x");
+    assert!(confinement.write.contains(&world.path("out")));
 }
 
 #[test]
 fn to_remove_a_link_is_not_to_write_where_it_leads() {
     let world = World::new();
     symlink(world.path("home"), world.path("ws/link")).unwrap();
-    let held = confined(&world, "profiles: {p: {extends: default}}", "rm link");
-    assert!(!held.write.contains(&world.path("home")), "{:?}", held.write);
-    assert!(held.write.contains(&world.path("ws")));
+    let confinement = confined(&world, "profiles: {p: {extends: default}}", "rm link");
+    assert!(!confinement.write.contains(&world.path("home")), "{:?}", confinement.write);
+    assert!(confinement.write.contains(&world.path("ws")));
 }
 
 #[test]
@@ -162,8 +169,8 @@ fn a_tree_that_has_become_a_link_is_closed() {
     symlink(world.path("home"), world.path("ws/build")).unwrap();
     let effects =
         [Effect { scope: Scope::TERMINAL_EXECUTE, resource: Resource::Command("make".into()) }];
-    let held = p.consider(&world.proposal(&effects, &world.at())).1.unwrap();
-    assert!(held.write.is_empty(), "{:?}", held.write);
+    let confinement = p.consider(&world.proposal(&effects, &world.at())).1.unwrap();
+    assert!(confinement.write.is_empty(), "{:?}", confinement.write);
 }
 
 #[test]
@@ -171,8 +178,8 @@ fn reading_that_was_agreed_to_is_possible() {
     let world = World::new();
     let file = world.put("out/file", "x");
     let yaml = "profiles: {p: {allow: ['*'], restrictions: {file:read: {allowed_paths: ['${workspace}/**'], elsewhere: ask}}}}";
-    let held = confined(&world, yaml, "cat ../out/file");
-    assert!(held.read.contains(&file), "{:?}", held.read);
+    let confinement = confined(&world, yaml, "cat ../out/file");
+    assert!(confinement.read.contains(&file), "{:?}", confinement.read);
     assert!(!confined(&world, yaml, "cat src/x").read.contains(&file));
 }
 
@@ -214,12 +221,12 @@ fn a_command_is_served_by_those_it_is_a_client_of() {
         ("docker ps", vec![HostService::Containers]),
     ];
     for (command, services) in cases {
-        let held = confined(&world, "profiles: {p: {allow: ['*']}}", command);
-        assert_eq!(held.services, services, "{command}");
+        let confinement = confined(&world, "profiles: {p: {allow: ['*']}}", command);
+        assert_eq!(confinement.services, services, "{command}");
     }
     // Who wonders is told.
-    let held = confined(&world, "profiles: {p: {allow: ['*']}}", "git fetch && make");
-    assert_eq!(held.denied_services, [HostService::Keys]);
+    let confinement = confined(&world, "profiles: {p: {allow: ['*']}}", "git fetch && make");
+    assert_eq!(confinement.denied_services, [HostService::Keys]);
 }
 
 #[test]
@@ -232,8 +239,8 @@ fn what_may_not_be_deleted_cannot_be_deleted_by_a_script() {
     let read_only = |text: &str| {
         let resource = Resource::Command(text.to_owned());
         let effect = Effect { scope: Scope::TERMINAL_EXECUTE, resource };
-        let held = p.consider(&world.proposal(&[effect], &world.at())).1.unwrap();
-        held.read_only.iter().any(|path| world.path("ws/src/main.rs").starts_with(path))
+        let confinement = p.consider(&world.proposal(&[effect], &world.at())).1.unwrap();
+        confinement.read_only.iter().any(|path| world.path("ws/src/main.rs").starts_with(path))
     };
     assert!(read_only("python3 x.py"));
     // What it says of itself was judged.
@@ -250,9 +257,12 @@ fn what_is_refused_after_untrusted_text_is_refused_to_children() {
     let keep = world.path("ws/keep");
     assert!(!confined(&world, yaml, "python3 x.py").hidden.contains(&keep));
     Taint::record_source(&world.session, "web_extract", &[]).unwrap();
-    let held = confined(&world, yaml, "python3 x.py");
-    assert!(held.hidden.contains(&keep) && held.read_only.contains(&keep), "{held:?}");
-    assert!(held.read_only.contains(&world.path("ws/src")), "{held:?}");
+    let confinement = confined(&world, yaml, "python3 x.py");
+    assert!(
+        confinement.hidden.contains(&keep) && confinement.read_only.contains(&keep),
+        "{confinement:?}"
+    );
+    assert!(confinement.read_only.contains(&world.path("ws/src")), "{confinement:?}");
 }
 
 #[test]
@@ -297,9 +307,13 @@ fn secrets_further_down_are_hidden_and_new_ones_awaited() {
         let effects = [Effect { scope: Scope::TERMINAL_EXECUTE, resource }];
         p.consider(&world.proposal(&effects, &world.at())).1.unwrap()
     };
-    let held = hidden();
-    assert!(held.hidden.contains(&world.path("ws/packages/api/.env")), "{:?}", held.hidden);
-    assert!(!held.hidden.contains(&world.path("ws/packages/api/.env.example")));
+    let confinement = hidden();
+    assert!(
+        confinement.hidden.contains(&world.path("ws/packages/api/.env")),
+        "{:?}",
+        confinement.hidden
+    );
+    assert!(!confinement.hidden.contains(&world.path("ws/packages/api/.env.example")));
     for (name, is_awaited) in [
         ("ws/.env", true),
         ("ws/.env.production", true),
@@ -311,7 +325,7 @@ fn secrets_further_down_are_hidden_and_new_ones_awaited() {
         ("ws/.env.example", false),
         ("ws/environment", false),
     ] {
-        assert_eq!(held.pending_secrets.contains(&world.path(name)), is_awaited, "{name}");
+        assert_eq!(confinement.pending_secrets.contains(&world.path(name)), is_awaited, "{name}");
     }
     // What is made is seen at once, however short ago somebody looked.
     world.put("ws/.env.local", "KEY=1");
@@ -327,14 +341,14 @@ fn of_our_own_home_children_see_what_is_no_secret() {
         world.put(&format!("hermes/{name}"), "x");
     }
     let default = "profiles: {p: {extends: default}}";
-    let held = confined(&world, default, "make");
-    let ours = held.partial_dirs.iter().find(|it| it.dir == world.path("hermes"));
-    let home = ours.unwrap_or_else(|| panic!("{:?}", held.partial_dirs));
+    let confinement = confined(&world, default, "make");
+    let ours = confinement.partial_dirs.iter().find(|it| it.dir == world.path("hermes"));
+    let home = ours.unwrap_or_else(|| panic!("{:?}", confinement.partial_dirs));
     let open = ["config.yaml", "hermes_permissions.yaml", "skills"];
     assert_eq!(home.open, open.map(|name| world.path(&format!("hermes/{name}"))));
     let open = "profiles: {p: {extends: default, sensitive_paths: ['${hermes}/**']}}";
-    let held = confined(&world, open, "make");
-    assert!(!held.partial_dirs.iter().any(|it| it.dir == world.path("hermes")));
+    let confinement = confined(&world, open, "make");
+    assert!(!confinement.partial_dirs.iter().any(|it| it.dir == world.path("hermes")));
 }
 
 #[test]
@@ -345,8 +359,12 @@ fn a_project_without_our_folder_gets_none_while_git_runs() {
     let ours = world.path("ws/.hermes");
     let default = "profiles: {p: {extends: default}}";
     for command in ["python3 mk.py", "git add a; python3 mk.py", "git stash -u; python3 mk.py"] {
-        let held = confined(&world, default, command);
-        assert!(held.masked_missing.contains(&ours), "{command}: {:?}", held.masked_missing);
+        let confinement = confined(&world, default, command);
+        assert!(
+            confinement.masked_missing.contains(&ours),
+            "{command}: {:?}",
+            confinement.masked_missing
+        );
     }
     // It would stumble over what is empty.
     assert!(!confined(&world, default, "git stash -u").masked_missing.contains(&ours));
@@ -354,8 +372,8 @@ fn a_project_without_our_folder_gets_none_while_git_runs() {
 
 /// What is not to be made here. There may be repositories in the temporary
 /// folder of this machine.
-fn unwelcome(world: &World, held: &Confinement) -> Vec<PathBuf> {
-    let here = held.quarantined.iter().filter(|path| path.starts_with(world.path("")));
+fn forbidden(world: &World, confinement: &Confinement) -> Vec<PathBuf> {
+    let here = confinement.quarantined.iter().filter(|path| path.starts_with(world.path("")));
     here.cloned().collect()
 }
 
@@ -366,7 +384,7 @@ fn what_the_rules_refuse_by_name_is_not_made_either() {
     let yaml = "profiles: {p: {extends: default, restrictions: {file:write: {\
                 denied_paths: ['${workspace}/vendor/**', '${workspace}/only.txt', \
                 '${workspace}/there/**', '**/x.lock'], approval_paths: ['${workspace}/asked']}}}}";
-    let made = |command: &str| unwelcome(&world, &confined(&world, yaml, command));
+    let made = |command: &str| forbidden(&world, &confined(&world, yaml, command));
     let names = ["asked", "only.txt", "vendor"].map(|name| world.path(&format!("ws/{name}")));
     assert_eq!(made("python3 mk.py"), names);
     // What was asked about and agreed to can be made.
@@ -380,7 +398,7 @@ fn start_up_files_are_not_made_where_the_home_can_be_written() {
     world.put("home/.bashrc", "x");
     let home = "profiles: {p: {extends: default, restrictions: {file:write: \
                 {allowed_paths: ['${home}/**']}}}}";
-    let held = confined(&world, home, "python3 mk.py");
+    let confinement = confined(&world, home, "python3 mk.py");
     for name in [
         ".bash_profile",
         ".profile",
@@ -395,19 +413,20 @@ fn start_up_files_are_not_made_where_the_home_can_be_written() {
         ".cargo/config.toml",
     ] {
         let path = world.path(&format!("home/{name}"));
-        assert!(held.quarantined.contains(&path), "{name}: {:?}", held.quarantined);
+        assert!(confinement.quarantined.contains(&path), "{name}: {:?}", confinement.quarantined);
     }
-    let closed = |name: &str| held.quarantined.contains(&world.path(&format!("home/{name}")));
+    let closed =
+        |name: &str| confinement.quarantined.contains(&world.path(&format!("home/{name}")));
     assert!(!closed(".bashrc"), "what is there is covered");
     assert!(!closed(".ssh") && !closed(".bash_history"));
     let outside = |path: &PathBuf| !path.starts_with(world.path("home"));
-    assert!(!unwelcome(&world, &held).iter().any(outside), "{:?}", held.quarantined);
+    assert!(!forbidden(&world, &confinement).iter().any(outside), "{:?}", confinement.quarantined);
     let open = home.replace("{p: {", "{p: {sensitive_paths: ['~/.zshrc'], ");
     let zshrc = world.path("home/.zshrc");
     assert!(!confined(&world, &open, "python3 mk.py").quarantined.contains(&zshrc));
     // In any other folder there is nothing to look after.
     let default = "profiles: {p: {extends: default}}";
-    assert!(unwelcome(&world, &confined(&world, default, "python3 mk.py")).is_empty());
+    assert!(forbidden(&world, &confined(&world, default, "python3 mk.py")).is_empty());
 }
 
 #[test]
@@ -451,15 +470,15 @@ fn what_was_agreed_to_elsewhere_leaves_its_neighbours_as_they_are() {
         ("mkdir ~/newdir", &home, vec!["home/.ssh", "home/notes"]),
         ("echo hi > ~/newfile", &home, vec!["home/.ssh", "home/notes"]),
     ] {
-        let held = confined(&world, default, command);
-        assert!(held.write.contains(open), "{command}: {:?}", held.write);
-        let mut beside = held.frozen.clone();
+        let confinement = confined(&world, default, command);
+        assert!(confinement.write.contains(open), "{command}: {:?}", confinement.write);
+        let mut beside = confinement.frozen.clone();
         beside.sort();
         assert_eq!(beside, paths(&kept), "{command}");
     }
     // What is there is opened for itself.
-    let held = confined(&world, default, "echo x >> ../out/old; python3 x.py");
-    assert!(held.write.contains(&world.path("out/old")) && held.frozen.is_empty());
+    let confinement = confined(&world, default, "echo x >> ../out/old; python3 x.py");
+    assert!(confinement.write.contains(&world.path("out/old")) && confinement.frozen.is_empty());
     // The question says what it is about.
     let p = world.with(default, "p").unwrap();
     let asked = world.command(&p, "echo x > ../out/new; python3 x.py");

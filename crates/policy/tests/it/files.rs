@@ -20,14 +20,20 @@ fn a_command_may_write_where_its_profile_may() {
     std::fs::create_dir_all(world.path("ws/.git/hooks")).unwrap();
     world.put("home/.ssh/id_rsa", "x");
     world.put("ws/.env", "x");
-    let held = confined(&world, &p, "make").unwrap();
-    assert_eq!(held.read, [PathBuf::from("/")]);
-    assert!(held.write.contains(&world.path("ws")) && held.write.contains(&"/tmp".into()));
-    assert!(!held.write.iter().any(|tree| world.path("home").starts_with(tree)));
-    assert!(held.read_only.contains(&world.path("ws/.git/hooks")), "{:?}", held.read_only);
-    assert!(held.hidden.contains(&world.path("home/.ssh")));
-    assert!(held.hidden.contains(&world.path("ws/.env")));
-    assert_eq!(held.network, NetworkMode::Isolated);
+    let confinement = confined(&world, &p, "make").unwrap();
+    assert_eq!(confinement.read, [PathBuf::from("/")]);
+    assert!(
+        confinement.write.contains(&world.path("ws")) && confinement.write.contains(&"/tmp".into())
+    );
+    assert!(!confinement.write.iter().any(|tree| world.path("home").starts_with(tree)));
+    assert!(
+        confinement.read_only.contains(&world.path("ws/.git/hooks")),
+        "{:?}",
+        confinement.read_only
+    );
+    assert!(confinement.hidden.contains(&world.path("home/.ssh")));
+    assert!(confinement.hidden.contains(&world.path("ws/.env")));
+    assert_eq!(confinement.network, NetworkMode::Isolated);
     let asked = confined(&world, &p, "touch ../out/x").unwrap();
     assert!(asked.write.contains(&world.path("out")), "{:?}", asked.write);
     let research = "profiles: {r: {allow: [terminal:execute, file:read]}}";
@@ -35,9 +41,13 @@ fn a_command_may_write_where_its_profile_may() {
     assert!(confined(&world, &p, "ls").unwrap().write.is_empty());
     let narrow = "profiles: {n: {allow: ['*'], restrictions: {file:read: {allowed_paths: ['${workspace}/**']}}}}";
     let p = world.with(narrow, "n").unwrap();
-    let held = confined(&world, &p, "ls").unwrap();
-    assert!(held.read.contains(&world.path("ws")) && held.read.contains(&"/usr".into()));
-    assert!(!held.read.contains(&"/".into()) && !held.read.contains(&world.path("home")));
+    let confinement = confined(&world, &p, "ls").unwrap();
+    assert!(
+        confinement.read.contains(&world.path("ws")) && confinement.read.contains(&"/usr".into())
+    );
+    assert!(
+        !confinement.read.contains(&"/".into()) && !confinement.read.contains(&world.path("home"))
+    );
 }
 
 #[test]

@@ -379,6 +379,6 @@ fn mounted_twice() {
     assert_eq!(world.touches(&p, Scope::FILE_READ, own), PolicyAnswer::Allow);
     let resource = hermes_core::Resource::Command("make".to_owned());
     let effects = [Effect { scope: Scope::TERMINAL_EXECUTE, resource }];
-    let held = p.consider(&world.proposal(&effects, &world.at())).1.unwrap();
-    assert!(held.hidden.contains(&dir), "{:?}", held.hidden);
+    let confinement = p.consider(&world.proposal(&effects, &world.at())).1.unwrap();
+    assert!(confinement.hidden.contains(&dir), "{:?}", confinement.hidden);
 }

@@ -7,7 +7,7 @@ use hermes_policy::PolicyAnswer;
 
 use crate::World;
 
-fn held(world: &World, yaml: &str, effect: Effect) -> Confinement {
+fn confinement(world: &World, yaml: &str, effect: Effect) -> Confinement {
     let p = world.with(yaml, "p").unwrap();
     p.consider(&world.proposal(&[effect], &world.at())).1.unwrap()
 }
@@ -35,16 +35,20 @@ fn whatever_runs_settings_and_hooks_stay() {
     let world = world();
     let script = Effect::path(Scope::CODE_EXECUTE, world.path("ws"));
     for effect in [command("make"), command("./build.sh; git status"), script] {
-        let held = held(&world, DEFAULT, effect.clone());
+        let confinement = confinement(&world, DEFAULT, effect.clone());
         for name in ["config", "hooks/x"] {
             let name = format!("ws/.git/{name}");
-            assert!(closes(&held.read_only, &world, &name), "{effect}: {:?}", held.read_only);
+            assert!(
+                closes(&confinement.read_only, &world, &name),
+                "{effect}: {:?}",
+                confinement.read_only
+            );
         }
-        assert!(!closes(&held.read_only, &world, "ws/.git/index"), "{effect}");
+        assert!(!closes(&confinement.read_only, &world, "ws/.git/index"), "{effect}");
         assert!(
-            held.masked_missing.contains(&world.path("ws/.git/commondir")),
+            confinement.masked_missing.contains(&world.path("ws/.git/commondir")),
             "{:?}",
-            held.masked_missing
+            confinement.masked_missing
         );
     }
 }
@@ -62,21 +66,25 @@ fn git_keeps_its_own_books_and_its_hooks_stay() {
         ("git add . && git checkout -b x", true),
     ];
     for (text, with_settings) in cases {
-        let held = held(&world, DEFAULT, command(text));
-        assert!(!closes(&held.read_only, &world, "ws/.git/index.lock"), "{text}");
+        let confinement = confinement(&world, DEFAULT, command(text));
+        assert!(!closes(&confinement.read_only, &world, "ws/.git/index.lock"), "{text}");
         for name in ["ws/.git/config", "ws/.git/modules/lib/config"] {
-            let is_closed = closes(&held.read_only, &world, name);
-            assert_eq!(is_closed, !with_settings, "{text}: {:?}", held.read_only);
+            let is_closed = closes(&confinement.read_only, &world, name);
+            assert_eq!(is_closed, !with_settings, "{text}: {:?}", confinement.read_only);
         }
         for name in ["hooks/x", "modules/lib/hooks/x"] {
             let name = format!("ws/.git/{name}");
-            assert!(closes(&held.read_only, &world, &name), "{text}: {:?}", held.read_only);
+            assert!(
+                closes(&confinement.read_only, &world, &name),
+                "{text}: {:?}",
+                confinement.read_only
+            );
         }
         for name in ["ws/.git/commondir", "ws/.git/modules/lib/commondir"] {
             assert!(
-                held.masked_missing.contains(&world.path(name)),
+                confinement.masked_missing.contains(&world.path(name)),
                 "{text}: {:?}",
-                held.masked_missing
+                confinement.masked_missing
             );
         }
     }
@@ -93,24 +101,28 @@ fn settings_are_open_to_git_alone() {
         "false && git config user.name me; python3 evil.py",
     ];
     for text in outsiders {
-        let held = held(&world, DEFAULT, command(text));
-        assert!(closes(&held.read_only, &world, "ws/.git/config"), "{text}");
-        assert!(!closes(&held.read_only, &world, "ws/.git/index"), "{text}");
+        let confinement = confinement(&world, DEFAULT, command(text));
+        assert!(closes(&confinement.read_only, &world, "ws/.git/config"), "{text}");
+        assert!(!closes(&confinement.read_only, &world, "ws/.git/index"), "{text}");
         assert!(
-            held.denied_services.contains(&HostService::Settings),
+            confinement.denied_services.contains(&HostService::Settings),
             "{text}: {:?}",
-            held.denied_services
+            confinement.denied_services
         );
     }
     for text in ["git pull; python3 evil.py", "git fetch && make", "git ls-remote; make"] {
-        let held = held(&world, DEFAULT, command(text));
-        assert!(closes(&held.read_only, &world, "ws/.git/config"), "{text}");
-        assert!(!held.denied_services.contains(&HostService::Settings), "{text}");
+        let confinement = confinement(&world, DEFAULT, command(text));
+        assert!(closes(&confinement.read_only, &world, "ws/.git/config"), "{text}");
+        assert!(!confinement.denied_services.contains(&HostService::Settings), "{text}");
     }
     for text in ["git config user.name me && git commit -m x", "git switch -c x | tail -1"] {
-        let held = held(&world, DEFAULT, command(text));
-        assert!(!closes(&held.read_only, &world, "ws/.git/config"), "{text}");
-        assert!(held.denied_services.is_empty(), "{text}: {:?}", held.denied_services);
+        let confinement = confinement(&world, DEFAULT, command(text));
+        assert!(!closes(&confinement.read_only, &world, "ws/.git/config"), "{text}");
+        assert!(
+            confinement.denied_services.is_empty(),
+            "{text}: {:?}",
+            confinement.denied_services
+        );
     }
 }
 
@@ -122,20 +134,27 @@ fn a_shell_that_is_typed_into_may_commit_and_not_change_settings() {
     let resource = Resource::Script(Box::new(script));
     let typed = Effect { scope: Scope::TERMINAL_EXECUTE, resource };
     for effect in [typed, command("bash")] {
-        let held = held(&world, DEFAULT, effect.clone());
-        assert!(!closes(&held.read_only, &world, "ws/.git/index"), "{effect}");
-        assert!(closes(&held.read_only, &world, "ws/.git/config"), "{effect}");
-        assert!(closes(&held.read_only, &world, "ws/.git/hooks/x"), "{effect}");
-        assert!(held.masked_missing.contains(&world.path("ws/.git/config.worktree")), "{effect}");
+        let confinement = confinement(&world, DEFAULT, effect.clone());
+        assert!(!closes(&confinement.read_only, &world, "ws/.git/index"), "{effect}");
+        assert!(closes(&confinement.read_only, &world, "ws/.git/config"), "{effect}");
+        assert!(closes(&confinement.read_only, &world, "ws/.git/hooks/x"), "{effect}");
+        assert!(
+            confinement.masked_missing.contains(&world.path("ws/.git/config.worktree")),
+            "{effect}"
+        );
     }
 }
 
 #[test]
 fn who_writes_one_file_of_a_repository_can_do_that() {
     let world = world();
-    let held = held(&world, DEFAULT, command("echo '*.o' >> .git/info/exclude"));
-    assert!(!closes(&held.read_only, &world, "ws/.git/info/exclude"), "{:?}", held.read_only);
-    assert!(closes(&held.read_only, &world, "ws/.git/config"));
+    let confinement = confinement(&world, DEFAULT, command("echo '*.o' >> .git/info/exclude"));
+    assert!(
+        !closes(&confinement.read_only, &world, "ws/.git/info/exclude"),
+        "{:?}",
+        confinement.read_only
+    );
+    assert!(closes(&confinement.read_only, &world, "ws/.git/config"));
 }
 
 #[test]
@@ -145,7 +164,7 @@ fn repositories_within_others_keep_their_hooks_and_settings() {
         world.put(name, "x");
     }
     world.put("ws/tree/.git", "gitdir: ../.git/worktrees/tree");
-    let by_script = held(&world, DEFAULT, command("make"));
+    let by_script = confinement(&world, DEFAULT, command("make"));
     let wanted =
         ["ws/deep/er/.git/config", "ws/sub/.git/config", "ws/sub/.git/hooks", "ws/tree/.git"];
     for name in wanted {
@@ -156,12 +175,12 @@ fn repositories_within_others_keep_their_hooks_and_settings() {
         );
     }
     assert!(by_script.masked_missing.contains(&world.path("ws/deep/er/.git/hooks")));
-    let by_git = held(&world, DEFAULT, command("git submodule update"));
+    let by_git = confinement(&world, DEFAULT, command("git submodule update"));
     // There may be others in the temporary folder of this machine.
     let own: Vec<_> =
         by_git.frozen_nested.iter().filter(|it| it.starts_with(world.path("ws"))).collect();
     assert_eq!(own, [&world.path("ws/sub/.git/hooks")]);
-    let deleting = held(&world, DEFAULT, command("rm -rf sub"));
+    let deleting = confinement(&world, DEFAULT, command("rm -rf sub"));
     assert!(
         !closes(&deleting.frozen_nested, &world, "ws/sub/.git/hooks"),
         "{:?}",
@@ -196,12 +215,12 @@ fn wide(world: &World) -> String {
 #[test]
 fn the_repository_of_a_linked_working_tree_is_kept_as_its_own_would_be() {
     let world = linked();
-    let script = held(&world, &wide(&world), command("make"));
+    let script = confinement(&world, &wide(&world), command("make"));
     for name in ["config", "hooks/x", "worktrees/wt/commondir"] {
         let name = format!("main/.git/{name}");
         assert!(closes(&script.read_only, &world, &name), "{name}: {:?}", script.read_only);
     }
-    let commit = held(&world, &wide(&world), command("git commit -m x"));
+    let commit = confinement(&world, &wide(&world), command("git commit -m x"));
     for name in ["config", "hooks/x", "worktrees/wt/commondir", "worktrees/wt/gitdir"] {
         let name = format!("main/.git/{name}");
         assert!(closes(&commit.read_only, &world, &name), "{name}: {:?}", commit.read_only);
@@ -215,10 +234,10 @@ fn the_repository_of_a_linked_working_tree_is_kept_as_its_own_would_be() {
 fn git_can_commit_in_a_linked_working_tree() {
     let world = linked();
     let main = world.path("main/.git");
-    let writes = |text: &str| held(&world, DEFAULT, command(text)).write.contains(&main);
+    let writes = |text: &str| confinement(&world, DEFAULT, command(text)).write.contains(&main);
     assert!(writes("git commit -m x"));
     assert!(writes("make"), "scripts call git");
-    let commit = held(&world, DEFAULT, command("git commit -m x"));
+    let commit = confinement(&world, DEFAULT, command("git commit -m x"));
     for name in ["main/.git/hooks/x", "main/.git/config"] {
         assert!(closes(&commit.read_only, &world, name), "{:?}", commit.read_only);
     }
@@ -236,14 +255,14 @@ fn a_submodule_can_be_a_workspace() {
     let config = format!("[core]\n\tworktree = {}\n", world.path("ws").display());
     world.put("main/.git/modules/lib/config", &config);
     world.put("ws/.git", "gitdir: ../main/.git/modules/lib\n");
-    let commit = held(&world, DEFAULT, command("git commit -m x"));
+    let commit = confinement(&world, DEFAULT, command("git commit -m x"));
     assert!(commit.write.contains(&world.path("main/.git/modules/lib")), "{:?}", commit.write);
     for name in ["hooks/x", "config"] {
         let name = format!("main/.git/modules/lib/{name}");
         assert!(closes(&commit.read_only, &world, &name), "{:?}", commit.read_only);
     }
     world.put("main/.git/config", "x");
-    let script = held(&world, &wide(&world), command("make"));
+    let script = confinement(&world, &wide(&world), command("make"));
     assert!(closes(&script.read_only, &world, "main/.git/config"), "{:?}", script.read_only);
 }
 
@@ -257,7 +276,7 @@ fn repositories_in_the_temporary_folder_keep_their_hooks_and_settings() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, "x").unwrap();
     }
-    let script = held(&world, DEFAULT, command("make"));
+    let script = confinement(&world, DEFAULT, command("make"));
     for name in ["hooks", "config"] {
         assert!(
             script.frozen_nested.contains(&git.join(name)),
@@ -267,7 +286,7 @@ fn repositories_in_the_temporary_folder_keep_their_hooks_and_settings() {
     }
     // Nothing is put where others come and go.
     std::fs::remove_dir_all(git.join("hooks")).unwrap();
-    let script = held(&world, DEFAULT, command("make"));
+    let script = confinement(&world, DEFAULT, command("make"));
     assert!(script.frozen_nested.contains(&git.join("config")), "{:?}", script.frozen_nested);
     assert!(!script.masked_missing.contains(&git.join("hooks")));
 }
@@ -276,27 +295,27 @@ fn repositories_in_the_temporary_folder_keep_their_hooks_and_settings() {
 fn our_folder_in_a_project_is_not_made() {
     let world = World::new();
     let ours = world.path("ws/.hermes");
-    assert!(held(&world, DEFAULT, command("make")).masked_missing.contains(&ours));
+    assert!(confinement(&world, DEFAULT, command("make")).masked_missing.contains(&ours));
     // Git sweeps empty folders away, and says so when it cannot.
-    assert!(!held(&world, DEFAULT, command("git clean -fd")).masked_missing.contains(&ours));
+    assert!(!confinement(&world, DEFAULT, command("git clean -fd")).masked_missing.contains(&ours));
     std::fs::create_dir(&ours).unwrap();
-    let there = held(&world, DEFAULT, command("make"));
+    let there = confinement(&world, DEFAULT, command("make"));
     assert!(there.read_only.contains(&ours) && there.masked_missing.is_empty());
     std::fs::remove_dir(&ours).unwrap();
     std::fs::remove_dir(world.path("ws/src")).unwrap();
-    let empty = held(&world, DEFAULT, command("git clone https://example.com/x ."));
+    let empty = confinement(&world, DEFAULT, command("git clone https://example.com/x ."));
     assert!(empty.masked_missing.is_empty(), "an empty workspace is to be filled");
-    assert!(held(&world, DEFAULT, command("make")).masked_missing.is_empty());
+    assert!(confinement(&world, DEFAULT, command("make")).masked_missing.is_empty());
 }
 
 #[test]
 fn a_repository_can_be_laid_open() {
     let world = world();
     let open = "profiles: {p: {extends: default, sensitive_paths: ['${workspace}/.git/**']}}";
-    let all = held(&world, open, command("make"));
+    let all = confinement(&world, open, command("make"));
     assert!(!closes(&all.read_only, &world, "ws/.git/config"), "{:?}", all.read_only);
     let open = "profiles: {p: {extends: default, sensitive_paths: ['${workspace}/.git/hooks/**']}}";
-    let hooks = held(&world, open, command("make"));
+    let hooks = confinement(&world, open, command("make"));
     assert!(!closes(&hooks.read_only, &world, "ws/.git/hooks/x"), "{:?}", hooks.read_only);
     assert!(closes(&hooks.read_only, &world, "ws/.git/config"));
 }
@@ -313,7 +332,7 @@ fn what_we_keep_of_sessions_is_not_read() {
     ] {
         world.put(&format!("hermes/{name}"), "x");
     }
-    let held = held(&world, DEFAULT, command("cp -r ~/x y"));
+    let confinement = confinement(&world, DEFAULT, command("cp -r ~/x y"));
     let p = world.with(DEFAULT, "p").unwrap();
     for name in [
         "sessions.db",
@@ -328,7 +347,7 @@ fn what_we_keep_of_sessions_is_not_read() {
         "cron/.jobs.lock",
     ] {
         let name = format!("hermes/{name}");
-        assert!(closes(&held.hidden, &world, &name), "{name}: {:?}", held.hidden);
+        assert!(closes(&confinement.hidden, &world, &name), "{name}: {:?}", confinement.hidden);
         assert_eq!(
             world.touches(&p, Scope::FILE_READ, world.path(&name)),
             PolicyAnswer::Deny,
@@ -336,7 +355,7 @@ fn what_we_keep_of_sessions_is_not_read() {
         );
     }
     for name in ["hermes/config.yaml", "hermes/skills/a/SKILL.md", "hermes/logs/agent.log"] {
-        assert!(!closes(&held.hidden, &world, name), "{name}");
+        assert!(!closes(&confinement.hidden, &world, name), "{name}");
         assert_eq!(
             world.touches(&p, Scope::FILE_READ, world.path(name)),
             PolicyAnswer::Allow,
@@ -364,12 +383,12 @@ fn a_profile_names_the_sockets_that_scripts_may_use() {
          p: {{extends: base, sandbox: {{sockets: ['/run/postgresql/**']}}}}}}",
         world.path("out/db.sock").display()
     );
-    let open = held(&world, &named, command("make"));
+    let open = confinement(&world, &named, command("make"));
     assert_eq!(open.sockets.len(), 2, "{:?}", open.sockets);
     assert!(open.sockets.contains(&world.path("out/db.sock")));
     assert!(open.sockets.contains(&"/run/postgresql".into()));
     drop(listener);
-    assert!(held(&world, DEFAULT, command("make")).sockets.is_empty(), "none by itself");
+    assert!(confinement(&world, DEFAULT, command("make")).sockets.is_empty(), "none by itself");
     for wide in
         ["/run/**", "/**", "/tmp/**", "~/**", "/run/*.sock", "${workspace}/**", "/run/user/1000/**"]
     {
@@ -382,7 +401,7 @@ fn a_profile_names_the_sockets_that_scripts_may_use() {
         "ws/.hermes/hermes_permissions.yaml",
         "profiles: {p: {sandbox: {sockets: ['/run/x.sock']}}}",
     );
-    assert!(held(&world, DEFAULT, command("make")).sockets.is_empty());
+    assert!(confinement(&world, DEFAULT, command("make")).sockets.is_empty());
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn reading(text: &str, input: &str) -> Effect {
     run(ShellScript { text: text.into(), stdin: Some(input.into()), ..ShellScript::default() })
 }
 
-fn apart(text: &str) -> Effect {
+fn fresh_shell(text: &str) -> Effect {
     run(ShellScript { text: text.into(), fresh_shell: true, ..ShellScript::default() })
 }
 
@@ -96,17 +96,17 @@ fn what_a_shell_reads_is_judged_like_a_command() {
 fn code_for_a_shell_of_its_own_is_judged_by_itself() {
     let world = World::new();
     let p = world.builtin("default");
-    assert_eq!(judged(&world, &p, apart("rm -rf /")), PolicyAnswer::Deny);
-    assert_eq!(judged(&world, &p, apart("rm -rf zz")), PolicyAnswer::Ask);
-    assert_eq!(judged(&world, &p, apart("x=1; echo $x")), PolicyAnswer::Allow);
+    assert_eq!(judged(&world, &p, fresh_shell("rm -rf /")), PolicyAnswer::Deny);
+    assert_eq!(judged(&world, &p, fresh_shell("rm -rf zz")), PolicyAnswer::Ask);
+    assert_eq!(judged(&world, &p, fresh_shell("x=1; echo $x")), PolicyAnswer::Allow);
     // What the session's shell calls rm is not what another one does.
     let kept = json!({ "text": "rm () { :; }\nbash () { :; }" });
     world.session.update("shell", |shell: &mut serde_json::Value| *shell = kept).unwrap();
-    assert_eq!(judged(&world, &p, apart("rm -rf /")), PolicyAnswer::Deny);
+    assert_eq!(judged(&world, &p, fresh_shell("rm -rf /")), PolicyAnswer::Deny);
     assert_eq!(judged(&world, &p, reading("/bin/bash", "rm -rf /")), PolicyAnswer::Deny);
     let yaml = "profiles:\n  own:\n    extends: default\n    deny: [\"terminal:execute\"]\n";
     let p = world.with(yaml, "own").unwrap();
-    assert_eq!(judged(&world, &p, apart("ls")), PolicyAnswer::Deny);
+    assert_eq!(judged(&world, &p, fresh_shell("ls")), PolicyAnswer::Deny);
 }
 
 #[test]
@@ -195,19 +195,21 @@ fn in_a_shell_that_lasts_a_relative_path_is_agreed_to_once() {
     let at = world.at();
     let p = world.builtin("default");
     std::fs::create_dir_all(world.path("ws/build")).unwrap();
-    let offered = |text: &str| p.judge(&world.proposal(&[apart(text)], &at)).offered_rules;
+    let offered = |text: &str| p.judge(&world.proposal(&[fresh_shell(text)], &at)).offered_rules;
     for text in ["rm -rf build", "echo x > ../out/a", "cd sub; rm -rf build", "git push origin"] {
-        assert_eq!(judged(&world, &p, apart(text)), PolicyAnswer::Ask, "{text}");
+        assert_eq!(judged(&world, &p, fresh_shell(text)), PolicyAnswer::Ask, "{text}");
         assert!(offered(text).is_empty(), "{text}: {:?}", offered(text));
-        p.remember_approval(&world.proposal(&[apart(text)], &at), ApprovalScope::Always).unwrap();
-        assert_eq!(judged(&world, &p, apart(text)), PolicyAnswer::Ask, "{text}");
+        p.remember_approval(&world.proposal(&[fresh_shell(text)], &at), ApprovalScope::Always)
+            .unwrap();
+        assert_eq!(judged(&world, &p, fresh_shell(text)), PolicyAnswer::Ask, "{text}");
     }
     // Where it says itself which folder it means, it can be kept.
     let (build, src) = (world.path("ws/build"), world.path("ws/src"));
     for text in [format!("rm -rf {}", build.display()), format!("cd {}; rm -rf x", src.display())] {
         assert_eq!(offered(&text).len(), 1, "{text}");
-        p.remember_approval(&world.proposal(&[apart(&text)], &at), ApprovalScope::Always).unwrap();
-        assert_eq!(judged(&world, &p, apart(&text)), PolicyAnswer::Allow, "{text}");
+        p.remember_approval(&world.proposal(&[fresh_shell(&text)], &at), ApprovalScope::Always)
+            .unwrap();
+        assert_eq!(judged(&world, &p, fresh_shell(&text)), PolicyAnswer::Allow, "{text}");
     }
 }
 
@@ -230,7 +232,7 @@ fn a_shell_that_lasts_is_held_the_same_whatever_it_is_told() {
     let at = world.at();
     let p = world.builtin("default");
     let held = |text: &str| {
-        let effects = [Effect::path(Scope::CODE_EXECUTE, world.path("ws")), apart(text)];
+        let effects = [Effect::path(Scope::CODE_EXECUTE, world.path("ws")), fresh_shell(text)];
         p.judge(&world.proposal(&effects, &at)).confinement.unwrap()
     };
     let plain = held("x=1");
