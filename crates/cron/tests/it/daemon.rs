@@ -381,7 +381,7 @@ fn a_task_gets_the_last_answers_that_it_asks_for() {
     };
     let draft = JobDraft { prompt: "Count.".into(), schedule: "every 1m".into(), change };
     let job = place.jobs.add(draft, noon()).unwrap();
-    assert_eq!(job.context_from, [job.id.clone()]);
+    assert_eq!(job.context_from, std::slice::from_ref(&job.id));
     for minute in 1..=4 {
         let runs = place.serve(&place.scripts(COUNT, ""), settings(), &later(60 * minute));
         assert_eq!(runs.len(), 1, "{runs:?}");

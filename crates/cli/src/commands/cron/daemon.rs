@@ -9,8 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::Args;
+use hermes::SecretsProvider;
 use hermes::core::{CancellationToken, ErrorKind};
-use hermes_config::ResolvedConfig;
+use hermes::engine::SecretSource as _;
+use hermes_config::{HermesHome, ResolvedConfig};
 use hermes_cron::{
     CronDaemon, CronEvent, CronJob, DaemonSettings, JobStore, RunCommands, RunStatus,
     StopCondition, SystemClock, WakeSignal,
@@ -43,10 +45,11 @@ struct JobLauncher {
     program: PathBuf,
     /// Working directory for jobs without one.
     default_dir: PathBuf,
+    home: HermesHome,
 }
 
 impl JobLauncher {
-    fn new(jobs: &JobStore) -> Result<Self, CommandError> {
+    fn new(jobs: &JobStore, home: HermesHome) -> Result<Self, CommandError> {
         let program = std::env::current_exe().map_err(|e| {
             CommandError::failed(
                 ErrorKind::Internal,
@@ -57,7 +60,7 @@ impl JobLauncher {
         std::fs::create_dir_all(&dir).map_err(|e| {
             CommandError::failed(ErrorKind::Internal, format!("{}: {e}", dir.display()))
         })?;
-        Ok(Self { program, default_dir: dir })
+        Ok(Self { program, default_dir: dir, home })
     }
 
     /// Builds an unattended command, without the session and the approval mode
@@ -91,6 +94,11 @@ impl RunCommands for JobLauncher {
         }
         command.arg("-");
         command
+    }
+
+    fn redact(&self, text: &str) -> String {
+        // Secrets may change while the daemon runs.
+        SecretsProvider::new(&self.home).redactor().redact_prompt(text).into_owned()
     }
 
     fn deliver_command(&self, job: &CronJob) -> Command {
@@ -174,7 +182,7 @@ fn run_until_signal<T: Send + 'static>(
     shown: DaemonOutput,
     work: impl FnOnce(&CronDaemon<'_>, &WakeSignal) -> T + Send + 'static,
 ) -> Result<T, CommandError> {
-    let orders = JobLauncher::new(jobs)?;
+    let orders = JobLauncher::new(jobs, app.home()?)?;
     let settings = daemon_settings(config, parallel);
     let (jobs, terminal, json) = (jobs.clone(), app.terminal, app.json);
     let cancel = CancellationToken::new();

@@ -122,6 +122,9 @@ pub(crate) struct JobOptions {
         value_delimiter = ','
     )]
     toolsets: Option<Vec<String>>,
+    /// Jobs whose last answer the task gets; `self` is the job's own
+    #[arg(long, value_name = "JOBS", value_delimiter = ',')]
+    context_from: Option<Vec<String>>,
     /// Working directory; `add` defaults to the current one
     #[arg(long, short = 'C', value_name = "DIR")]
     cwd: Option<PathBuf>,
@@ -163,6 +166,7 @@ impl JobOptions {
                 .toolsets
                 .map(|names| names.into_iter().filter(|n| !n.is_empty()).collect()),
             workdir,
+            context_from: self.context_from,
             profile: self.profile,
             max_turns: self.max_turns,
             budget: self.budget,

@@ -77,6 +77,7 @@ pub(super) fn show_job(
         ("retry", job.retry.then(|| "yes".to_owned())),
         ("directory", job.workdir.clone()),
         ("toolsets", job.enabled_toolsets.as_ref().map(|names| names.join(", "))),
+        ("context", Some(job.context_from.join(", ")).filter(|names| !names.is_empty())),
         ("model", job.model.clone()),
         ("profile", job.profile.clone()),
         ("max turns", number(job.max_turns)),

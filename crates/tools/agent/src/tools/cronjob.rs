@@ -64,6 +64,9 @@ pub(crate) struct Args {
     /// For runs
     #[serde(default)]
     enabled_toolsets: Option<Vec<String>>,
+    /// Jobs whose last answer it gets; self: its own
+    #[serde(default)]
+    context_from: Option<Vec<String>>,
     /// Default: current dir
     #[serde(default)]
     workdir: Option<String>,
@@ -187,6 +190,7 @@ impl Args {
         let changes = self.prompt.is_some()
             || self.schedule.is_some()
             || self.repeat.is_some()
+            || self.context_from.is_some()
             || self.workdir.is_some();
         let sends = |target: &DeliveryTarget| matches!(target, DeliveryTarget::Message(_));
         if !changes
@@ -224,6 +228,7 @@ impl Args {
             model: self.model.take(),
             toolsets: self.enabled_toolsets.take(),
             workdir: folder,
+            context_from: self.context_from.take(),
             profile: None,
             max_turns: None,
             budget: None,
