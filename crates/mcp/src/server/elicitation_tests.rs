@@ -81,6 +81,23 @@ async fn own_words_come_before_a_choice() {
     }
 }
 
+#[tokio::test]
+async fn several_questions_are_put_off_and_answered_together() {
+    let first = CallElicitor::deferred("call-1", HashMap::new(), true);
+    for question in ["(1/2) Which?", "(2/2) Which?"] {
+        assert_eq!(UserPrompter::ask(&first, question, &[]).await, None);
+    }
+    let open = first.pending_requests().unwrap();
+    assert_eq!(open.len(), 2);
+    let answer = |key: &String| (key.clone(), accepted(json!({"answer": "red"})));
+    let second = CallElicitor::deferred("call-2", open.keys().map(answer).collect(), true);
+    for question in ["(1/2) Which?", "(2/2) Which?"] {
+        let answer = UserPrompter::ask(&second, question, &[]).await;
+        assert_eq!(answer.as_deref(), Some("red"));
+    }
+    assert!(second.pending_requests().is_none());
+}
+
 #[test]
 fn what_is_hidden_is_shown() {
     let form = ElicitationForm::approval(&request("1"));

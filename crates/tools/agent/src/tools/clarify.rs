@@ -13,7 +13,10 @@ use crate::choice::LenientChoice;
 /// Maximum number of choices; more are hard to compare at a glance.
 const MAX_CHOICES: usize = 4;
 
-/// How long to wait for the user's answer.
+/// Maximum number of questions in a call.
+const MAX_QUESTIONS: usize = 4;
+
+/// How long to wait for the user's answers.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3_600);
 
 #[derive(Debug, Default)]
@@ -23,11 +26,38 @@ pub(crate) struct Clarify;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
     /// The question, with what the user must know to answer it
+    #[serde(default)]
     question: String,
     /// Up to 4 answers to choose from; the user can always answer freely. Leave
     /// out for an open question.
     #[serde(default)]
     choices: Vec<LenientChoice>,
+    /// Up to 4 instead of one
+    #[serde(default)]
+    questions: Vec<QuestionArgs>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct QuestionArgs {
+    question: String,
+    #[serde(default)]
+    choices: Vec<LenientChoice>,
+}
+
+/// A question to ask.
+struct PreparedQuestion {
+    question: String,
+    choices: Vec<String>,
+    /// Number of choices that are not offered.
+    omitted: usize,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(crate) enum ClarifyOutput {
+    One(ClarifyAnswer),
+    Several { answers: Vec<ClarifyAnswer> },
 }
 
 #[derive(Debug, Serialize)]
@@ -45,7 +75,7 @@ const DECLINED_RESPONSE: &str =
 
 impl Tool for Clarify {
     type Args = Args;
-    type Output = ClarifyAnswer;
+    type Output = ClarifyOutput;
 
     fn spec() -> ToolSpec {
         ToolSpec::new("clarify", "clarify")
@@ -76,40 +106,111 @@ impl Tool for Clarify {
         Vec::new()
     }
 
-    async fn run(&self, args: Args, cx: &ToolContext) -> Result<ClarifyAnswer, ToolError> {
-        let question = args.question.trim().to_owned();
+    async fn run(&self, args: Args, cx: &ToolContext) -> Result<ClarifyOutput, ToolError> {
+        let is_single = args.questions.is_empty();
+        let prepared = args.prepare()?;
+        let count = prepared.len();
+        let port = cx.ports.get::<dyn Port>();
+        let mut responses = Vec::with_capacity(count);
+        for (at, asked) in prepared.iter().enumerate() {
+            let text = match count {
+                1 => asked.question.clone(),
+                _ => format!("({}/{count}) {}", at + 1, asked.question),
+            };
+            // After a question without an answer the others are still asked: a
+            // client may get all of them first, and answer them together.
+            responses.push(match &port {
+                Some(port) => cx.run_until_cancelled(port.ask(&text, &asked.choices)).await?,
+                None => None,
+            });
+        }
+        if responses.iter().all(Option::is_none) {
+            return Err(no_user_error(&prepared));
+        }
+        let answers = prepared.into_iter().zip(responses);
+        let mut answers: Vec<ClarifyAnswer> =
+            answers.map(|(asked, response)| asked.answered(response)).collect();
+        match answers.pop() {
+            Some(answer) if is_single => Ok(ClarifyOutput::One(answer)),
+            last => {
+                answers.extend(last);
+                Ok(ClarifyOutput::Several { answers })
+            }
+        }
+    }
+}
+
+impl Args {
+    /// Returns the questions to ask.
+    fn prepare(self) -> Result<Vec<PreparedQuestion>, ToolError> {
+        let one = !self.question.trim().is_empty() || !self.choices.is_empty();
+        if one && !self.questions.is_empty() {
+            return Err(ToolError::invalid("`questions` and `question` exclude each other"));
+        }
+        if self.questions.len() > MAX_QUESTIONS {
+            return Err(ToolError::invalid(format!(
+                "{} questions exceed the limit of {MAX_QUESTIONS}",
+                self.questions.len()
+            ))
+            .with_hint("Ask those that decide the next steps."));
+        }
+        if self.questions.is_empty() {
+            return Ok(vec![PreparedQuestion::new(&self.question, self.choices)?]);
+        }
+        let all = self.questions.into_iter();
+        all.map(|asked| PreparedQuestion::new(&asked.question, asked.choices)).collect()
+    }
+}
+
+impl PreparedQuestion {
+    fn new(question: &str, offered: Vec<LenientChoice>) -> Result<Self, ToolError> {
+        let question = question.trim().to_owned();
         if question.is_empty() {
             return Err(ToolError::invalid("The question is empty"));
         }
         let mut choices: Vec<String> = Vec::new();
-        for choice in args.choices {
+        for choice in offered {
             let text = choice.into_text();
             if !text.is_empty() && !choices.contains(&text) {
                 choices.push(text);
             }
         }
-        let over = choices.len().saturating_sub(MAX_CHOICES);
+        let omitted = choices.len().saturating_sub(MAX_CHOICES);
         choices.truncate(MAX_CHOICES);
-        let response = match cx.ports.get::<dyn Port>() {
-            Some(port) => cx.run_until_cancelled(port.ask(&question, &choices)).await?,
-            None => None,
-        };
-        let Some(response) = response else {
-            return Err(ToolError::unavailable("No user is available to answer")
-                .with_hint(
-                    "Decide by what is known and state your assumptions, or end with the \
-                     question so the user can answer it.",
-                )
-                .with("question", question)
-                .with("choices_offered", choices));
-        };
-        let mut note = (over > 0).then(|| {
-            format!("{over} choices exceeded the limit of {MAX_CHOICES} and were not offered")
+        Ok(Self { question, choices, omitted })
+    }
+
+    fn answered(self, response: Option<String>) -> ClarifyAnswer {
+        let user_response = response.unwrap_or_default();
+        let omitted = self.omitted;
+        let mut note = (omitted > 0).then(|| {
+            format!("{omitted} choices exceeded the limit of {MAX_CHOICES} and were not offered")
         });
-        if response.trim().is_empty() {
+        if user_response.trim().is_empty() {
             note = Some(DECLINED_RESPONSE.to_owned());
         }
-        Ok(ClarifyAnswer { question, choices_offered: choices, user_response: response, note })
+        ClarifyAnswer {
+            question: self.question,
+            choices_offered: self.choices,
+            user_response,
+            note,
+        }
+    }
+}
+
+fn no_user_error(asked: &[PreparedQuestion]) -> ToolError {
+    let error = ToolError::unavailable("No user is available to answer").with_hint(
+        "Decide by what is known and state your assumptions, or end with the question so the \
+         user can answer it.",
+    );
+    match asked {
+        [one] => error
+            .with("question", one.question.clone())
+            .with("choices_offered", one.choices.clone()),
+        all => {
+            let questions: Vec<&str> = all.iter().map(|asked| asked.question.as_str()).collect();
+            error.with("questions", questions)
+        }
     }
 }
 

@@ -72,3 +72,51 @@ async fn without_anybody_the_caller_gets_the_question() {
     let empty = ask(Some(user(Some("x"))), json!({"question": " "})).await.unwrap_err();
     assert_eq!(empty.kind(), ErrorKind::InvalidArguments);
 }
+
+/// A user who answers each question with its text, but not those about money.
+struct Echo;
+
+impl Port for Echo {
+    fn ask<'a>(&'a self, question: &'a str, _: &'a [String]) -> BoxFuture<'a, Option<String>> {
+        Box::pin(async move { (!question.contains("money")).then(|| question.to_owned()) })
+    }
+}
+
+async fn ask_echo(arguments: Value) -> Result<Value, ToolError> {
+    let mut cx = ToolContext::bare(std::env::temp_dir());
+    cx.ports = Arc::new(Ports::new().with::<dyn Port>(Arc::new(Echo)));
+    let output = erase(Clarify).bind(&arguments)?.run(cx).await?;
+    Ok(serde_json::from_str(output.content()).unwrap())
+}
+
+#[tokio::test]
+async fn several_questions_are_answered_in_order() {
+    let questions = json!([
+        {"question": "Which?", "choices": ["a", "b"]}, {"question": "How much money?"},
+        {"question": "Which?"}]);
+    let answer = ask_echo(json!({"questions": questions})).await.unwrap();
+    let answers = answer["answers"].as_array().unwrap();
+    let said: Vec<&Value> = answers.iter().map(|answer| &answer["user_response"]).collect();
+    assert_eq!(said, ["(1/3) Which?", "", "(3/3) Which?"]);
+    assert_eq!(answers[0]["choices_offered"], json!(["a", "b"]));
+    assert_eq!(answers[0]["question"], "Which?", "without its number");
+    assert!(answers[1]["note"].as_str().unwrap().contains("does not want to answer"));
+    assert_eq!(answers.len(), 3);
+    let one = ask_echo(json!({"questions": [{"question": "Which?"}]})).await.unwrap();
+    assert_eq!(one["answers"][0]["user_response"], "Which?");
+}
+
+#[tokio::test]
+async fn several_questions_are_bounded_and_complete() {
+    let many = vec![json!({"question": "Which?"}); 5];
+    let both = json!({"question": "Which?", "questions": [{"question": "Which?"}]});
+    let blank = json!({"questions": [{"question": "Which?"}, {"question": " "}]});
+    for wrong in [json!({"questions": many}), both, blank, json!({}), json!({"questions": []})] {
+        let error = ask_echo(wrong.clone()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArguments, "{wrong}");
+    }
+    let unanswered = json!({"questions": [{"question": "money?"}, {"question": "more money?"}]});
+    let error = ask_echo(unanswered).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert_eq!(error.details()["questions"], json!(["money?", "more money?"]));
+}
