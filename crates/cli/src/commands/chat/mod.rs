@@ -1,5 +1,6 @@
 //! `hermes` without a command: a conversation with the agent in the terminal.
 
+mod agents;
 mod approver;
 mod completer;
 mod renderer;

@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 use super::ChatArgs;
 use super::approver::TerminalApprover;
 use super::renderer::EventRenderer;
-use super::slash_commands;
+use super::{agents, slash_commands};
 use crate::agent_session::{AgentOptions, AgentSession, MAX_NOTICES, notices_text, stopped_text};
 use crate::app::{AppContext, AppServices};
 use crate::call_summary;
@@ -409,6 +409,14 @@ impl<'a> ChatSession<'a> {
                     Some(UserEvent::Line { text, .. }) if text.trim() == "/stop" => {
                         turn.interrupt.stop_turn();
                         stop_turn(ready, screen, &self.agent_session.session);
+                    }
+                    Some(UserEvent::Line { ref text, .. })
+                        if let Some(rest) = agents::arguments(text) =>
+                    {
+                        let session = &self.agent_session.session;
+                        if let Err(failure) = agents::run(ready, screen, session, rest) {
+                            screen.error(&failure.message);
+                        }
                     }
                     Some(UserEvent::Line { text, .. })
                         if matches!(text.trim(), "/quit" | "/exit" | "/q") =>

@@ -13,7 +13,7 @@ use hermes_llm::ChatMessage;
 use hermes_memory::MemoryTarget as List;
 
 use super::session::{ChatSession, LineOutcome, NextSession};
-use super::skills;
+use super::{agents, skills};
 use crate::agent_session::{retry_callback, stopped_text};
 use crate::command_error::{CliExitCode, CommandError};
 use crate::commands::{checkpoints, memory};
@@ -58,6 +58,7 @@ pub(crate) const SLASH_COMMANDS: &[SlashCommand] = &[
         "show or switch the mode: auto, ask or plan (same as Shift-Tab)",
     ),
     slash_command("yolo", "", "toggle automatic approval"),
+    slash_command("agents", "[[stop] ID [TEXT]]", "list, stop or message background sub-agents"),
     slash_command("stop", "", "stop the turn (same as Ctrl-C twice) and background work"),
     slash_command("quit", "", "leave (as Ctrl-D)"),
 ];
@@ -101,6 +102,9 @@ pub(crate) async fn run_slash_command(sitting: &mut ChatSession<'_>, order: &str
         "save" => save_conversation(sitting, rest),
         "mode" => change_mode(sitting, rest),
         "yolo" => toggle_yolo(sitting),
+        "agents" => {
+            agents::run(sitting.ready, sitting.screen, &sitting.agent_session.session, rest)
+        }
         "stop" => {
             let stopped = sitting.ready.subagents.stop_session(&sitting.agent_session.session);
             let shown = stopped_text(&stopped);
@@ -404,7 +408,7 @@ fn list_sessions(sitting: &ChatSession<'_>) -> Result<(), CommandError> {
 fn find_session(sitting: &ChatSession<'_>, named: &str) -> Result<String, CommandError> {
     let reader = sitting.agent_session.store.reader();
     if !named.is_empty() && named != "last" {
-        return Ok(reader.session(named)?.id);
+        return sitting.ready.find_session(named);
     }
     let listing =
         SessionFilter { limit: 2, excluded_sources: helper_sources(), ..SessionFilter::default() };
