@@ -18,7 +18,8 @@ const MAX_TASK_BYTES: usize = 200_000;
 /// The parent keeps 1/N of its remaining budget, so it can still answer.
 const PARENT_SHARE_DIVISOR: u32 = 10;
 
-/// Whether it may delegate.
+// Whether it may delegate. The parameters say so, and doc comments are sent to
+// the model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SubagentRole {
@@ -27,7 +28,7 @@ pub(crate) enum SubagentRole {
     Orchestrator,
 }
 
-/// A task of a batch.
+// A task of a batch.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TaskRequest {

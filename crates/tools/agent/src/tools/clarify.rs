@@ -27,7 +27,7 @@ pub(crate) struct Clarify;
 pub(crate) struct Args {
     /// The question, with what the user must know to answer it
     #[serde(default)]
-    question: String,
+    question: Option<String>,
     /// Up to 4 answers to choose from; the user can always answer freely. Leave
     /// out for an open question.
     #[serde(default)]
@@ -143,7 +143,8 @@ impl Tool for Clarify {
 impl Args {
     /// Returns the questions to ask.
     fn prepare(self) -> Result<Vec<PreparedQuestion>, ToolError> {
-        let one = !self.question.trim().is_empty() || !self.choices.is_empty();
+        let question = self.question.unwrap_or_default();
+        let one = !question.trim().is_empty() || !self.choices.is_empty();
         if one && !self.questions.is_empty() {
             return Err(ToolError::invalid("`questions` and `question` exclude each other"));
         }
@@ -155,7 +156,7 @@ impl Args {
             .with_hint("Ask those that decide the next steps."));
         }
         if self.questions.is_empty() {
-            return Ok(vec![PreparedQuestion::new(&self.question, self.choices)?]);
+            return Ok(vec![PreparedQuestion::new(&question, self.choices)?]);
         }
         let all = self.questions.into_iter();
         all.map(|asked| PreparedQuestion::new(&asked.question, asked.choices)).collect()
@@ -166,7 +167,7 @@ impl PreparedQuestion {
     fn new(question: &str, offered: Vec<LenientChoice>) -> Result<Self, ToolError> {
         let question = question.trim().to_owned();
         if question.is_empty() {
-            return Err(ToolError::invalid("The question is empty"));
+            return Err(ToolError::invalid("`question` is missing or empty"));
         }
         let mut choices: Vec<String> = Vec::new();
         for choice in offered {
