@@ -1,5 +1,5 @@
-//! The composition root: the place where tools, engine, settings and state are
-//! put together.
+//! What a command needs to run tools: the crate `hermes` composes engine, tools
+//! and state; this adds settings, backend, terminal and sub-agents.
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -268,14 +268,14 @@ impl AppContext {
         let place = place.unwrap_or_default();
         let mut caller = self.caller_at(ready, options, toolsets, place.as_deref())?;
         if is_missing {
-            caller.late_workplace = Some(self.workplace_when_open(ready, options));
+            caller.late_working_dir = Some(self.working_dir_when_open(ready, options));
         }
         Ok(caller)
     }
 
-    /// Returns the workplace of a caller, set once the backend opens; its
-    /// permissions apply from then on.
-    fn workplace_when_open(
+    /// Returns the working directory of a caller, set once the backend opens;
+    /// its permissions apply from then on.
+    fn working_dir_when_open(
         &self,
         ready: &AppServices,
         options: &CallOptions,

@@ -46,13 +46,13 @@ pub(crate) async fn run_batch(
         // Determined as late as possible: earlier calls may change what a
         // command means, and symlink targets.
         let group = take_independent_group(&mut waiting, conflict_key, |(_, prepared)| {
-            let at = batch.workplace.load();
+            let at = batch.working_dir.load();
             batch.engine.analyzer().side_effects(&batch.proposal(&prepared.call, &at))
         });
         run_group(&batch, group, &mut answers).await;
         // A call may have changed the session's working directory; the
         // remaining calls run there.
-        if !waiting.is_empty() && batch.update_workplace() {
+        if !waiting.is_empty() && batch.update_working_dir() {
             for (at, prepared) in std::mem::take(&mut waiting) {
                 match batch.redeclare(prepared).await {
                     Ok(prepared) => waiting.push_back((at, prepared)),
@@ -181,50 +181,52 @@ fn spill_over_budget(batch: &BatchContext, results: &mut [ToolResult]) {
 }
 
 /// Takes as many non-conflicting calls as possible from the front of a batch.
-/// `extent` is queried for calls with arbitrary effects.
+/// `side_effects_of` is queried for calls with arbitrary effects.
 pub(crate) fn take_independent_group<T>(
     batch: &mut VecDeque<T>,
-    footing: impl Fn(&T) -> ConflictKey<'_>,
-    extent: impl Fn(&T) -> SideEffects,
+    key_of: impl Fn(&T) -> ConflictKey<'_>,
+    side_effects_of: impl Fn(&T) -> SideEffects,
 ) -> Vec<T> {
     if batch.len() < 2 {
         return batch.drain(..).collect();
     }
-    let mut paths = CanonicalPaths::new(batch.iter().flat_map(|item| footing(item).effects));
+    let mut paths = CanonicalPaths::new(batch.iter().flat_map(|item| key_of(item).effects));
     let mut occupied = Reservations::default();
     let mut size = 0;
     let mut kind = ExecutionKind::Ordinary;
     for item in batch.iter() {
-        let ConflictKey { effects, exclusive: alone, unordered } = footing(item);
+        let ConflictKey { effects, exclusive, unordered } = key_of(item);
         let own_kind = ExecutionKind::from_effects(effects);
         if size > 0 && own_kind != kind {
             break;
         }
         kind = own_kind;
         let inside = kind != ExecutionKind::Ordinary;
-        let far = effects.iter().any(is_arbitrary_execution);
-        let extent = if far { extent(item) } else { SideEffects::Unknown };
+        let is_arbitrary = effects.iter().any(is_arbitrary_execution);
+        let side_effects = if is_arbitrary { side_effects_of(item) } else { SideEffects::Unknown };
         let shown = effects
             .iter()
-            .filter(|e| is_relevant(e, extent) && !(inside && is_arbitrary_execution(e)));
+            .filter(|e| is_relevant(e, side_effects) && !(inside && is_arbitrary_execution(e)));
         let own: Vec<Effect> = shown.map(|e| paths.resolve(e)).collect();
         let meets = |effect: &Effect| occupied.conflicts(effect, unordered);
-        if size > 0 && (alone || occupied.excludes_command(extent) || own.iter().any(meets)) {
+        if size > 0
+            && (exclusive || occupied.excludes_command(side_effects) || own.iter().any(meets))
+        {
             break;
         }
         size += 1;
-        if alone {
+        if exclusive {
             break;
         }
-        occupied.note_command(extent);
+        occupied.note_command(side_effects);
         own.iter().for_each(|effect| occupied.reserve(effect, unordered));
     }
     batch.drain(..size).collect()
 }
 
 /// Whether an effect matters beyond what is known about the command.
-fn is_relevant(effect: &Effect, extent: SideEffects) -> bool {
-    match extent {
+fn is_relevant(effect: &Effect, side_effects: SideEffects) -> bool {
+    match side_effects {
         SideEffects::Unknown => true,
         SideEffects::ReadOnly => !is_arbitrary_execution(effect),
         SideEffects::None => {
@@ -259,17 +261,17 @@ enum ExecutionKind {
 
 impl ExecutionKind {
     fn from_effects(effects: &[Effect]) -> Self {
-        let far = || effects.iter().filter(|effect| is_arbitrary_execution(effect));
-        if far().next().is_none() {
+        let arbitrary = || effects.iter().filter(|effect| is_arbitrary_execution(effect));
+        if arbitrary().next().is_none() {
             return Self::Ordinary;
         }
         let starts = |effect: &Effect| matches!(&effect.resource, Resource::Script(script) if script.background);
         let is_named = |effect: &Effect| {
             effect.scope == Scope::PROCESS_MANAGE && matches!(effect.resource, Resource::Name(_))
         };
-        if far().all(starts) {
+        if arbitrary().all(starts) {
             Self::BackgroundStart
-        } else if far().all(|effect| effect.scope == Scope::CODE_EXECUTE)
+        } else if arbitrary().all(|effect| effect.scope == Scope::CODE_EXECUTE)
             && effects.iter().any(is_named)
         {
             Self::InterpreterSession
@@ -393,10 +395,10 @@ struct ResourceSet {
 }
 
 impl Reservations {
-    /// Whether a command of this extent conflicts with the group. A command
-    /// that only waits delays what comes after it, so the order is kept.
-    fn excludes_command(&self, extent: SideEffects) -> bool {
-        match extent {
+    /// Whether a command with these side effects conflicts with the group. A
+    /// command that only waits delays what comes after it, so the order is kept.
+    fn excludes_command(&self, side_effects: SideEffects) -> bool {
+        match side_effects {
             SideEffects::Unknown => false,
             SideEffects::ReadOnly => {
                 self.has_arbitrary_execution || self.has_writers || self.has_waiters
@@ -405,9 +407,9 @@ impl Reservations {
         }
     }
 
-    fn note_command(&mut self, extent: SideEffects) {
-        self.has_readers |= extent == SideEffects::ReadOnly;
-        self.has_waiters |= extent == SideEffects::None;
+    fn note_command(&mut self, side_effects: SideEffects) {
+        self.has_readers |= side_effects == SideEffects::ReadOnly;
+        self.has_waiters |= side_effects == SideEffects::None;
     }
 
     fn conflicts(&self, effect: &Effect, unordered: bool) -> bool {

@@ -63,7 +63,7 @@ fn groups_are_as_large_as_they_can_be() {
 
 #[test]
 fn what_must_be_alone_is_alone() {
-    let call = |alone, effects| (effects, alone, SideEffects::Unknown);
+    let call = |exclusive, effects| (effects, exclusive, SideEffects::Unknown);
     let batch = [
         call(false, read("/a")),
         call(true, vec![]),
@@ -193,15 +193,15 @@ fn any_effect() -> impl Strategy<Value = Effect> {
     (scope, resource).prop_map(|(scope, resource)| Effect { scope, resource })
 }
 
-fn any_extent() -> impl Strategy<Value = SideEffects> {
+fn any_side_effects() -> impl Strategy<Value = SideEffects> {
     prop::sample::select(vec![SideEffects::Unknown, SideEffects::ReadOnly, SideEffects::None])
 }
 
 /// What a call comes to: its effects that count, and what is certain of it.
 fn standing(call: &Call) -> (Vec<&Effect>, SideEffects) {
-    let far = call.0.iter().any(is_arbitrary_execution);
-    let extent = if far { call.2 } else { SideEffects::Unknown };
-    (call.0.iter().filter(|effect| is_relevant(effect, extent)).collect(), extent)
+    let is_arbitrary = call.0.iter().any(is_arbitrary_execution);
+    let side_effects = if is_arbitrary { call.2 } else { SideEffects::Unknown };
+    (call.0.iter().filter(|effect| is_relevant(effect, side_effects)).collect(), side_effects)
 }
 
 /// Whether two calls must not run at once, one pair at a time.
@@ -224,7 +224,7 @@ proptest! {
     #[test]
     fn no_group_holds_a_conflict_and_order_is_kept(
         batch in prop::collection::vec(
-            (prop::collection::vec(any_effect(), 0..3), Just(false), any_extent()),
+            (prop::collection::vec(any_effect(), 0..3), Just(false), any_side_effects()),
             0..10,
         )
     ) {

@@ -25,7 +25,7 @@ pub struct Caller {
     pub home: Option<PathBuf>,
     /// Replaces `cwd` and `home` once set, for a caller whose location is not
     /// known at creation.
-    pub late_workplace: Option<Arc<OnceLock<WorkingDir>>>,
+    pub late_working_dir: Option<Arc<OnceLock<WorkingDir>>>,
     /// Cancels all running calls.
     pub cancel: CancellationToken,
     /// Deadline of the whole batch.
@@ -66,7 +66,7 @@ impl Caller {
             task_id: "default".into(),
             cwd: cwd.into(),
             home: None,
-            late_workplace: None,
+            late_working_dir: None,
             cancel: CancellationToken::new(),
             deadline: None,
             observer: None,
@@ -84,11 +84,11 @@ impl Caller {
         }
     }
 
-    pub(crate) fn workplace(&self) -> WorkingDir {
+    pub(crate) fn working_dir(&self) -> WorkingDir {
         // Tools that need the session report a damaged one; fall back to the
         // caller's directory.
         let chosen = self.session.cwd().ok().flatten();
-        let (cwd, home) = match self.late_workplace.as_ref().and_then(|late| late.get()) {
+        let (cwd, home) = match self.late_working_dir.as_ref().and_then(|late| late.get()) {
             Some(late) => (late.cwd(), late.home()),
             None => (self.cwd.as_path(), self.home.as_deref()),
         };

@@ -123,7 +123,7 @@ pub struct CallPreview {
     /// Changes made to the arguments.
     pub coerced: Vec<String>,
     /// Where it would run.
-    pub workplace: Arc<hermes_core::WorkingDir>,
+    pub working_dir: Arc<hermes_core::WorkingDir>,
 }
 
 /// Runs tool calls. Cheap to clone; clones share the same engine.
@@ -158,14 +158,14 @@ impl Engine {
     ) -> Result<CallPreview, ToolResult> {
         let batch = self.begin_batch(caller);
         let prepared = batch.prepare(call).await?;
-        let workplace = batch.workplace.load_full();
+        let working_dir = batch.working_dir.load_full();
         let call = prepared.call;
         Ok(CallPreview {
             entry: call.entry,
             arguments: call.arguments,
             effects: call.effects,
             coerced: call.coerced,
-            workplace,
+            working_dir,
         })
     }
 

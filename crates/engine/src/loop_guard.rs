@@ -49,16 +49,16 @@ impl LoopGuardSettings {
         LoopThresholds { exact_failure: 5, same_tool_failure: 8, no_progress: 5 };
 }
 
-/// Hashes that identify a call.
+/// Hashes that identify a call in the loop guard.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct CallFingerprint {
+pub(crate) struct LoopKey {
     tool: u64,
     exact: u64,
     // Only read-only calls are compared by similarity.
     near: Option<u64>,
 }
 
-impl CallFingerprint {
+impl LoopKey {
     pub(crate) fn new(tool: &str, arguments: &Value, looks_only: bool) -> Self {
         let mut named = hasher();
         tool.hash(&mut named);
@@ -154,9 +154,9 @@ impl RecentCalls {
 /// The observed caller: session id and task id.
 pub(crate) type CallerKey<'a> = (&'a str, &'a str);
 
-fn caller_hash(walker: CallerKey<'_>) -> u64 {
+fn caller_hash(caller: CallerKey<'_>) -> u64 {
     let mut hasher = hasher();
-    walker.hash(&mut hasher);
+    caller.hash(&mut hasher);
     hasher.finish()
 }
 
@@ -177,46 +177,46 @@ impl LoopGuard {
     }
 
     /// Drops the state of a caller: a new turn begins.
-    pub(crate) fn reset(&self, walker: CallerKey<'_>) {
-        self.lock().remove(&caller_hash(walker));
+    pub(crate) fn reset(&self, caller: CallerKey<'_>) {
+        self.lock().remove(&caller_hash(caller));
     }
 
     /// Drops the remembered results of a caller.
-    pub(crate) fn forget_answers(&self, walker: CallerKey<'_>) {
-        if let Some(memory) = self.lock().get_mut(&caller_hash(walker)) {
+    pub(crate) fn forget_answers(&self, caller: CallerKey<'_>) {
+        if let Some(memory) = self.lock().get_mut(&caller_hash(caller)) {
             memory.answers.clear();
         }
     }
 
     /// Returns why a turn must end: a tool fails repeatedly whatever its
     /// arguments.
-    pub(crate) fn halt_reason(&self, walker: CallerKey<'_>) -> Option<String> {
+    pub(crate) fn halt_reason(&self, caller: CallerKey<'_>) -> Option<String> {
         let stop = self.settings.stop?;
         let sessions = self.lock();
-        let failures = sessions.get(&caller_hash(walker))?.tool_failures.values().max()?;
+        let failures = sessions.get(&caller_hash(caller))?.tool_failures.values().max()?;
         let is_over = *failures >= stop.same_tool_failure;
         is_over.then(|| format!("one tool has failed or was refused {failures} times in a row"))
     }
 
     /// Whether the call may run.
-    pub(crate) fn judge(&self, walker: CallerKey<'_>, print: &CallFingerprint) -> Verdict {
+    pub(crate) fn judge(&self, caller: CallerKey<'_>, key: &LoopKey) -> Verdict {
         let Some(stop) = self.settings.stop else { return Verdict::Allow };
         let mut sessions = self.lock();
-        let Some(memory) = sessions.get_mut(&caller_hash(walker)) else { return Verdict::Allow };
-        let failures = memory.failures.get(&print.exact).copied().unwrap_or(0);
-        let tool = memory.tool_failures.get(&print.tool).copied().unwrap_or(0);
-        let same = memory.answers.get(&print.exact).map_or(0, |answers| answers.count);
+        let Some(memory) = sessions.get_mut(&caller_hash(caller)) else { return Verdict::Allow };
+        let failures = memory.failures.get(&key.exact).copied().unwrap_or(0);
+        let tool = memory.tool_failures.get(&key.tool).copied().unwrap_or(0);
+        let same = memory.answers.get(&key.exact).map_or(0, |answers| answers.count);
         let reason = if failures >= stop.exact_failure {
             format!("this call has failed {failures} times")
         } else if tool >= stop.same_tool_failure {
             format!("this tool has failed {tool} times in a row")
-        } else if print.near.is_some() && same >= stop.no_progress {
+        } else if key.near.is_some() && same >= stop.no_progress {
             format!("this call has returned the same result {same} times")
         } else {
             return Verdict::Allow;
         };
         // Repeating a denied call is no progress either.
-        increment(&mut memory.tool_failures, print.tool);
+        increment(&mut memory.tool_failures, key.tool);
         Verdict::Deny { reason: format!("Loop detected: {reason}"), rule: "loop-guard".into() }
     }
 
@@ -224,8 +224,8 @@ impl LoopGuard {
     /// reached.
     pub(crate) fn record_result(
         &self,
-        walker: CallerKey<'_>,
-        print: &CallFingerprint,
+        caller: CallerKey<'_>,
+        key: &LoopKey,
         came: GuardedOutcome,
         content: &str,
     ) -> Option<String> {
@@ -240,14 +240,14 @@ impl LoopGuard {
         if sessions.len() > MAX_SESSIONS {
             sessions.clear();
         }
-        let memory = sessions.entry(caller_hash(walker)).or_default();
+        let memory = sessions.entry(caller_hash(caller)).or_default();
         memory.trim();
         if came == GuardedOutcome::CommandFailed {
-            memory.failed_commands.extend([print.exact, print.tool]);
+            memory.failed_commands.extend([key.exact, key.tool]);
         }
         if came != GuardedOutcome::Succeeded {
-            let exact = increment(&mut memory.failures, print.exact);
-            let tool = increment(&mut memory.tool_failures, print.tool);
+            let exact = increment(&mut memory.failures, key.exact);
+            let tool = increment(&mut memory.tool_failures, key.tool);
             let warn = self.settings.warn?;
             return if exact >= warn.exact_failure {
                 Some(format!(
@@ -262,23 +262,23 @@ impl LoopGuard {
                 None
             };
         }
-        memory.failures.remove(&print.exact);
-        memory.tool_failures.remove(&print.tool);
-        let Some(likeness) = print.near else {
+        memory.failures.remove(&key.exact);
+        memory.tool_failures.remove(&key.tool);
+        let Some(likeness) = key.near else {
             // Something changed: reading again makes sense, and so does
             // repeating a failed command, such as a test.
             memory.answers.clear();
-            for key in std::mem::take(&mut memory.failed_commands) {
-                memory.failures.remove(&key);
-                memory.tool_failures.remove(&key);
+            for hash in std::mem::take(&mut memory.failed_commands) {
+                memory.failures.remove(&hash);
+                memory.tool_failures.remove(&hash);
             }
             return None;
         };
         let mut hasher = hasher();
         content.hash(&mut hasher);
         let answer = hasher.finish();
-        let exact = count_repeat(&mut memory.answers, print.exact, answer);
-        let near = if likeness == print.exact {
+        let exact = count_repeat(&mut memory.answers, key.exact, answer);
+        let near = if likeness == key.exact {
             exact
         } else {
             count_repeat(&mut memory.answers, likeness, answer)
@@ -316,12 +316,12 @@ pub(crate) enum GuardedOutcome {
 }
 
 impl GuardedOutcome {
-    /// Classifies a result. `is_well` means the tool reported success despite
+    /// Classifies a result. `succeeded` means the tool reported success despite
     /// the exit code.
-    pub(crate) fn from_result(status: CallStatus, is_well: bool, content: &str) -> Self {
+    pub(crate) fn from_result(status: CallStatus, succeeded: bool, content: &str) -> Self {
         match status {
             CallStatus::Error(kind) => Self::Error(kind),
-            CallStatus::Success if !is_well && is_failed_command(content) => Self::CommandFailed,
+            CallStatus::Success if !succeeded && is_failed_command(content) => Self::CommandFailed,
             CallStatus::Success => Self::Succeeded,
         }
     }

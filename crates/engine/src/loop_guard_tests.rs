@@ -3,36 +3,36 @@ use serde_json::json;
 
 use super::*;
 
-fn print(arguments: Value) -> CallFingerprint {
-    CallFingerprint::new("t", &arguments, true)
+fn key(arguments: Value) -> LoopKey {
+    LoopKey::new("t", &arguments, true)
 }
 
 #[test]
 fn the_order_of_keys_does_not_count() {
-    let (a, b) = (print(json!({ "x": 1, "y": [2] })), print(json!({ "y": [2], "x": 1 })));
+    let (a, b) = (key(json!({ "x": 1, "y": [2] })), key(json!({ "y": [2], "x": 1 })));
     assert_eq!(a.exact, b.exact);
-    assert_ne!(a.exact, print(json!({ "x": 1, "y": [3] })).exact);
+    assert_ne!(a.exact, key(json!({ "x": 1, "y": [3] })).exact);
 }
 
 #[test]
 fn near_is_the_same_but_for_numbers_case_and_blanks() {
-    let base = print(json!({ "q": "Find me", "limit": 5 }));
-    assert_eq!(base.near, print(json!({ "q": "find  ME" })).near);
-    assert_eq!(base.near, print(json!({ "q": "find me", "limit": 50 })).near);
-    assert_ne!(base.near, print(json!({ "q": "find you" })).near);
+    let base = key(json!({ "q": "Find me", "limit": 5 }));
+    assert_eq!(base.near, key(json!({ "q": "find  ME" })).near);
+    assert_eq!(base.near, key(json!({ "q": "find me", "limit": 50 })).near);
+    assert_ne!(base.near, key(json!({ "q": "find you" })).near);
 }
 
 #[test]
 fn a_success_forgives_failures_and_a_change_forgives_repetition() {
     let guard = LoopGuard::new(LoopGuardSettings::default());
-    let look = print(json!({ "a": 1 }));
-    let act = CallFingerprint::new("w", &json!({}), false);
+    let look = key(json!({ "a": 1 }));
+    let act = LoopKey::new("w", &json!({}), false);
     let failed = GuardedOutcome::Error(ErrorKind::Internal);
     assert_eq!(guard.record_result(("s", "t"), &look, failed, ""), None);
     assert_eq!(guard.record_result(("s", "t"), &look, GuardedOutcome::Succeeded, "r"), None);
     assert_eq!(guard.record_result(("s", "t"), &look, failed, ""), None, "counting begins anew");
     assert!(guard.record_result(("s", "t"), &look, failed, "").is_some());
-    let fresh = print(json!({ "b": 1 }));
+    let fresh = key(json!({ "b": 1 }));
     assert_eq!(guard.record_result(("s", "t"), &fresh, GuardedOutcome::Succeeded, "same"), None);
     guard.record_result(("s", "t"), &act, GuardedOutcome::Succeeded, "");
     assert_eq!(
@@ -55,7 +55,7 @@ fn a_success_forgives_failures_and_a_change_forgives_repetition() {
 #[test]
 fn two_answers_in_turn_are_no_progress() {
     let guard = LoopGuard::new(LoopGuardSettings::default());
-    let look = print(json!({ "a": 1 }));
+    let look = key(json!({ "a": 1 }));
     let note =
         |answer: &str| guard.record_result(("s", "t"), &look, GuardedOutcome::Succeeded, answer);
     assert_eq!((note("all of it"), note("unchanged")), (None, None));
@@ -70,13 +70,13 @@ fn memory_is_bounded() {
     for i in 0..5_000 {
         guard.record_result(
             (&format!("s{i}"), "t"),
-            &print(json!(i)),
+            &key(json!(i)),
             GuardedOutcome::Succeeded,
             "x",
         );
         guard.record_result(
             ("one", "t"),
-            &print(json!({ "i": i.to_string() })),
+            &key(json!({ "i": i.to_string() })),
             GuardedOutcome::Succeeded,
             "x",
         );
@@ -86,8 +86,8 @@ fn memory_is_bounded() {
     assert!(sessions.values().all(|m| m.answers.len() <= MAX_CALLS_PER_SESSION + 2));
 }
 
-fn run(command: &str) -> CallFingerprint {
-    CallFingerprint::new("terminal", &json!({ "command": command }), false)
+fn run(command: &str) -> LoopKey {
+    LoopKey::new("terminal", &json!({ "command": command }), false)
 }
 
 const FAILED: &str = r#"{"output":"no","exit_code":1}"#;
@@ -114,7 +114,7 @@ fn commands_that_fail_count() {
 #[test]
 fn a_test_that_fails_again_after_an_edit_is_no_circle() {
     let guard = LoopGuard::new(LoopGuardSettings::default());
-    let edit = CallFingerprint::new("patch", &json!({}), false);
+    let edit = LoopKey::new("patch", &json!({}), false);
     for _ in 0..6 {
         assert_eq!(
             guard.record_result(
@@ -136,9 +136,9 @@ fn who_fails_on_and_on_is_halted() {
     // Other arguments each time: the tool is what fails.
     for at in 0..8 {
         assert_eq!(guard.halt_reason(("s", "t")), None);
-        let print = run(&format!("ls /nowhere{at}"));
-        assert_eq!(guard.judge(("s", "t"), &print), Verdict::Allow);
-        guard.record_result(("s", "t"), &print, GuardedOutcome::CommandFailed, FAILED);
+        let key = run(&format!("ls /nowhere{at}"));
+        assert_eq!(guard.judge(("s", "t"), &key), Verdict::Allow);
+        guard.record_result(("s", "t"), &key, GuardedOutcome::CommandFailed, FAILED);
     }
     assert!(guard.halt_reason(("s", "t")).is_some_and(|why| why.contains("8 times")));
     assert_eq!(guard.halt_reason(("s", "another")), None);
@@ -170,14 +170,14 @@ fn a_code_that_is_an_answer_is_no_failure() {
 
 #[test]
 fn of_a_long_text_a_part_must_do() {
-    let long = |end: &str| print(json!({ "content": format!("{}{end}", "x".repeat(1 << 20)) }));
+    let long = |end: &str| key(json!({ "content": format!("{}{end}", "x".repeat(1 << 20)) }));
     assert_eq!(long("a").exact, long("a").exact);
     assert_ne!(long("a").exact, long("b").exact);
     assert_ne!(long("a").exact, long("aa").exact);
     // Whoever corrects a line of a short one makes another call.
     let short = |line: &str| {
         let content = ["y\n"; 9_000].join(line);
-        print(json!({ "content": content }))
+        key(json!({ "content": content }))
     };
     assert_ne!(short("a").exact, short("b").exact);
 }

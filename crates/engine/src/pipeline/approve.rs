@@ -17,7 +17,7 @@ impl BatchContext {
         &self,
         ruling: &Ruling,
         call: &ResolvedCall,
-        judged: &mut Authorization,
+        authorization: &mut Authorization,
     ) -> Result<(), ToolError> {
         let (reason, rule) = match &ruling.verdict {
             Verdict::Allow => return Ok(()),
@@ -29,30 +29,32 @@ impl BatchContext {
                          its length, and the permissions of its directories.",
                     );
                 }
-                return Err(self.with_rule_and_effects(error, rule, call, judged));
+                return Err(self.with_rule_and_effects(error, rule, call, authorization));
             }
             Verdict::Ask { reason, rule } => (reason, rule),
         };
         if self.caller.dry_run {
             let error = ToolError::new(ErrorKind::ApprovalRequired, reason.clone());
-            return Err(self.with_rule_and_effects(error, rule, call, judged));
+            return Err(self.with_rule_and_effects(error, rule, call, authorization));
         }
         // Do not ask about a call that would fail anyway.
         self.require_secrets(call)?;
-        if self.engine.policy().redeem_ticket(&self.proposal(call, &self.workplace.load())) {
-            judged.approval = Some("token".to_owned());
+        if self.engine.policy().redeem_ticket(&self.proposal(call, &self.working_dir.load())) {
+            authorization.approval = Some("token".to_owned());
             return Ok(());
         }
-        match self.ask_approver(ruling, reason, rule, call, judged).await? {
-            ApprovalDecision::Approved(lasting) => self.record_approval(lasting, call, judged),
+        match self.ask_approver(ruling, reason, rule, call, authorization).await? {
+            ApprovalDecision::Approved(lasting) => {
+                self.record_approval(lasting, call, authorization)
+            }
             ApprovalDecision::Refused(word) => {
-                judged.approval = Some("refused".to_owned());
+                authorization.approval = Some("refused".to_owned());
                 let message = word.unwrap_or_else(|| "The user refused this call".to_owned());
                 Err(ToolError::denied(message).with("rule", rule.as_str()))
             }
             ApprovalDecision::NoApprover => {
-                judged.approval = Some("nobody".to_owned());
-                Err(self.approval_required_error(reason, rule, call, judged))
+                authorization.approval = Some("nobody".to_owned());
+                Err(self.approval_required_error(reason, rule, call, authorization))
             }
         }
     }
@@ -63,14 +65,14 @@ impl BatchContext {
         reason: &str,
         rule: &str,
         call: &ResolvedCall,
-        judged: &mut Authorization,
+        authorization: &mut Authorization,
     ) -> Result<ApprovalDecision, ToolError> {
         let Some(approver) = &self.caller.approver else { return Ok(ApprovalDecision::NoApprover) };
         let request = ApprovalRequest {
             call_id: call.id.clone(),
             tool: call.entry.name().to_owned(),
             arguments: self.redacted_arguments(&call.arguments),
-            effects: self.shown_effects(&call.effects, &ruling.grants, &judged.implied),
+            effects: self.shown_effects(&call.effects, &ruling.grants, &authorization.implied),
             reason: self.redactor().redact(reason).into_owned(),
             rule: rule.to_owned(),
             offered_rules: ruling.offered_rules.clone(),
@@ -84,7 +86,7 @@ impl BatchContext {
                 timeout.as_secs()
             ))))
         })?;
-        judged.approver = Some(approver.name());
+        authorization.approver = Some(approver.name());
         Ok(decision)
     }
 
@@ -97,7 +99,7 @@ impl BatchContext {
         reason: String,
     ) -> bool {
         let Some(approver) = &self.caller.approver else { return false };
-        let workplace = self.workplace.load_full();
+        let working_dir = self.working_dir.load_full();
         let arguments = serde_json::json!({ "reason": reason });
         let proposal = CallProposal {
             tool: REQUEST_TOOL_NAME,
@@ -106,7 +108,7 @@ impl BatchContext {
             effects: &effects,
             code: None,
             annotations: ToolAnnotations::default(),
-            working_dir: &workplace,
+            working_dir: &working_dir,
             call_id,
             session: &self.caller.session,
             task_id: &self.caller.task_id,
@@ -147,20 +149,20 @@ impl BatchContext {
         &self,
         lasting: ApprovalScope,
         call: &ResolvedCall,
-        judged: &mut Authorization,
+        authorization: &mut Authorization,
     ) -> Result<(), ToolError> {
         let name = match lasting {
             ApprovalScope::Once => "once",
             ApprovalScope::Session => "session",
             ApprovalScope::Always => "always",
         };
-        judged.approval = Some(match judged.approver {
+        authorization.approval = Some(match authorization.approver {
             Some("user") | None => name.to_owned(),
             Some(who) => format!("{name} by {who}"),
         });
         if lasting != ApprovalScope::Once {
-            let workplace = self.workplace.load_full();
-            let proposal = self.proposal(call, &workplace);
+            let working_dir = self.working_dir.load_full();
+            let proposal = self.proposal(call, &working_dir);
             self.engine.policy().remember_approval(&proposal, lasting).map_err(|problem| {
                 ToolError::unavailable(format!("The approval could not be saved: {problem}"))
                     .with_hint("Approve for this call only, or fix what prevents saving.")
@@ -175,13 +177,13 @@ impl BatchContext {
         reason: &str,
         rule: &str,
         call: &ResolvedCall,
-        judged: &Authorization,
+        authorization: &Authorization,
     ) -> ToolError {
         let error = ToolError::new(ErrorKind::ApprovalRequired, reason);
-        let error = self.with_rule_and_effects(error, rule, call, judged);
+        let error = self.with_rule_and_effects(error, rule, call, authorization);
         let ticket = {
-            let workplace = self.workplace.load_full();
-            let proposal = self.proposal(call, &workplace);
+            let working_dir = self.working_dir.load_full();
+            let proposal = self.proposal(call, &working_dir);
             self.engine.policy().issue_ticket(&proposal, reason)
         };
         match ticket {
@@ -200,10 +202,10 @@ impl BatchContext {
         error: ToolError,
         rule: &str,
         call: &ResolvedCall,
-        judged: &Authorization,
+        authorization: &Authorization,
     ) -> ToolError {
         let declared = call.effects.iter().take(20);
-        let implied = judged.implied.iter().filter(|effect| !call.effects.contains(effect));
+        let implied = authorization.implied.iter().filter(|effect| !call.effects.contains(effect));
         let shown = declared.chain(implied).map(|effect| self.redacted_effect(effect));
         let effects = serde_json::to_value(shown.collect::<Vec<Effect>>()).unwrap_or_default();
         error.with("rule", rule).with("effects", effects)

@@ -41,9 +41,9 @@ impl CallCheckpoint {
 
 /// Errors are ignored: the checkpoint hooks report them to the user.
 impl ChangeReporter for CallCheckpoint {
-    fn before_change(&self, places: &[PathBuf]) {
+    fn before_change(&self, paths: &[PathBuf]) {
         self.is_unsettled.store(true, Ordering::Release);
-        let _ = self.checkpoints.before_change(&self.change.as_pending(), places);
+        let _ = self.checkpoints.before_change(&self.change.as_pending(), paths);
     }
 
     fn prune(&self) {
@@ -63,12 +63,12 @@ struct OwnedPendingChange {
     task: Arc<str>,
     call_id: String,
     tool: String,
-    places: Vec<PathBuf>,
-    filled: Vec<PathBuf>,
+    paths: Vec<PathBuf>,
+    output_dirs: Vec<PathBuf>,
     open_ended: bool,
-    spared: Vec<PathBuf>,
-    workplace: Arc<WorkingDir>,
-    ground: OnceLock<PathBuf>,
+    unwritable_paths: Vec<PathBuf>,
+    working_dir: Arc<WorkingDir>,
+    workspace: OnceLock<PathBuf>,
     deadline: Option<Instant>,
     cancel: CancellationToken,
 }
@@ -81,12 +81,12 @@ impl OwnedPendingChange {
             task: &self.task,
             call_id: &self.call_id,
             tool: &self.tool,
-            paths: &self.places,
-            output_dirs: &self.filled,
+            paths: &self.paths,
+            output_dirs: &self.output_dirs,
             open_ended: self.open_ended,
-            unwritable_paths: &self.spared,
-            working_dir: &self.workplace,
-            workspace: &self.ground,
+            unwritable_paths: &self.unwritable_paths,
+            working_dir: &self.working_dir,
+            workspace: &self.workspace,
             deadline: self.deadline,
             cancel: &self.cancel,
         }
@@ -100,20 +100,20 @@ impl BatchContext {
     pub(super) async fn checkpoint_files(
         &self,
         call: &ResolvedCall,
-        judged: &Authorization,
+        authorization: &Authorization,
     ) -> Result<Option<Arc<CallCheckpoint>>, ToolError> {
         let Some(keeper) = self.engine.checkpoints() else { return Ok(None) };
-        let (mut places, mut open_ended) =
-            possible_changes(call, judged, self.workplace.load().cwd());
-        let at = self.workplace.load();
+        let (mut paths, mut open_ended) =
+            possible_changes(call, authorization, self.working_dir.load().cwd());
+        let at = self.working_dir.load();
         let proposal = self.proposal(call, &at);
         let analyzer = self.engine.analyzer();
         let named = analyzer.writes(&proposal);
-        places.extend(named.paths);
+        paths.extend(named.paths);
         if open_ended && analyzer.side_effects(&proposal) != SideEffects::Unknown {
             open_ended = false;
         }
-        if places.is_empty() && named.opaque_dirs.is_empty() && !open_ended {
+        if paths.is_empty() && named.opaque_dirs.is_empty() && !open_ended {
             return Ok(None);
         }
         let change = Arc::new(OwnedPendingChange {
@@ -122,12 +122,12 @@ impl BatchContext {
             task: Arc::clone(&self.caller.task_id),
             call_id: call.id.clone(),
             tool: call.entry.name().to_owned(),
-            places,
-            filled: named.opaque_dirs,
+            paths,
+            output_dirs: named.opaque_dirs,
             open_ended,
-            spared: protected_paths(judged),
-            workplace: self.workplace.load_full(),
-            ground: OnceLock::new(),
+            unwritable_paths: protected_paths(authorization),
+            working_dir: self.working_dir.load_full(),
+            workspace: OnceLock::new(),
             deadline: self.caller.deadline,
             cancel: self.caller.cancel.clone(),
         });
@@ -190,20 +190,20 @@ impl BatchContext {
 /// file.
 fn possible_changes(
     call: &ResolvedCall,
-    judged: &Authorization,
+    authorization: &Authorization,
     cwd: &Path,
 ) -> (Vec<PathBuf>, bool) {
     let mut open_ended = call.effects.iter().any(is_open_ended);
     // A command that cannot write in its working directory changes nothing
     // there.
-    let may_write = |held: &Confinement| {
-        held.write.iter().any(|tree| cwd.starts_with(tree) || tree.starts_with(cwd))
+    let may_write = |confinement: &Confinement| {
+        confinement.write.iter().any(|tree| cwd.starts_with(tree) || tree.starts_with(cwd))
     };
-    if judged.confinement.as_ref().is_some_and(|held| !may_write(held)) {
+    if authorization.confinement.as_ref().is_some_and(|confinement| !may_write(confinement)) {
         open_ended = false;
     }
     let changes = |effect: &Effect| is_file_change(&effect.scope);
-    let mut places: Vec<PathBuf> = match judged.grants.list() {
+    let mut paths: Vec<PathBuf> = match authorization.grants.list() {
         Some(list) => list
             .iter()
             .filter(|grant| changes(&grant.effect))
@@ -218,9 +218,9 @@ fn possible_changes(
             .map(PathBuf::from)
             .collect(),
     };
-    places.sort();
-    places.dedup();
-    (places, open_ended)
+    paths.sort();
+    paths.dedup();
+    (paths, open_ended)
 }
 
 fn is_file_change(scope: &Scope) -> bool {
@@ -235,9 +235,14 @@ fn is_open_ended(effect: &Effect) -> bool {
 }
 
 /// Paths that child processes cannot write.
-fn protected_paths(judged: &Authorization) -> Vec<PathBuf> {
-    let Some(held) = &judged.confinement else { return Vec::new() };
-    let lists = [&held.hidden, &held.read_only, &held.frozen_nested, &held.masked_missing];
+fn protected_paths(authorization: &Authorization) -> Vec<PathBuf> {
+    let Some(confinement) = &authorization.confinement else { return Vec::new() };
+    let lists = [
+        &confinement.hidden,
+        &confinement.read_only,
+        &confinement.frozen_nested,
+        &confinement.masked_missing,
+    ];
     lists.into_iter().flatten().cloned().collect()
 }
 

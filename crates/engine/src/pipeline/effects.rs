@@ -26,12 +26,12 @@ pub(crate) struct DeclaredCall {
 pub(crate) fn declare(
     entry: &ToolEntry,
     arguments: &Value,
-    workplace: &WorkingDir,
+    working_dir: &WorkingDir,
 ) -> Result<DeclaredCall, ToolError> {
     catch_unwind(AssertUnwindSafe(|| {
         let thin = without_bulk(arguments, entry.tool().bulk_arguments());
         let bound = Arc::clone(entry.tool()).bind(thin.as_ref().unwrap_or(arguments))?;
-        let mut effects = declared_effects(&*bound, workplace);
+        let mut effects = declared_effects(&*bound, working_dir);
         // A placeholder in the arguments uses the secret, whatever the tool
         // declares.
         for name in hermes_secrets::reference::referenced_names(arguments) {
@@ -43,12 +43,12 @@ pub(crate) fn declare(
 }
 
 /// The effects that a call declares, with normalized paths.
-pub(crate) fn declared_effects(bound: &dyn BoundCall, workplace: &WorkingDir) -> Vec<Effect> {
-    let mut effects = bound.effects(workplace);
+pub(crate) fn declared_effects(bound: &dyn BoundCall, working_dir: &WorkingDir) -> Vec<Effect> {
+    let mut effects = bound.effects(working_dir);
     for effect in &mut effects {
         // Rules and plans compare paths, so all are normalized.
         if let Resource::Path(path) = &mut effect.resource {
-            *path = workplace.normalize(path);
+            *path = working_dir.normalize(path);
         }
     }
     effects

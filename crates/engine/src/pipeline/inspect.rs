@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{BatchContext, ResolvedCall};
 use crate::entry::ToolEntry;
 use crate::hooks::{CallView, HookDecision};
-use crate::loop_guard::CallFingerprint;
+use crate::loop_guard::LoopKey;
 
 impl BatchContext {
     /// Runs the hooks. They come before the policy, because the policy must
@@ -40,10 +40,10 @@ impl BatchContext {
     }
 
     pub(super) fn inspect(&self, call: &ResolvedCall, hooks: Verdict) -> Ruling {
-        let mut ruling = self.engine.policy().judge(&self.proposal(call, &self.workplace.load()));
+        let mut ruling = self.engine.policy().judge(&self.proposal(call, &self.working_dir.load()));
         ruling.verdict = ruling.verdict.and(hooks);
-        if let Some(footprint) = &call.fingerprint {
-            let looping = self.engine.guard().judge(self.caller_key(), footprint);
+        if let Some(loop_key) = &call.loop_key {
+            let looping = self.engine.guard().judge(self.caller_key(), loop_key);
             ruling.verdict = ruling.verdict.and(looping);
         }
         ruling
@@ -70,16 +70,9 @@ impl BatchContext {
         }
     }
 
-    pub(super) fn call_fingerprint(
-        &self,
-        entry: &ToolEntry,
-        arguments: &Value,
-    ) -> Option<CallFingerprint> {
+    pub(super) fn loop_key(&self, entry: &ToolEntry, arguments: &Value) -> Option<LoopKey> {
         let looks_only = entry.spec().annotations.read_only;
-        self.engine
-            .guard()
-            .is_enabled()
-            .then(|| CallFingerprint::new(entry.name(), arguments, looks_only))
+        self.engine.guard().is_enabled().then(|| LoopKey::new(entry.name(), arguments, looks_only))
     }
 
     /// The session and task that the loop guard tracks.

@@ -1,20 +1,24 @@
 //! The pipeline of one call, in ten stages.
 //!
 //! ```text
-//!  1 snapshot   the current registry                 (BatchContext::new)
-//!  2 resolve    name and argument text → tool        resolve.rs
-//!              (can it work here? else `unavailable`)
-//!  3 coerce     arguments by schema                  arguments.rs
-//!  4 validate   JSON Schema                          arguments.rs
-//!  5 effects    what it will do                      effects.rs
-//!  6 inspect    policy, loop guard, hooks            inspect.rs
-//!  7 approve    the approver is asked                approve.rs
-//!  8 run        deadline, cancellation, panics       run.rs
-//!              (checkpoint before and after)        checkpoint.rs
-//!              (connections of child processes)     network.rs
-//!  9 bound      secrets redacted, untrusted text
-//!               labelled, oversize spilled          screen.rs, result_limits.rs
-//! 10 record     audit                                record.rs
+//!  1 snapshot  the current registry               mod.rs
+//!  2 resolve   name and argument text → tool      resolve.rs
+//!    –         can it work here?                  mod.rs
+//!  3 coerce    arguments by schema                arguments.rs
+//!  4 validate  JSON Schema                        arguments.rs
+//!    –         `pre_tool_call`, may rewrite (→ 3) inspect.rs
+//!  5 effects   what it will do                    effects.rs
+//!  6 inspect   policy, loop guard, hooks' verdict inspect.rs
+//!  7 approve   a ticket, or the approver is asked approve.rs
+//!  8 run       secrets are inserted; deadline,
+//!              cancellation, panics               run.rs
+//!              checkpoint before and after        checkpoint.rs
+//!              connections of child processes     network.rs
+//!  9 redact    framing tokens in errors, secrets  result_limits.rs, screen.rs
+//!    –         result hooks                       record.rs
+//!  9 bound     untrusted text is labelled,
+//!              oversize spilled                   screen.rs, result_limits.rs
+//! 10 record    audit                              record.rs
 //! ```
 //!
 //! Stages 1 to 5 depend only on the call, so a whole batch can be planned
@@ -49,7 +53,7 @@ use crate::batch::is_background_start;
 use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::entry::ToolEntry;
-use crate::loop_guard::{CallFingerprint, GuardedOutcome};
+use crate::loop_guard::{GuardedOutcome, LoopKey};
 use crate::observer::{CallEvent, CallStarted};
 use crate::registry::RegistrySnapshot;
 
@@ -62,7 +66,7 @@ pub(crate) struct BatchContext {
     pub(crate) caller: Caller,
     /// Changes when a call of the batch changes the session's working
     /// directory.
-    pub(crate) workplace: ArcSwap<WorkingDir>,
+    pub(crate) working_dir: ArcSwap<WorkingDir>,
     /// The turn id, created on first use.
     turn: OnceLock<Arc<str>>,
     /// Serializes approval requests of calls that run concurrently.
@@ -80,7 +84,7 @@ pub(crate) struct ResolvedCall {
     /// Whether its long arguments are not bound yet.
     bulk_omitted: bool,
     pub(crate) coerced: Vec<String>,
-    pub(crate) fingerprint: Option<CallFingerprint>,
+    pub(crate) loop_key: Option<LoopKey>,
     pub(crate) started: Instant,
     /// Keeps the tool from being torn down before the call ends.
     _in_flight: TaskTrackerToken,
@@ -162,18 +166,18 @@ impl BatchContext {
             engine: engine.clone(),
             snapshot,
             caller: caller.clone(),
-            workplace: ArcSwap::from_pointee(caller.workplace()),
+            working_dir: ArcSwap::from_pointee(caller.working_dir()),
             turn: OnceLock::new(),
             approval_lock: tokio::sync::Mutex::default(),
         })
     }
 
-    /// Reloads the session's workplace; returns whether it has changed.
-    pub(crate) fn update_workplace(&self) -> bool {
-        let now = self.caller.workplace();
-        let moved = **self.workplace.load() != now;
+    /// Reloads the session's working directory; returns whether it has changed.
+    pub(crate) fn update_working_dir(&self) -> bool {
+        let now = self.caller.working_dir();
+        let moved = **self.working_dir.load() != now;
         if moved {
-            self.workplace.store(Arc::new(now));
+            self.working_dir.store(Arc::new(now));
         }
         moved
     }
@@ -231,9 +235,9 @@ impl BatchContext {
         if let Some(rewritten) = rewritten {
             arguments = arguments::coerce_and_validate(&entry, rewritten, &mut notes)?;
         }
-        let effects::DeclaredCall { bound, effects, bulk_omitted: is_thin } =
-            effects::declare(&entry, &arguments, &self.workplace.load())?;
-        let footprint = self.call_fingerprint(&entry, &arguments);
+        let effects::DeclaredCall { bound, effects, bulk_omitted } =
+            effects::declare(&entry, &arguments, &self.working_dir.load())?;
+        let loop_key = self.loop_key(&entry, &arguments);
         let _in_flight = entry.acquire();
         let coerced = notes;
         let call = ResolvedCall {
@@ -242,9 +246,9 @@ impl BatchContext {
             called_as,
             arguments,
             effects,
-            bulk_omitted: is_thin,
+            bulk_omitted,
             coerced,
-            fingerprint: footprint,
+            loop_key,
             started,
             _in_flight,
         };
@@ -257,10 +261,10 @@ impl BatchContext {
         prepared: PreparedCall,
     ) -> Result<PreparedCall, ToolResult> {
         let PreparedCall { mut call, hook_verdict, .. } = prepared;
-        match effects::declare(&call.entry, &call.arguments, &self.workplace.load()) {
-            Ok(effects::DeclaredCall { bound, effects, bulk_omitted: is_thin }) => {
+        match effects::declare(&call.entry, &call.arguments, &self.working_dir.load()) {
+            Ok(effects::DeclaredCall { bound, effects, bulk_omitted }) => {
                 call.effects = effects;
-                call.bulk_omitted = is_thin;
+                call.bulk_omitted = bulk_omitted;
                 Ok(PreparedCall { call, bound, hook_verdict })
             }
             Err(error) => {
@@ -294,36 +298,34 @@ impl BatchContext {
         // Time spent waiting for other calls does not count.
         call.started = Instant::now();
         self.notify_started(&call);
-        let mut judged = Authorization::default();
-        let landed = match self.authorize(&call, hook_verdict, &mut judged).await {
-            Ok(()) if self.caller.dry_run => self.dry_run_outcome(&call, &judged),
-            Ok(()) => self.run(&mut call, bound, &judged).await,
+        let mut authorization = Authorization::default();
+        let outcome = match self.authorize(&call, hook_verdict, &mut authorization).await {
+            Ok(()) if self.caller.dry_run => self.dry_run_outcome(&call, &authorization),
+            Ok(()) => self.run(&mut call, bound, &authorization).await,
             Err(error) if self.caller.dry_run => {
-                let would = if judged.verdict == Some("ask") { "ask" } else { "refuse" };
+                let would = if authorization.verdict == Some("ask") { "ask" } else { "refuse" };
                 let error = error.with("dry_run", true).with("would", would);
-                CallOutcome::refused(error.with("verdict", judged.verdict.unwrap_or("deny")))
+                CallOutcome::refused(error.with("verdict", authorization.verdict.unwrap_or("deny")))
             }
             Err(error) => CallOutcome::refused(error),
         };
-        let ran = landed.disposition != EffectDisposition::NotRun;
-        let (is_answer, is_well) = (landed.outcome.is_ok(), landed.succeeded);
-        let mut result = self.build_result(&call, landed);
+        let ran = outcome.disposition != EffectDisposition::NotRun;
+        let (is_answer, succeeded) = (outcome.outcome.is_ok(), outcome.succeeded);
+        let mut result = self.build_result(&call, outcome);
         result.called_as = call.called_as.take();
         result.duration = call.started.elapsed();
-        let outcome = GuardedOutcome::from_result(result.status, is_well, &result.content);
-        result.command_failed = outcome == GuardedOutcome::CommandFailed;
+        let guarded = GuardedOutcome::from_result(result.status, succeeded, &result.content);
+        result.command_failed = guarded == GuardedOutcome::CommandFailed;
         self.redact(&mut result);
         self.run_result_hooks(&call.arguments, &mut result).await;
         if ran {
             self.mark_untrusted(&call, is_answer, &mut result);
         }
-        let warning = call
-            .fingerprint
-            .as_ref()
-            .and_then(|print| self.record_in_guard(print, outcome, &result));
+        let warning =
+            call.loop_key.as_ref().and_then(|key| self.record_in_guard(key, guarded, &result));
         self.limit_result(call.entry.spec().result_limit, warning.as_deref(), &mut result);
         result.coercions = call.coerced;
-        self.record(&result, &call.effects, &judged);
+        self.record(&result, &call.effects, &authorization);
         result
     }
 
@@ -365,7 +367,7 @@ impl BatchContext {
         &self,
         call: &ResolvedCall,
         hook_verdict: Verdict,
-        judged: &mut Authorization,
+        authorization: &mut Authorization,
     ) -> Result<(), ToolError> {
         if self.caller.deadline.is_some_and(|at| at <= Instant::now()) {
             return Err(self.deadline_error());
@@ -391,15 +393,15 @@ impl BatchContext {
             Verdict::Ask { rule, .. } => ("ask", Some(rule.clone())),
             Verdict::Deny { rule, .. } => ("deny", Some(rule.clone())),
         };
-        judged.verdict = Some(verdict);
-        judged.rule = rule;
-        judged.unenforced_verdict = ruling.audit_verdict.take();
-        judged.implied = std::mem::take(&mut ruling.implied_effects);
-        judged.profile = ruling.profile.take();
-        let approved = self.approve(&ruling, call, judged).await;
+        authorization.verdict = Some(verdict);
+        authorization.rule = rule;
+        authorization.unenforced_verdict = ruling.audit_verdict.take();
+        authorization.implied = std::mem::take(&mut ruling.implied_effects);
+        authorization.profile = ruling.profile.take();
+        let approved = self.approve(&ruling, call, authorization).await;
         // Set for refused calls too: the record shows real paths.
-        judged.grants = Arc::new(ruling.grants);
-        judged.confinement = ruling.confinement;
+        authorization.grants = Arc::new(ruling.grants);
+        authorization.confinement = ruling.confinement;
         approved
     }
 
@@ -434,8 +436,8 @@ impl BatchContext {
         // The same wrong call gives the same error, so the message identifies a
         // loop.
         let message = Value::from(error.message());
-        let footprint =
-            self.engine.guard().is_enabled().then(|| CallFingerprint::new(name, &message, false));
+        let loop_key =
+            self.engine.guard().is_enabled().then(|| LoopKey::new(name, &message, false));
         let mut result = ToolResult::error(
             call_id,
             name,
@@ -449,8 +451,8 @@ impl BatchContext {
             AssertUnwindSafe(self.run_result_hooks(&Value::Null, &mut result)).catch_unwind();
         // A hook that panics does not change the refusal.
         let _ = shown.await;
-        let outcome = GuardedOutcome::from_result(result.status, false, &result.content);
-        let warning = footprint.and_then(|print| self.record_in_guard(&print, outcome, &result));
+        let guarded = GuardedOutcome::from_result(result.status, false, &result.content);
+        let warning = loop_key.and_then(|key| self.record_in_guard(&key, guarded, &result));
         self.limit_result(hermes_core::ResultLimit::Default, warning.as_deref(), &mut result);
         self.record(&result, &[], &Authorization::default());
         result

@@ -37,7 +37,7 @@ struct CallConnectionJudge {
     who: Arc<str>,
     parent: Option<Arc<str>>,
     depth: u8,
-    workplace: Arc<WorkingDir>,
+    working_dir: Arc<WorkingDir>,
     call_id: String,
     tool: String,
     toolset: String,
@@ -52,8 +52,12 @@ struct CallConnectionJudge {
 
 impl BatchContext {
     /// Installs a judge for the connections of the call's child processes.
-    pub(super) fn judge_connections(self: &Arc<Self>, call: &ResolvedCall, judged: &Authorization) {
-        let is_isolated = judged
+    pub(super) fn judge_connections(
+        self: &Arc<Self>,
+        call: &ResolvedCall,
+        authorization: &Authorization,
+    ) {
+        let is_isolated = authorization
             .confinement
             .as_ref()
             .is_some_and(|confinement| confinement.network == NetworkMode::Isolated);
@@ -62,7 +66,7 @@ impl BatchContext {
             return;
         };
         let is_network = |effect: &&Effect| effect.scope.family() == "network";
-        let granted = call.effects.iter().chain(&judged.implied).filter(is_network);
+        let granted = call.effects.iter().chain(&authorization.implied).filter(is_network);
         let judge = CallConnectionJudge {
             policy: self.engine.policy(),
             observers: self.engine.observers().to_vec(),
@@ -73,7 +77,7 @@ impl BatchContext {
             who: Arc::clone(&self.caller.who),
             parent: self.caller.parent.clone(),
             depth: self.caller.depth,
-            workplace: self.workplace.load_full(),
+            working_dir: self.working_dir.load_full(),
             call_id: call.id.clone(),
             tool: call.entry.name().to_owned(),
             toolset: call.entry.toolset().to_owned(),
@@ -125,7 +129,7 @@ impl CallConnectionJudge {
             effects: &effects,
             code: None,
             annotations: self.annotations,
-            working_dir: &self.workplace,
+            working_dir: &self.working_dir,
             call_id: &self.call_id,
             session: &self.session,
             task_id: &self.task_id,

@@ -1,4 +1,4 @@
-//! Stage 10: runs the result hooks, then records the call.
+//! The result hooks, which run within stage 9; and stage 10: records the call.
 
 use hermes_core::{Effect, ToolResult, Verdict};
 use serde_json::Value;
@@ -38,14 +38,19 @@ impl BatchContext {
         }
     }
 
-    pub(super) fn record(&self, result: &ToolResult, effects: &[Effect], judged: &Authorization) {
+    pub(super) fn record(
+        &self,
+        result: &ToolResult,
+        effects: &[Effect],
+        authorization: &Authorization,
+    ) {
         self.notify(&CallEvent::Ended { result, parent: self.caller.parent.as_deref() });
         if self.engine.observers().is_empty() {
             return;
         }
-        let effects = self.shown_effects(effects, &judged.grants, &judged.implied);
+        let effects = self.shown_effects(effects, &authorization.grants, &authorization.implied);
         let name = self.redactor().redact(&result.name).into_owned();
-        let (would, would_rule) = match &judged.unenforced_verdict {
+        let (would, would_rule) = match &authorization.unenforced_verdict {
             Some(Verdict::Ask { rule, .. }) => (Some("ask"), Some(rule.as_str())),
             Some(Verdict::Deny { rule, .. }) => (Some("deny"), Some(rule.as_str())),
             Some(Verdict::Allow) | None => (None, None),
@@ -60,10 +65,10 @@ impl BatchContext {
             tool: &name,
             called_as: result.called_as.as_deref(),
             effects: &effects,
-            profile: judged.profile.as_deref(),
-            verdict: judged.verdict,
-            rule: judged.rule.as_deref(),
-            approval: judged.approval.as_deref(),
+            profile: authorization.profile.as_deref(),
+            verdict: authorization.verdict,
+            rule: authorization.rule.as_deref(),
+            approval: authorization.approval.as_deref(),
             would,
             would_rule,
             dry_run: self.caller.dry_run,

@@ -7,18 +7,18 @@ use hermes_core::{CallStatus, ErrorKind, ResultLimit, ToolError, ToolResult};
 use serde_json::Value;
 
 use super::{BatchContext, CallOutcome, ResolvedCall};
-use crate::loop_guard::{CallFingerprint, GuardedOutcome};
+use crate::loop_guard::{GuardedOutcome, LoopKey};
 use crate::sanitize::{sanitize_error, strip_framing, truncate_error};
 use crate::spill::{ResultSizeLimits, exceeds};
 
 impl BatchContext {
     /// Builds the full result from the tool's output.
-    pub(super) fn build_result(&self, call: &ResolvedCall, landed: CallOutcome) -> ToolResult {
-        let (content, attachments) = match landed.outcome {
+    pub(super) fn build_result(&self, call: &ResolvedCall, outcome: CallOutcome) -> ToolResult {
+        let (content, attachments) = match outcome.outcome {
             Ok(outcome) => outcome,
             Err(error) => {
                 let error = sanitize_tool_error(error);
-                return ToolResult::error(&call.id, call.entry.name(), &error, landed.disposition);
+                return ToolResult::error(&call.id, call.entry.name(), &error, outcome.disposition);
             }
         };
         ToolResult {
@@ -27,9 +27,9 @@ impl BatchContext {
             called_as: None,
             content,
             // Partial output is returned, but the status is an error.
-            status: landed.stopped.map_or(CallStatus::Success, CallStatus::Error),
+            status: outcome.stopped.map_or(CallStatus::Success, CallStatus::Error),
             command_failed: false,
-            disposition: landed.disposition,
+            disposition: outcome.disposition,
             coercions: Vec::new(),
             attachments,
             spill_path: None,
@@ -59,11 +59,11 @@ impl BatchContext {
     /// Records a result in the loop guard; returns its warning, if any.
     pub(super) fn record_in_guard(
         &self,
-        print: &CallFingerprint,
+        key: &LoopKey,
         outcome: GuardedOutcome,
         result: &ToolResult,
     ) -> Option<String> {
-        self.engine.guard().record_result(self.caller_key(), print, outcome, &result.content)
+        self.engine.guard().record_result(self.caller_key(), key, outcome, &result.content)
     }
 
     /// The size limits of results.

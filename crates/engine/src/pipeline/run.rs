@@ -19,7 +19,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::checkpoint::CallCheckpoint;
 use super::{Authorization, BatchContext, CallOutcome, ResolvedCall, effects};
-use crate::host::SessionHost;
+use crate::engine_handle::CallEngineHandle;
 use crate::observer::CallEvent;
 
 /// Time that a cancelled tool has to stop.
@@ -45,22 +45,22 @@ impl BatchContext {
         self: &Arc<Self>,
         call: &mut ResolvedCall,
         bound: Box<dyn BoundCall>,
-        judged: &Authorization,
+        authorization: &Authorization,
     ) -> CallOutcome {
-        let (bound, grants) = match self.complete_call(call, bound, judged) {
+        let (bound, grants) = match self.complete_call(call, bound, authorization) {
             Ok(complete) => complete,
             Err(error) => return CallOutcome::refused(error),
         };
         let call = &*call;
-        let kept = match self.checkpoint_files(call, judged).await {
+        let kept = match self.checkpoint_files(call, authorization).await {
             Ok(kept) => kept,
             Err(stopped) => return CallOutcome::refused(stopped),
         };
-        let allowed = CallPermissions { grants, confinement: judged.confinement.clone() };
-        self.judge_connections(call, judged);
-        let landed = self.run_tool(call, bound, &allowed, kept.as_ref()).await;
+        let allowed = CallPermissions { grants, confinement: authorization.confinement.clone() };
+        self.judge_connections(call, authorization);
+        let outcome = self.run_tool(call, bound, &allowed, kept.as_ref()).await;
         self.finish_checkpoint(kept).await;
-        landed
+        outcome
     }
 
     async fn run_tool(
@@ -144,12 +144,12 @@ impl BatchContext {
         &self,
         call: &mut ResolvedCall,
         bound: Box<dyn BoundCall>,
-        judged: &Authorization,
+        authorization: &Authorization,
     ) -> Result<CompleteCall, ToolError> {
         if uses_secrets(call) {
-            return self.bind_with_secrets(call, judged);
+            return self.bind_with_secrets(call, authorization);
         }
-        let grants = Arc::clone(&judged.grants);
+        let grants = Arc::clone(&authorization.grants);
         if !call.bulk_omitted {
             return Ok((bound, grants));
         }
@@ -159,7 +159,7 @@ impl BatchContext {
             false => call.arguments.clone(),
         };
         let whole = Arc::clone(call.entry.tool()).bind_owned(arguments)?;
-        if effects::declared_effects(&*whole, &self.workplace.load()) != call.effects {
+        if effects::declared_effects(&*whole, &self.working_dir.load()) != call.effects {
             return Err(ToolError::internal(format!(
                 "{}: the complete call declares other effects than those that were judged",
                 call.entry.name()
@@ -172,12 +172,12 @@ impl BatchContext {
     fn bind_with_secrets(
         &self,
         call: &ResolvedCall,
-        judged: &Authorization,
+        authorization: &Authorization,
     ) -> Result<CompleteCall, ToolError> {
         let arguments = self.arguments_with_secrets(call)?;
         let revealed = Arc::clone(call.entry.tool()).bind_owned(arguments)?;
-        let workplace = self.workplace.load();
-        let effects = effects::declared_effects(&*revealed, &workplace);
+        let working_dir = self.working_dir.load();
+        let effects = effects::declared_effects(&*revealed, &working_dir);
         // The rules judged the placeholder; the secret must not change the
         // target.
         if !located_effects(&effects).eq(located_effects(&call.effects)) {
@@ -190,18 +190,19 @@ impl BatchContext {
             &effects,
             &lookup,
             self.engine.analyzer(),
-            &workplace,
+            &working_dir,
         )?;
-        Ok((revealed, commands::grants_with_secrets(&judged.grants, &commands)))
+        Ok((revealed, commands::grants_with_secrets(&authorization.grants, &commands)))
     }
 
     /// The result of a dry run.
     pub(super) fn dry_run_outcome(
         &self,
         call: &ResolvedCall,
-        judged: &Authorization,
+        authorization: &Authorization,
     ) -> CallOutcome {
-        let effects = self.shown_effects(&call.effects, &judged.grants, &judged.implied);
+        let effects =
+            self.shown_effects(&call.effects, &authorization.grants, &authorization.implied);
         let shown = json!({
             "dry_run": true,
             "would": "run",
@@ -209,7 +210,7 @@ impl BatchContext {
             "arguments": self.redacted_arguments(&call.arguments),
             "coerced": call.coerced,
             "effects": effects,
-            "verdict": judged.verdict,
+            "verdict": authorization.verdict,
         });
         let outcome = Ok((shown.to_string(), Vec::new()));
         CallOutcome {
@@ -231,7 +232,7 @@ impl BatchContext {
     ) -> ToolContext {
         let batch_context = Arc::clone(self);
         let call_id: Arc<str> = call.id.as_str().into();
-        let host = SessionHost {
+        let handle = CallEngineHandle {
             batch: batch_context,
             call_id: Arc::clone(&call_id),
             cancel: cancel.clone(),
@@ -241,7 +242,7 @@ impl BatchContext {
             tool: call.entry.name().into(),
             task_id: Arc::clone(&self.caller.task_id),
             session: self.caller.session.with_grants(Arc::clone(&allowed.grants)),
-            working_dir: self.workplace.load_full(),
+            working_dir: self.working_dir.load_full(),
             cancel: cancel.clone(),
             deadline: Some(deadline),
             grants: Arc::clone(&allowed.grants),
@@ -254,7 +255,7 @@ impl BatchContext {
                 }) as ProgressCallback
             }),
             call_id,
-            engine: Some(Arc::new(host)),
+            engine: Some(Arc::new(handle)),
             is_nested: self.caller.depth > 0,
         }
     }
@@ -283,7 +284,7 @@ fn interrupted(error: ToolError) -> CallOutcome {
 /// Turns the end of a tool's task into an outcome; `why` is the kind of error
 /// if it was stopped.
 fn classify(tool: &str, ended: ToolTaskResult, why: ErrorKind) -> CallOutcome {
-    let (mut stopped, mut is_well) = (None, false);
+    let (mut stopped, mut succeeded) = (None, false);
     let outcome = match ended {
         Ok(Ok(Ok(output))) => {
             stopped = match output.ending() {
@@ -291,7 +292,7 @@ fn classify(tool: &str, ended: ToolTaskResult, why: ErrorKind) -> CallOutcome {
                 CallEnding::Incomplete(kind) => Some(kind),
                 CallEnding::Completed | CallEnding::Succeeded => None,
             };
-            is_well = output.ending() == CallEnding::Succeeded;
+            succeeded = output.ending() == CallEnding::Succeeded;
             output.into_checked()
         }
         // The tool noticed the cancellation or timeout on its own.
@@ -307,7 +308,7 @@ fn classify(tool: &str, ended: ToolTaskResult, why: ErrorKind) -> CallOutcome {
         None => EffectDisposition::Complete,
         Some(_) => EffectDisposition::Unknown,
     };
-    CallOutcome { outcome, disposition, stopped, succeeded: is_well }
+    CallOutcome { outcome, disposition, stopped, succeeded }
 }
 
 /// The error for a tool that panicked.

@@ -1,4 +1,5 @@
-//! Stage 9, first half: redacts secrets and labels untrusted text.
+//! Stage 9: redacts secrets before the result hooks, and labels untrusted text
+//! after them.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -27,7 +27,7 @@ struct JudgedCall {
     arguments: Value,
     effects: Vec<Effect>,
     annotations: ToolAnnotations,
-    workplace: Arc<WorkingDir>,
+    working_dir: Arc<WorkingDir>,
 }
 
 impl JudgedCall {
@@ -53,7 +53,7 @@ pub(crate) fn run(app: &AppContext, args: &PermissionCheckArgs, everything: bool
         effects: &case.effects,
         code: case.code(&ready.engine().snapshot()),
         annotations: case.annotations,
-        working_dir: &case.workplace,
+        working_dir: &case.working_dir,
         call_id: "check",
         session: &caller.session,
         task_id: &caller.task_id,
@@ -136,7 +136,7 @@ fn build_judged_call(
         arguments: args.command.as_ref().map_or(Value::Null, |c| json!({ "command": c })),
         effects,
         annotations: ToolAnnotations::default(),
-        workplace: Arc::new(at),
+        working_dir: Arc::new(at),
     })
 }
 
@@ -170,7 +170,7 @@ fn judged_tool_call(
         annotations: preview.entry.spec().annotations,
         arguments: preview.arguments,
         effects: preview.effects,
-        workplace: preview.workplace,
+        working_dir: preview.working_dir,
     })
 }
 

@@ -23,14 +23,14 @@ const MAX_DESCRIPTION_CHARS: usize = 400;
 
 /// The engine for one running call: inner calls have the same caller and
 /// registry snapshot, and are cancelled with it.
-pub(crate) struct SessionHost {
+pub(crate) struct CallEngineHandle {
     pub(crate) batch: Arc<BatchContext>,
     pub(crate) call_id: Arc<str>,
     pub(crate) cancel: CancellationToken,
     pub(crate) deadline: Instant,
 }
 
-impl SessionHost {
+impl CallEngineHandle {
     fn engine(&self) -> &Engine {
         &self.batch.engine
     }
@@ -57,7 +57,7 @@ impl SessionHost {
     }
 }
 
-impl EngineHandle for SessionHost {
+impl EngineHandle for CallEngineHandle {
     fn search_tools(&self, query: &str, limit: Option<usize>) -> (Vec<ToolMatch>, usize) {
         let SearchLimits { default, max: most } = self.engine().search_limits();
         let limit = limit.unwrap_or(default).min(most);
