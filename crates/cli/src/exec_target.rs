@@ -163,14 +163,12 @@ impl ExecTarget {
             local_dirs: ["jobs", "results"].map(|name| home.cache_dir().join(name)).to_vec(),
             ..hermes_remote_tools::RemoteHostSettings::default()
         };
-        let patient =
-            (!backend.is_local()).then(|| Arc::new(LazyBackend::new(Arc::clone(&backend))));
-        let backend = patient.clone().map_or(backend, |patient| patient as Arc<dyn ExecBackend>);
-        let tool_host =
-            patient.is_some().then(|| RemoteToolHost::new(Arc::clone(&backend), settings));
+        let lazy = (!backend.is_local()).then(|| Arc::new(LazyBackend::new(Arc::clone(&backend))));
+        let backend = lazy.clone().map_or(backend, |lazy| lazy as Arc<dyn ExecBackend>);
+        let tool_host = lazy.is_some().then(|| RemoteToolHost::new(Arc::clone(&backend), settings));
         Self(Arc::new(ExecTargetState {
             backend,
-            lazy: patient,
+            lazy,
             remote_tools: tool_host,
             is_open: AtomicBool::new(false),
         }))
@@ -226,21 +224,21 @@ impl ExecTarget {
 
     /// Registers a callback for when a backend becomes reachable later.
     pub(crate) fn on_open(&self, arrival: impl FnOnce(&HostFacts) + Send + 'static) {
-        if let Some(patient) = &self.0.lazy {
-            patient.on_ready(arrival);
+        if let Some(lazy) = &self.0.lazy {
+            lazy.on_ready(arrival);
         }
     }
 
     /// Whether an `on_open` callback is pending.
     pub(crate) fn is_awaited(&self) -> bool {
-        self.0.lazy.as_ref().is_some_and(|patient| patient.has_ready_callback())
+        self.0.lazy.as_ref().is_some_and(|lazy| lazy.has_ready_callback())
     }
 
     /// Opens the backend and returns facts about its host.
     pub(crate) async fn connect(&self) -> Result<Arc<HostFacts>, CommandError> {
         self.0.is_open.store(true, Ordering::Relaxed);
         let opened = match &self.0.lazy {
-            Some(patient) => patient.open_and_notify().await,
+            Some(lazy) => lazy.open_and_notify().await,
             None => self.0.backend.open().await,
         };
         opened.map_err(|error| {
