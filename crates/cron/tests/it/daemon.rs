@@ -435,3 +435,24 @@ fn an_earlier_answer_is_bounded_redacted_and_only_of_a_job() {
     write(Value::Null);
     assert!(place.jobs.get(&job.id).unwrap().context_from.is_empty());
 }
+
+#[test]
+fn a_task_that_was_done_without_a_held_call_has_succeeded() {
+    let run = |result: &str| {
+        let place = Place::new();
+        place.add("Push it.", JobChange::default());
+        let script = format!("cat > task; echo '{result}'; exit 3");
+        let ended = place.serve(&place.scripts(&script, ""), settings(), &later(60)).remove(0);
+        let page = std::fs::read_to_string(ended.output.as_ref().unwrap()).unwrap();
+        (ended.status, page)
+    };
+    let held = r#"{"type":"result","status":"failure","end":"done","text":"Not pushed.","held_calls":[{"tool":"terminal"}]}"#;
+    let (status, page) = run(held);
+    assert_eq!(status, RunStatus::Ok, "{page}");
+    assert!(page.contains("Not pushed."), "{page}");
+    for other in
+        [held.replace("\"done\"", "\"budget\""), held.replace(r#"{"tool":"terminal"}"#, "")]
+    {
+        assert_eq!(run(&other).0, RunStatus::Failed, "{other}");
+    }
+}
