@@ -175,8 +175,9 @@ fn a_call_that_cannot_be_made_is_shown_with_what_was_asked() {
 fn sub_agents_in_the_background_end_with_the_task() {
     let goal = r#"{"goal":"Think for long","background":true}"#;
     let last = |text: &str, scene: ScriptedReply| ScriptedReply { last: text.to_owned(), ..scene };
+    let cut_off = [ReplyStep::Text("It is handed on.".into()), ReplyStep::Finish("length".into())];
     let server = ModelServer::start(vec![
-        last("is used up", ScriptedReply::says("It is handed on.")),
+        last("Running in the background", ScriptedReply::from_steps(cut_off)),
         last("Hand it on", ScriptedReply::calls("delegate_task", goal)),
         last(
             "Think for long",
@@ -184,7 +185,7 @@ fn sub_agents_in_the_background_end_with_the_task() {
         ),
     ]);
     let context = with_model(&server);
-    let run = context.run(["--json", "run", "--max-turns", "1", "Hand it on"]).exits(1);
+    let run = context.run(["--json", "run", "Hand it on"]).exits(1);
     let lines = events(&run);
     let warned = of_type(&lines, "warning");
     assert_eq!(warned.len(), 1, "{lines:?}");
