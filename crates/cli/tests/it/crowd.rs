@@ -62,7 +62,7 @@ fn no_toolset_is_lost() {
 fn no_setting_is_lost() {
     let context = TestContext::new();
     together(&context, |number| {
-        words(&["config", "set", &format!("own.key{number}"), &number.to_string()])
+        words(&["config", "set", "--force", &format!("own.key{number}"), &number.to_string()])
     });
     for number in 0..CROWD {
         let run = context.run(["config", "get", &format!("own.key{number}")]).succeeds();

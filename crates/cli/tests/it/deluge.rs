@@ -85,7 +85,7 @@ fn nesting_ten_thousand_deep_in_files() {
     assert!(error.message.contains("config.yaml:1:"), "{error:?}");
     // Invalid YAML is a string, and a string may contain any number of brackets.
     context.settings("a: 1\n");
-    context.run(["config", "set", "own", &nested()]).succeeds();
+    context.run(["config", "set", "--force", "own", &nested()]).succeeds();
     assert_eq!(context.run(["config", "get", "own"]).succeeds().stdout, format!("{}\n", nested()));
 }
 

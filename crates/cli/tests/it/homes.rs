@@ -24,7 +24,7 @@ fn a_home_that_is_a_file_is_named() {
         &["call", "todo"],
         &["exec"],
         &["config", "get"],
-        &["config", "set", "own.x", "1"],
+        &["config", "set", "--force", "own.x", "1"],
         &["toolsets", "create", "mine", "--tools", "todo"],
     ] {
         let run = run_at(&context, &file, args).exits(2);
@@ -46,7 +46,7 @@ fn settings_that_are_a_folder_are_named() {
         &["tools", "list"][..],
         &["call", "todo"],
         &["config", "get"],
-        &["config", "set", "own.x", "1"],
+        &["config", "set", "--force", "own.x", "1"],
     ] {
         let run = context.run(args).exits(2);
         assert!(run.stderr.contains("config.yaml: Is a directory"), "{args:?}: {}", run.stderr);
@@ -136,7 +136,7 @@ fn a_home_on_a_system_that_cannot_be_written_still_serves() {
     let run = run_at(&context, home, &["call", "todo"]).succeeds();
     assert!(run.stderr.starts_with("warning: The audit log is incomplete: "), "{}", run.stderr);
     for args in [
-        &["config", "set", "own.x", "1", "--json"][..],
+        &["config", "set", "--force", "own.x", "1", "--json"][..],
         &["toolsets", "create", "mine", "--tools", "todo", "--json"],
     ] {
         let error = run_at(&context, home, args).exits(4).error("unavailable");
@@ -161,7 +161,7 @@ fn a_read_only_home_still_serves() {
     mode(0o555);
     context.run(["tools", "list"]).succeeds();
     assert_eq!(context.run(["call", "todo"]).succeeds().json()["todos"], json!([]));
-    context.run(["config", "set", "own.x", "1"]).exits(4);
+    context.run(["config", "set", "--force", "own.x", "1"]).exits(4);
     context.run(["doctor"]).exits(1);
     mode(0o000);
     let run = context.run(["tools", "list"]).exits(2);
