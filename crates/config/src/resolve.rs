@@ -58,8 +58,8 @@ pub struct RawConfig {
     /// cli-config.yaml of the home directory, for settings that config.yaml does
     /// not make.
     pub fallback: Option<ConfigDocument>,
-    /// cli-config.yaml of the working directory, for the [`PROJECT_KEYS`] that
-    /// the user's files do not set.
+    /// cli-config.yaml of the working directory, for the few settings that a
+    /// project can make and the user's files do not.
     pub project: Option<ConfigDocument>,
     /// The environment.
     pub env: EnvSnapshot,
