@@ -341,6 +341,8 @@ pub(crate) enum ConfigCommand {
         #[arg(long)]
         force: bool,
     },
+    /// Let cli-config.yaml of the current directory choose where commands run
+    Trust,
     /// Remove a setting from config.yaml
     Unset {
         /// Name of the setting

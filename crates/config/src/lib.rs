@@ -34,6 +34,7 @@ mod source;
 mod suggest;
 mod syntax;
 mod tree;
+mod trust;
 
 pub use document::{ConfigDocument, MAX_CONFIG_BYTES, parse_value};
 pub use edit::EditError;
@@ -48,4 +49,5 @@ pub use settings::{
     ModelConfig, PermissionConfig, SandboxConfig, SingularityConfig, SshConfig, TerminalConfig,
     ToolOutputConfig, ToolSearchConfig, ToolSearchMode,
 };
+pub use trust::trust_project;
 pub use vars::{EnvSnapshot, EnvVar, VARS};

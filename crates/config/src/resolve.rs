@@ -16,6 +16,7 @@ use crate::keys::{
 use crate::path::KeyPath;
 use crate::settings::{HermesSettings, SettingSource, SettingValue};
 use crate::suggest::nearest;
+use crate::trust;
 use crate::vars::EnvSnapshot;
 
 /// The section that can be a boolean instead of a mapping.
@@ -50,6 +51,19 @@ const PROJECT_KEYS: &[&str] = &[
     "tool_output.max_lines",
 ];
 
+/// Among [`PROJECT_KEYS`]: what decides where commands run, outside the sandbox
+/// of this machine. Needs the user's trust.
+const TRUSTED_PROJECT_KEYS: &[&str] = &[
+    "terminal.backend",
+    "terminal.docker_image",
+    "terminal.env_type",
+    "terminal.singularity_image",
+    "terminal.ssh_host",
+    "terminal.ssh_key",
+    "terminal.ssh_port",
+    "terminal.ssh_user",
+];
+
 /// The unchecked configuration: the documents and the environment.
 #[derive(Debug)]
 pub struct RawConfig {
@@ -61,6 +75,8 @@ pub struct RawConfig {
     /// cli-config.yaml of the working directory, for the few settings that a
     /// project can make and the user's files do not.
     pub project: Option<ConfigDocument>,
+    /// Whether the user trusts the project to choose where commands run.
+    pub trusts_project: bool,
     /// The environment.
     pub env: EnvSnapshot,
 }
@@ -136,7 +152,9 @@ impl RawConfig {
             Some(dir) => ConfigDocument::load_existing(&dir.join(CLI_CONFIG_FILE))?,
             None => None,
         };
-        Ok(Self { document, fallback, project, env })
+        let trusts_project =
+            project.as_ref().is_some_and(|project| trust::is_trusted(home, project));
+        Ok(Self { document, fallback, project, trusts_project, env })
     }
 
     /// Parses a text; `name` is the file name in errors.
@@ -146,7 +164,7 @@ impl RawConfig {
         env: EnvSnapshot,
     ) -> Result<Self, ConfigError> {
         let document = ConfigDocument::parse(name, text)?;
-        Ok(Self { document, fallback: None, project: None, env })
+        Ok(Self { document, fallback: None, project: None, trusts_project: false, env })
     }
 
     /// Checks every known setting, and reports all errors at once.
@@ -158,7 +176,8 @@ impl RawConfig {
             reported_sections: Vec::new(),
         };
         let mut settings = HermesSettings::read(&mut reader);
-        let SettingsReader { mut resolved, problems, .. } = reader;
+        let SettingsReader { mut resolved, mut problems, .. } = reader;
+        problems.extend(self.untrusted_backend(&resolved));
         if !problems.is_empty() {
             return Err(ConfigError::Settings(problems));
         }
@@ -168,6 +187,7 @@ impl RawConfig {
         if let Some(project) = &self.project {
             warnings.extend(ignored_project_keys(project));
             warnings.extend(project_backend(project, &resolved));
+            warnings.extend(self.untrusted_keys());
         }
         let search = &mut settings.tool_search;
         if search.search_default_limit > search.max_search_limit {
@@ -254,8 +274,61 @@ impl SettingSource for SettingsReader<'_> {
 impl RawConfig {
     /// Returns the documents that can set a key, the highest priority first.
     fn documents(&self, key: &SettingKey) -> impl Iterator<Item = &ConfigDocument> {
-        let project = self.project.iter().filter(|_| PROJECT_KEYS.contains(&key.name));
+        let may_set = |_: &&ConfigDocument| {
+            PROJECT_KEYS.contains(&key.name)
+                && (self.trusts_project || !TRUSTED_PROJECT_KEYS.contains(&key.name))
+        };
+        let project = self.project.iter().filter(may_set);
         std::iter::once(&self.document).chain(&self.fallback).chain(project)
+    }
+
+    /// Returns the settings that the project makes without being trusted.
+    fn untrusted_settings(&self) -> Vec<(&'static str, &Value)> {
+        let Some(project) = self.project.as_ref().filter(|_| !self.trusts_project) else {
+            return Vec::new();
+        };
+        let setting = |name: &&'static str| {
+            let names: Vec<String> = name.split('.').map(str::to_owned).collect();
+            let value = get(project.value(), &names)?;
+            // Commands run here anyway.
+            let is_local =
+                value == "local" && matches!(*name, "terminal.backend" | "terminal.env_type");
+            (!value.is_null() && !is_local).then_some((*name, value))
+        };
+        TRUSTED_PROJECT_KEYS.iter().filter_map(setting).collect()
+    }
+
+    /// Running commands here instead could do harm, so it is an error if an
+    /// untrusted project chooses the backend and the user does not.
+    fn untrusted_backend(&self, resolved: &[ResolvedSetting]) -> Option<ConfigDiagnostic> {
+        let backend = resolved.iter().find(|entry| entry.key.name == TERMINAL_BACKEND.key.name)?;
+        let is_backend =
+            |(name, _): &(&str, &Value)| name.ends_with("backend") || name.ends_with("env_type");
+        let (name, value) = self.untrusted_settings().into_iter().find(is_backend)?;
+        let names: Vec<String> = name.split('.').map(str::to_owned).collect();
+        let message = format!(
+            "this project runs commands on the backend {value}, and you have not trusted it"
+        );
+        let hint = "read the file, then run `hermes config trust`; to refuse it, run `hermes config set terminal.backend local`";
+        let project = self.project.as_ref().filter(|_| backend.origin == SettingOrigin::Default)?;
+        Some(project.diagnose(&names, message, hint.to_owned()))
+    }
+
+    fn untrusted_keys(&self) -> Option<ConfigWarning> {
+        let names: Vec<String> =
+            self.untrusted_settings().iter().map(|(name, _)| format!("`{name}`")).collect();
+        let project = self.project.as_ref().filter(|_| !names.is_empty())?;
+        Some(ConfigWarning(ConfigDiagnostic {
+            message: format!(
+                "{} of {} do not apply, because you have not trusted the project",
+                names.join(", "),
+                project.name().display()
+            ),
+            position: None,
+            excerpt: String::new(),
+            related: None,
+            hint: Some("read the file, then run `hermes config trust`".to_owned()),
+        }))
     }
 }
 

@@ -280,6 +280,7 @@ fn layered(config: &str, fallback: &str, project: &str) -> RawConfig {
     let mut raw = RawConfig::parse("config.yaml", config, EnvSnapshot::default()).unwrap();
     raw.fallback = Some(ConfigDocument::parse("home/cli-config.yaml", fallback).unwrap());
     raw.project = Some(ConfigDocument::parse("project/cli-config.yaml", project).unwrap());
+    raw.trusts_project = true;
     raw
 }
 
@@ -332,6 +333,48 @@ fn a_project_cannot_loosen_the_protection_of_its_user() {
     for name in ["permissions", "approvals", "sandbox", "model", "mcp_servers", "terminal.sync"] {
         assert!(warning.to_string().contains(&format!("`{name}`")), "{name}: {warning}");
     }
+}
+
+#[test]
+fn a_project_chooses_where_commands_run_only_if_trusted() {
+    let block = "terminal: {backend: ssh, ssh_host: prod, timeout: 9}";
+    let mut raw = layered("", "", block);
+    raw.trusts_project = false;
+    let Err(ConfigError::Settings(problems)) = raw.resolve() else { panic!("it was accepted") };
+    assert!(problems[0].to_string().contains("hermes config trust"), "{}", problems[0]);
+
+    // The user's own choice applies, and the rest of the block does not.
+    let mut raw = layered("terminal: {backend: local}", "", block);
+    raw.trusts_project = false;
+    let config = raw.resolve().unwrap();
+    assert_eq!(config.settings.terminal.backend, "local");
+    assert_eq!(config.settings.terminal.ssh.host, None);
+    assert_eq!(config.settings.terminal.timeout, 9);
+    assert!(
+        config.warnings[0].to_string().contains("`terminal.ssh_host`"),
+        "{:?}",
+        config.warnings
+    );
+
+    let mut raw = layered("", "", "terminal: {backend: local, timeout: 9}");
+    raw.trusts_project = false;
+    assert!(raw.resolve().unwrap().warnings.is_empty());
+}
+
+#[test]
+fn trust_ends_when_the_section_changes() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = HermesHome::at(dir.path().join("home"));
+    let project = dir.path().join("project");
+    std::fs::create_dir_all(&project).unwrap();
+    let file = project.join("cli-config.yaml");
+    let load = || RawConfig::load(&home, Some(&project), EnvSnapshot::default()).unwrap();
+    std::fs::write(&file, "terminal: {backend: ssh, ssh_host: one}\n").unwrap();
+    assert!(load().resolve().is_err());
+    crate::trust_project(&home, &project).unwrap();
+    assert_eq!(load().resolve().unwrap().settings.terminal.backend, "ssh");
+    std::fs::write(&file, "terminal: {backend: ssh, ssh_host: two}\n").unwrap();
+    assert!(load().resolve().is_err());
 }
 
 #[test]

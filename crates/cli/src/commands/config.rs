@@ -19,6 +19,7 @@ pub(crate) fn run(app: &AppContext, command: ConfigCommand) -> CommandResult {
         ConfigCommand::Get { key: Some(key) } => get(app, &home, &key),
         ConfigCommand::Get { key: None } => get_all(app, &home),
         ConfigCommand::Set { key, value, force } => set(app, &home, &key, &value, force),
+        ConfigCommand::Trust => trust(app, &home),
         ConfigCommand::Unset { key } => unset(app, &home, &key),
         ConfigCommand::Explain { key } => explain(app, &home, key.as_deref()),
         ConfigCommand::Reference => reference(app),
@@ -160,6 +161,20 @@ fn set(app: &AppContext, home: &HermesHome, key: &str, text: &str, force: bool) 
     }
     edit_file(app, home, |old| edit::set(old, &path, &value)).map_err(mark_unwritten)?;
     get(app, home, key)
+}
+
+/// Trusts the project in the current directory.
+fn trust(app: &AppContext, home: &HermesHome) -> CommandResult {
+    let dir = std::env::current_dir()
+        .map_err(|e| CommandError::usage(format!("Cannot find the current directory: {e}")))?;
+    let (file, section) = hermes_config::trust_project(home, &dir)?;
+    if app.json {
+        let value = json!({ "schema_version": 1, "trusted": file, "terminal": section });
+        app.terminal.print_line(&value.to_string())?;
+    } else {
+        app.terminal.note(&format!("Trusted {} with terminal: {section}", file.display()));
+    }
+    Ok(CliExitCode::Ok)
 }
 
 /// Adds that nothing was written: the error shows the file as it would have
@@ -325,8 +340,8 @@ fn reference(app: &AppContext) -> CommandResult {
          invalid value is an error.\n\nThe order of priority: environment variables, \
          `config.yaml`, `cli-config.yaml` in `HERMES_HOME`, and\n`cli-config.yaml` in the \
          working directory. The last one belongs to a project, so it sets only where\ncommands \
-         run and how long, and limits of results; hermes says when a project chooses a backend, \
-         and\nwarns about its other keys.\n\n| setting | values | \
+         run and how long, and limits of results; hermes warns about its other keys. Where \
+         commands run\nneeds your trust: read the file, then run `hermes config trust`.\n\n| setting | values | \
          default | description |\n|---|---|---|---|\n",
     );
     for key in KEYS {
