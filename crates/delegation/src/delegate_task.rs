@@ -38,9 +38,8 @@ const MAX_RUN_TIME: Duration = Duration::from_secs(24 * 60 * 60);
 const DEFAULT_WAIT_SECONDS: f64 = 300.0;
 
 const TOOL_DESCRIPTION: &str = "Hand a task to a sub-agent and get its report. For work that \
-would fill this conversation, or for independent parts in parallel (`tasks`); not for a single \
-call. It does not see this conversation: give it all it needs. Verify what matters in its \
-report.";
+would fill this conversation, or independent parts in parallel (`tasks`); not for one call. It \
+does not see this conversation: give it all it needs. Verify its report.";
 
 /// Hands tasks to sub-agents.
 #[derive(Debug)]

@@ -38,7 +38,7 @@ fn a_file_that_may_not_grow_is_a_full_disk_and_not_the_end() {
     // Child processes get the system's default signal handling, not ours.
     let command = after(&context, "ulimit -f 200", &["call", "terminal", "-"]);
     let wanted = json!({ "command": "head -c 9000000 /dev/zero > big" }).to_string();
-    let answer: Value = context.finish(command, wanted.as_bytes()).succeeds().json();
+    let answer: Value = context.finish(command, wanted.as_bytes()).exits(1).json();
     assert_eq!(answer["exit_code"], 153, "{answer}");
 }
 

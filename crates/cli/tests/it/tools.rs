@@ -118,7 +118,7 @@ fn one_tool_is_shown_to_people() {
     --- stdout
     📋 todo  toolset todo
     The session's task list, for work of three or more steps. Returns the whole list. Keep exactly one item in_progress; mark items completed as soon as they are done.
-    also: todo_write, todo_read
+    also: todo_write, todo_read, todo_list, write_todos
     costs 176 tokens
 
     Parameters

@@ -36,7 +36,7 @@ fn a_small_window_that_the_server_tells_gets_fewer_tools() {
         let asked = server.model_requests().pop().expect("a request");
         let shown = tools(&asked);
         assert!(shown.contains(&"read_file") && shown.contains(&"terminal"), "{shown:?}");
-        assert_eq!(shown.contains(&"tool_search"), window < 100_000, "{shown:?}");
+        assert!(shown.contains(&"tool_search"), "{shown:?}");
         let taken = asked["tools"].to_string().len() as u64 / 4;
         assert!(taken < window / 5 * 2, "{taken} of {window}");
         assert!(!run.stderr.contains("of the model's context window"), "{}", run.stderr);
