@@ -535,7 +535,11 @@ impl SettingKind {
 /// mapping count as their text, as in a shell.
 fn normalize_variables(value: &Value) -> Option<Value> {
     let Value::Object(map) = value else {
-        return SettingKind::TextList.normalize(value);
+        let is_pair = |item: &Value| {
+            let text = item.as_str().and_then(|text| text.split_once('='));
+            text.is_some_and(|(name, _)| !name.trim().is_empty())
+        };
+        return value.as_array()?.iter().all(is_pair).then(|| value.clone());
     };
     let pair = |(name, value): (&String, &Value)| match value {
         Value::String(text) => Some(format!("{name}={text}").into()),
@@ -590,7 +594,7 @@ impl fmt::Display for SettingKind {
             Self::Text => f.write_str("a string"),
             Self::TextList => f.write_str("a list of strings"),
             Self::PortList => f.write_str("a list of ports from 1 to 65535"),
-            Self::VariableList => f.write_str("a list of NAME=VALUE, or a mapping"),
+            Self::VariableList => f.write_str("a list of NAME=VALUE, or a mapping of names to strings"),
             Self::Model => f.write_str("a model name, or {provider, model}"),
             Self::Models => f.write_str("a list of models, each a name or {provider, model}"),
             Self::Map => f.write_str("a mapping with names as keys"),

@@ -392,6 +392,8 @@ fn a_mapping_of_container_variables_is_a_list_of_them() {
     assert!(empty.resolve().unwrap().settings.terminal.docker.env.is_empty());
     let nested = RawConfig::parse("c", "terminal: {docker_env: {A: [1]}}", EnvSnapshot::default());
     assert!(nested.unwrap().resolve().is_err());
+    let bare = RawConfig::parse("c", "terminal: {docker_env: [A]}", EnvSnapshot::default());
+    assert!(bare.unwrap().resolve().is_err());
 }
 
 #[test]

@@ -7,6 +7,7 @@ use hermes_schema::{parse_arguments, unwrap_arguments};
 use serde_json::{Map, Value};
 
 use super::BatchContext;
+use super::alias_arguments::{self, AliasPreset};
 use crate::definitions::ToolScope;
 use crate::entry::ToolEntry;
 use crate::registry::{RESERVED_TOOL_NAMES, RegistrySnapshot};
@@ -22,16 +23,17 @@ pub(crate) struct ParsedCall {
     pub(crate) notes: Vec<String>,
     /// Whether the arguments were truncated and completed.
     pub(crate) guessed: bool,
+    /// The arguments that the alias presets.
+    pub(crate) preset: AliasPreset,
 }
 
 /// Finds the tool and parses the argument text.
 pub(crate) async fn resolve(batch: &BatchContext, call: ToolCall) -> Result<ParsedCall, ToolError> {
     let mut notes = Vec::new();
-    let FoundTool { entry, called_as, preset } = find_tool(batch, &call.name, &mut notes).await?;
-    let (arguments, mut guessed) = read_arguments(&entry, call.arguments, &mut notes)?;
-    if entry.name() != "tool_call" {
-        let arguments = apply_preset(arguments, preset);
-        return Ok(ParsedCall { entry, called_as, arguments, notes, guessed });
+    let found = find_tool(batch, &call.name, &mut notes).await?;
+    let (arguments, mut guessed) = read_arguments(&found.entry, call.arguments, &mut notes)?;
+    if found.entry.name() != "tool_call" {
+        return Ok(found.with_arguments(arguments, notes, guessed));
     }
     // The wrapped call replaces it.
     let (name, inner) = unwrap_tool_call(arguments)?;
@@ -39,14 +41,11 @@ pub(crate) async fn resolve(batch: &BatchContext, call: ToolCall) -> Result<Pars
         return Err(ToolError::invalid(format!("tool_call cannot be used to call {name}"))
             .with_hint(format!("Call {name} directly.")));
     }
-    let FoundTool { entry, called_as, preset } = find_tool(batch, &name, &mut notes).await?;
-    let (arguments, also_guessed) = read_arguments(&entry, inner, &mut notes)?;
+    let found = find_tool(batch, &name, &mut notes).await?;
+    let (arguments, also_guessed) = read_arguments(&found.entry, inner, &mut notes)?;
     guessed |= also_guessed;
-    let arguments = apply_preset(arguments, preset);
-    Ok(ParsedCall { entry, called_as, arguments, notes, guessed })
+    Ok(found.with_arguments(arguments, notes, guessed))
 }
-
-type AliasPreset = Option<Map<String, Value>>;
 
 /// The tool that a name stands for.
 struct FoundTool {
@@ -54,6 +53,24 @@ struct FoundTool {
     /// The alias in the call.
     called_as: Option<String>,
     preset: AliasPreset,
+}
+
+impl FoundTool {
+    fn with_arguments(
+        self,
+        mut arguments: Value,
+        mut notes: Vec<String>,
+        guessed: bool,
+    ) -> ParsedCall {
+        let Self { entry, called_as, preset } = self;
+        if let Value::Object(fields) = &mut arguments {
+            if let Some(alias) = &called_as {
+                alias_arguments::translate(&entry, alias, fields, &mut notes);
+            }
+            alias_arguments::apply_preset(&entry, fields, &preset);
+        }
+        ParsedCall { entry, called_as, arguments, notes, guessed, preset }
+    }
 }
 
 /// Finds the tool. Before an unknown MCP name is reported, its sources are
@@ -110,7 +127,7 @@ fn find_tool_in(
     notes: &mut Vec<String>,
 ) -> Result<FoundTool, ToolError> {
     let name = tool_name_in(snapshot, scope, written, notes)?;
-    let preset = snapshot.alias(&name).and_then(|alias| alias.preset.clone());
+    let preset = snapshot.alias(&name).and_then(|alias| alias.preset.clone()).unwrap_or_default();
     let entry = snapshot.find(&name).cloned();
     let entry = entry.ok_or_else(|| unknown_tool_error(snapshot, scope, written))?;
     let called_as = (name != entry.name()).then_some(name);
@@ -266,21 +283,36 @@ fn unwrap_tool_call(arguments: Value) -> Result<(String, CallArguments), ToolErr
     };
     let Value::Object(mut fields) = arguments else { return Err(wrong()) };
     let Some(Value::String(name)) = fields.shift_remove("name") else { return Err(wrong()) };
-    let arguments = ["arguments", "args", "parameters", "input"];
-    let arguments = match arguments.iter().find_map(|key| fields.shift_remove(*key)) {
-        Some(Value::String(text)) => CallArguments::Text(text),
-        Some(value) => CallArguments::Json(value),
-        None => CallArguments::Json(Value::Null),
+    let mut wrappers = fields.iter().filter(|(key, value)| is_argument_wrapper(key, value));
+    let Some(wrapper) = wrappers.next().map(|(key, _)| key.clone()) else {
+        // The arguments are next to the name.
+        return Ok((name, CallArguments::Json(Value::Object(fields))));
     };
-    Ok((name, arguments))
+    let inner = fields.shift_remove(&wrapper).unwrap_or_default();
+    if !fields.is_empty() {
+        let others: Vec<String> = fields.keys().map(|key| format!("`{key}`")).collect();
+        return Err(ToolError::invalid(format!(
+            "tool_call has `{wrapper}` and also {}; nothing was run",
+            others.join(", ")
+        ))
+        .with_hint(format!("Put all arguments of {name} in `arguments`.")));
+    }
+    let inner = match inner {
+        Value::String(text) => CallArguments::Text(text),
+        value => CallArguments::Json(value),
+    };
+    Ok((name, inner))
 }
 
-/// Adds an alias's preset arguments; the caller's take precedence.
-fn apply_preset(mut arguments: Value, preset: AliasPreset) -> Value {
-    if let (Value::Object(fields), Some(preset)) = (&mut arguments, preset) {
-        for (key, value) in preset {
-            fields.entry(key).or_insert(value);
+/// Whether a member of a `tool_call` contains the arguments of the wrapped
+/// call. Names other than `arguments` may also be one of its arguments.
+fn is_argument_wrapper(key: &str, value: &Value) -> bool {
+    match (key, value) {
+        ("arguments", _) => true,
+        ("args" | "parameters" | "input", Value::Object(_)) => true,
+        ("args" | "parameters" | "input", Value::String(text)) => {
+            text.trim_start().starts_with('{')
         }
+        _ => false,
     }
-    arguments
 }
