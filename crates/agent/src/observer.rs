@@ -1,5 +1,6 @@
 //! Observer of an agent's events.
 
+use hermes_core::ToolResult;
 use hermes_engine::CallEvent;
 use hermes_llm::{RetryEvent, TokenUsage};
 
@@ -46,6 +47,9 @@ pub enum AgentEvent<'a> {
 pub trait AgentObserver: Send + Sync {
     /// Called synchronously for each event; must return quickly.
     fn on_event(&self, notice: &AgentEvent<'_>);
+
+    /// Called when a call of one of its sub-agents, at any depth, has ended.
+    fn on_subagent_result(&self, _result: &ToolResult) {}
 
     /// Whether the shown part of a reply can be retracted, so a broken reply
     /// may restart. Text that a person has read cannot.

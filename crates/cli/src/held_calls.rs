@@ -61,7 +61,8 @@ pub(crate) fn describe(held: &[HeldCall]) -> String {
     format!("{count}\n{}\nApprove, then ask again.", lines.join("\n"))
 }
 
-/// Passes events on, and collects the calls that were held back.
+/// Passes events on, and collects the calls that were held back, also those of
+/// sub-agents.
 pub(crate) struct HeldCallCollector {
     observer: Arc<dyn AgentObserver>,
     held: Mutex<Vec<HeldCall>>,
@@ -76,19 +77,27 @@ impl HeldCallCollector {
     pub(crate) fn take(&self) -> Vec<HeldCall> {
         std::mem::take(&mut self.held.lock())
     }
+
+    fn collect(&self, result: &ToolResult) {
+        let Some(call) = HeldCall::from_result(result) else { return };
+        let mut held = self.held.lock();
+        if !held.contains(&call) {
+            held.push(call);
+        }
+    }
 }
 
 impl AgentObserver for HeldCallCollector {
     fn on_event(&self, notice: &AgentEvent<'_>) {
-        if let AgentEvent::Call(CallEvent::Ended { result, .. }) = notice
-            && let Some(call) = HeldCall::from_result(result)
-        {
-            let mut held = self.held.lock();
-            if !held.contains(&call) {
-                held.push(call);
-            }
+        if let AgentEvent::Call(CallEvent::Ended { result, .. }) = notice {
+            self.collect(result);
         }
         self.observer.on_event(notice);
+    }
+
+    fn on_subagent_result(&self, result: &ToolResult) {
+        self.collect(result);
+        self.observer.on_subagent_result(result);
     }
 
     fn can_retract(&self) -> bool {

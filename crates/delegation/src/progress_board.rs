@@ -288,6 +288,9 @@ pub(crate) struct ProgressWatcher {
     pub(crate) engine: Engine,
     pub(crate) session: Session,
     pub(crate) workplace: Arc<WorkingDir>,
+    /// Observer of the parent, which receives the results of the sub-agent's
+    /// calls.
+    pub(crate) parent: Option<Arc<dyn AgentObserver>>,
 }
 
 impl AgentObserver for ProgressWatcher {
@@ -316,8 +319,15 @@ impl AgentObserver for ProgressWatcher {
             AgentEvent::Call(CallEvent::Ended { result, .. }) => {
                 let below = nested_changes(result);
                 self.board.update(self.task_index, |seat| seat.finish_call(result, below));
+                self.on_subagent_result(result);
             }
             _ => {}
+        }
+    }
+
+    fn on_subagent_result(&self, result: &ToolResult) {
+        if let Some(parent) = &self.parent {
+            parent.on_subagent_result(result);
         }
     }
 }

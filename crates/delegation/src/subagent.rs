@@ -199,6 +199,7 @@ impl ParentContext {
             engine: self.engine.clone(),
             session: session.clone(),
             workplace: Arc::clone(&self.workplace),
+            parent: self.parent_agent.as_ref().map(|parent| Arc::clone(&parent.observer)),
         };
         let makeup = AgentParts {
             engine: self.engine.clone(),

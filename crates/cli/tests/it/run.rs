@@ -234,6 +234,29 @@ fn nobody_to_ask_means_that_it_is_not_done() {
 }
 
 #[test]
+fn a_call_of_a_sub_agent_that_needs_approval_is_reported() {
+    let last = |text: &str, scene: ScriptedReply| ScriptedReply { last: text.to_owned(), ..scene };
+    for options in [r#"{"goal":"Push it"}"#, r#"{"goal":"Push it","background":true}"#] {
+        let server = ModelServer::start(vec![
+            last("It was held back.", ScriptedReply::says("It is not done.")),
+            last("dispatched", ScriptedReply::says("I tell you later.")),
+            last("Hand it on", ScriptedReply::calls("delegate_task", options)),
+            last("Push it", ScriptedReply::calls("terminal", r#"{"command":"git push --force"}"#)),
+            last("", ScriptedReply::says("It was held back.")),
+        ]);
+        let context = with_model(&server);
+        let run = context.run(["--json", "run", "Hand it on"]).exits(3);
+        let result = events(&run).pop().expect("a result");
+        assert_eq!(result["status"], "failure", "{result}");
+        let held = result["held_calls"].as_array().expect("a list");
+        assert_eq!((held.len(), &held[0]["tool"]), (1, &json!("terminal")), "{result}");
+        let waiting = context.run(["permissions", "approve"]).succeeds();
+        let token = held[0]["token"].as_str().expect("a token");
+        assert!(waiting.stdout.contains(token), "{token}: {}", waiting.stdout);
+    }
+}
+
+#[test]
 fn a_model_may_approve_and_what_it_does_not_is_asked() {
     let command = r#"{"command":"git push --force"}"#;
     for (opinion, status) in [("APPROVE", "success"), ("Fine. APPROVE", "approval_required")] {
