@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::ChangeLog;
 use super::keys::normalize_name;
+use crate::repair;
 use crate::type_set::TypeSet;
 use crate::validate::{CompiledSchema, applicable};
 
@@ -72,7 +73,10 @@ fn nested_arguments(
     }
     let inner = match inner {
         Value::Object(inner) => inner.clone(),
-        Value::String(text) => serde_json::from_str(text).ok()?,
+        Value::String(text) => match repair::parse_strict(text)? {
+            Value::Object(inner) => inner,
+            _ => return None,
+        },
         _ => return None,
     };
     let spellings = known.iter().chain(aliases.iter().map(|(alias, _)| alias));

@@ -12,11 +12,13 @@ use super::{MAX_LISTED_REPAIRS, RepairKind, TextRepair};
 pub(super) struct SyntaxFault {
     pub(super) offset: usize,
     pub(super) expected: Cow<'static, str>,
+    /// What was found, if it is not the character at the offset.
+    pub(super) found: Option<String>,
 }
 
 impl SyntaxFault {
     pub(super) fn new(offset: usize, expected: impl Into<Cow<'static, str>>) -> Self {
-        Self { offset, expected: expected.into() }
+        Self { offset, expected: expected.into(), found: None }
     }
 }
 

@@ -13,6 +13,7 @@
 
 mod lexer;
 mod parser;
+mod unique_keys;
 
 use std::fmt;
 
@@ -23,6 +24,7 @@ use crate::depth::MAX_DEPTH;
 use crate::excerpt;
 use hermes_core::text::excerpt;
 use lexer::SyntaxFault;
+use unique_keys::UniqueKeys;
 
 /// Maximum number of repairs listed per text; further repairs are made but not
 /// listed.
@@ -151,10 +153,17 @@ pub fn parse_arguments(text: &str) -> Result<ParsedArguments, RepairError> {
 /// Parses any JSON value, strictly if possible.
 pub(crate) fn parse_value(text: &str) -> Result<ParsedArguments, RepairError> {
     match serde_json::from_str(text) {
-        Ok(value) => Ok(ParsedArguments::without_repairs(value)),
+        Ok(UniqueKeys(value)) => Ok(ParsedArguments::without_repairs(value)),
+        // The tolerant parser also locates a key with different values.
         Err(_) => parser::parse_tolerant(text)
             .or_else(|fault| decode_escaped(text).ok_or_else(|| fault.into_error(text))),
     }
+}
+
+/// Parses strict JSON; `None` for anything else, and for a key with different
+/// values.
+pub(crate) fn parse_strict(text: &str) -> Option<Value> {
+    serde_json::from_str(text).ok().map(|UniqueKeys(value)| value)
 }
 
 /// Decodes an object that was escaped as a whole, but not quoted:
@@ -168,8 +177,7 @@ fn decode_escaped(text: &str) -> Option<ParsedArguments> {
     let quoted =
         format!("\"{}\"", text.replace('\n', "\\n").replace('\r', "\\r").replace('\t', "\\t"));
     let inner: String = serde_json::from_str(&quoted).ok()?;
-    let object: Map<String, Value> = serde_json::from_str(&inner).ok()?;
-    let mut parsed = ParsedArguments::without_repairs(Value::Object(object));
+    let mut parsed = ParsedArguments::without_repairs(parse_strict(&inner)?);
     parsed.record_repair(RepairKind::DoubleEncoding, 0);
     Some(parsed)
 }
@@ -227,10 +235,10 @@ impl SyntaxFault {
             line: memchr::memchr_iter(b'\n', before.as_bytes()).count() + 1,
             column: before[line_start..].chars().count() + 1,
             expected: self.expected.into_owned(),
-            found: after
-                .chars()
-                .next()
-                .map_or_else(|| "the end of the text".to_owned(), |c| format!("{c:?}")),
+            found: self.found.unwrap_or_else(|| match after.chars().next() {
+                Some(c) => format!("{c:?}"),
+                None => "the end of the text".to_owned(),
+            }),
             excerpt: excerpt(&text[nearby..], excerpt::DEFAULT_EXCERPT_CHARS / 2).into_owned(),
         }
     }

@@ -1,10 +1,12 @@
 //! The tolerant parser: one pass, with a stack of open brackets instead of
 //! recursion.
 
+use hermes_core::text::excerpt;
 use memchr::{memchr, memmem};
 use serde_json::{Map, Value};
 
 use super::lexer::{RepairLexer, SyntaxFault};
+use super::unique_keys::insert_unique;
 use super::{ParsedArguments, RepairKind};
 use crate::depth::MAX_DEPTH;
 
@@ -130,13 +132,9 @@ impl TolerantParser<'_> {
                     self.lexer.record_repair(RepairKind::ExtraComma, at);
                 }
                 self.lexer.position += 1;
-                self.close();
-                Ok(())
+                self.close()
             }
-            b'}' | b']' => {
-                self.close_mismatched(byte);
-                Ok(())
-            }
+            b'}' | b']' => self.close_mismatched(byte),
             _ => {
                 if frame.after_item {
                     if !starts_item(byte, closer) {
@@ -152,18 +150,19 @@ impl TolerantParser<'_> {
 
     /// Handles a closer that does not match the innermost bracket: it closes an
     /// outer one, or is surplus.
-    fn close_mismatched(&mut self, byte: u8) {
+    fn close_mismatched(&mut self, byte: u8) -> Result<(), SyntaxFault> {
         let at = self.lexer.position;
         if !self.stack.iter().any(|frame| frame.closer() == byte) {
             self.lexer.record_repair(RepairKind::SurplusCloser, at);
             self.lexer.guessed = true;
             self.lexer.position += 1;
-            return;
+            return Ok(());
         }
         while self.stack.last().is_some_and(|frame| frame.closer() != byte) {
             self.lexer.record_repair(RepairKind::MissingCloser, at);
-            self.close();
+            self.close()?;
         }
+        Ok(())
     }
 
     /// Reads a key, its colon and the start of its value. Drops a key without a
@@ -217,7 +216,7 @@ impl TolerantParser<'_> {
             _ => self.lexer.read_literal()?,
         };
         match value {
-            Some(value) => self.add_value(value),
+            Some(value) => self.add_value(value)?,
             None if self.stack.is_empty() => {
                 return Err(self.lexer.syntax_fault("a complete value"));
             }
@@ -244,23 +243,33 @@ impl TolerantParser<'_> {
         }
     }
 
-    fn add_value(&mut self, value: Value) {
+    fn add_value(&mut self, value: Value) -> Result<(), SyntaxFault> {
         match self.top_bracket() {
             None => self.root = Some(value),
             Some(BracketContent::Array(items)) => items.push(value),
             Some(BracketContent::Object { map, key }) => {
-                map.insert(key.take().unwrap_or_default(), value);
+                let inserted = insert_unique(map, key.take().unwrap_or_default(), value);
+                if let Err(key) = inserted {
+                    return Err(SyntaxFault {
+                        found: Some(format!(
+                            "different values for the key `{}`",
+                            excerpt(&key, 64)
+                        )),
+                        ..SyntaxFault::new(self.lexer.position, "one value for each key")
+                    });
+                }
             }
         }
         self.finish_item();
+        Ok(())
     }
 
-    fn close(&mut self) {
-        let Some(frame) = self.stack.pop() else { return };
+    fn close(&mut self) -> Result<(), SyntaxFault> {
+        let Some(frame) = self.stack.pop() else { return Ok(()) };
         self.add_value(match frame.content {
             BracketContent::Array(items) => Value::Array(items),
             BracketContent::Object { map, .. } => Value::Object(map),
-        });
+        })
     }
 
     /// Closes all open brackets at the end of the text, innermost first.
@@ -270,7 +279,7 @@ impl TolerantParser<'_> {
         }
         while !self.stack.is_empty() {
             self.lexer.record_repair(RepairKind::MissingCloser, self.lexer.position);
-            self.close();
+            self.close()?;
         }
         Ok(())
     }

@@ -244,3 +244,20 @@ fn repairs_are_told_with_their_place() {
         json!([{"kind": "extra_comma", "offset": 6}])
     );
 }
+
+#[test]
+fn a_key_with_different_values_is_refused_and_named() {
+    for text in [
+        r#"{"command":"a","command":"b"}"#,
+        r#"{"x":[{"command":1,"command":2}]}"#,
+        r#"{"command":{"a":1},"command":{"a":2}}"#,
+        "{command: 1, 'command': 2,}",
+        r#"{"command":1,"comm\u0061nd":2}"#,
+    ] {
+        let error = parse_arguments(text).unwrap_err().to_string();
+        assert!(error.contains("different values for the key `command`"), "{error}");
+    }
+    for text in [r#"{"a":[1],"a":[1]}"#, "{'a':[1],'a':[1]}"] {
+        assert_eq!(parse_arguments(text).unwrap().value, json!({"a": [1]}), "{text}");
+    }
+}
