@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  1 snapshot  the current registry               mod.rs
-//!  2 resolve   name and argument text → tool      resolve.rs
+//!  2 resolve   name and argument text → tool      resolve.rs, alias_arguments.rs
 //!    –         can it work here?                  mod.rs
 //!  3 coerce    arguments by schema                arguments.rs
 //!  4 validate  JSON Schema                        arguments.rs
@@ -24,6 +24,7 @@
 //! Stages 1 to 5 depend only on the call, so a whole batch can be planned
 //! before any of it runs. Stages 6 to 10 run when it is the call's turn.
 
+mod alias_arguments;
 mod approve;
 mod arguments;
 mod checkpoint;
@@ -222,12 +223,14 @@ impl BatchContext {
         resolved: resolve::ParsedCall,
         started: Instant,
     ) -> Result<PreparedCall, ToolError> {
-        let resolve::ParsedCall { entry, called_as, arguments, mut notes, guessed } = resolved;
+        let resolve::ParsedCall { entry, called_as, arguments, mut notes, guessed, preset } =
+            resolved;
         if let Availability::Missing { reason, fix } = self.engine.tool_availability(&entry).await {
             let message = format!("{} is not available here: {reason}", entry.name());
             return Err(ToolError::unavailable(message).with_hint(fix));
         }
         let mut arguments = arguments::coerce_and_validate(&entry, arguments, &mut notes)?;
+        alias_arguments::check_preset(&entry, called_as.as_deref(), &preset, &arguments)?;
         if guessed {
             arguments::refuse_truncated(&entry)?;
         }

@@ -238,7 +238,7 @@ fn read_arguments(
         CallArguments::Text(text) => {
             let parsed = parse_arguments(&text).map_err(|error| {
                 ToolError::invalid(format!(
-                    "The arguments of {} are not valid JSON: {error}",
+                    "The arguments of {} are not one unambiguous JSON object: {error}",
                     entry.name()
                 ))
                 .with_hint("Send one JSON object.")

@@ -1,6 +1,7 @@
 //! The engine through its public door.
 #![allow(clippy::unwrap_used)]
 
+mod aliases;
 mod batches;
 mod bounds;
 mod bulk;

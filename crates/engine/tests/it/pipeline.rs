@@ -140,16 +140,73 @@ async fn a_tool_that_is_not_built_says_so_and_nothing_else_runs() {
 }
 
 #[tokio::test]
-async fn an_alias_fixes_its_arguments_under_the_callers() {
-    let tool =
-        ProbeTool::new("job").with_spec(|s| s.preset_alias("list_jobs", r#"{"action":"list"}"#));
+async fn an_alias_refuses_arguments_that_contradict_it() {
+    let tool = ProbeTool::new("job").with_spec(|s| {
+        s.preset_alias("list_jobs", r#"{"action":"list"}"#)
+            .preset_alias("read_job", r#"{"items":null}"#)
+            .parameter_alias("operation", "action")
+    });
     let (engine, caller, _dir) = engine(vec![tool.into_tool()]);
-    let listed = engine.call(ToolCall::new("1", "list_jobs", json!({ "x": 1 })), &caller).await;
+    let call = async |name: &str, given: Value| {
+        engine.call(ToolCall::new("1", name, given), &caller).await
+    };
+    let listed = call("list_jobs", json!({ "x": 1 })).await;
     assert_eq!(json(&listed.content), json!({ "x": 1, "action": "list" }));
     assert_eq!(listed.name, "job");
-    let own =
-        engine.call(ToolCall::new("2", "list_jobs", json!({ "action": "stop" })), &caller).await;
-    assert_eq!(json(&own.content)["action"], "stop");
+    for given in [json!({ "action": "list" }), json!({ "action": null })] {
+        let same = call("list_jobs", given).await;
+        assert_eq!(json(&same.content)["action"], "list");
+    }
+    assert!(call("read_job", json!({})).await.is_success());
+    for (name, given, parts) in [
+        ("list_jobs", json!({ "action": "stop" }), ["list_jobs", "\"list\"", "\"stop\""]),
+        ("ListJobs", json!({ "action": "stop" }), ["list_jobs", "\"list\"", "\"stop\""]),
+        ("read_job", json!({ "items": [] }), ["read_job", "`items`", "[]"]),
+    ] {
+        let refused = call(name, given).await;
+        assert_eq!(refused.status, CallStatus::Error(ErrorKind::InvalidArguments));
+        let error = json(&refused.content)["error"].as_str().unwrap().to_owned();
+        assert!(parts.iter().all(|part| error.contains(part)), "{error}");
+    }
+    let wrapped = json!({ "name": "list_jobs", "action": "stop" });
+    assert!(!call("tool_call", wrapped).await.is_success());
+}
+
+#[tokio::test]
+async fn a_wrapped_call_never_loses_arguments() {
+    let (engine, caller, _dir) = engine(vec![typed().into_tool()]);
+    let call =
+        async |given: Value| engine.call(ToolCall::new("1", "tool_call", given), &caller).await;
+    for given in [
+        json!({ "name": "typed", "path": "a", "tags": ["x"] }),
+        json!({ "name": "typed", "arguments": { "path": "a", "tags": ["x"] } }),
+        json!({ "name": "typed", "args": { "path": "a", "tags": ["x"] } }),
+        json!({ "name": "typed", "arguments": r#"{"path":"a","tags":["x"]}"# }),
+    ] {
+        let result = call(given.clone()).await;
+        assert!(result.is_success(), "{given}: {}", result.content);
+        let seen = json(&result.content);
+        assert_eq!((&seen["path"], &seen["tags"]), (&json!("a"), &json!(["x"])), "{given}");
+    }
+    for key in ["arguments", "parameters"] {
+        let mixed = json!({ "name": "typed", key: { "path": "a" }, "tags": ["x"], "other": 1 });
+        let refused = call(mixed).await;
+        assert_eq!(refused.status, CallStatus::Error(ErrorKind::InvalidArguments));
+        assert!(refused.content.contains("`tags`, `other`"), "{}", refused.content);
+    }
+}
+
+#[tokio::test]
+async fn a_key_with_two_values_is_ambiguous() {
+    let (engine, caller, _dir) = engine(vec![typed().into_tool()]);
+    let call =
+        async |text: &str| engine.call(ToolCall::from_text("1", "typed", text), &caller).await;
+    assert!(call(r#"{"path":"a","path":"a"}"#).await.is_success());
+    for text in [r#"{"path":"a","path":"b"}"#, r#"{'path':'a','path':'b',}"#] {
+        let refused = call(text).await;
+        assert_eq!(refused.status, CallStatus::Error(ErrorKind::InvalidArguments), "{text}");
+        assert!(refused.content.contains("`path`"), "{}", refused.content);
+    }
 }
 
 #[tokio::test]

@@ -93,7 +93,7 @@ impl Tool for Todo {
                  Keep exactly one item in_progress; mark items completed as soon as they are done.",
             )
             .alias("todo_write")
-            .alias("todo_read")
+            .preset_alias("todo_read", r#"{"todos":null}"#)
             .alias("todo_list")
             .alias("write_todos")
             .parameter_alias("items", "todos")
