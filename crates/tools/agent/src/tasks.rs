@@ -1,6 +1,6 @@
 //! The task list and its operations.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -65,35 +65,70 @@ pub(crate) struct TodoChangeReport {
 }
 
 /// Replaces the list. Of items with the same id the last one is kept, at its
-/// own position; items without an id are all kept.
+/// own position; items without an id are all kept and get one.
 pub(crate) fn replace(list: &mut Vec<TodoTask>, patches: Vec<TodoPatch>) -> TodoChangeReport {
     let mut notes = TodoNotes::default();
     list.clear();
-    for (number, patch) in last_per_id(patches, &mut notes) {
+    let patches = last_per_id(patches, &mut notes);
+    let mut ids = UnusedIds::new(named_ids(&patches));
+    for (number, patch) in patches {
         patch.note_problems(number, true, &mut notes);
-        list.push(patch.into_task());
+        let id = patch.id.clone().unwrap_or_else(|| ids.take());
+        list.push(patch.into_task(id));
     }
     TodoChangeReport { dropped: truncate_to_limit(list), notes: notes.into_sentences() }
 }
 
-/// Updates the given fields of existing items, and appends new items.
+/// Updates the given fields of existing items, and appends new items. An item
+/// without an id is the task with its content that no other item names.
 pub(crate) fn merge(list: &mut Vec<TodoTask>, patches: Vec<TodoPatch>) -> TodoChangeReport {
     let mut notes = TodoNotes::default();
     dedup_by_id(list);
-    let mut places: HashMap<String, usize> =
-        list.iter().enumerate().map(|(place, task)| (task.id.clone(), place)).collect();
-    for (number, patch) in last_per_id(patches, &mut notes) {
-        let known = places.get(patch.key()).and_then(|&place| list.get_mut(place));
+    let patches = last_per_id(patches, &mut notes);
+    let named = named_ids(&patches);
+    let used = list.iter().map(|task| task.id.clone()).chain(named.iter().cloned()).collect();
+    let mut ids = UnusedIds::new(used);
+    for (number, patch) in patches {
+        let known = list.iter_mut().find(|task| match &patch.id {
+            Some(id) => task.id == *id,
+            None => task.content == patch.content() && !named.contains(&task.id),
+        });
         patch.note_problems(number, known.is_none(), &mut notes);
         match known {
             Some(task) => patch.apply(task),
             None => {
-                places.insert(patch.key().to_owned(), list.len());
-                list.push(patch.into_task());
+                let id = patch.id.clone().unwrap_or_else(|| ids.take());
+                list.push(patch.into_task(id));
             }
         }
     }
     TodoChangeReport { dropped: truncate_to_limit(list), notes: notes.into_sentences() }
+}
+
+fn named_ids(patches: &[(usize, TodoPatch)]) -> HashSet<String> {
+    patches.iter().filter_map(|(_, patch)| patch.id.clone()).collect()
+}
+
+/// Ids for items without one: 1, 2, and so on, except those in use.
+struct UnusedIds {
+    used: HashSet<String>,
+    next: u64,
+}
+
+impl UnusedIds {
+    fn new(used: HashSet<String>) -> Self {
+        Self { used, next: 1 }
+    }
+
+    fn take(&mut self) -> String {
+        loop {
+            let id = self.next.to_string();
+            self.next += 1;
+            if !self.used.contains(&id) {
+                return id;
+            }
+        }
+    }
 }
 
 /// Returns the items to keep, with their 1-based positions in the request.

@@ -33,8 +33,8 @@ fn a_list_of_bad_items_is_still_a_list() {
         shown(&list),
         json!([
             {"id": "1", "content": "b", "status": "in_progress"},
-            {"id": "?", "content": "(no description)", "status": "pending"},
-            {"id": "?", "content": "(invalid item)", "status": "pending"}
+            {"id": "2", "content": "(no description)", "status": "pending"},
+            {"id": "3", "content": "(invalid item)", "status": "pending"}
         ])
     );
 }
@@ -54,7 +54,8 @@ fn a_merge_changes_what_is_given_and_appends_what_is_new() {
         shown(&list),
         json!([
             {"id": "1", "content": "b", "status": "completed"},
-            {"id": "?", "content": "(invalid item)", "status": "pending"},
+            {"id": "2", "content": "(no description)", "status": "pending"},
+            {"id": "3", "content": "(invalid item)", "status": "pending"},
             {"id": "9", "content": "new", "status": "pending"}
         ])
     );
@@ -123,7 +124,6 @@ fn what_was_changed_is_noted() {
             "Item 1 dropped: item 2 has the same id 'a'.",
             "Item 2: unknown status 'halfway', set to pending.",
             "Item 3 has no content.",
-            "Item 4 has no id and got '?'.",
             "Item 5 is not an object.",
         ]
     );
@@ -140,12 +140,33 @@ fn a_merge_leaves_what_it_does_not_understand() {
 }
 
 #[test]
-fn items_without_an_id_are_all_kept_when_written() {
-    let list = written(
-        json!([{"content": "a"}, {"id": null, "content": "b"}, {"id": " ", "content": "c"}]),
+fn items_without_an_id_get_distinct_ones() {
+    let list = written(json!([
+        {"content": "a"},
+        {"id": null, "content": "b"},
+        {"id": 2, "content": "c"},
+        {"id": " ", "description": "d", "status": "in_progress"}
+    ]));
+    let ids: Vec<&str> = list.iter().map(|task| task.id.as_str()).collect();
+    assert_eq!(ids, ["1", "3", "2", "4"]);
+    assert_eq!(list[3].content, "d");
+}
+
+#[test]
+fn a_merged_item_without_an_id_is_the_task_with_its_content() {
+    let mut list = written(json!([{"content": "a"}, {"content": "b"}]));
+    merge(
+        &mut list,
+        patches(json!([{"description": "b", "status": "completed"}, {"content": "c"}])),
     );
-    assert_eq!(list.len(), 3);
-    assert!(list.iter().all(|task| task.id == "?"));
+    assert_eq!(
+        shown(&list),
+        json!([
+            {"id": "1", "content": "a", "status": "pending"},
+            {"id": "2", "content": "b", "status": "completed"},
+            {"id": "3", "content": "c", "status": "pending"}
+        ])
+    );
 }
 
 #[test]

@@ -13,7 +13,6 @@ use crate::tasks::{TodoStatus, TodoTask};
 pub(crate) const MAX_CONTENT_CHARS: usize = 4_000;
 
 const TRUNCATION_MARK: &str = "… [truncated]";
-const NO_ID: &str = "?";
 const NO_CONTENT: &str = "(no description)";
 const NOT_AN_ITEM: &str = "(invalid item)";
 
@@ -97,9 +96,9 @@ impl TodoPatch {
         self.unknown_status = name.filter(|_| self.status.is_none());
     }
 
-    /// Returns the id by which the task is found.
-    pub(crate) fn key(&self) -> &str {
-        self.id.as_deref().unwrap_or(NO_ID)
+    /// The content of the task that the item creates.
+    pub(crate) fn content(&self) -> &str {
+        self.content.as_deref().unwrap_or(NO_CONTENT)
     }
 
     /// Adds notes about problems of the `number`th item, which creates a task
@@ -107,9 +106,6 @@ impl TodoPatch {
     pub(crate) fn note_problems(&self, number: usize, is_new: bool, notes: &mut TodoNotes) {
         if self.is_not_object {
             return notes.add(|| format!("Item {number} is not an object."));
-        }
-        if self.id.is_none() {
-            notes.add(|| format!("Item {number} has no id and got '{NO_ID}'."));
         }
         if is_new && self.content.is_none() {
             notes.add(|| format!("Item {number} has no content."));
@@ -123,9 +119,9 @@ impl TodoPatch {
     }
 
     /// Returns the task it describes, with defaults for missing fields.
-    pub(crate) fn into_task(self) -> TodoTask {
+    pub(crate) fn into_task(self, id: String) -> TodoTask {
         TodoTask {
-            id: self.id.unwrap_or_else(|| NO_ID.to_owned()),
+            id,
             content: self.content.unwrap_or_else(|| NO_CONTENT.to_owned()),
             status: self.status.unwrap_or_default(),
         }
@@ -159,11 +155,16 @@ impl<'de> Visitor<'de> for TodoPatchVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<TodoPatch, A::Error> {
         let mut patch = TodoPatch::default();
+        let mut description = None;
         while let Some(key) = map.next_key::<String>()? {
             match key.as_str() {
                 "id" => patch.id = map.next_value::<LenientText>()?.0,
                 "content" => {
                     patch.content = map.next_value::<LenientText>()?.0.map(truncate_content)
+                }
+                // The name in Gemini CLI.
+                "description" => {
+                    description = map.next_value::<LenientText>()?.0.map(truncate_content)
                 }
                 "status" => patch.set_status(map.next_value::<LenientText>()?.0),
                 _ => {
@@ -171,6 +172,7 @@ impl<'de> Visitor<'de> for TodoPatchVisitor {
                 }
             }
         }
+        patch.content = patch.content.or(description);
         Ok(patch)
     }
 

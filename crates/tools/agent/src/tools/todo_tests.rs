@@ -43,9 +43,9 @@ async fn a_list_is_written_merged_and_read() {
     .await
     .unwrap();
     assert_eq!(merged["todos"][0], json!({"id": "1", "content": "b", "status": "completed"}));
-    assert_eq!(merged["todos"][2], json!({"id": "9", "content": "new", "status": "pending"}));
-    assert_eq!(merged["summary"]["total"], 3);
-    assert_eq!(first["notes"].as_array().unwrap().len(), 4);
+    assert_eq!(merged["todos"][3], json!({"id": "9", "content": "new", "status": "pending"}));
+    assert_eq!(merged["summary"]["total"], 4);
+    assert_eq!(first["notes"].as_array().unwrap().len(), 3);
     assert!(merged.get("notes").is_none(), "{merged}");
 
     assert_eq!(call(&cx, json!({})).await.unwrap(), merged);
@@ -156,4 +156,16 @@ fn models_are_shown_a_strict_schema() {
         let text = |schema: &Value| schema["properties"][&name]["description"].clone();
         assert_eq!(text(parameters), text(&lenient));
     }
+}
+
+#[tokio::test]
+async fn todo_read_presets_no_items_and_reads() {
+    let spec = Todo::spec();
+    let alias = spec.aliases.iter().find(|alias| alias.name == "todo_read").unwrap();
+    let preset: Value = serde_json::from_str(alias.preset_arguments.as_deref().unwrap()).unwrap();
+    assert_eq!(preset, json!({ "todos": null }));
+    let cx = context();
+    call(&cx, json!({ "todos": [{ "description": "a" }] })).await.unwrap();
+    let read = call(&cx, preset).await.unwrap();
+    assert_eq!(read["todos"], json!([{ "id": "1", "content": "a", "status": "pending" }]));
 }
