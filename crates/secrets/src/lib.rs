@@ -18,6 +18,7 @@ mod secret;
 pub mod secret_names;
 mod secret_parts;
 pub mod vault;
+mod word_diffs;
 
 pub use environment::{child_env, own_env};
 pub use redact::{Redactor, RedactorError};

@@ -22,7 +22,7 @@ use shapes::TokenShape;
 pub(crate) use shapes::starts_with_token;
 pub(crate) use special_tokens::airtable_tokens;
 use table::PatternTrigger;
-pub(crate) use table::{PATTERN_TRIGGERS, SecretKind};
+pub(crate) use table::{PATTERN_TRIGGERS, SecretKind, may_span_lines};
 
 /// Distance within which a secret follows its access key id.
 const AWS_SECRET_DISTANCE: usize = 160;
@@ -204,9 +204,7 @@ impl<'a> TriggerExaminer<'a> {
             let title = self.run_end(body + frame + 9, |b| b.is_ascii_alphanumeric() || b == b' ');
             self.run_end(title, |b| b == b'-').min(title + 5)
         } else {
-            let in_key = |c: char| c.is_ascii_alphanumeric() || "+/=\\".contains(c);
-            let key = inside.split(|c: char| !in_key(c) && !c.is_whitespace()).next();
-            body + key.unwrap_or_default().trim_end().len()
+            body + key_lines_length(inside)
         };
         Some((start, stop, SecretKind::PrivateKey))
     }
@@ -475,6 +473,28 @@ pub(crate) fn secret_header(name: &str) -> Option<&'static str> {
     } else {
         is_one_of(KEY_HEADERS).then_some("x-api-key")
     }
+}
+
+/// Returns the length of the lines that are part of a key, which may have
+/// numbers.
+fn key_lines_length(text: &str) -> usize {
+    let in_key = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=\\ \t\r".contains(byte);
+    let (mut at, mut length) = (0, 0);
+    for line in text.split_inclusive('\n') {
+        let prefix = special_tokens::line_prefix_length(line.as_bytes());
+        let content = line.get(prefix..).unwrap_or_default().trim_end();
+        let key = content.bytes().take_while(in_key).count();
+        // What follows a blank line or another character is not the key.
+        let is_end = key < content.len() || key == 0 && length > 0;
+        if key > 0 {
+            length = at + prefix + key;
+        }
+        if is_end {
+            break;
+        }
+        at += line.len();
+    }
+    length
 }
 
 fn in_token_word(byte: u8) -> bool {

@@ -211,6 +211,9 @@ fn long_hostile_texts_are_read_once() {
         "01010101 ",
         "1, ",
         "https://abc1def2ghi3jkl4@",
+        "[-",
+        "{+a",
+        "[-a-]",
     ] {
         let text = unit.repeat(400_000 / unit.len());
         assert!(!redact(&text).is_empty());

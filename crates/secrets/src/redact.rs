@@ -18,10 +18,11 @@ use crate::joined_text::JoinedText;
 use crate::json;
 use crate::number_dumps;
 use crate::patterns::{
-    PATTERN_TRIGGERS, SecretKind, TriggerExaminer, airtable_tokens, assigned_values,
+    PATTERN_TRIGGERS, SecretKind, TriggerExaminer, airtable_tokens, assigned_values, may_span_lines,
 };
 use crate::prefilter;
 use crate::secret_parts::identifying_parts;
+use crate::word_diffs::diff_sides;
 
 /// Bytes of a needle that the automaton searches for; the rest is compared. So
 /// a private key costs no more than a token.
@@ -247,10 +248,12 @@ impl Redactor {
         let hidden = if self.inner.fragments.is_escapable() {
             text.contains('\\')
         } else {
-            text.contains("\\u") || text.contains("\\/")
+            ["\\u", "\\/", "\\\\"].iter().any(|escape| text.contains(escape))
         };
-        // Lines of a dump are joined only after decoding.
-        hidden || may_show_bytes(text) || !self.inner.spans(text, scope).is_empty()
+        // Lines of a dump, and values on lines after their name, are joined only
+        // after decoding.
+        let is_split = text.contains("\\n") && may_span_lines(text);
+        hidden || is_split || may_show_bytes(text) || !self.inner.spans(text, scope).is_empty()
     }
 
     /// [`Redactor::redact`], with or without values that only their name marks
@@ -375,6 +378,13 @@ impl RedactorInner {
             let spans = self.visible_spans(joined.text(), scope).into_iter();
             found.extend(spans.filter_map(|span| {
                 let (start, end) = joined.source_range(span.start, span.end)?;
+                Some(SecretSpan { start, end, ..span })
+            }));
+        }
+        for side in diff_sides(text).into_iter().flatten() {
+            let spans = self.visible_spans(side.text(), scope).into_iter();
+            found.extend(spans.filter_map(|span| {
+                let (start, end) = side.source_range(text, span.start, span.end)?;
                 Some(SecretSpan { start, end, ..span })
             }));
         }

@@ -30,6 +30,9 @@ const MIN_COOKIE_CHARS: usize = 8;
 /// How far before its password the host and the user of a `.netrc` entry are.
 const NETRC_ENTRY_CHARS: usize = 256;
 
+/// The longest number of a line, and the blanks before it.
+const MAX_NUMBER_CHARS: usize = 8;
+
 /// Attributes of a cookie that are no secrets.
 const COOKIE_ATTRIBUTES: &[&str] = &["domain", "expires", "max-age", "path", "samesite", "version"];
 
@@ -138,24 +141,57 @@ impl TriggerExaminer<'_> {
         }
     }
 
-    /// Matches the password of a `.netrc` entry.
+    /// Matches the password of a `.netrc` entry, also after line numbers.
     pub(super) fn match_netrc_password(
         &self,
         start: usize,
         end: usize,
     ) -> Option<(usize, usize, SecretKind)> {
-        if !self.byte_before(start).is_none_or(|byte| byte.is_ascii_whitespace()) {
+        let begins = |byte: u8| byte.is_ascii_whitespace() || b"|:+-".contains(&byte);
+        if !self.byte_before(start).is_none_or(begins) {
             return None;
         }
-        let from = self.run_end(end, |byte| byte == b' ');
+        let from = self.run_end(end, |byte| byte == b' ' || byte == b'\t');
         let to = self.run_end(from, |byte| byte.is_ascii_graphic());
         let before = self.bytes.get(start.saturating_sub(NETRC_ENTRY_CHARS)..start)?;
-        let words = || before.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
-        // The password follows the user's name.
-        let follows_login = words().rev().nth(1) == Some(b"login");
-        let has_host = words().any(|word| word == b"machine" || word == b"default");
+        let is_space = u8::is_ascii_whitespace;
+        let words = || before.split(is_space).filter(|word| !is_line_prefix(word));
+        // The password follows the user's name; a number alone may be one, or
+        // that of the line.
+        let is_number = |word: &&[u8]| word.iter().all(u8::is_ascii_digit);
+        let is_key = |word| is_netrc_word(word, b"login") || is_netrc_word(word, b"account");
+        let follows_login = words().rev().nth(1).is_some_and(is_key)
+            || words().rev().skip_while(is_number).nth(1).is_some_and(is_key);
+        let is_host = |word| is_netrc_word(word, b"machine") || is_netrc_word(word, b"default");
         let value = self.text.get(from..to)?;
-        let fits = follows_login && has_host && !value.is_empty() && !is_placeholder(value);
-        fits.then_some((from, to, SecretKind::Named))
+        let fits = follows_login && words().any(is_host) && !value.is_empty();
+        (fits && !is_placeholder(value)).then_some((from, to, SecretKind::Named))
+    }
+}
+
+/// Whether this is a keyword, perhaps after the number of its line: `3|login`.
+fn is_netrc_word(word: &[u8], keyword: &[u8]) -> bool {
+    word.strip_suffix(keyword)
+        .is_some_and(|before| before.last().is_none_or(|byte| b"|:+-\"'".contains(byte)))
+}
+
+/// Whether a word is empty or only the number of a line, a path with one, or
+/// the sign of a diff: `3|`, `3:`, `path:3:`, `+`.
+fn is_line_prefix(word: &[u8]) -> bool {
+    let Some((last, number)) = word.split_last() else { return true };
+    let first = number.split(|byte| b"|:+-".contains(byte)).next_back().unwrap_or_default();
+    b"|:+-".contains(last) && first.iter().all(u8::is_ascii_digit)
+}
+
+/// Returns the length of the number of a line at the start, with its separator.
+pub(super) fn line_prefix_length(line: &[u8]) -> usize {
+    let blanks = line.iter().take(MAX_NUMBER_CHARS).take_while(|byte| **byte == b' ').count();
+    let rest = line.get(blanks..).unwrap_or_default();
+    let digits = rest.iter().take(MAX_NUMBER_CHARS).take_while(|byte| byte.is_ascii_digit());
+    let digits = digits.count();
+    match rest.get(digits) {
+        Some(b'|' | b':' | b'-' | b'\t') if digits > 0 => blanks + digits + 1,
+        Some(b'+' | b'-') if digits == 0 && blanks == 0 => 1,
+        _ => 0,
     }
 }

@@ -229,6 +229,7 @@ const OTHER_TRIGGERS: &[(&str, PatternTrigger)] = &[
     ("ookie:", PatternTrigger::Cookie),
     ("COOKIE:", PatternTrigger::Cookie),
     ("password ", PatternTrigger::NetrcPassword),
+    ("password\t", PatternTrigger::NetrcPassword),
     ("0:A", PatternTrigger::Telegram),
     ("1:A", PatternTrigger::Telegram),
     ("2:A", PatternTrigger::Telegram),
@@ -247,6 +248,12 @@ const OTHER_TRIGGERS: &[(&str, PatternTrigger)] = &[
     ("sig=", PatternTrigger::Query),
     ("ignature=", PatternTrigger::Query),
 ];
+
+/// Whether a text may contain a name and a value on different lines.
+pub(crate) fn may_span_lines(text: &str) -> bool {
+    const PARTS: &[&str] = &["password ", "password\\t", "value", ": |", ": >", "PRIVATE KEY"];
+    PARTS.iter().any(|part| memchr::memmem::find(text.as_bytes(), part.as_bytes()).is_some())
+}
 
 const TRIGGER_COUNT: usize = TOKEN_SHAPES.len() + OTHER_TRIGGERS.len();
 

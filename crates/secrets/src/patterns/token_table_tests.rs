@@ -291,3 +291,35 @@ fn values_of_secret_keys_are_redacted_in_json() {
     assert!(json.contains("334a92ff601693e5") && json.contains(r#""password":"string""#), "{json}");
     serde_json::from_str::<serde_json::Value>(&json).expect("still JSON");
 }
+
+#[test]
+fn line_numbers_hide_no_secret_that_spans_lines() {
+    let key = fill("", BASE62, 64);
+    let entry = ["machine h.example", "  login b", "password N3trcP4ssw0rd"];
+    let numbered = |lines: &[&str], separator: &str, path: &str| {
+        let lines = lines.iter().enumerate();
+        lines.map(|(at, line)| format!("{path}{}{separator}{line}\n", at + 9)).collect::<String>()
+    };
+    let pem = ["-----BEGIN PRIVATE KEY-----", key.as_str(), key.as_str()];
+    let mut texts = vec![
+        "1|machine h login b password N3trcP4ssw0rd".to_owned(),
+        ".netrc:1:machine h login b password N3trcP4ssw0rd".to_owned(),
+        ".netrc:machine h login b password N3trcP4ssw0rd".to_owned(),
+        "+machine h\n+login b\n+password N3trcP4ssw0rd".to_owned(),
+        "default\n\tlogin b\n\tpassword\tN3trcP4ssw0rd\n".to_owned(),
+        "machine h login b account c password N3trcP4ssw0rd".to_owned(),
+    ];
+    for separator in ["|", ":", ": ", "-", "| ", "\t"] {
+        texts.push(numbered(&entry, separator, ""));
+        texts.push(numbered(&entry, separator, "  "));
+        texts.push(numbered(&pem, separator, ""));
+    }
+    texts.push(numbered(&entry, ":", "/home/me/.netrc:"));
+    for text in texts {
+        let clean = redact(&text);
+        assert!(!clean.contains("N3trcP4") && !clean.contains(&key[8..32]), "{text}: {clean}");
+        let mut json = serde_json::json!({ "content": text }).to_string();
+        crate::Redactor::default().redact_json(&mut json);
+        assert!(!json.contains("N3trcP4") && !json.contains(&key[8..32]), "{text}: {json}");
+    }
+}
