@@ -16,6 +16,7 @@ mod numbered;
 mod original;
 mod path_recovery;
 mod path_text;
+mod placeholders;
 mod schema_trim;
 mod seen_files;
 mod shards;

@@ -13,6 +13,7 @@ mod names;
 mod patch;
 mod patch_files;
 mod patch_kinds;
+mod placeholders;
 mod read_file;
 mod read_more;
 mod search_files;

@@ -17,6 +17,7 @@ use crate::change::{cache_versions, lock_files};
 use crate::charset;
 use crate::seen_files::FileHash;
 
+mod around_secrets;
 mod failures;
 mod format_hints;
 mod links;
@@ -202,6 +203,7 @@ fn patch(args: &Args, cx: &ToolContext) -> Result<Output, ToolError> {
         desk.set_executable(path, *runs)?;
     }
     let mut outcome = desk.finish()?;
+    outcome.refuse_overwritten_secrets()?;
     let describe =
         |hashes: &[Option<FileHash>]| Output::describe(&outcome, &plan, hashes, args.dry_run, cx);
     if args.dry_run {

@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use encoding_rs::Encoding;
-use hermes_core::ToolContext;
+use hermes_core::{ToolContext, ToolError};
 use hermes_text::matching::{LineSpan, MatchStrategy, MovedRange};
 
 use crate::change::FileChange;
 use crate::charset;
 use crate::original::OriginalFile;
 use crate::path_text::{display_path, follow_link};
+use crate::placeholders;
 use crate::seen_files::{self, FileHash, VersionKnowledge};
 
 /// Old or new text of a file. Cheap to clone.
@@ -117,6 +118,16 @@ impl PatchOutcome {
         };
         let written = self.changes.iter().zip(hashes).find(|(change, _)| is_it(change));
         written.and_then(|(_, hash)| hash.as_ref()).or(file.hash.as_ref())
+    }
+
+    /// Rejects new texts in which a placeholder replaces a secret.
+    pub(super) fn refuse_overwritten_secrets(&self) -> Result<(), ToolError> {
+        for file in &self.files {
+            if let (Some(old), Some(new)) = (&file.old, &file.new) {
+                placeholders::refuse_overwritten_secret(&file.path, old, new)?;
+            }
+        }
+        Ok(())
     }
 
     /// Records the encoding given by the caller for the written files.

@@ -19,6 +19,7 @@ use super::format_hints;
 use crate::missing::{self, explain_missing};
 use crate::path_recovery;
 use crate::path_text::{display_path, display_relative};
+use crate::placeholders::has_placeholder;
 use crate::seen_files::{self, FileHash};
 
 /// Places shown with text, for ambiguous matches and for equally near ones;
@@ -50,6 +51,9 @@ pub(super) fn mismatch(
                 "old_string and new_string differ only in line endings (CRLF and LF)",
             )
             .with_hint("patch keeps the file's line endings; write_file can change them.");
+        }
+        ReplaceError::NotFound if has_placeholder(request.old) => {
+            hidden_secret(&format!("old_string was not found in {shown}"))
         }
         ReplaceError::NotFound => {
             let wanted = WantedText { old: request.old, new: request.new };
@@ -90,6 +94,19 @@ pub(super) fn mismatch(
     with_hash(error, hash)
 }
 
+/// The old text has the placeholder of a secret. The nearest text is not shown:
+/// a difference would spell out the secret.
+fn hidden_secret(what: &str) -> ToolError {
+    ToolError::conflict(format!(
+        "{what}: it has the placeholder of a secret, which the file has in plain text and which \
+         is not shown"
+    ))
+    .with_hint(
+        "Choose an old text without that line. An edit around one secret also works if the new \
+         text repeats its placeholder, and only one place matches.",
+    )
+}
+
 /// The lines that a strict request would match under relaxed rules, and a hint.
 fn relaxed_match(text: &str, request: &ReplaceRequest<'_>) -> Option<(LineSpan, String)> {
     if request.strictness != MatchStrictness::Strict {
@@ -122,9 +139,15 @@ pub(super) fn hunk_mismatch(
     } else {
         format!("The {part} for {} ({} of {})", display_path(path), failure.hunk + 1, hunks.len())
     };
+    let old = hunk.map(PatchHunk::old_text).unwrap_or_default();
     let error = match &failure.error {
+        HunkError::NotFound if has_placeholder(&old) => {
+            hidden_secret(&format!("{name} fits nowhere"))
+        }
+        HunkError::HintNotFound { hint } if has_placeholder(hint) => {
+            hidden_secret(&format!("{name} adds lines after '{hint}', which is not in the file"))
+        }
         HunkError::NotFound => {
-            let old = hunk.map(PatchHunk::old_text).unwrap_or_default();
             let new = hunk.map(PatchHunk::new_text).unwrap_or_default();
             let mut shown = explain_mismatch(text, &WantedText { old: &old, new: &new });
             if hunk.is_some_and(|hunk| lacks_context_marks(text, hunk)) {

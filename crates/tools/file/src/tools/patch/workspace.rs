@@ -10,12 +10,13 @@ use hermes_core::{ToolContext, ToolError};
 use hermes_files::{FileAccess, FileContent};
 use hermes_text::codec::{TextFormat, UnencodableChar};
 use hermes_text::matching::{
-    EditMap, MatchStrictness, MovedRange, PatchHunk, ReplaceRequest, apply_edits, apply_hunks,
-    compose_edits, replace_text,
+    EditMap, MatchStrictness, MovedRange, PatchHunk, ReplaceError, ReplaceRequest, apply_edits,
+    apply_hunks, compose_edits, replace_text,
 };
 use hermes_text::patch_formats::PatchFormat;
 use hermes_text::{TextDocument, TextEdit};
 
+use super::around_secrets;
 use super::links::{self, PatchLinks};
 use super::outcome::{ChangedSpot, FileFate, FileText, PatchOutcome, PatchedFile};
 use super::refusal;
@@ -221,10 +222,15 @@ impl<'a> PatchWorkspace<'a> {
             return Err(refusal::missing(path, self.cx));
         }
         let text = self.text(path)?;
-        let made = replace_text(&text, request).map_err(|mismatch| {
-            let hash = self.original(path).map(|found| found.hash().to_string());
-            refusal::mismatch(path, &text, request, mismatch, hash)
-        })?;
+        let made = replace_text(&text, request)
+            .or_else(|mismatch| match mismatch {
+                ReplaceError::NotFound => around_secrets::replace(&text, request).ok_or(mismatch),
+                mismatch => Err(mismatch),
+            })
+            .map_err(|mismatch| {
+                let hash = self.original(path).map(|found| found.hash().to_string());
+                refusal::mismatch(path, &text, request, mismatch, hash)
+            })?;
         let changed = apply_edits(&text, &made.edits);
         let lines = made.lines.iter().zip(&made.after);
         let spots = made.places.into_iter().zip(lines).map(|(trace, (before, after))| {
@@ -242,13 +248,15 @@ impl<'a> PatchWorkspace<'a> {
         rigour: MatchStrictness,
     ) -> Result<(), ToolError> {
         let text = self.text(path)?;
-        let made = apply_hunks(&text, hunks, rigour).map_err(|failure| {
-            let hash = self.original(path).map(|found| found.hash().to_string());
-            refusal::with_hash(
-                refusal::hunk_mismatch(path, &text, hunks, &failure, self.format),
-                hash,
-            )
-        })?;
+        let made = apply_hunks(&text, hunks, rigour)
+            .or_else(|failure| around_secrets::apply(&text, hunks, rigour).ok_or(failure))
+            .map_err(|failure| {
+                let hash = self.original(path).map(|found| found.hash().to_string());
+                refusal::with_hash(
+                    refusal::hunk_mismatch(path, &text, hunks, &failure, self.format),
+                    hash,
+                )
+            })?;
         let changed = apply_edits(&text, &made.edits);
         let spots = made.placed.into_iter().map(|placed| ChangedSpot {
             path: path.to_path_buf(),

@@ -9,6 +9,7 @@ use hermes_text::TextDocument;
 use super::version::{DiffBudget, LONG_DIFF, compare};
 use crate::original::OriginalFile;
 use crate::path_text::display_path;
+use crate::placeholders;
 use crate::seen_files::{self, FileHash, FileWriter, VersionKnowledge};
 use crate::versions;
 
@@ -27,7 +28,7 @@ pub(super) enum CallerKnowledge {
 }
 
 /// Fails unless the caller knows the current version or has never seen the
-/// file. The new text is only used for the diff in the error.
+/// file, and the new text keeps the secrets that the caller cannot see.
 pub(super) fn check(
     cx: &ToolContext,
     path: &Path,
@@ -35,6 +36,9 @@ pub(super) fn check(
     old: Option<&OriginalFile>,
     text: &str,
 ) -> Result<CallerKnowledge, ToolError> {
+    if let Some(old) = old.and_then(OriginalFile::text) {
+        placeholders::refuse_overwritten_secret(path, old, text)?;
+    }
     let shown = display_path(path);
     let Some(old) = old else {
         return match expected {
