@@ -12,7 +12,7 @@ use crate::capture::FileCapture;
 use crate::manifest::{CheckpointLine, PathChange, PathRecord};
 use crate::state::{ContentHash, SavedState};
 use crate::store::{CheckpointStore, now_nanos};
-use crate::turn::{TurnRecord, call_line};
+use crate::turn::{TurnRecord, call_key, call_line};
 
 /// What a call left at a path; paths are canonical.
 #[derive(Debug)]
@@ -33,6 +33,7 @@ impl TurnRecord {
         change: &PendingChange<'_>,
         places: &[PathBuf],
     ) -> io::Result<()> {
+        let key = call_key(change);
         let mut looking = FileCapture::inspecting(store.limits);
         let mut keeping = FileCapture::storing(&store.objects, store.limits);
         let mut lines = Vec::new();
@@ -41,11 +42,11 @@ impl TurnRecord {
             if held.contains_key(&path) {
                 continue;
             }
-            let is_enclosed = self.is_in_active_tree(&path, change.call_id);
+            let is_enclosed = self.is_in_active_tree(&path, &key);
             let state = match self.manifest.changes.get(&path) {
                 None => {
                     let state = keeping.state(&path)?;
-                    let first = self.active_tree_state(&path, change.call_id);
+                    let first = self.active_tree_state(&path, &key);
                     let first = first.unwrap_or_else(|| state.clone());
                     lines.push(CheckpointLine::Before(PathRecord {
                         path: path.clone(),
@@ -80,11 +81,11 @@ impl TurnRecord {
         if is_first && self.manifest.first_change_at.is_none() {
             lines.insert(0, CheckpointLine::Begun(now_nanos()));
         }
-        if self.has_no_log() || self.active_call(change.call_id).is_none() {
+        if self.has_no_log() || self.active_call(&key).is_none() {
             lines.insert(0, CheckpointLine::Call(call_line(change)));
         }
         self.write(store, lines)?;
-        self.note_held(change.call_id, held);
+        self.note_held(&key, held);
         Ok(())
     }
 
@@ -92,12 +93,12 @@ impl TurnRecord {
     pub(crate) fn record_after(
         &mut self,
         store: &CheckpointStore,
-        call_id: &str,
+        key: &str,
         made: Vec<(PathBuf, ReportedContent)>,
     ) -> io::Result<()> {
         let mut capture = FileCapture::inspecting(store.limits);
         let mut held = BTreeMap::new();
-        if let Some(running) = self.active_call(call_id) {
+        if let Some(running) = self.active_call(key) {
             held = std::mem::take(&mut running.held);
             running.reported.extend(held.keys().cloned());
             running.reported.extend(made.iter().map(|(path, _)| path.clone()));

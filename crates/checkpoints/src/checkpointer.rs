@@ -22,7 +22,7 @@ use crate::state::{ContentHash, SavedState, UnsavedReason};
 use crate::store::{CheckpointStore, lock_workspace, make_checkpoint_id, now_nanos, workspace_for};
 use crate::tracked::IndexCache;
 use crate::tree::{TreeLister, TreeListing};
-use crate::turn::{ActiveCall, RecordedTree, TurnRecord};
+use crate::turn::{ActiveCall, RecordedTree, TurnRecord, call_key};
 
 /// Idle turns cached in memory.
 const MAX_CACHED_TURNS: usize = 32;
@@ -333,7 +333,7 @@ impl FileCheckpointer {
                 path_to_text(path)
             ));
         }
-        turn.finish_call(change.call_id, seen, gone, &mut capture)
+        turn.finish_call(&call_key(change), seen, gone, &mut capture)
             .map_err(|error| store.io_error("write in", store.root(), &error))?;
         self.warn_unsaved(turn, touched);
         Ok(())
@@ -432,7 +432,7 @@ impl CheckpointHooks for FileCheckpointer {
         let id = make_checkpoint_id(change.session, change.turn, workspace);
         let Some(turn) = self.turns.lock().get(&id).cloned() else { return Ok(()) };
         let mut turn = turn.lock();
-        let Some(call) = turn.end_call(change.call_id) else { return Ok(()) };
+        let Some(call) = turn.end_call(&call_key(change)) else { return Ok(()) };
         let settled = self.recording_problem(self.finish_call(change, workspace, &mut turn, call));
         // Recording the results of many files can add more bytes than the
         // call's start did.
@@ -497,12 +497,12 @@ impl CheckpointHooks for FileCheckpointer {
                 };
                 left.push((resolve_place(made.path)?, what));
             }
-            turn.record_after(store, change.call_id, left)
+            turn.record_after(store, &call_key(change), left)
                 .map_err(|error| store.io_error("write in", store.root(), &error))
         };
         self.recording_problem(leave())?;
         // All paths it held are reported; it may announce more.
-        if let Some(call) = turn.end_call(change.call_id) {
+        if let Some(call) = turn.end_call(&call_key(change)) {
             self.warn_unsaved(&turn, call.reported);
         }
         let vanished = turn.remove_if_empty();

@@ -127,14 +127,14 @@ impl TurnRecord {
     }
 
     /// Ends a call and returns its record.
-    pub(crate) fn end_call(&mut self, call_id: &str) -> Option<ActiveCall> {
-        let at = self.active_calls.iter().position(|running| running.id == call_id)?;
+    pub(crate) fn end_call(&mut self, key: &str) -> Option<ActiveCall> {
+        let at = self.active_calls.iter().position(|running| running.id == key)?;
         Some(self.active_calls.remove(at))
     }
 
     /// Returns the record of a running call; `None` once it has been abandoned.
-    pub(crate) fn active_call(&mut self, call_id: &str) -> Option<&mut ActiveCall> {
-        self.active_calls.iter_mut().find(|running| running.id == call_id)
+    pub(crate) fn active_call(&mut self, key: &str) -> Option<&mut ActiveCall> {
+        self.active_calls.iter_mut().find(|running| running.id == key)
     }
 
     /// Whether no log exists yet.
@@ -143,15 +143,15 @@ impl TurnRecord {
     }
 
     /// Whether a path is in the tree of another running call.
-    pub(crate) fn is_in_active_tree(&self, path: &Path, call_id: &str) -> bool {
-        let is_other = |running: &ActiveCall| running.id != call_id && running.tree.is_some();
+    pub(crate) fn is_in_active_tree(&self, path: &Path, key: &str) -> bool {
+        let is_other = |running: &ActiveCall| running.id != key && running.tree.is_some();
         path.starts_with(self.manifest.workspace()) && self.active_calls.iter().any(is_other)
     }
 
     /// Returns the state of a path before another running call.
-    pub(crate) fn active_tree_state(&self, path: &Path, call_id: &str) -> Option<SavedState> {
+    pub(crate) fn active_tree_state(&self, path: &Path, key: &str) -> Option<SavedState> {
         let path = path.strip_prefix(self.manifest.workspace()).ok()?;
-        let others = self.active_calls.iter().filter(|running| running.id != call_id);
+        let others = self.active_calls.iter().filter(|running| running.id != key);
         let mut trees = others.filter_map(|running| running.tree.as_ref());
         trees.find_map(|sight| Some(sight.listing.entries.get(path)?.state.clone()))
     }
@@ -278,24 +278,24 @@ impl TurnRecord {
                 root: workspace.to_path_buf(),
                 listing: sight.hash,
                 is_partial: sight.listing.is_partial,
-                call: change.call_id.to_owned(),
+                call: call_key(change),
                 at: sight.started,
                 spared: sight.skipped.clone(),
                 is_open: true,
             }));
         }
         self.write(store, lines)?;
-        let id = change.call_id.to_owned();
+        let id = call_key(change);
         self.active_calls.push(ActiveCall { id, since, tree, ..ActiveCall::default() });
         Ok(())
     }
 
     /// Records the states of paths that a call is about to change.
-    pub(crate) fn note_held(&mut self, call_id: &str, held: BTreeMap<PathBuf, SavedState>) {
-        match self.active_call(call_id) {
+    pub(crate) fn note_held(&mut self, key: &str, held: BTreeMap<PathBuf, SavedState>) {
+        match self.active_call(key) {
             Some(running) => running.held.extend(held),
             None => {
-                let id = call_id.to_owned();
+                let id = key.to_owned();
                 self.active_calls.push(ActiveCall {
                     id,
                     reports_changes: true,
@@ -469,7 +469,7 @@ impl TurnRecord {
     /// Records the results of a call and that it has finished.
     pub(crate) fn finish_call(
         &mut self,
-        call_id: &str,
+        key: &str,
         mut seen: Vec<(PathBuf, PathChange)>,
         gone: Vec<PathBuf>,
         capture: &mut FileCapture<'_>,
@@ -505,8 +505,8 @@ impl TurnRecord {
             }
         }
         lines.extend(gone.into_iter().map(CheckpointLine::Gone));
-        if self.manifest.trees.iter().any(|tree| tree.is_open && tree.call == call_id) {
-            lines.push(CheckpointLine::Through(call_id.to_owned()));
+        if self.manifest.trees.iter().any(|tree| tree.is_open && tree.call == key) {
+            lines.push(CheckpointLine::Through(key.to_owned()));
         }
         if let Some(log) = &mut self.log {
             log.write(&lines)?;
@@ -534,6 +534,12 @@ impl TurnRecord {
         }
         Ok(())
     }
+}
+
+/// Identifies a call within its turn. Sub-agents take part in a turn as tasks of
+/// their own, and models number the calls of each conversation from the start.
+pub(crate) fn call_key(change: &PendingChange<'_>) -> String {
+    format!("{}/{}", change.task, change.call_id)
 }
 
 /// Returns the log line of a call.

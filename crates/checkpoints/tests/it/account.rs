@@ -269,3 +269,19 @@ fn what_other_turns_tell_is_not_taken_for_a_commands() {
     assert_eq!((bench.read("f").as_deref(), bench.read("own").as_deref()), (Some("0"), Some("0")));
     assert_eq!(bench.read("theirs"), None);
 }
+
+#[test]
+fn calls_of_two_tasks_in_a_turn_may_have_the_same_id() {
+    let bench = Bench::new();
+    bench.write("n", "zero");
+    bench
+        .call_telling(Call { open_ended: true, ..Call::default() }, |command| {
+            bench.keeper.before_call(command).unwrap();
+            let other = PendingChange { task: "other", ..*command };
+            replace(&bench, &other, "n", "ours");
+            bench.write("m", "made by the command");
+        })
+        .unwrap();
+    bench.undo(1).unwrap();
+    assert_eq!((bench.read("n").as_deref(), bench.read("m")), (Some("zero"), None));
+}
