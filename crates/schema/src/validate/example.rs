@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
+use super::explain::MIN_PROPERTY_RATIO;
 use super::{CompiledSchema, SchemaNode, applicable, sample};
 use crate::type_set::TypeSet;
 use hermes_core::similar;
@@ -172,7 +173,14 @@ impl<'s> ExampleBuilder<'s> {
             } else {
                 let absent = known.iter().copied();
                 let absent = absent.filter(|name| given.is_none_or(|map| !map.contains_key(*name)));
-                let Some(near) = similar::nearest(key, absent, 0.6) else { continue };
+                let Some(near) = similar::nearest(key, absent, MIN_PROPERTY_RATIO) else {
+                    continue;
+                };
+                // A value that does not fit says that another parameter is meant.
+                let fits = self.compiled.accepts(value, &applicable::property_nodes(facets, near));
+                if !fits && !applicable::is_required(facets, near) {
+                    continue;
+                }
                 near
             };
             let nodes = applicable::property_nodes(facets, name);

@@ -12,8 +12,13 @@ use hermes_core::text::excerpt;
 
 use crate::pointer;
 
-/// Minimum similarity of a suggested name.
+/// Minimum similarity of a suggested value.
 const MIN_SUGGESTION_RATIO: f64 = 0.6;
+
+/// Minimum similarity of a suggested property. Property names share endings and
+/// short words, so less similar ones are mostly unrelated: `end_line` is not
+/// `encoding`.
+pub(super) const MIN_PROPERTY_RATIO: f64 = 0.65;
 
 /// Maximum number of property names listed.
 const MAX_LISTED_NAMES: usize = 32;
@@ -152,7 +157,7 @@ impl ErrorContext<'_> {
             .as_object()
             .into_iter()
             .flat_map(|map| map.keys().map(String::as_str).filter(|key| !known.contains(key)));
-        let hint = similar::nearest(name, strays, MIN_SUGGESTION_RATIO)
+        let hint = similar::nearest(name, strays, MIN_PROPERTY_RATIO)
             .map(|stray| format!("; `{stray}` was given, use `{name}` instead"));
         SchemaViolation {
             path: pointer::join(self.path(), name),
@@ -167,7 +172,7 @@ impl ErrorContext<'_> {
 
     fn unknown_property(&self, name: &str) -> SchemaViolation {
         let mut known: Vec<&str> = self.property_names().collect();
-        let hint = match similar::nearest(name, known.iter().copied(), MIN_SUGGESTION_RATIO) {
+        let hint = match similar::nearest(name, known.iter().copied(), MIN_PROPERTY_RATIO) {
             Some(near) => format!("did you mean `{near}`?"),
             None if known.is_empty() => "no properties are allowed here".to_owned(),
             None => {

@@ -322,3 +322,28 @@ fn an_object_that_lacks_each_of_several_is_told_which() {
     let violations = schema.check(&json!({})).unwrap_err();
     assert_eq!(violations[0].expected, "an object with `a`, or with `b` and `c`");
 }
+
+#[test]
+fn only_near_properties_are_suggested_and_shown() {
+    let schema = Schema::new(json!({
+        "type": "object",
+        "properties": {
+            "path": {"type": "string"},
+            "encoding": {"type": "string"},
+            "limit": {"type": "integer", "minimum": 1},
+        },
+        "required": ["path"],
+        "additionalProperties": false,
+    }));
+    let far = json!({"path": "a", "end_line": 5});
+    let said = report(&schema, &far);
+    assert!(said.ends_with("known properties: path, encoding, limit"), "{said}");
+    assert_eq!(schema.corrected_example(&far), json!({"path": "a"}));
+    // Near, but the value is not one of it.
+    let unfit = json!({"path": "a", "limits": {"from": 1}});
+    assert!(report(&schema, &unfit).ends_with("did you mean `limit`?"));
+    assert_eq!(schema.corrected_example(&unfit), json!({"path": "a"}));
+    let near = json!({"filepath": "a", "limt": 3});
+    assert!(report(&schema, &near).contains("did you mean `path`?"));
+    assert_eq!(schema.corrected_example(&near), json!({"path": "a", "limit": 3}));
+}
