@@ -74,7 +74,8 @@ fn every_key_changes_the_settings() {
             SettingKind::Choice(words) if key.name == "terminal.env_type" => json!(words[2]),
             SettingKind::Choice(words) => json!(words[1]),
             SettingKind::Text | SettingKind::Model => json!("strict"),
-            SettingKind::TextList | SettingKind::Models | SettingKind::VariableList => json!(["x"]),
+            SettingKind::TextList | SettingKind::Models => json!(["x"]),
+            SettingKind::VariableList => json!(["x=y"]),
             SettingKind::PortList => json!([5432]),
             SettingKind::Map => json!({"x": {}}),
         };
