@@ -54,8 +54,10 @@ async fn a_session_is_used_listed_forgotten_and_closed() {
     assert_eq!(answer["status"], "ok", "{answer}");
     assert_eq!((&answer["value"], &answer["type"]), (&json!("5"), &json!("int")), "{answer}");
     assert_eq!((&answer["session"], &answer["stdout"]), (&json!("main"), &json!("out\n")));
-    let answer = bench.call(json!({ "code": "x", "session": "other" })).await;
-    assert_eq!(answer["status"], "error", "{answer}");
+    let result = bench.result(json!({ "code": "x", "session": "other" })).await;
+    assert!(result.command_failed, "{}", result.content);
+    let answer: Value = serde_json::from_str(&result.content).unwrap();
+    assert_eq!((&answer["status"], &answer["exit_code"]), (&json!("error"), &json!(1)), "{answer}");
     assert_eq!(answer["error"]["type"], "NameError", "{answer}");
     let answer = bench.call(json!({ "lang": "bash", "input": "exit 3" })).await;
     assert_eq!((&answer["status"], &answer["exit_code"]), (&json!("ended"), &json!(3)), "{answer}");

@@ -64,7 +64,7 @@ impl Output {
             kind,
             shape,
             rows: answer.rows,
-            exit_code: answer.exit_code,
+            exit_code: answer.exit_code.or_else(|| failure_code(answer.status)),
             stdout: stdout.text,
             stdout_bytes_omitted: stdout.omitted_bytes,
             stderr: stderr.text,
@@ -114,6 +114,12 @@ impl Output {
         });
         shown.collect()
     }
+}
+
+/// The exit code of code that failed in a language without exit codes, so the
+/// call counts as a command that failed.
+fn failure_code(status: ReplStatus) -> Option<i32> {
+    matches!(status, ReplStatus::Error | ReplStatus::Timeout).then_some(1)
 }
 
 fn status_word(status: ReplStatus) -> &'static str {
