@@ -18,6 +18,9 @@ pub(crate) struct Output {
     pub(super) exit_code: Option<i32>,
     /// Why the command did not end normally.
     pub(super) error: Option<String>,
+    /// The kind of `error`, as in other tools' errors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) kind: Option<&'static str>,
     /// `timeout`, `cancelled`, `awaiting_input`, `running`; none if it has
     /// ended.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -148,6 +151,7 @@ impl Output {
         if let Some(trouble) = job.exit_error() {
             self.exit_code_meaning = None;
             self.is_lost = true;
+            self.kind = Some(ErrorKind::Network.name());
             self.error = Some(format!("{trouble}. It is not known what the command did."));
         }
         if ended.has_descendants {

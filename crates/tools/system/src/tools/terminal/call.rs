@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hermes_core::{NoticeSink, OutputLimits, ToolContext, ToolError};
+use hermes_core::{ErrorKind, NoticeSink, OutputLimits, ToolContext, ToolError};
 use hermes_exec::{
     CommandTimeouts, Job, JobHandle, JobRegistry, KILL_GRACE, MonitorOptions, WaitLimits,
     WaitOutcome,
@@ -133,6 +133,8 @@ impl TerminalCall<'_> {
         settled.notes.iter().for_each(|note| output.add_note(note));
         if let Some(error) = error {
             let cancelled = pause == WaitOutcome::Cancelled;
+            let kind = if cancelled { ErrorKind::Cancelled } else { ErrorKind::Timeout };
+            output.kind = Some(kind.name());
             output.status = Some(if cancelled { "cancelled" } else { "timeout" });
             output.exit_code = Some(if cancelled { 130 } else { 124 });
             output.error = Some(error);
