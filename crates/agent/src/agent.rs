@@ -97,7 +97,9 @@ pub struct Agent {
     pub(crate) parts: AgentParts,
     pub(crate) conversation: Conversation,
     pub(crate) interrupt: InterruptHandle,
-    pub(crate) turns: u64,
+    /// Id of the current turn, for undo. Unique, since a resumed session starts
+    /// with a new agent.
+    pub(crate) turn: Arc<str>,
     /// Whether the unknown-price warning was shown.
     pub(crate) price_warning_shown: bool,
     /// User input queued in a turn that ended before the model received it.
@@ -114,7 +116,7 @@ impl Agent {
             parts: makeup,
             conversation: Conversation::new(history),
             interrupt: InterruptHandle::default(),
-            turns: 0,
+            turn: hermes_core::ids::unique_id().into(),
             price_warning_shown: false,
             pending_input: None,
         }
@@ -165,7 +167,10 @@ impl Agent {
     pub(crate) fn turn_caller(&self, budget: &AgentBudget) -> Caller {
         let mut caller = self.parts.caller.clone();
         caller.deadline = caller.deadline.into_iter().chain(budget.deadline()).min();
-        caller.turn = Some(format!("{}-{}", caller.session.id(), self.turns).into());
+        // A sub-agent works in the turn of its parent.
+        let turn = Arc::clone(caller.turn.get_or_insert_with(|| Arc::clone(&self.turn)));
+        let session: Arc<str> = caller.session.id().into();
+        let turn_session = Arc::clone(caller.turn_session.get_or_insert(session));
         let AgentParts { engine, model, params: manner, observer: watcher, journal, depth, .. } =
             &self.parts;
         let standing = ParentAgent {
@@ -175,6 +180,8 @@ impl Agent {
             params: manner.clone(),
             observer: Arc::clone(watcher),
             journal: Arc::clone(journal),
+            turn,
+            turn_session,
         };
         let ports = caller.ports.as_ref().unwrap_or_else(|| engine.ports());
         caller.ports = Some(Arc::new(Ports::clone(ports).with(Arc::new(standing))));

@@ -26,6 +26,10 @@ pub struct ParentAgent {
     pub observer: Arc<dyn AgentObserver>,
     /// Journal of the conversation.
     pub journal: Arc<dyn ConversationJournal>,
+    /// The turn of its calls, which the calls of sub-agents belong to.
+    pub turn: Arc<str>,
+    /// Session of that turn.
+    pub turn_session: Arc<str>,
 }
 
 impl ParentAgent {

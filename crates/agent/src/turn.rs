@@ -112,7 +112,7 @@ impl Agent {
         mut said: Vec<ContentPart>,
         budget: &AgentBudget,
     ) -> TurnOutcome {
-        self.turns += 1;
+        self.turn = hermes_core::ids::unique_id().into();
         self.parts.engine.new_turn(&self.parts.caller);
         if let Err(fault) = self.fit_to_window(&mut said) {
             return TurnOutcome::refused(fault);

@@ -279,12 +279,19 @@ impl DelegateTask {
         orders.iter_mut().for_each(|order| order.output.clone_from(&output));
         let goals: Vec<String> =
             orders.iter().map(|order| one_line_excerpt(&order.goal, MAX_GOAL_CHARS)).collect();
+        let (turn, turn_session) = match &standing {
+            Some(agent) => (Arc::clone(&agent.turn), Arc::clone(&agent.turn_session)),
+            // Without an agent, the call is a turn.
+            None => (hermes_core::ids::unique_id().into(), cx.session.id().into()),
+        };
         let parent = Arc::new(ParentContext {
             pool: Arc::clone(&self.pool),
             engine,
             model,
             model_params: manner,
             session: cx.session.clone(),
+            turn,
+            turn_session,
             workplace: Arc::clone(&cx.working_dir),
             ports: Arc::clone(&cx.ports),
             slots: self.pool.slots_for(cx.session.id(), &cx.task_id),

@@ -70,6 +70,9 @@ pub(crate) struct ParentContext {
     pub(crate) model: Arc<dyn LanguageModel>,
     pub(crate) model_params: ModelParams,
     pub(crate) session: Session,
+    /// The turn that the sub-agents' calls belong to, and its session.
+    pub(crate) turn: Arc<str>,
+    pub(crate) turn_session: Arc<str>,
     pub(crate) workplace: Arc<WorkingDir>,
     pub(crate) ports: Arc<Ports>,
     /// Concurrency slots.
@@ -175,6 +178,8 @@ impl ParentContext {
         let mut caller = Caller::new(cwd);
         caller.session = session.clone();
         caller.task_id = id.as_str().into();
+        caller.turn = Some(Arc::clone(&self.turn));
+        caller.turn_session = Some(Arc::clone(&self.turn_session));
         caller.home = self.workplace.home().map(Into::into);
         caller.cancel = stop.clone();
         let asked = self

@@ -50,6 +50,9 @@ pub struct Caller {
     /// The turn of the calls, which is the unit of undo. `None` makes each
     /// dispatch a separate turn.
     pub turn: Option<Arc<str>>,
+    /// The session of that turn, if it is not the caller's: a sub-agent works
+    /// in a turn of the main agent.
+    pub turn_session: Option<Arc<str>>,
     /// The enclosing call.
     pub(crate) parent: Option<Arc<str>>,
     /// Nesting depth of the calls.
@@ -78,6 +81,7 @@ impl Caller {
             ports: None,
             who: "library".into(),
             turn: None,
+            turn_session: None,
             parent: None,
             depth: 0,
             snapshot: None,

@@ -496,3 +496,93 @@ fn options_of_a_conversation_need_no_command() {
     assert!(run.stderr.contains("tools list"), "{}", run.stderr);
     context.run(["--nonesuch"]).exits(2);
 }
+
+/// A server for two turns: `write first` writes a file, and `hand it on` one more
+/// and has a sub-agent write another.
+fn delegating_server(is_child_first: bool) -> ModelServer {
+    let write = |name: &str| {
+        let call = json!({"path": name, "content": "new\n"}).to_string();
+        ScriptedReply::calls("write_file", &call)
+    };
+    let hand_on = ScriptedReply::calls("delegate_task", r#"{"goal":"Make the other file"}"#);
+    let (done, first) = (ScriptedReply::says("All done."), ScriptedReply::says("First."));
+    let mut replies = match is_child_first {
+        true => vec![
+            last("Kid done.", write("parent.txt")),
+            last("hand it on", hand_on),
+            last("parent.txt", done),
+        ],
+        false => vec![
+            last("Kid done.", done),
+            last("hand it on", write("parent.txt")),
+            last("parent.txt", hand_on),
+        ],
+    };
+    replies.extend([
+        last("write first", write("first.txt")),
+        last("first.txt", first),
+        last("Make the other file", write("kid.txt")),
+        last("kid.txt", ScriptedReply::says("Kid done.")),
+    ]);
+    ModelServer::start(replies)
+}
+
+#[test]
+fn a_turn_is_taken_back_with_what_its_sub_agents_wrote() {
+    for is_child_first in [false, true] {
+        let server = delegating_server(is_child_first);
+        let context = with_model(&server);
+        let there =
+            || ["first.txt", "parent.txt", "kid.txt"].map(|f| context.work().join(f).exists());
+        let run = context.feed(["chat"], "write first\nhand it on\n/undo\n").succeeds();
+        let shown = format!("{}{}", run.stdout, run.stderr);
+        assert_eq!(there(), [true, false, false], "{shown}");
+        assert!(shown.contains("/parent.txt") && shown.contains("/kid.txt"), "{shown}");
+        let run = context.feed(["chat", "--resume", "last"], "/undo\n").succeeds();
+        assert_eq!(there(), [false; 3], "{}", run.stderr);
+    }
+}
+
+#[test]
+fn undo_takes_back_what_sub_agents_changed_between_two_calls_of_their_parent() {
+    let add = |text: &str| {
+        let call = json!({"command": format!("echo {text} >> shared.txt; echo {text} is in")});
+        ScriptedReply::calls("terminal", &call.to_string())
+    };
+    let server = ModelServer::start(vec![
+        last("Kid done.", add("three")),
+        last("hand it on", add("one")),
+        last("one is in", ScriptedReply::calls("delegate_task", r#"{"goal":"Go on"}"#)),
+        last("Go on", add("two")),
+        last("two is in", ScriptedReply::says("Kid done.")),
+        last("three is in", ScriptedReply::says("All done.")),
+    ]);
+    let context = with_model(&server);
+    context.file("shared.txt", "zero\n");
+    let shared = || std::fs::read_to_string(context.work().join("shared.txt")).expect("the file");
+    context.run(["run", "hand it on"]).succeeds();
+    assert_eq!(shared(), "zero\none\ntwo\nthree\n");
+    context.run(["undo"]).succeeds();
+    assert_eq!(shared(), "zero\n");
+    context.run(["redo"]).succeeds();
+    assert_eq!(shared(), "zero\none\ntwo\nthree\n");
+}
+
+#[test]
+fn a_turn_after_a_resume_is_taken_back_alone() {
+    let write = |name: &str| {
+        let call = json!({"path": name, "content": "new\n"}).to_string();
+        ScriptedReply::calls("write_file", &call)
+    };
+    let server = ModelServer::start(vec![
+        last("write first", write("first.txt")),
+        last("first.txt", ScriptedReply::says("First.")),
+        last("write second", write("second.txt")),
+        last("second.txt", ScriptedReply::says("Second.")),
+    ]);
+    let context = with_model(&server);
+    let there = || ["first.txt", "second.txt"].map(|f| context.work().join(f).exists());
+    context.feed(["chat"], "write first\n").succeeds();
+    let run = context.feed(["chat", "--resume", "last"], "write second\n/undo\n").succeeds();
+    assert_eq!(there(), [true, false], "{}", run.stderr);
+}

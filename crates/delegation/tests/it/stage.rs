@@ -229,6 +229,8 @@ impl Stage {
             params: ModelParams::default(),
             observer: Arc::new(NullObserver),
             journal: Arc::new(NullJournal),
+            turn: "turn".into(),
+            turn_session: "session".into(),
         };
         caller.ports = Some(with_standing(&engine, standing));
         Self { dir, server, services, pool, engine, caller, budget, notices, serving }

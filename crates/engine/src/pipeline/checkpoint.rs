@@ -116,8 +116,9 @@ impl BatchContext {
         if paths.is_empty() && named.opaque_dirs.is_empty() && !open_ended {
             return Ok(None);
         }
+        let turn_session = self.caller.turn_session.as_deref();
         let change = Arc::new(OwnedPendingChange {
-            session: self.caller.session.id().to_owned(),
+            session: turn_session.unwrap_or_else(|| self.caller.session.id()).to_owned(),
             turn: self.turn_id(),
             task: Arc::clone(&self.caller.task_id),
             call_id: call.id.clone(),
