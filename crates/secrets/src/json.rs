@@ -17,6 +17,8 @@ pub(crate) fn redact_json(text: &str, redactor: &Redactor, named: bool) -> Optio
     let mut changed = false;
     // The last string, in case that is a key.
     let mut last_key: Option<String> = None;
+    // The name of an entry, or an option of a list, that the next value is of.
+    let mut subject: Option<String> = None;
     let mut rest = text;
     while let Some(open) = rest.find('"') {
         let (structure, string) = rest.split_at(open);
@@ -31,7 +33,17 @@ pub(crate) fn redact_json(text: &str, redactor: &Redactor, named: bool) -> Optio
         let content = unescaped.as_deref().unwrap_or(raw);
         let is_value = structure.trim() == ":";
         let key = last_key.take().filter(|_| is_value);
-        let replaced = redact_string(content, key.as_deref(), redactor, named);
+        let is_of_subject = match key.as_deref() {
+            Some(key) => key.eq_ignore_ascii_case("value"),
+            None => structure.trim() == "," && !after.trim_start().starts_with(':'),
+        };
+        let owner = subject.as_deref().filter(|_| is_of_subject).or(key.as_deref());
+        let replaced = redact_string(content, owner, redactor, named);
+        if let Some(name) = subject_name(content, key.as_deref()) {
+            subject = Some(name.to_owned());
+        } else if is_of_subject || structure.contains(['}', ']']) {
+            subject = None;
+        }
         match replaced {
             Some(replaced) => {
                 push_literal(&mut clean, &replaced);
@@ -45,6 +57,17 @@ pub(crate) fn redact_json(text: &str, redactor: &Redactor, named: bool) -> Optio
     }
     changed |= redact_structure(rest, redactor, &mut clean);
     changed.then_some(clean)
+}
+
+/// Returns what the next value is of: `{"name": "TOKEN", "value": …}`,
+/// `["--token", …]`.
+fn subject_name<'a>(content: &'a str, key: Option<&str>) -> Option<&'a str> {
+    let name = match key {
+        Some("name" | "Name" | "key" | "Key") => content,
+        Some(_) => return None,
+        None => content.strip_prefix('-')?.trim_start_matches('-'),
+    };
+    (name.len() <= MAX_KEY_CHARS).then_some(name)
 }
 
 /// Returns the redacted content of a string; `None` if it has no secrets.

@@ -144,3 +144,24 @@ proptest! {
         prop_assert!(!once.contains("hunter22"));
     }
 }
+
+#[test]
+fn values_of_named_entries_and_options_are_redacted() {
+    for text in [
+        r#"{"env":[{"name":"DB_PASSWORD","value":"hT5nB7cD1wZ3"},{"name":"A","value":"b"}]}"#,
+        r#"{"args":["run","--password","hT5nB7cD1wZ3","-v"]}"#,
+        r#"{"auths":{"ghcr.io":{"auth":"bWU6aFQ1bkI3Y0Qxd1oz"}}}"#,
+    ] {
+        let mut json = text.to_owned();
+        Redactor::default().redact_json(&mut json);
+        assert!(!json.contains("hT5nB7") && !json.contains("bWU6"), "{json}");
+        assert_eq!(json.matches("[redacted]").count(), 1, "{json}");
+        serde_json::from_str::<serde_json::Value>(&json).expect("still JSON");
+    }
+    let mut plain =
+        r#"{"name":"DB_PASSWORD","from":"hT5nB7cD1wZ3","x":["--password"],"y":"hT5nB7cD1wZ3"}"#
+            .to_owned();
+    let before = plain.clone();
+    Redactor::default().redact_json(&mut plain);
+    assert_eq!(plain, before);
+}

@@ -9,6 +9,8 @@ use crate::secret_names::is_secret_name;
 
 mod assignments;
 mod named_values;
+mod nearby_values;
+mod options;
 mod plausibility;
 mod shapes;
 mod special_tokens;
@@ -17,7 +19,7 @@ mod table;
 pub(crate) use assignments::assigned_values;
 pub(crate) use named_values::{ValueStyle, is_named_secret};
 pub(crate) use plausibility::is_placeholder;
-use plausibility::{is_filler, is_opaque, is_random};
+use plausibility::{is_documented, is_filler, is_opaque, is_random, is_sample_host};
 use shapes::TokenShape;
 pub(crate) use shapes::starts_with_token;
 pub(crate) use special_tokens::airtable_tokens;
@@ -48,9 +50,12 @@ const MAX_USER_INFO_CHARS: usize = 256;
 /// The longest name of a query parameter.
 const MAX_NAME_CHARS: usize = 48;
 
-/// Schemes in an `Authorization` header. `Basic` is not among them: it is
-/// judged by its decoded value.
-const AUTH_SCHEMES: &[&str] = &["apikey", "bearer", "bot", "key", "token"];
+/// The longest scheme in an `Authorization` header.
+const MAX_SCHEME_CHARS: usize = 24;
+
+/// Schemes whose parameters are no secrets, or are judged elsewhere: `Basic` by
+/// its decoded value.
+const OTHER_SCHEMES: &[&str] = &["basic", "digest", "hawk", "signature"];
 
 const KEY_HEADERS: &[&str] = &[
     "api-key",
@@ -119,6 +124,16 @@ impl<'a> TriggerExaminer<'a> {
                 None
             }
             PatternTrigger::NetrcPassword => self.match_netrc_password(start, end),
+            PatternTrigger::UserOption => self.match_user_option(start, end),
+            PatternTrigger::CookieOption => {
+                self.cookie_option(end, |start, end| report(start, end, SecretKind::Cookie));
+                None
+            }
+            PatternTrigger::PasswordOption => self.match_password_option(start, end),
+            PatternTrigger::AuthPair => self.match_auth_pair(end),
+            PatternTrigger::AzureSecret => self.match_azure_secret(start, end),
+            PatternTrigger::Terraform => self.match_terraform(start, end),
+            PatternTrigger::Mailchimp => self.match_mailchimp(start, end),
             PatternTrigger::Telegram => self.match_telegram(start, end),
             PatternTrigger::Discord => self.match_discord(start, end),
         };
@@ -215,7 +230,8 @@ impl<'a> TriggerExaminer<'a> {
         }
         let stop = self.run_end(end, |b| b.is_ascii_uppercase() || b.is_ascii_digit());
         let ends = !self.bytes.get(stop).is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
-        let fits = stop == end + 16 && ends && !is_filler(self.text.get(end..stop)?);
+        let body = self.text.get(end..stop)?;
+        let fits = stop == end + 16 && ends && !is_filler(body) && !is_documented(body);
         fits.then_some((start, stop, SecretKind::AwsId))
     }
 
@@ -262,6 +278,7 @@ impl<'a> TriggerExaminer<'a> {
             && body.contains(|c: char| c.is_ascii_lowercase())
             && body.contains(|c: char| c.is_ascii_digit())
             && !is_filler(body)
+            && !is_documented(body)
     }
 
     /// Matches `Bearer …` in any context.
@@ -304,10 +321,12 @@ impl<'a> TriggerExaminer<'a> {
         }
         let ends = |c: char| c.is_whitespace() || "/?#\"'`<>\\".contains(c);
         let authority = self.text.get(end..)?.split(ends).next()?;
-        let (user_info, _host) = authority.rsplit_once('@')?;
+        let (user_info, host) = authority.rsplit_once('@')?;
         let (user, password) = user_info.split_once(':')?;
         let from = end + user.len() + 1;
-        let fits = !is_placeholder(password);
+        // The login of a database on the developer's machine.
+        let is_sample = user == password && is_sample_host(host);
+        let fits = !is_sample && !is_placeholder(password);
         fits.then_some((from, from + password.len(), SecretKind::UrlPassword))
     }
 
@@ -451,7 +470,7 @@ pub(crate) fn header_credential(
         SecretKind::Authorization
     };
     let first = value.get(..stop).unwrap_or_default();
-    if AUTH_SCHEMES.iter().any(|scheme| scheme.eq_ignore_ascii_case(first)) {
+    if is_auth_scheme(first) {
         from = examiner.run_end(stop, |b| b == b' ');
         stop = examiner.run_end(from, in_credential);
         least = 8;
@@ -462,6 +481,14 @@ pub(crate) fn header_credential(
     let body = value.get(from..stop).unwrap_or_default();
     let fits = body.len() >= least && is_random(body, 30);
     (fits.then_some((from, stop, kind)), stop)
+}
+
+/// Whether this may be the scheme before a credential: `Bearer`, `SSWS`,
+/// `Klaviyo-API-Key`.
+fn is_auth_scheme(word: &str) -> bool {
+    (1..=MAX_SCHEME_CHARS).contains(&word.len())
+        && word.bytes().all(|byte| byte.is_ascii_alphabetic() || b"-_".contains(&byte))
+        && !OTHER_SCHEMES.iter().any(|other| other.eq_ignore_ascii_case(word))
 }
 
 /// Returns the canonical name, as [`header_credential`] expects it, of a header

@@ -79,7 +79,9 @@ struct FastMatcher {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SearchScope {
     All,
-    /// Without values that only their name marks as secret.
+    /// Without values that only a name before them marks as secret.
+    Command,
+    /// Without values that only a name or an option marks as secret.
     Recognizable,
 }
 
@@ -202,7 +204,7 @@ impl Redactor {
     /// assigns to names of secrets, `PW=…` and `--token …`.
     pub fn redact_command<'a>(&self, command: &'a str) -> Cow<'a, str> {
         // What it assigns is read below, by the rules of a shell.
-        let clean = self.redact_in(command, SearchScope::Recognizable);
+        let clean = self.redact_in(command, SearchScope::Command);
         let values = assigned_values(&clean);
         if values.is_empty() {
             return clean;
@@ -430,7 +432,12 @@ impl RedactorInner {
                 let piece = self.fragments.fragment_at(pattern - first_anchor, text, hit.start());
                 found.extend(piece.map(|(start, end, label)| SecretSpan { start, end, label }));
             } else if let Some((_, trigger)) = PATTERN_TRIGGERS.get(pattern - first_trigger) {
-                if scope == SearchScope::Recognizable && trigger.is_named() {
+                let is_left = match scope {
+                    SearchScope::All => false,
+                    SearchScope::Command => trigger.is_named(),
+                    SearchScope::Recognizable => trigger.is_named() || trigger.is_option(),
+                };
+                if is_left {
                     continue;
                 }
                 examiner.examine(*trigger, hit.start(), hit.end(), |start, end, kind| {

@@ -31,6 +31,8 @@ fn what_a_command_assigns_to_a_secret_is_masked() {
         ("curl -H 'X-Auth-Token: abc' x", "curl -H 'X-Auth-Token: [redacted]' x"),
         ("PW=geheim123; echo geheim123", "PW=[redacted]; echo [redacted]"),
         ("KEY=ünïcödé ls", "KEY=[redacted] ls"),
+        ("curl -u me:geheim https://a.example", "curl -u me:[redacted] https://a.example"),
+        ("sshpass -p geheim ssh host", "sshpass -p [redacted] ssh host"),
     ] {
         assert_eq!(kept(command), expected);
         assert_eq!(kept(expected), expected, "nothing is left to mask");

@@ -4,7 +4,9 @@
 //! In source code the same syntax mostly names a variable, a type or a
 //! placeholder, so a value must be a literal and look like a secret.
 
-use super::plausibility::{is_code_name, is_filler, is_opaque, is_placeholder, is_random};
+use super::plausibility::{
+    is_basic_credential, is_code_name, is_filler, is_opaque, is_placeholder, is_random,
+};
 use super::{SecretKind, TriggerExaminer};
 use crate::common_values::is_common_value;
 use crate::secret_names::{is_secret_name, split_words};
@@ -134,6 +136,10 @@ pub(crate) fn is_named_secret(name: &str, value: &str, style: ValueStyle) -> boo
     if is_password_name(name) {
         return is_password(value, style);
     }
+    // The login of a registry: `"auth": "…"`.
+    if words.last().is_some_and(|last| last == "AUTH") && is_basic_credential(value) {
+        return true;
+    }
     // A key alone is one of a map.
     let is_bare_key = matches!(words.as_slice(), [word] if word == "KEY");
     !is_bare_key && !has_word(HARMLESS_WORDS) && is_token(value, style)
@@ -141,7 +147,7 @@ pub(crate) fn is_named_secret(name: &str, value: &str, style: ValueStyle) -> boo
 
 /// Whether a name is one of a password, which people choose and which may be
 /// short.
-fn is_password_name(name: &str) -> bool {
+pub(super) fn is_password_name(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     ["PASSWORD", "PASSWD", "PASSPHRASE", "PASSCODE"].iter().any(|word| upper.contains(word))
         || split_words(name).iter().any(|word| matches!(word.as_str(), "PASS" | "PW" | "PWD"))
@@ -159,7 +165,7 @@ fn may_be_secret(value: &str) -> bool {
     let is_path = ["./", "../", "~/", "#/"].iter().any(|start| value.starts_with(start))
         || value.starts_with('/') && !(is_base64(value) && is_opaque(value));
     !value.contains(|c: char| c.is_whitespace() || c.is_control())
-        && !value.starts_with(['%', '@', '&', ':', '='])
+        && !value.starts_with(['%', '@', '&', ':', '=', ')', ']', ',', ';'])
         && !SYNTAX.iter().any(|syntax| value.contains(syntax))
         && !is_path
         && !is_filler(value)
@@ -209,10 +215,10 @@ fn has_placeholder_word(value: &str) -> bool {
         "xxx",
     ];
     let lower = value.to_ascii_lowercase();
-    let is_numbered_test = lower
-        .strip_prefix("test")
-        .is_some_and(|rest| rest.len() <= 6 && rest.bytes().all(|byte| byte.is_ascii_digit()));
-    is_numbered_test
+    let stem = lower.trim_end_matches(|c: char| c.is_ascii_digit());
+    let is_numbered_sample = lower.len() - stem.len() <= 6
+        && ["test", "pass", "passwd", "password", "passw0rd", "qwerty", "secret"].contains(&stem);
+    is_numbered_sample
         || PLACEHOLDER_STARTS.iter().any(|start| lower.starts_with(start))
         || ["-here", "_here", "example", "placeholder", "changeme"]
             .iter()
@@ -282,11 +288,19 @@ impl TriggerExaminer<'_> {
         if self.bytes.get(name_end) == Some(&b'>') {
             return self.match_element(begin, name_end, name);
         }
-        let (value, is_direct) = self.named_value_start(name_end)?;
+        let Some((value, is_direct)) = self.named_value_start(name_end) else {
+            return self.match_nearby(begin, name_end, name);
+        };
         if value < self.examined_to {
             return None;
         }
-        let is_env = is_direct && name.bytes().all(|byte| !byte.is_ascii_lowercase());
+        if matches!(self.bytes.get(value), Some(b'|' | b'>')) {
+            return self.match_block(begin, value, name);
+        }
+        let name = if self.is_connection_password(begin, name) { "password" } else { name };
+        let is_literal =
+            self.is_option(begin) || name.bytes().all(|byte| !byte.is_ascii_lowercase());
+        let is_env = is_direct && is_literal;
         let (from, to, style) = self.read_value(value, is_env, is_direct)?;
         // A long run is read once, whatever names are in it.
         self.examined_to = if to - from > MAX_REREAD_CHARS { to } else { from };
@@ -295,6 +309,14 @@ impl TriggerExaminer<'_> {
             to,
             SecretKind::Named,
         ))
+    }
+
+    /// Whether `pwd` is that of a connection string, and not the directory of a
+    /// shell.
+    fn is_connection_password(&self, begin: usize, name: &str) -> bool {
+        let before = self.bytes.get(begin.saturating_sub(2)..begin).unwrap_or_default();
+        let follows_field = before.trim_ascii_end().ends_with(b";");
+        matches!(name, "pwd" | "Pwd") || name == "PWD" && follows_field
     }
 
     /// Returns the name that contains this part; `None` if another word
@@ -351,13 +373,13 @@ impl TriggerExaminer<'_> {
         (length > 0 && is_typed).then_some(value)
     }
 
-    fn skip_blanks(&self, at: usize) -> Option<usize> {
+    pub(super) fn skip_blanks(&self, at: usize) -> Option<usize> {
         let rest = self.bytes.get(at..)?.iter().take(MAX_BLANKS);
         Some(at + rest.take_while(|byte| matches!(byte, b' ' | b'\t')).count())
     }
 
     /// Reads the value at `at`. Returns its range and style.
-    fn read_value(
+    pub(super) fn read_value(
         &self,
         at: usize,
         is_env: bool,

@@ -50,6 +50,20 @@ pub(super) fn is_filler(text: &str) -> bool {
         || matches!(seen.first(), Some(b'x' | b'X' | b'0' | b'_' | b'-'))
 }
 
+/// Whether a key is one of a vendor's documents: `AKIAIOSFODNN7EXAMPLE`.
+pub(super) fn is_documented(key: &str) -> bool {
+    key.ends_with("EXAMPLE") || key.ends_with("EXAMPLEKEY")
+}
+
+/// Whether a host, perhaps with a port, is this machine or an example.
+pub(super) fn is_sample_host(host: &str) -> bool {
+    let name = host.rsplit_once(':').map_or(host, |(name, _port)| name);
+    let name = name.trim_matches(['[', ']']);
+    matches!(name, "localhost" | "::1" | "0.0.0.0" | "host.docker.internal")
+        || name.starts_with("127.")
+        || name.split('.').any(|label| matches!(label, "example" | "localhost"))
+}
+
 /// Whether this is a placeholder for a password: a variable, a template, a
 /// known word, or a redaction label.
 pub(crate) fn is_placeholder(password: &str) -> bool {

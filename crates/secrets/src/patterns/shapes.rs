@@ -1,7 +1,7 @@
 //! Token shapes of well-known services: a prefix, followed by a run of
 //! characters.
 
-use super::plausibility::{is_filler, is_random};
+use super::plausibility::{is_documented, is_filler, is_random};
 use super::table::SecretKind;
 
 /// A prefix followed by a run of characters.
@@ -24,6 +24,7 @@ impl TokenShape {
     /// Whether a run after the prefix is a token.
     pub(crate) fn is_token(&self, body: &str) -> bool {
         body.len() >= self.min_chars
+            && !is_documented(body)
             && if self.must_look_random { is_random(body, 14) } else { !is_filler(body) }
     }
 }
@@ -249,6 +250,35 @@ pub(crate) const TOKEN_SHAPES: &[TokenShape] = &[
     random_token("duffel_live_", SecretKind::Key, is_url_safe, 30),
     random_token("duffel_test_", SecretKind::Key, is_url_safe, 30),
     random_token("django-insecure-", SecretKind::Key, is_django_key, 24),
+    random_token("pcsk_", SecretKind::Key, is_alphanumeric_or_underscore, 40),
+    token("sqp_", SecretKind::Key, is_lower_hex, 32),
+    token("squ_", SecretKind::Key, is_lower_hex, 32),
+    token("sqa_", SecretKind::Key, is_lower_hex, 32),
+    random_token("pat-na1-", SecretKind::Key, is_alphanumeric_or_dash, 30),
+    random_token("pat-na2-", SecretKind::Key, is_alphanumeric_or_dash, 30),
+    random_token("pat-eu1-", SecretKind::Key, is_alphanumeric_or_dash, 30),
+    random_token("pat-ap1-", SecretKind::Key, is_alphanumeric_or_dash, 30),
+    random_token("AKCp", SecretKind::Key, is_alphanumeric, 50),
+    random_token("sk.eyJ", SecretKind::Key, is_dotted, 40),
+    random_token("ATBB", SecretKind::Key, is_alphanumeric, 28),
+    token("e2b_", SecretKind::Key, is_lower_hex, 32),
+    random_token("CLOJARS_", SecretKind::Key, is_alphanumeric, 40),
+    token("shippo_live_", SecretKind::Key, is_lower_hex, 32),
+    token("shippo_test_", SecretKind::Key, is_lower_hex, 32),
+    random_token("FLWSECK-", SecretKind::Key, is_alphanumeric_or_dash, 20),
+    random_token("FLWSECK_TEST-", SecretKind::Key, is_alphanumeric_or_dash, 12),
+    random_token("EAAA", SecretKind::Key, is_url_safe, 50),
+    random_token("sl.", SecretKind::Key, is_url_safe, 60),
+    random_token("sl.u.", SecretKind::Key, is_url_safe, 40),
+    random_token("tfp_", SecretKind::Key, is_url_safe, 40),
+    random_token("rdme_", SecretKind::Key, is_alphanumeric, 40),
+    // `-----BEGIN … PRIVATE KEY` in base64.
+    token("LS0tLS1CRUdJTiBQUklW", SecretKind::PrivateKey, is_base64, 40),
+    token("LS0tLS1CRUdJTiBSU0EgUFJJ", SecretKind::PrivateKey, is_base64, 40),
+    token("LS0tLS1CRUdJTiBFQyBQUklW", SecretKind::PrivateKey, is_base64, 40),
+    token("LS0tLS1CRUdJTiBFTkNS", SecretKind::PrivateKey, is_base64, 40),
+    token("LS0tLS1CRUdJTiBPUEVO", SecretKind::PrivateKey, is_base64, 40),
+    token("LS0tLS1CRUdJTiBEU0EgUFJJ", SecretKind::PrivateKey, is_base64, 40),
     // Addresses that are secrets.
     webhook("hooks.slack.com/services/", is_path, 20),
     webhook("hooks.slack.com/workflows/", is_path, 20),

@@ -21,6 +21,18 @@ const MIN_DISCORD_KEY_CHARS: usize = 27;
 const AIRTABLE_ID_CHARS: usize = 14;
 const AIRTABLE_KEY_CHARS: usize = 64;
 
+/// Characters of the two parts of a secret of Azure.
+const AZURE_ID_CHARS: usize = 4;
+const MIN_AZURE_KEY_CHARS: usize = 31;
+const MAX_AZURE_KEY_CHARS: usize = 34;
+
+/// Characters of the two parts of a Terraform token.
+const TERRAFORM_ID_CHARS: usize = 14;
+const MIN_TERRAFORM_KEY_CHARS: usize = 40;
+
+/// Characters of a Mailchimp key before its data center.
+const MAILCHIMP_KEY_CHARS: usize = 32;
+
 /// The longest line of cookies.
 const MAX_COOKIE_CHARS: usize = 8192;
 
@@ -122,8 +134,18 @@ impl TriggerExaminer<'_> {
         let rest = self.bytes.get(end..).unwrap_or_default().iter().take(MAX_COOKIE_CHARS);
         let stop = end + rest.take_while(|byte| !ends(**byte)).count();
         self.examined_to = stop;
-        let mut at = end;
-        for pair in self.text.get(end..stop).unwrap_or_default().split_inclusive(';') {
+        self.cookie_pairs(end, stop, &mut report);
+    }
+
+    /// Reports the values in `name=value; …`.
+    pub(super) fn cookie_pairs(
+        &self,
+        from: usize,
+        to: usize,
+        report: &mut impl FnMut(usize, usize),
+    ) {
+        let mut at = from;
+        for pair in self.text.get(from..to).unwrap_or_default().split_inclusive(';') {
             let text = pair.trim_end_matches(';').trim_end();
             if let Some((name, value)) = text.split_once('=') {
                 let is_attribute =
@@ -139,6 +161,56 @@ impl TriggerExaminer<'_> {
             }
             at += pair.len();
         }
+    }
+
+    /// Matches three characters, a digit, `Q~` and a key.
+    pub(super) fn match_azure_secret(
+        &self,
+        start: usize,
+        end: usize,
+    ) -> Option<(usize, usize, SecretKind)> {
+        let in_key = |byte: u8| byte.is_ascii_alphanumeric() || b"_~.-".contains(&byte);
+        let begin = start.checked_sub(AZURE_ID_CHARS)?;
+        let id = self.bytes.get(begin..start)?;
+        let has_id = id.iter().all(|byte| in_key(*byte)) && id.last()?.is_ascii_digit();
+        if !has_id || !self.begins_word(begin, in_key) {
+            return None;
+        }
+        let stop = self.run_end(end, in_key);
+        let key = self.text.get(end..stop)?.trim_end_matches('.');
+        let fits = (MIN_AZURE_KEY_CHARS..=MAX_AZURE_KEY_CHARS).contains(&key.len());
+        (fits && !is_filler(key)).then_some((begin, end + key.len(), SecretKind::Key))
+    }
+
+    /// Matches an identifier, `.atlasv1.` and a key.
+    pub(super) fn match_terraform(
+        &self,
+        start: usize,
+        end: usize,
+    ) -> Option<(usize, usize, SecretKind)> {
+        let before = self.bytes.get(start.saturating_sub(TERRAFORM_ID_CHARS)..start)?;
+        let length = before.iter().rev().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+        let stop = self.run_end(end, in_token_word);
+        let key = self.text.get(end..stop)?;
+        let fits = length == TERRAFORM_ID_CHARS && key.len() >= MIN_TERRAFORM_KEY_CHARS;
+        (fits && !is_filler(key)).then_some((start - length, stop, SecretKind::Key))
+    }
+
+    /// Matches 32 hexadecimal digits before the name of a data center: `-us12`.
+    pub(super) fn match_mailchimp(
+        &self,
+        start: usize,
+        end: usize,
+    ) -> Option<(usize, usize, SecretKind)> {
+        let begin = start.checked_sub(MAILCHIMP_KEY_CHARS)?;
+        let key = self.text.get(begin..start)?;
+        let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        let stop = end + usize::from(self.bytes.get(end).is_some_and(u8::is_ascii_digit));
+        let fits = key.bytes().all(is_hex)
+            && self.begins_word(begin, in_token_word)
+            && !self.bytes.get(stop).is_some_and(|byte| in_token_word(*byte))
+            && !is_filler(key);
+        fits.then_some((begin, stop, SecretKind::Key))
     }
 
     /// Matches the password of a `.netrc` entry, also after line numbers.

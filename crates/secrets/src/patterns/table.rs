@@ -119,6 +119,17 @@ pub(crate) enum PatternTrigger {
     Named,
     Cookie,
     NetrcPassword,
+    /// `-u user:password`.
+    UserOption,
+    /// `-b name=value`.
+    CookieOption,
+    /// `-p password`.
+    PasswordOption,
+    /// `BasicAuth("user", "password")`.
+    AuthPair,
+    AzureSecret,
+    Terraform,
+    Mailchimp,
     Telegram,
     Discord,
 }
@@ -126,7 +137,12 @@ pub(crate) enum PatternTrigger {
 impl PatternTrigger {
     /// Whether what it finds is secret only because of the name before it.
     pub(crate) fn is_named(self) -> bool {
-        matches!(self, Self::Named | Self::NetrcPassword)
+        matches!(self, Self::Named | Self::NetrcPassword | Self::AuthPair)
+    }
+
+    /// Whether what it finds is secret only because of the option before it.
+    pub(crate) fn is_option(self) -> bool {
+        matches!(self, Self::UserOption | Self::CookieOption | Self::PasswordOption)
     }
 }
 
@@ -230,6 +246,56 @@ const OTHER_TRIGGERS: &[(&str, PatternTrigger)] = &[
     ("COOKIE:", PatternTrigger::Cookie),
     ("password ", PatternTrigger::NetrcPassword),
     ("password\t", PatternTrigger::NetrcPassword),
+    // Options, and other names before a blank.
+    (" -u", PatternTrigger::UserOption),
+    (" -U", PatternTrigger::UserOption),
+    ("-user ", PatternTrigger::UserOption),
+    ("-user=", PatternTrigger::UserOption),
+    (" -b", PatternTrigger::CookieOption),
+    ("--cookie", PatternTrigger::CookieOption),
+    (" -p", PatternTrigger::PasswordOption),
+    ("BasicAuth(", PatternTrigger::AuthPair),
+    ("basic_auth(", PatternTrigger::AuthPair),
+    ("auth=(", PatternTrigger::AuthPair),
+    ("auth = (", PatternTrigger::AuthPair),
+    ("auth: (", PatternTrigger::AuthPair),
+    ("-token ", PatternTrigger::Named),
+    ("-secret ", PatternTrigger::Named),
+    ("-key ", PatternTrigger::Named),
+    ("-key=", PatternTrigger::Named),
+    ("-key\"", PatternTrigger::Named),
+    ("-key'", PatternTrigger::Named),
+    ("-pass ", PatternTrigger::Named),
+    ("-pwd ", PatternTrigger::Named),
+    ("_PASS ", PatternTrigger::Named),
+    ("_PASS\n", PatternTrigger::Named),
+    ("_PASS\"", PatternTrigger::Named),
+    ("_PAT=", PatternTrigger::Named),
+    ("_PAT:", PatternTrigger::Named),
+    ("_PAT ", PatternTrigger::Named),
+    ("_PAT\"", PatternTrigger::Named),
+    ("_PAT\n", PatternTrigger::Named),
+    ("_pat=", PatternTrigger::Named),
+    ("_pat:", PatternTrigger::Named),
+    ("_pat =", PatternTrigger::Named),
+    ("_pat\"", PatternTrigger::Named),
+    ("auth\":", PatternTrigger::Named),
+    ("auth\" :", PatternTrigger::Named),
+    ("auth\\\":", PatternTrigger::Named),
+    ("oken\n", PatternTrigger::Named),
+    ("ecret\n", PatternTrigger::Named),
+    ("_key\n", PatternTrigger::Named),
+    ("Q~", PatternTrigger::AzureSecret),
+    (".atlasv1.", PatternTrigger::Terraform),
+    ("-us1", PatternTrigger::Mailchimp),
+    ("-us2", PatternTrigger::Mailchimp),
+    ("-us3", PatternTrigger::Mailchimp),
+    ("-us4", PatternTrigger::Mailchimp),
+    ("-us5", PatternTrigger::Mailchimp),
+    ("-us6", PatternTrigger::Mailchimp),
+    ("-us7", PatternTrigger::Mailchimp),
+    ("-us8", PatternTrigger::Mailchimp),
+    ("-us9", PatternTrigger::Mailchimp),
     ("0:A", PatternTrigger::Telegram),
     ("1:A", PatternTrigger::Telegram),
     ("2:A", PatternTrigger::Telegram),
