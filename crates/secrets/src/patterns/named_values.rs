@@ -150,7 +150,9 @@ pub(crate) fn is_named_secret(name: &str, value: &str, style: ValueStyle) -> boo
 pub(super) fn is_password_name(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     ["PASSWORD", "PASSWD", "PASSPHRASE", "PASSCODE"].iter().any(|word| upper.contains(word))
-        || split_words(name).iter().any(|word| matches!(word.as_str(), "PASS" | "PW" | "PWD"))
+        || split_words(name).iter().any(|word| {
+            matches!(word.as_str(), "PASS" | "PW" | "PWD" | "DBPASS" | "PGPASS" | "SSHPASS")
+        })
 }
 
 /// Rules out variables, templates, paths, addresses, rules and prose.
@@ -273,7 +275,7 @@ impl TriggerExaminer<'_> {
         end: usize,
     ) -> Option<(usize, usize, SecretKind)> {
         let stem = self.text.get(start..end)?;
-        let end = start + stem.trim_end_matches([':', '=', '"', '\'', ' ', '\\']).len();
+        let end = start + stem.trim_end_matches([':', '=', '"', '\'', ' ', '\\', '\n']).len();
         let (begin, name_end) = self.name_around(start, end)?;
         if name_end <= self.named_to {
             return None;

@@ -40,7 +40,8 @@ impl TriggerExaminer<'_> {
         ))
     }
 
-    /// Reads `--token VALUE` and `"--token", "VALUE"`.
+    /// Reads `--token VALUE`, `"--token", "VALUE"`, and the same as entries of a
+    /// list in YAML.
     fn option_argument(
         &self,
         begin: usize,
@@ -59,6 +60,9 @@ impl TriggerExaminer<'_> {
             let value = self.skip_space(comma + 1);
             let is_listed = self.bytes.get(comma) == Some(&b',') && self.skip_quote(value) > value;
             is_listed.then_some(value)?
+        } else if self.bytes.get(name_end) == Some(&b'\n') {
+            let entry = self.skip_separators(name_end)?;
+            self.bytes.get(entry..)?.starts_with(b"- ").then_some(entry + 2)?
         } else {
             let value = self.skip_blanks(name_end)?;
             (value > name_end && self.bytes.get(value) != Some(&b'-')).then_some(value)?

@@ -61,15 +61,16 @@ impl TriggerExaminer<'_> {
             self.command_words(start)
                 .any(|word| known.contains(&word.rsplit('/').next().unwrap_or(word)))
         };
-        let takes_password = has_command(PASSWORD_COMMANDS)
-            && (!is_attached || self.command_words(start).any(|word| word.ends_with("sshpass")));
+        let takes_password = has_command(PASSWORD_COMMANDS);
         let has_attached = is_attached && has_command(ATTACHED_COMMANDS);
         if !takes_password && !has_attached {
             return None;
         }
         let (from, to) = self.option_value(end)?;
         let value = self.text.get(from..to)?;
-        let fits = !is_placeholder(value) && !value.starts_with(['-', '%', '\\']);
+        // A port follows directly: `ssh login -p2222`.
+        let is_port = is_attached && value.bytes().all(|byte| byte.is_ascii_digit());
+        let fits = !is_port && !is_placeholder(value) && !value.starts_with(['-', '%', '\\']);
         fits.then_some((from, to, SecretKind::Named))
     }
 
