@@ -594,7 +594,9 @@ impl fmt::Display for SettingKind {
             Self::Text => f.write_str("a string"),
             Self::TextList => f.write_str("a list of strings"),
             Self::PortList => f.write_str("a list of ports from 1 to 65535"),
-            Self::VariableList => f.write_str("a list of NAME=VALUE, or a mapping of names to strings"),
+            Self::VariableList => {
+                f.write_str("a list of NAME=VALUE, or a mapping of names to strings")
+            }
             Self::Model => f.write_str("a model name, or {provider, model}"),
             Self::Models => f.write_str("a list of models, each a name or {provider, model}"),
             Self::Map => f.write_str("a mapping with names as keys"),
