@@ -65,7 +65,7 @@ pub(crate) struct Args {
     /// The task, self-contained
     #[serde(default)]
     goal: Option<String>,
-    /// What it needs: paths, errors, decisions
+    /// Paths, errors, decisions it needs
     #[serde(default)]
     context: Option<String>,
     /// Parallel tasks instead
@@ -80,7 +80,7 @@ pub(crate) struct Args {
     /// Max model calls
     #[serde(default)]
     max_iterations: Option<u32>,
-    /// The answer: JSON that matches this schema
+    /// JSON schema of the answer
     #[serde(default)]
     output_schema: Option<Map<String, Value>>,
     /// Return a handle at once
