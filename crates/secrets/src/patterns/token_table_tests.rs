@@ -153,7 +153,7 @@ const NAMED: &[&str] = &[
     "machine api.example.com\n  login me\n  password ‹hunter›\n",
     "<password>‹hunter2x›</password>",
     "X-Vault-Token: ‹q8Zk2LmP0vXw7Rt5Yb3N›",
-    "registry.npmjs.org/:_authToken=‹q8Zk2LmP0vXw7Rt5Yb3N›",
+    "registry.example.org/:_authToken=‹q8Zk2LmP0vXw7Rt5Yb3N›",
     "tool --password=‹hunter2x› --force",
     "tool --password=‹correcthorse›",
     "tool --db-password ‹hunter2x› --force",
