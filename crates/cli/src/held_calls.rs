@@ -1,4 +1,4 @@
-//! Calls that were held back because nobody could be asked for approval.
+//! Calls that were held back because no approver was available.
 
 use std::sync::Arc;
 

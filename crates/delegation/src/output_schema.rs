@@ -32,7 +32,7 @@ impl OutputSchema {
         Ok(Self { schema, text })
     }
 
-    /// What the sub-agent is told about its last message.
+    /// The correction that the sub-agent gets for its last answer.
     pub(crate) fn instruction(&self) -> String {
         format!(
             "\n\nYour last message must be one JSON value and nothing else. It must match this \

@@ -28,11 +28,8 @@ async fn news(handle: &JobHandle) -> String {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn the_rest_of_a_secret_is_covered() {
-    let dir = tempfile::tempdir().unwrap();
-    let jobs = JobRegistry::local(dir.path().join("jobs")).with_mask(Arc::new(Word));
-    let script = "printf 'p@ss '; read x; printf 'word* and p@ss'; read x; printf 'ing by'; read x";
+/// Starts a script whose input stays open.
+async fn start(jobs: &JobRegistry, script: &str) -> Arc<crate::Job> {
     let spec = CommandSpec {
         program: "bash".into(),
         arguments: vec!["-c".into(), script.into()],
@@ -42,7 +39,15 @@ async fn the_rest_of_a_secret_is_covered() {
         output: StdioMode::Merged,
         confinement: None,
     };
-    let job = jobs.start(script.to_owned(), spec).await.unwrap();
+    jobs.start(script.to_owned(), spec).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_rest_of_a_secret_is_covered() {
+    let dir = tempfile::tempdir().unwrap();
+    let jobs = JobRegistry::local(dir.path().join("jobs")).with_mask(Arc::new(Word));
+    let script = "printf 'p@ss '; read x; printf 'word* and p@ss'; read x; printf 'ing by'; read x";
+    let job = start(&jobs, script).await;
     let handle = jobs.register(Arc::clone(&job), "s", "/".into());
     assert_eq!(news(&handle).await, "p@ss ");
     job.write(b"\n").await.unwrap();
@@ -90,16 +95,7 @@ async fn an_unfinished_line_is_returned_once_nothing_follows() {
     let dir = tempfile::tempdir().unwrap();
     let jobs = JobRegistry::local(dir.path().join("jobs"));
     let script = "printf 'one\\ntwo? '; read x; printf '!\\n'; read x";
-    let spec = CommandSpec {
-        program: "bash".into(),
-        arguments: vec!["-c".into(), script.into()],
-        environment: std::env::vars_os().collect(),
-        directory: "/".into(),
-        input: StdinSource::Pipe,
-        output: StdioMode::Merged,
-        confinement: None,
-    };
-    let job = jobs.start(script.to_owned(), spec).await.unwrap();
+    let job = start(&jobs, script).await;
     let handle = jobs.register(Arc::clone(&job), "s", "/".into());
     let mut text = String::new();
     while !text.ends_with("? ") {

@@ -12,7 +12,7 @@ fn script(script: ShellScript) -> Effect {
 }
 
 fn with_proposal<T>(effects: &[Effect], look: impl FnOnce(&CallProposal<'_>) -> T) -> T {
-    let (at, session) = (WorkingDir::new("/work", None), Session::in_memory());
+    let (at, session) = (WorkingDir::new("/project", None), Session::in_memory());
     look(&CallProposal {
         tool: "terminal",
         toolset: "terminal",
@@ -64,7 +64,7 @@ fn a_command_that_the_tool_leaves_open_may_do_anything() {
 fn writes_follow_the_directory_of_the_script() {
     let here = [command("echo x > out.txt")];
     let writes = with_proposal(&here, |proposal| ShellAnalyzer.writes(proposal));
-    assert_eq!(writes.paths, [std::path::Path::new("/work/out.txt")]);
+    assert_eq!(writes.paths, [std::path::Path::new("/project/out.txt")]);
     let there = ShellScript {
         text: "echo x > out.txt".to_owned(),
         cwd: Some("/other".into()),
@@ -76,7 +76,7 @@ fn writes_follow_the_directory_of_the_script() {
 
 #[test]
 fn a_secret_that_becomes_a_path_changes_the_effects() {
-    let at = WorkingDir::new("/work", None);
+    let at = WorkingDir::new("/project", None);
     let run = |text: &str| ShellScript { text: text.to_owned(), ..ShellScript::default() };
     let same = |judged: &str, filled: &str| {
         ShellAnalyzer.compare(&run(judged), &run(filled), &at).same_effects

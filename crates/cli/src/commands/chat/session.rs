@@ -81,7 +81,7 @@ pub(crate) struct ChatSession<'a> {
     pub(crate) args: &'a ChatArgs,
     pub(crate) screen: &'a ChatScreen,
     pub(crate) renderer: Arc<EventRenderer>,
-    /// Calls of the turn that nobody could approve.
+    /// Calls of the turn that were held back for want of an approver.
     held_calls: Arc<HeldCallCollector>,
     pub(crate) agent_session: AgentSession,
     /// Skills available in the working directory.
