@@ -93,13 +93,7 @@ impl ConfigDocument {
                 };
                 self.source.diagnose(SpannedProblem::new(start..end, message).hint(hint))
             }
-            None => ConfigDiagnostic {
-                message,
-                position: None,
-                excerpt: String::new(),
-                related: None,
-                hint: Some(hint),
-            },
+            None => ConfigDiagnostic::without_position(message, hint),
         }
     }
 

@@ -39,6 +39,19 @@ pub struct ConfigDiagnostic {
     pub hint: Option<String>,
 }
 
+impl ConfigDiagnostic {
+    /// Creates a diagnostic that no line of a file explains.
+    pub(crate) fn without_position(message: String, hint: impl Into<String>) -> Self {
+        Self {
+            message,
+            position: None,
+            excerpt: String::new(),
+            related: None,
+            hint: Some(hint.into()),
+        }
+    }
+}
+
 impl fmt::Display for ConfigDiagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(place) = &self.position {

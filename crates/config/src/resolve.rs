@@ -318,17 +318,14 @@ impl RawConfig {
         let names: Vec<String> =
             self.untrusted_settings().iter().map(|(name, _)| format!("`{name}`")).collect();
         let project = self.project.as_ref().filter(|_| !names.is_empty())?;
-        Some(ConfigWarning(ConfigDiagnostic {
-            message: format!(
+        Some(ConfigWarning(ConfigDiagnostic::without_position(
+            format!(
                 "{} of {} do not apply, because you have not trusted the project",
                 names.join(", "),
                 project.name().display()
             ),
-            position: None,
-            excerpt: String::new(),
-            related: None,
-            hint: Some("read the file, then run `hermes config trust`".to_owned()),
-        }))
+            "read the file, then run `hermes config trust`",
+        )))
     }
 }
 
@@ -348,13 +345,10 @@ impl<'r> SettingsReader<'r> {
             return match key.kind.normalize(&value) {
                 Some(value) => (value, SettingOrigin::Variable(variable.name)),
                 None => {
-                    self.problems.push(ConfigDiagnostic {
-                        message: mismatch_message(variable.name, &key.kind.to_string(), &value),
-                        position: None,
-                        excerpt: String::new(),
-                        related: None,
-                        hint: Some("change or unset the variable".to_owned()),
-                    });
+                    self.problems.push(ConfigDiagnostic::without_position(
+                        mismatch_message(variable.name, &key.kind.to_string(), &value),
+                        "change or unset the variable",
+                    ));
                     default()
                 }
             };
@@ -523,17 +517,14 @@ fn ignored_project_keys(document: &ConfigDocument) -> Option<ConfigWarning> {
         return None;
     }
     ignored.sort();
-    Some(ConfigWarning(ConfigDiagnostic {
-        message: format!(
+    Some(ConfigWarning(ConfigDiagnostic::without_position(
+        format!(
             "{} sets {}, which a project cannot set",
             document.name().display(),
             ignored.join(", ")
         ),
-        position: None,
-        excerpt: String::new(),
-        related: None,
-        hint: Some("set them in config.yaml of the home directory".to_owned()),
-    }))
+        "set them in config.yaml of the home directory",
+    )))
 }
 
 /// Tells the user that a project decides where commands run.
