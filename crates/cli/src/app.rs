@@ -7,7 +7,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use hermes::core::{ErrorKind, PasswordPrompter, UserPrompter, WorkingDir};
-use hermes::engine::toolsets::{CustomToolsets, ToolSelection, ToolsetCatalog, ToolsetError};
+use hermes::engine::toolsets::{
+    CustomToolsets, SERVER_PREFIX, ToolSelection, ToolsetCatalog, ToolsetError,
+};
 use hermes::engine::{
     Caller, DeferMode, DeferralSettings, DenyAll, Engine, EngineBuilder, RegistrySnapshot,
     ResultSizeLimits,
@@ -572,7 +574,7 @@ impl AppServices {
         if selection.enabled.is_none() && is_set {
             let mut enabled = self.config.settings.toolsets.clone();
             let names = self.engine().toolsets().names(&*self.engine().snapshot());
-            enabled.extend(names.into_iter().filter(|name| name.starts_with("mcp-")));
+            enabled.extend(names.into_iter().filter(|name| name.starts_with(SERVER_PREFIX)));
             selection.enabled = Some(enabled);
         }
         selection

@@ -14,7 +14,7 @@ pub use custom::{CustomToolset, ToolLookup};
 pub use document::CustomToolsets;
 pub use error::ToolsetError;
 pub(crate) use error::{did_you_mean, quote};
-pub use resolve::{ToolSelection, ToolsetSummary};
+pub use resolve::{SERVER_PREFIX, ToolSelection, ToolsetSummary};
 pub(crate) use suggest::nearest;
 pub use table::{
     BUILTIN_TOOLSETS, CORE_TOOLS, LEGACY_TOOLSETS, LegacyToolset, ToolsetDefinition, ToolsetKind,

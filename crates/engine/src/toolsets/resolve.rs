@@ -10,7 +10,8 @@ use super::table::{
 use super::{CustomToolset, ToolIndex, ToolsetCatalog, ToolsetError, nearest};
 
 pub(super) const ALL_TOOLSETS: &str = "all";
-pub(super) const SERVER_PREFIX: &str = "mcp-";
+/// Start of the names of toolsets that hold the tools of one MCP server.
+pub const SERVER_PREFIX: &str = "mcp-";
 
 /// The toolsets of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use hermes::core::CancellationToken;
-use hermes::engine::toolsets::ToolSelection;
+use hermes::engine::toolsets::{SERVER_PREFIX, ToolSelection};
 use hermes_config::{KeyPath, ResolvedConfig};
 use hermes_mcp::client::McpServers;
 use hermes_mcp::server::McpServer;
@@ -101,7 +101,7 @@ impl ConfigReloader {
                 let alone =
                     ToolSelection { enabled: Some(vec![name.clone()]), disabled: Vec::new() };
                 let is_there =
-                    !name.starts_with("mcp-") || toolsets.select(&alone, &*snapshot).is_ok();
+                    !name.starts_with(SERVER_PREFIX) || toolsets.select(&alone, &*snapshot).is_ok();
                 is_whole &= is_there;
                 is_there
             });

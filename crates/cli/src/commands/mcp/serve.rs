@@ -8,6 +8,7 @@ use std::sync::Arc;
 use clap::Args;
 use hermes::core::{CancellationToken, ErrorKind, MemorySessionStore, Session, SessionStore};
 use hermes::engine::SecretSource as _;
+use hermes::engine::toolsets::SERVER_PREFIX;
 use hermes_config::HermesHome;
 use hermes_mcp::server::{
     BearerToken, CallerFactory, HttpAccessPolicy, HttpAuth, McpServer, ServeSettings, ServedSkills,
@@ -68,7 +69,7 @@ pub(crate) fn run(app: &AppContext, args: &ServeArgs) -> CommandResult {
     let ready = Arc::new(app.services()?);
     // Start other servers only if their tools are forwarded, or if they are
     // required.
-    let passes_on = args.toolsets.iter().any(|name| name.starts_with("mcp-"));
+    let passes_on = args.toolsets.iter().any(|name| name.starts_with(SERVER_PREFIX));
     let wanted = if passes_on { ServerSelection::All } else { ServerSelection::RequiredOnly };
     ready.connect_servers(app, wanted)?;
     let choice = toolset_filter(args);
